@@ -1,0 +1,43 @@
+"""Exact rigid-body simulation of robots under constraints and contact; this package runs without ROS."""
+
+from constrained_sim.config import load_config
+from constrained_sim.constraints import CONSTRAINTS, PointAnchor, PointContact
+from constrained_sim.contact import LAWS, Frictionless, Plane, Rigid, Sticking
+from constrained_sim.drift import Baumgarte, Projection
+from constrained_sim.forward_dynamics import constrained_acceleration
+from constrained_sim.impact import resolve_impact
+from constrained_sim.integrators import INTEGRATORS
+from constrained_sim.robot import Robot
+from constrained_sim.simulator import Simulator
+from constrained_sim.solvers import SOLVERS, solve_kkt
+from constrained_sim.state import State
+from constrained_sim.step_result import StepResult
+from constrained_sim.steppers import STEPPERS
+from constrained_sim.trajectory import Trajectory
+from constrained_sim.wrench import Wrench
+
+__all__ = [
+    "CONSTRAINTS",
+    "INTEGRATORS",
+    "LAWS",
+    "SOLVERS",
+    "STEPPERS",
+    "Baumgarte",
+    "Frictionless",
+    "Plane",
+    "PointAnchor",
+    "PointContact",
+    "Projection",
+    "Rigid",
+    "Robot",
+    "Simulator",
+    "State",
+    "StepResult",
+    "Sticking",
+    "Trajectory",
+    "Wrench",
+    "constrained_acceleration",
+    "load_config",
+    "resolve_impact",
+    "solve_kkt",
+]

@@ -1,0 +1,409 @@
+"""Configuration: a YAML file, or the parameters of the ROS node, become objects. The only reader of the registries.
+
+A file has the layout of a ROS 2 parameter file, so that one file serves ``load_config`` and ``--params-file``::
+
+    /**:
+      ros__parameters:
+        dt: 0.001
+        robot: {urdf: "package://constrained_sim/urdf/leg.urdf"}
+        contacts:
+          foot: {link: foot, friction: 0.8}
+
+The wrapping ``/**: ros__parameters:`` may be left out for use without ROS. Every key is read or refused.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from constrained_sim.constraints import Constraint, PointAnchor, PointContact
+from constrained_sim.contact import LAWS, Plane
+from constrained_sim.exceptions import ConfigError, InvalidValue, UnknownName
+from constrained_sim.robot import WORLD, Robot
+from constrained_sim.simulator import Simulator
+from constrained_sim.solvers import Solver, make_solver
+from constrained_sim.validation import Array, finite_array, lookup, number
+
+CLOCK_MODES = ("realtime", "fast", "lockstep")
+
+
+@dataclass(frozen=True)
+class SimulationOptions:
+    """How to simulate; see :class:`~constrained_sim.simulator.Simulator`.
+
+    Attributes:
+        dt: physics step [s], a whole number of nanoseconds.
+        stepper: a name in ``STEPPERS``.
+        integrator: a name in ``INTEGRATORS``; empty: the stepper's own choice.
+        solver: a name in ``SOLVERS``.
+        factorization: of the direct solver; empty: its default.
+        contact_method: a name in the contact ``METHODS``.
+        position_tolerance: [m, rad] by how much a constraint may be violated when it is added.
+    """
+
+    dt: float = 1e-3
+    stepper: str = "time_stepping"
+    integrator: str = ""
+    solver: str = "direct"
+    factorization: str = ""
+    contact_method: str = "newton"
+    position_tolerance: float = 1e-4
+
+    def make_solver(self) -> Solver:
+        """Return the configured solver.
+
+        Raises:
+            UnknownName: no such solver or factorization.
+            InvalidValue: a factorization for a solver that has none.
+        """
+        return configured_solver(self.solver, self.factorization)
+
+
+@dataclass(frozen=True)
+class NodeOptions:
+    """How the ROS node runs the simulation.
+
+    Attributes:
+        control_period: [s] between published states, a whole multiple of dt; 0: dt.
+        clock_mode: ``realtime``, ``fast`` or ``lockstep``.
+        real_time_factor: simulated seconds per second in realtime mode.
+        start_time: [s] stamp of the initial state.
+        start_paused: wait for ``~/pause`` or ``~/step``.
+        duration: [s] of simulated time after which the node ends; 0: never.
+        lockstep_commands: answers to a state before lockstep goes on.
+        lockstep_match: ``stamp`` or ``arrival``.
+        lockstep_timeout: [s] of wall-clock time without an answer before the node warns.
+        command_reliability: ``reliable`` or ``best_effort``.
+        joints: order of the efforts in ``~/commands``; empty: the actuated joints.
+        world_frame: frame_id of what is published.
+        frame_prefix: put before the names of links.
+        status_rate: [Hz] simulated.
+        record: directory of the rosbag2 recording; empty: none.
+    """
+
+    control_period: float = 0.0
+    clock_mode: str = "realtime"
+    real_time_factor: float = 1.0
+    start_time: float = 1.0
+    start_paused: bool = False
+    duration: float = 0.0
+    lockstep_commands: int = 1
+    lockstep_match: str = "stamp"
+    lockstep_timeout: float = 5.0
+    command_reliability: str = "reliable"
+    joints: tuple[str, ...] = ()
+    world_frame: str = "world"
+    frame_prefix: str = ""
+    status_rate: float = 10.0
+    record: str = ""
+
+    def __post_init__(self) -> None:
+        """Check the values.
+
+        Raises:
+            InvalidValue: one that is not allowed.
+        """
+        for name, lower in (("control_period", 0.0), ("start_time", 0.0), ("duration", 0.0)):
+            number(name, getattr(self, name), lower)
+        for name in ("real_time_factor", "lockstep_timeout", "status_rate"):
+            number(name, getattr(self, name), 0.0, open_lower=True)
+        number("lockstep_commands", self.lockstep_commands, 1)
+        _one_of("clock_mode", self.clock_mode, CLOCK_MODES)
+        _one_of("lockstep_match", self.lockstep_match, ("stamp", "arrival"))
+        _one_of("command_reliability", self.command_reliability, ("reliable", "best_effort"))
+
+
+@dataclass(frozen=True, eq=False)
+class Config:
+    """A robot, its constraints and its initial state, and how to simulate them.
+
+    Attributes:
+        robot: the robot.
+        constraints: active from the beginning.
+        q: (nq,) initial configuration.
+        v: (nv,) initial velocity.
+        simulation: how to simulate.
+        node: how the ROS node runs it.
+    """
+
+    robot: Robot
+    constraints: tuple[Constraint, ...]
+    q: Array
+    v: Array
+    simulation: SimulationOptions = field(default_factory=SimulationOptions)
+    node: NodeOptions = field(default_factory=NodeOptions)
+
+    def simulator(self) -> Simulator:
+        """Return a Simulator at the initial state.
+
+        Raises:
+            ConstrainedSimError: a value that the simulator refuses.
+        """
+        options = self.simulation
+        sim = Simulator(
+            self.robot,
+            (),
+            options.stepper,
+            options.make_solver(),
+            options.dt,
+            options.integrator or None,
+            contact_method=options.contact_method,
+            position_tolerance=options.position_tolerance,
+        )
+        sim.reset(self.q, self.v)
+        for constraint in self.constraints:
+            sim.add(constraint)
+        return sim
+
+
+def configured_solver(name: str, factorization: str = "") -> Solver:
+    """Return the solver `name`; an empty `factorization` is its default.
+
+    Raises:
+        UnknownName: no such solver or factorization.
+        InvalidValue: a factorization for a solver that has none.
+    """
+    return make_solver(name, **({"factorization": factorization} if factorization else {}))
+
+
+def load_config(path: str | os.PathLike[str]) -> Config:
+    """Read a configuration file.
+
+    Raises:
+        ConfigError: the file cannot be read, is not YAML, or holds an unknown key or a value of the wrong kind.
+        ConstrainedSimError: a name or value in it that is not allowed.
+    """
+    return read_config(load_parameters(path), Path(path).resolve().parent)
+
+
+def load_parameters(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the parameters in a configuration file, nested as they stand there.
+
+    Raises:
+        ConfigError: the file cannot be read or is not YAML with a mapping in it.
+    """
+    try:
+        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read the configuration {str(path)!r}: {error}") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{str(path)!r} is not valid YAML: {error}") from error
+    if not isinstance(content, Mapping):
+        raise ConfigError(f"{str(path)!r} must hold a mapping, got {type(content).__name__}")
+    nodes = [value["ros__parameters"] for value in content.values() if isinstance(value, Mapping) and "ros__parameters" in value]
+    if len(nodes) > 1:
+        raise ConfigError(f"{str(path)!r} holds the parameters of {len(nodes)} nodes, allowed: one")
+    return dict(nodes[0] if nodes else content)
+
+
+def read_config(parameters: Mapping[str, Any], base: Path | None = None) -> Config:
+    """Make a Config of nested `parameters`; relative paths start at `base`.
+
+    Raises:
+        ConfigError: an unknown key, or a value of the wrong kind.
+        ConstrainedSimError: a name or value that is not allowed.
+    """
+    top = _Section("configuration", parameters)
+    simulation = SimulationOptions(**top.take_fields(SimulationOptions))
+    node = NodeOptions(**top.take_fields(NodeOptions))
+    robot = _read_robot(top.section("robot"), base or Path.cwd())
+    constraints = [_read_contact(section) for section in top.named_sections("contacts")]
+    constraints += [_read_constraint(section) for section in top.named_sections("constraints")]
+    q, v = _read_initial(top.section("initial"), robot)
+    top.finish()
+    whole_nanoseconds("dt", simulation.dt)
+    control_steps(node.control_period, simulation.dt)
+    for name in node.joints:
+        if name not in robot.actuated_joints:
+            raise UnknownName("actuated joint", name, robot.actuated_joints)
+    return Config(robot, tuple(constraints), q, v, simulation, node)
+
+
+def whole_nanoseconds(what: str, seconds: float) -> int:
+    """Return `seconds` in nanoseconds.
+
+    Raises:
+        InvalidValue: not positive, or not whole.
+    """
+    nanoseconds = round(number(what, seconds, 0.0, open_lower=True) * 1e9)
+    if nanoseconds < 1 or abs(nanoseconds - seconds * 1e9) > 1e-6:
+        raise InvalidValue(what, seconds, "a whole number of nanoseconds, in seconds")
+    return nanoseconds
+
+
+def control_steps(control_period: float, dt: float) -> int:
+    """Return the number of physics steps in a control period; 0 s means one.
+
+    Raises:
+        InvalidValue: the period is not a whole multiple of dt.
+    """
+    if control_period == 0.0:
+        return 1
+    count, remainder = divmod(whole_nanoseconds("control_period", control_period), whole_nanoseconds("dt", dt))
+    if remainder or not count:
+        raise InvalidValue("control_period", control_period, f"a whole multiple of dt = {dt}")
+    return count
+
+
+def resolve_path(text: str, base: Path) -> str | Path:
+    """Return the file that `text` means: XML is returned as it is; ``package://name/path`` is looked up.
+
+    A package is looked up in the ament index where there is one, else among the parents of `base`.
+
+    Raises:
+        ConfigError: no such package.
+    """
+    if text.lstrip().startswith("<"):
+        return text
+    if not text.startswith("package://"):
+        return base / text
+    package, _, path = text.removeprefix("package://").partition("/")
+    try:
+        from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
+
+        try:
+            return Path(get_package_share_directory(package)) / path
+        except (PackageNotFoundError, ValueError):
+            pass
+    except ImportError:
+        pass
+    for folder in (base, *base.parents):
+        manifest = folder / "package.xml"
+        if manifest.is_file() and f"<name>{package}</name>" in manifest.read_text(encoding="utf-8"):
+            return folder / path
+    raise ConfigError(f"{text!r}: package {package!r} is neither in the ament index nor around {str(base)!r}")
+
+
+class _Section:
+    """A mapping of which every key must be taken."""
+
+    def __init__(self, where: str, values: Any) -> None:
+        if not isinstance(values, Mapping):
+            raise ConfigError(f"{where}: got {values!r}, allowed: a mapping of keys to values")
+        self.where = where
+        self._values = dict(values)
+        self._known: list[str] = []
+
+    def take(self, key: str, kind: type, default: Any = MISSING) -> Any:
+        """Return the value of `key` as `kind` (float accepts whole numbers, tuple any list)."""
+        self._known.append(key)
+        if key not in self._values:
+            if default is MISSING:
+                raise ConfigError(f"{self.where}: the key {key!r} is missing")
+            return default
+        value = self._values.pop(key)
+        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+            return float(value)
+        if kind is tuple and isinstance(value, (list, tuple, np.ndarray)):
+            return tuple(value)
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise ConfigError(f"{self.where}.{key}: got {value!r}, allowed: a value of type {kind.__name__}")
+        return value
+
+    def take_fields(self, options: type) -> dict[str, Any]:
+        """Return the values of all fields of the dataclass `options`."""
+        return {f.name: self.take(f.name, type(f.default), f.default) for f in fields(options)}
+
+    def section(self, key: str) -> _Section:
+        """Return the mapping under `key`, empty if there is none."""
+        self._known.append(key)
+        return _Section(f"{self.where}.{key}", self._values.pop(key, {}))
+
+    def named_sections(self, key: str) -> Iterator[_Section]:
+        """Yield the mappings under `key`, one for each name in it; their `name` is that name."""
+        group = self.section(key)
+        for name, values in group._values.items():
+            section = _Section(f"{group.where}.{name}", values)
+            section.name = str(name)
+            yield section
+
+    def remaining(self) -> dict[str, Any]:
+        """Return what is left: a mapping whose keys are names."""
+        values, self._values = self._values, {}
+        return values
+
+    def finish(self) -> None:
+        """Refuse keys that nobody took."""
+        for key in self._values:
+            raise ConfigError(f"{self.where}: nobody reads the key {key!r}, allowed: {', '.join(self._known)}")
+
+    name: str = ""
+
+
+def _read_robot(section: _Section, base: Path) -> Robot:
+    path = resolve_path(section.take("urdf", str), base)
+    floating = section.take("floating_base", bool, False)
+    gravity = section.take("gravity", tuple, (0.0, 0.0, -9.81))
+    actuated = section.take("actuated_joints", tuple, None)
+    section.finish()
+    return Robot.from_urdf(path, floating, gravity, actuated)
+
+
+def _read_contact(section: _Section) -> PointContact:
+    """Read a PointContact; the keys are those of constrained_sim/msg/Contact."""
+    contact = PointContact(
+        section.name,
+        section.take("link", str),
+        section.take("point", tuple, (0.0, 0.0, 0.0)),
+        Plane(section.take("normal", tuple, (0.0, 0.0, 1.0)), section.take("offset", float, 0.0)),
+        lookup("contact law", section.take("law", str, "rigid"), LAWS)(),
+        section.take("friction", float, 0.0),
+        section.take("restitution", float, 0.0),
+        section.take("radius", float, 0.0),
+    )
+    section.finish()
+    return contact
+
+
+def _read_point_anchor(section: _Section) -> PointAnchor:
+    normals = section.take("normals", tuple, None)
+    return PointAnchor(
+        section.name,
+        section.take("link_a", str),
+        section.take("point_a", tuple, (0.0, 0.0, 0.0)),
+        section.take("link_b", str, WORLD),
+        section.take("point_b", tuple, None),
+        None if normals is None else finite_array("normals", normals, (len(normals),)).reshape(-1, 3),
+    )
+
+
+def _read_constraint(section: _Section) -> Constraint:
+    """Read a bilateral constraint by its kind."""
+    constraint = lookup("kind of constraint", section.take("kind", str), CONSTRAINT_READERS)(section)
+    section.finish()
+    return constraint
+
+
+CONSTRAINT_READERS = {PointAnchor.kind: _read_point_anchor}
+
+
+def _read_initial(section: _Section, robot: Robot) -> tuple[Array, Array]:
+    positions = section.section("positions").remaining()
+    velocities = section.section("velocities").remaining()
+    base = section.take("base_pose", tuple, None)
+    twist = section.take("base_twist", tuple, None)
+    section.finish()
+    v = np.zeros(robot.nv)
+    for name, value in velocities.items():
+        if name not in robot.velocity_names:
+            raise UnknownName("joint velocity", name, robot.velocity_names)
+        v[robot.velocity_names.index(name)] = number(f"velocity of {name!r}", value)
+    if twist is not None:
+        if not robot.floating_base:
+            raise InvalidValue("base_twist", list(twist), "none: this robot has no floating base")
+        v[:6] = finite_array("base_twist", twist, (6,))
+    return robot.configuration(positions, base), v
+
+
+def _one_of(what: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise InvalidValue(what, value, ", ".join(allowed))
+
+

@@ -1,0 +1,113 @@
+"""What a constraint is: a declaration by name, and its rows for one robot once it is bound."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from constrained_sim.dynamics import Dynamics
+from constrained_sim.exceptions import InvalidValue
+from constrained_sim.robot import Robot
+from constrained_sim.validation import Array
+
+
+class Constraint(ABC):
+    """Declaration of a constraint: immutable, knows names only, belongs to no robot.
+
+    Attributes:
+        kind: name in configuration files and messages.
+        name: unique among the constraints and contacts of a simulation.
+    """
+
+    kind: str
+    name: str
+
+    @abstractmethod
+    def bind(self, robot: Robot, q: Array) -> object:
+        """Resolve names, and targets that are "where it is now", for `robot` at `q` (nq,).
+
+        Raises:
+            UnknownName: a link or joint that the robot does not have.
+        """
+
+
+class Bilateral(Constraint):
+    """A constraint whose force may act both ways."""
+
+    @abstractmethod
+    def bind(self, robot: Robot, q: Array) -> BoundConstraint:
+        """Resolve names and targets, see :meth:`Constraint.bind`."""
+
+
+class BoundConstraint(ABC):
+    """Rows of a bilateral position-level constraint ``phi(q) = 0`` of one robot.
+
+    Row velocity: ``s = J v``; at acceleration level the constraint reads ``J a + gamma = 0``.
+
+    Attributes:
+        declaration: what was bound.
+        dim: number of rows.
+    """
+
+    declaration: Constraint
+    dim: int
+
+    @abstractmethod
+    def phi(self, dynamics: Dynamics) -> Array:
+        """Return (dim,) the violation [m, rad]."""
+
+    @abstractmethod
+    def jacobian(self, dynamics: Dynamics) -> Array:
+        """Return (dim, nv) the derivative of phi along the velocity."""
+
+    @abstractmethod
+    def gamma(self, dynamics: Dynamics) -> Array:
+        """Return (dim,) what of ``d(J v)/dt`` does not depend on the acceleration [m/s^2, rad/s^2]."""
+
+    @abstractmethod
+    def wrench(self, dynamics: Dynamics, multipliers: Array, link: str) -> Array:
+        """Return (6,) force [N] and moment [N m] about the point where it acts, on `link`, world axes."""
+
+    @property
+    def name(self) -> str:
+        """Name of the declaration."""
+        return self.declaration.name
+
+
+def checked_name(name: object) -> str:
+    """Return `name` if it can name a constraint.
+
+    Raises:
+        InvalidValue: not a string, or empty.
+    """
+    if not isinstance(name, str) or not name:
+        raise InvalidValue("name of a constraint", name, "a non-empty string")
+    return name
+
+
+class ConstraintStack:
+    """The rows of several bound constraints, one below the other."""
+
+    def __init__(self, members: tuple[BoundConstraint, ...], nv: int) -> None:
+        """Stack `members` in their order."""
+        self.members = members
+        self._nv = nv
+        ends = np.cumsum([0, *(member.dim for member in members)])
+        self.slices = {m.name: slice(a, b) for m, a, b in zip(members, ends[:-1], ends[1:], strict=True)}
+        self.dim = int(ends[-1])
+
+    def phi(self, dynamics: Dynamics) -> Array:
+        """Return (dim,) violations."""
+        return self._stack([member.phi(dynamics) for member in self.members], (0,))
+
+    def jacobian(self, dynamics: Dynamics) -> Array:
+        """Return (dim, nv)."""
+        return self._stack([member.jacobian(dynamics) for member in self.members], (0, self._nv))
+
+    def gamma(self, dynamics: Dynamics) -> Array:
+        """Return (dim,)."""
+        return self._stack([member.gamma(dynamics) for member in self.members], (0,))
+
+    def _stack(self, parts: list[Array], empty: tuple[int, ...]) -> Array:
+        return np.concatenate(parts) if parts else np.zeros(empty)

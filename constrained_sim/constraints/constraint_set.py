@@ -1,0 +1,97 @@
+"""The constraints of one robot, bound, with their rows in the order of their declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from constrained_sim.constraints.constraint import BoundConstraint, Constraint, ConstraintStack
+from constrained_sim.constraints.point_contact import BoundContact
+from constrained_sim.contact.table import ContactTable
+from constrained_sim.exceptions import DuplicateName, InvalidValue, UnknownName
+from constrained_sim.robot import Robot
+from constrained_sim.validation import Array, lookup
+
+
+class ConstraintSet:
+    """Immutable set of bound constraints and contacts.
+
+    Attributes:
+        members: all, in the order of declaration.
+        bilateral: the bilateral rows, stacked.
+        contacts: the contacts, as a table.
+        slices: rows of each member among all rows, by name.
+        dim: number of all rows.
+    """
+
+    def __init__(self, robot: Robot, members: Sequence[BoundConstraint | BoundContact]) -> None:
+        """Stack bound `members`.
+
+        Raises:
+            DuplicateName: two members of one name.
+        """
+        self.members = tuple(members)
+        self.bilateral = ConstraintStack(tuple(m for m in members if isinstance(m, BoundConstraint)), robot.nv)
+        self.contacts = ContactTable([m for m in members if isinstance(m, BoundContact)])
+        self.slices: dict[str, slice] = {}
+        self.dim = 0
+        for member in self.members:
+            if member.name in self.slices:
+                raise DuplicateName(member.name)
+            rows = member.dim if isinstance(member, BoundConstraint) else 3
+            self.slices[member.name] = slice(self.dim, self.dim + rows)
+            self.dim += rows
+        self._bilateral_rows = self._rows_of(self.bilateral.members)
+        self._contact_rows = self._rows_of(self.contacts.members)
+
+    @classmethod
+    def bind(cls, robot: Robot, q: Array, constraints: Iterable[Constraint]) -> ConstraintSet:
+        """Bind `constraints` to `robot`; targets that are "where it is now" are taken at `q` (nq,).
+
+        Raises:
+            InvalidValue: something that is not a constraint.
+            DuplicateName: two constraints of one name.
+            UnknownName: a link or joint that the robot does not have.
+        """
+        constraints = list(constraints)
+        for constraint in constraints:
+            if not isinstance(constraint, Constraint):
+                raise InvalidValue("constraint", constraint, "an instance of a class in CONSTRAINTS")
+        return cls(robot, [constraint.bind(robot, q) for constraint in constraints])  # type: ignore[misc]
+
+    def member(self, name: str) -> BoundConstraint | BoundContact:
+        """Return the bound constraint or contact `name`.
+
+        Raises:
+            UnknownName: with the names that exist.
+        """
+        return lookup("constraint or contact", name, {member.name: member for member in self.members})
+
+    def rows(self, bilateral: Array, contact: Array) -> Array:
+        """Return (dim,) values of all rows in the order of declaration, from the two kinds."""
+        combined = np.zeros(self.dim)
+        combined[self._bilateral_rows] = bilateral
+        combined[self._contact_rows] = contact
+        return combined
+
+    def split(self, rows: Array) -> tuple[Array, Array]:
+        """Return the bilateral and the contact part of `rows` (dim,)."""
+        return rows[self._bilateral_rows], rows[self._contact_rows]
+
+    def slice(self, name: str) -> slice:
+        """Return the rows of `name`.
+
+        Raises:
+            UnknownName: with the names that exist.
+        """
+        if name not in self.slices:
+            raise UnknownName("constraint or contact", name, self.slices)
+        return self.slices[name]
+
+    def _rows_of(self, members: Sequence[BoundConstraint | BoundContact]) -> npt.NDArray[np.intp]:
+        indices = [np.arange(self.dim)[self.slices[member.name]] for member in members]
+        return np.concatenate(indices) if indices else np.zeros(0, dtype=np.intp)
+
+

@@ -1,0 +1,118 @@
+"""PointAnchor: a point of one link stays on a point of another link, or of the world."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, checked_name
+from constrained_sim.dynamics import Dynamics
+from constrained_sim.exceptions import InvalidValue, UnknownName
+from constrained_sim.robot import WORLD, Robot
+from constrained_sim.validation import Array, finite_array, unit_vector
+
+
+@dataclass(frozen=True, eq=False)
+class PointAnchor(Bilateral):
+    """Holds the point `point_a` of `link_a` on the point `point_b` of `link_b`, along `normals`.
+
+    ``phi = N^T R_b^T (p_a - p_b)``, N the directions in the axes of link_b. With ``link_b = "world"`` the rows are the
+    contact constraints of RBDL (module Contacts), position level included.
+
+    Attributes:
+        name: unique name.
+        link_a: link or frame that is held.
+        point_a: (3,) [m], in link_a.
+        link_b: link or frame that holds it, or ``"world"``.
+        point_b: (3,) [m], in link_b; None: where point_a is when the constraint is bound.
+        normals: (k, 3) held directions in the axes of link_b, normalised on creation; None: x, y, z.
+
+    Raises:
+        InvalidValue: a point or a direction that is not finite, or a zero direction.
+    """
+
+    name: str
+    link_a: str
+    point_a: Sequence[float]
+    link_b: str = WORLD
+    point_b: Sequence[float] | None = None
+    normals: Any = None
+
+    kind = "point_anchor"
+
+    def __post_init__(self) -> None:
+        """Check and normalise."""
+        checked_name(self.name)
+        what = f"of point anchor {self.name!r}"
+        object.__setattr__(self, "point_a", finite_array(f"point_a {what}", self.point_a, (3,)))
+        if self.point_b is not None:
+            object.__setattr__(self, "point_b", finite_array(f"point_b {what}", self.point_b, (3,)))
+        if self.normals is not None:
+            directions = [unit_vector(f"a normal {what}", direction) for direction in self.normals]
+            if not directions:
+                raise InvalidValue(f"normals {what}", [], "at least one direction, or None for all three")
+            object.__setattr__(self, "normals", np.array(directions))
+
+    def bind(self, robot: Robot, q: Array) -> BoundPointAnchor:
+        """Resolve links; take `point_b` from `q` where it is None."""
+        return BoundPointAnchor(self, robot, q)
+
+
+class BoundPointAnchor(BoundConstraint):
+    """A :class:`PointAnchor` on one robot."""
+
+    def __init__(self, declaration: PointAnchor, robot: Robot, q: Array) -> None:
+        """Resolve the links of `declaration`."""
+        self.declaration: PointAnchor = declaration
+        joint_a, offset_a = robot.link_point(declaration.link_a, declaration.point_a)
+        joint_b, placement_b = robot.link_placement(declaration.link_b)
+        self._joints = np.array([joint_a, joint_b])
+        normals = np.eye(3) if declaration.normals is None else declaration.normals
+        self._normals = normals @ placement_b.rotation.T
+        self.dim = len(normals)
+        if declaration.point_b is None:
+            dynamics = Dynamics(robot)
+            dynamics.update_kinematics(q)
+            offset_b = _to_joint(dynamics, joint_b, dynamics.point_positions(self._joints[:1], offset_a[None])[0])
+        else:
+            offset_b = placement_b.act(declaration.point_b)
+        self._offsets = np.array([offset_a, offset_b])
+
+    def phi(self, dynamics: Dynamics) -> Array:
+        """Return (dim,) ``N^T R_b^T (p_a - p_b)`` [m]."""
+        point_a, point_b = dynamics.point_positions(self._joints, self._offsets)
+        return self._axes(dynamics) @ (point_a - point_b)
+
+    def jacobian(self, dynamics: Dynamics) -> Array:
+        """Return (dim, nv): relative velocity of the two body points that are at p_a now, in the axes of link_b."""
+        point_a = dynamics.point_positions(self._joints, self._offsets)[0]
+        axes = np.broadcast_to(np.eye(3), (2, 3, 3)).copy()
+        velocities = dynamics.row_jacobian(self._joints, np.array([point_a, point_a]), axes)
+        return self._axes(dynamics) @ (velocities[:3] - velocities[3:])
+
+    def gamma(self, dynamics: Dynamics) -> Array:
+        """Return (dim,) ``N^T R_b^T (a_a - a_b - 2 omega_b x v)``, with v the relative velocity at p_a [m/s^2]."""
+        point_a = dynamics.point_positions(self._joints, self._offsets)[0]
+        body_a, body_b = (dynamics.body(joint) for joint in self._joints)
+        slip = body_a.velocity_at(point_a) - body_b.velocity_at(point_a)
+        coriolis = 2.0 * np.cross(body_b.angular_velocity, slip)
+        return self._axes(dynamics) @ (body_a.bias_at(point_a) - body_b.bias_at(point_a) - coriolis)
+
+    def wrench(self, dynamics: Dynamics, multipliers: Array, link: str) -> Array:
+        """Return (6,) force on `link` at p_a, no moment, world axes."""
+        signs = {self.declaration.link_b: -1.0, self.declaration.link_a: 1.0}
+        if link not in signs:
+            raise UnknownName(f"link of constraint {self.name!r}", link, signs)
+        return np.concatenate([signs[link] * multipliers @ self._axes(dynamics), np.zeros(3)])
+
+    def _axes(self, dynamics: Dynamics) -> Array:
+        """Return (dim, 3) the held directions in world axes."""
+        return self._normals @ dynamics.placements[self._joints[1]][:3]
+
+
+def _to_joint(dynamics: Dynamics, joint: int, point: Array) -> Array:
+    placement = dynamics.placements[joint]
+    return placement[:3] @ (point - placement[3])

@@ -1,0 +1,90 @@
+"""PointContact: a point or a sphere of a link may touch a fixed surface."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from constrained_sim.constraints.constraint import Constraint, checked_name
+from constrained_sim.contact.laws import Law, Rigid
+from constrained_sim.contact.surfaces import Plane
+from constrained_sim.exceptions import InvalidValue
+from constrained_sim.robot import Robot
+from constrained_sim.validation import Array, finite_array, number
+
+
+@dataclass(frozen=True, eq=False)
+class PointContact(Constraint):
+    """A unilateral contact of a point (or a sphere) of the robot with a surface; rows [t1, t2, n].
+
+    Attributes:
+        name: unique name.
+        link: any link or frame of the robot.
+        point: (3,) [m] in the link; the centre of the sphere if ``radius > 0``.
+        surface: what it may touch.
+        law: what it may do when it touches.
+        friction: Coulomb coefficient, >= 0.
+        restitution: Newton's coefficient, 0 to 1.
+        radius: [m], >= 0.
+
+    Raises:
+        InvalidValue: a value outside these ranges, or a coefficient that the law does not have.
+    """
+
+    name: str
+    link: str
+    point: Sequence[float]
+    surface: Plane = field(default_factory=Plane)
+    law: Law = field(default_factory=Rigid)
+    friction: float = 0.0
+    restitution: float = 0.0
+    radius: float = 0.0
+
+    kind = "point_contact"
+
+    def __post_init__(self) -> None:
+        """Check all values."""
+        checked_name(self.name)
+        what = f"of contact {self.name!r}"
+        object.__setattr__(self, "point", finite_array(f"point {what}", self.point, (3,)))
+        object.__setattr__(self, "friction", number(f"friction {what}", self.friction, 0.0))
+        object.__setattr__(self, "restitution", number(f"restitution {what}", self.restitution, 0.0, 1.0))
+        object.__setattr__(self, "radius", number(f"radius {what}", self.radius, 0.0))
+        if not isinstance(self.law, Law):
+            raise InvalidValue(f"law {what}", self.law, "an instance of a class in LAWS, such as Rigid()")
+        if not isinstance(self.surface, Plane):
+            raise InvalidValue(f"surface {what}", self.surface, "a Plane")
+        self.law.coefficient(self.friction)
+
+    @cached_property
+    def coefficient(self) -> float:
+        """Friction coefficient in effect under the law; infinite where the law sticks."""
+        return self.law.coefficient(self.friction)
+
+    def bind(self, robot: Robot, q: Array) -> BoundContact:
+        """Resolve the link."""
+        joint, offset = robot.link_point(self.link, np.asarray(self.point))
+        return BoundContact(self, joint, offset)
+
+
+@dataclass(frozen=True, eq=False)
+class BoundContact:
+    """A :class:`PointContact` on one robot.
+
+    Attributes:
+        declaration: what was bound.
+        joint: index of the joint that carries the link.
+        offset: (3,) point or centre of the sphere [m], in that joint's frame.
+    """
+
+    declaration: PointContact
+    joint: int
+    offset: Array
+
+    @property
+    def name(self) -> str:
+        """Name of the declaration."""
+        return self.declaration.name

@@ -1,0 +1,18 @@
+"""Unilateral contact: laws, surfaces, the complementarity problem and its solution."""
+
+from constrained_sim.contact.laws import LAWS, Frictionless, Law, Rigid, Sticking
+from constrained_sim.contact.problem import METHODS, ContactProblem, ContactSolution, solve_contacts
+from constrained_sim.contact.surfaces import Plane
+
+__all__ = [
+    "LAWS",
+    "METHODS",
+    "ContactProblem",
+    "ContactSolution",
+    "Frictionless",
+    "Law",
+    "Plane",
+    "Rigid",
+    "Sticking",
+    "solve_contacts",
+]

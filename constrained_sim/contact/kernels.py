@@ -1,0 +1,220 @@
+"""Compiled kernels of the frictional contact problem; each contact has three rows, [t1, t2, n].
+
+The problem: find r with ``u = G r + b`` such that for every contact ``0 <= u_n _|_ r_n >= 0``, ``|r_t| <= c r_n``, and
+``r_t = -c r_n u_t / |u_t|`` where it slides. This is Signorini's condition with Coulomb's law (De Saxce and Feng, The
+bipotential method, 1998), not its convex relaxation: a sliding contact does not lift off.
+
+Its zero-finding form (Alart and Curnier, A mixed formulation for frictional contact problems, 1991), for any p > 0:
+
+    F_n = r_n - max(0, y),            y = r_n - p_n u_n
+    F_t = r_t - proj(z, c max(0, y)), z = r_t - p_t u_t,   proj onto the disc of that radius
+
+with p the inverse of the diagonal of G, so that F is in newton seconds. At acceleration level u is an acceleration
+and r a force; a contact that slips already, in the unit direction d, has ``r_t = -c r_n d`` whatever u_t is.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+RANK_TOLERANCE = 1e-11
+OPEN, STICKING, SLIDING = 0, 1, 2
+
+
+@numba.njit(cache=True)
+def inverse_scale(G):  # type: ignore[no-untyped-def]
+    """Return (n,) the p of each row: one value for both tangential rows; zero rows take the largest of all rows."""
+    largest = 0.0
+    for i in range(G.shape[0]):
+        largest = max(largest, G[i, i])
+    floor = RANK_TOLERANCE * largest
+    p = np.empty(G.shape[0])
+    for c in range(0, G.shape[0], 3):
+        tangential = max(G[c, c], G[c + 1, c + 1])
+        p[c] = p[c + 1] = 1.0 / (tangential if tangential > floor else largest)
+        p[c + 2] = 1.0 / (G[c + 2, c + 2] if G[c + 2, c + 2] > floor else largest)
+    return p
+
+
+@numba.njit(cache=True)
+def _tangential(z0, z1, radius, slip):  # type: ignore[no-untyped-def]
+    """Return the point of the disc of `radius` nearest to z, or the one opposite to a known slip."""
+    if slip[0] != 0.0 or slip[1] != 0.0:
+        return -radius * slip[0], -radius * slip[1]
+    length = np.hypot(z0, z1)
+    shrink = radius / length if length > radius else 1.0
+    return shrink * z0, shrink * z1
+
+
+@numba.njit(cache=True)
+def natural_map(G, b, friction, slip, p, r):  # type: ignore[no-untyped-def]
+    """Return F (n,) at r; zero exactly where r solves the problem.
+
+    Args:
+        G: (n, n) Delassus matrix of the contact rows.
+        b: (n,) row velocities at r = 0.
+        friction: (k,) coefficient c of each contact.
+        slip: (k, 2) known direction of slip, zero where u_t decides.
+        p: (n,) scale of each row.
+        r: (n,) impulses.
+    """
+    F = np.empty(r.shape[0])
+    u = G @ r + b
+    for c in range(friction.shape[0]):
+        i = 3 * c
+        y = r[i + 2] - p[i + 2] * u[i + 2]
+        F[i + 2] = r[i + 2] - max(0.0, y)
+        radius = friction[c] * y if y > 0.0 else 0.0
+        t0, t1 = _tangential(r[i] - p[i] * u[i], r[i + 1] - p[i] * u[i + 1], radius, slip[c])
+        F[i], F[i + 1] = r[i] - t0, r[i + 1] - t1
+    return F
+
+
+@numba.njit(cache=True)
+def _derivative(G, b, friction, slip, p, r):  # type: ignore[no-untyped-def]
+    """Return a generalised Jacobian dF/dr (n, n)."""
+    n = r.shape[0]
+    A = np.zeros((n, n))
+    u = G @ r + b
+    for c in range(friction.shape[0]):
+        i = 3 * c
+        y = r[i + 2] - p[i + 2] * u[i + 2]
+        if y <= 0.0:
+            A[i, i] = A[i + 1, i + 1] = A[i + 2, i + 2] = 1.0
+            continue
+        A[i + 2] = p[i + 2] * G[i + 2]
+        radius = friction[c] * y
+        z0, z1 = r[i] - p[i] * u[i], r[i + 1] - p[i] * u[i + 1]
+        length = np.hypot(z0, z1)
+        slips = slip[c, 0] != 0.0 or slip[c, 1] != 0.0
+        if not slips and length <= radius:
+            A[i] = p[i] * G[i]
+            A[i + 1] = p[i] * G[i + 1]
+            continue
+        d0, d1 = (-slip[c, 0], -slip[c, 1]) if slips else (z0 / length, z1 / length)
+        shrink = 0.0 if slips else radius / length
+        for j in range(n):
+            dy = -p[i + 2] * G[i + 2, j]
+            dz0, dz1 = -p[i] * G[i, j], -p[i] * G[i + 1, j]
+            if j == i:
+                dz0 += 1.0
+            elif j == i + 1:
+                dz1 += 1.0
+            elif j == i + 2:
+                dy += 1.0
+            across = shrink * (d0 * dz1 - d1 * dz0)
+            along = friction[c] * dy
+            A[i, j] = -d0 * along + d1 * across
+            A[i + 1, j] = -d1 * along - d0 * across
+        A[i, i] += 1.0
+        A[i + 1, i + 1] += 1.0
+    return A
+
+
+@numba.njit(cache=True)
+def stick(G, b):  # type: ignore[no-untyped-def]
+    """Return r with ``G r + b = 0`` (least 2-norm where G is singular): what holds if every contact sticks.
+
+    First a Cholesky factorisation that skips rows of zeros; if a pivot shows that rows depend on each other, the
+    minimum-norm solution by singular values.
+    """
+    n = G.shape[0]
+    largest = 0.0
+    for i in range(n):
+        largest = max(largest, G[i, i])
+    L = np.zeros((n, n))
+    r = -b
+    for i in range(n):
+        if G[i, i] <= RANK_TOLERANCE * largest:
+            L[i, i] = np.inf
+            continue
+        for j in range(i):
+            total = G[i, j]
+            for k in range(j):
+                total -= L[i, k] * L[j, k]
+            L[i, j] = total / L[j, j]
+        total = G[i, i]
+        for k in range(i):
+            total -= L[i, k] * L[i, k]
+        if total <= 1e-9 * G[i, i]:
+            return np.linalg.lstsq(G, r, RANK_TOLERANCE)[0]
+        L[i, i] = np.sqrt(total)
+    for i in range(n):
+        for k in range(i):
+            r[i] -= L[i, k] * r[k]
+        r[i] /= L[i, i]
+    for i in range(n - 1, -1, -1):
+        for k in range(i + 1, n):
+            r[i] -= L[k, i] * r[k]
+        r[i] /= L[i, i]
+    return r
+
+
+@numba.njit(cache=True)
+def newton(G, b, friction, slip, p, r, tolerance, iterations):  # type: ignore[no-untyped-def]
+    """Semi-smooth Newton on the natural map, from r; each step goes to the least-norm zero of the linear model.
+
+    Returns:
+        (r, largest |F|, iterations done).
+    """
+    F = natural_map(G, b, friction, slip, p, r)
+    error = np.abs(F).max()
+    for done in range(iterations):
+        if error <= tolerance:
+            return r, error, done
+        A = _derivative(G, b, friction, slip, p, r)
+        direction = np.linalg.lstsq(A, A @ r - F, RANK_TOLERANCE)[0] - r
+        length = 1.0
+        for _ in range(8):
+            candidate = r + length * direction
+            F_candidate = natural_map(G, b, friction, slip, p, candidate)
+            error_candidate = np.abs(F_candidate).max()
+            if error_candidate < (1.0 - 0.1 * length) * error:
+                break
+            length *= 0.5
+        if not error_candidate < error:
+            return r, error, done
+        r, F, error = candidate, F_candidate, error_candidate
+    return r, error, iterations
+
+
+@numba.njit(cache=True)
+def gauss_seidel(G, b, friction, slip, p, r, tolerance, sweeps):  # type: ignore[no-untyped-def]
+    """Projected Gauss-Seidel, contact by contact: slow, but it goes on where Newton's method stalls.
+
+    Returns:
+        (r, largest |F|, sweeps done).
+    """
+    r = r.copy()
+    for done in range(sweeps):
+        for c in range(friction.shape[0]):
+            i = 3 * c
+            u_n = np.dot(G[i + 2], r) + b[i + 2]
+            r[i + 2] = max(0.0, r[i + 2] - p[i + 2] * u_n)
+            radius = friction[c] * r[i + 2] if r[i + 2] > 0.0 else 0.0
+            z0 = r[i] - p[i] * (np.dot(G[i], r) + b[i])
+            z1 = r[i + 1] - p[i] * (np.dot(G[i + 1], r) + b[i + 1])
+            r[i], r[i + 1] = _tangential(z0, z1, radius, slip[c])
+        if done % 10 == 9:
+            error = np.abs(natural_map(G, b, friction, slip, p, r)).max()
+            if error <= tolerance:
+                return r, error, done + 1
+    return r, np.abs(natural_map(G, b, friction, slip, p, r)).max(), sweeps
+
+
+@numba.njit(cache=True)
+def classify(G, b, friction, slip, p, r, tolerance):  # type: ignore[no-untyped-def]
+    """Return (k,) status of each contact: OPEN, STICKING or SLIDING; clear the impulses of open contacts in r."""
+    status = np.empty(friction.shape[0], dtype=np.int64)
+    u = G @ r + b
+    for c in range(friction.shape[0]):
+        i = 3 * c
+        if r[i + 2] <= tolerance:
+            status[c] = OPEN
+            r[i] = r[i + 1] = r[i + 2] = 0.0
+            continue
+        length = np.hypot(r[i] - p[i] * u[i], r[i + 1] - p[i] * u[i + 1])
+        slides = length > friction[c] * r[i + 2] + tolerance or friction[c] == 0.0 or slip[c].any()
+        status[c] = SLIDING if slides else STICKING
+    return status

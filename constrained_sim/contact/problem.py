@@ -1,0 +1,101 @@
+"""The frictional contact problem as a value that judges its own solution, and the methods that solve it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from constrained_sim.contact import kernels
+from constrained_sim.validation import Array, lookup
+
+RELATIVE_TOLERANCE = 1e-13
+ACCEPTABLE_RESIDUAL = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class ContactProblem:
+    """Find impulses r, three per contact [t1, t2, n], with ``u = G r + b`` under Signorini's and Coulomb's laws.
+
+    At acceleration level the impulses are forces and u accelerations.
+
+    Attributes:
+        G: (3 k, 3 k) Delassus matrix of the contact rows, other constraints held.
+        b: (3 k,) row velocities without contact impulses [m/s].
+        friction: (k,) Coulomb coefficients; 0 frictionless, infinity sticks as long as it is pressed.
+        slip: (k, 2) at acceleration level, unit direction of the present slip along (t1, t2); zero where there is none.
+    """
+
+    G: Array
+    b: Array
+    friction: Array
+    slip: Array
+
+    def residual(self, impulse: Array) -> float:
+        """Return the largest entry of the natural map [N s] relative to the largest impulse in play; 0 if solved."""
+        scale = kernels.inverse_scale(self.G)
+        error = np.abs(kernels.natural_map(self.G, self.b, self.friction, self.slip, scale, impulse)).max(initial=0.0)
+        return float(error / self._magnitude(scale, impulse))
+
+    def _magnitude(self, scale: Array, impulse: Array) -> float:
+        return max(np.abs(impulse).max(initial=0.0), np.abs(scale * self.b).max(initial=0.0), 1e-300)
+
+
+@dataclass(frozen=True, eq=False)
+class ContactSolution:
+    """What a method found.
+
+    Attributes:
+        impulse: (3 k,) [N s].
+        status: (k,) 0 open, 1 sticking, 2 sliding.
+        method: the method that gave it.
+        iterations: of all methods that were tried.
+        residual: relative, see :meth:`ContactProblem.residual`.
+    """
+
+    impulse: Array
+    status: npt.NDArray[np.int64]
+    method: str
+    iterations: int
+    residual: float
+
+    @property
+    def converged(self) -> bool:
+        """Whether the residual is acceptable."""
+        return self.residual <= ACCEPTABLE_RESIDUAL
+
+
+def solve_contacts(problem: ContactProblem, method: str = "newton") -> ContactSolution:
+    """Solve `problem`; the result depends on the problem only, never on what was solved before.
+
+    First all contacts are taken to stick, which is linear; where this violates a cone, Newton's method and projected
+    Gauss-Seidel take turns, starting with `method`, until one converges or both have had their say.
+
+    Raises:
+        UnknownName: no such method.
+    """
+    first = lookup("contact method", method, METHODS)
+    G, b, friction, slip = problem.G, problem.b, problem.friction, problem.slip
+    scale = kernels.inverse_scale(G)
+    impulse = kernels.stick(G, b)
+    tolerance = RELATIVE_TOLERANCE * problem._magnitude(scale, impulse)
+    error = np.abs(kernels.natural_map(G, b, friction, slip, scale, impulse)).max(initial=0.0)
+    used, iterations, best = "stick", 0, (error, impulse)
+    sequence = [first] + [kernels.newton, kernels.gauss_seidel] * 4
+    impulse = np.zeros_like(b) if first is kernels.gauss_seidel else impulse
+    for step in sequence:
+        if best[0] <= tolerance:
+            break
+        budget = 40 if step is kernels.newton else 200
+        impulse, error, done = step(G, b, friction, slip, scale, impulse, tolerance, budget)
+        iterations += done
+        if error < best[0]:
+            used, best = NAMES[step], (error, impulse)
+    impulse = best[1]
+    status = kernels.classify(G, b, friction, slip, scale, impulse, 10.0 * tolerance)
+    return ContactSolution(impulse, status, used, iterations, problem.residual(impulse))
+
+
+METHODS = {"newton": kernels.newton, "gauss_seidel": kernels.gauss_seidel}
+NAMES = {step: name for name, step in METHODS.items()}

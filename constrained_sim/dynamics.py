@@ -1,0 +1,157 @@
+"""Dynamics: the only module that runs Pinocchio's algorithms for one configuration and velocity."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pinocchio as pin
+from numpy.lib.stride_tricks import as_strided
+
+from constrained_sim import kinematics
+from constrained_sim.robot import Robot
+from constrained_sim.validation import Array
+
+
+class BodyMotion(NamedTuple):
+    """Motion of the body frame of a joint, world axes, with ``a = 0`` for the accelerations.
+
+    Attributes:
+        rotation: (3, 3) body to world.
+        position: (3,) origin of the frame [m].
+        velocity: (3,) of the origin [m/s].
+        angular_velocity: (3,) [rad/s].
+        bias: (3,) acceleration of the origin [m/s^2].
+        angular_bias: (3,) [rad/s^2].
+    """
+
+    rotation: Array
+    position: Array
+    velocity: Array
+    angular_velocity: Array
+    bias: Array
+    angular_bias: Array
+
+    def velocity_at(self, point: Array) -> Array:
+        """Return the velocity [m/s] of the body point that is at world position `point` now."""
+        return self.velocity + np.cross(self.angular_velocity, point - self.position)
+
+    def bias_at(self, point: Array) -> Array:
+        """Return the bias acceleration [m/s^2] of the body point that is at world position `point` now."""
+        arm, omega = point - self.position, self.angular_velocity
+        return self.bias + np.cross(self.angular_bias, arm) + np.cross(omega, np.cross(omega, arm))
+
+
+class Dynamics:
+    """Inertia, bias forces and kinematics of a robot, updated in place.
+
+    The arrays are views of Pinocchio's own memory: they are current after each update and must not be kept across one.
+
+    Attributes:
+        M: (nv, nv) joint-space inertia, armature included; valid after :meth:`update` or :meth:`update_inertia`.
+        h: (nv,) Coriolis, centrifugal and gravity forces; valid after :meth:`update`.
+        joint_axes: (nv, 6) joint Jacobian in world axes, transposed (linear, angular).
+        placements: (njoints, 4, 3) rotation columns and translation of each joint's frame.
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        """Allocate the work space for `robot`."""
+        self.robot = robot
+        self._data = data = robot.model.createData()
+        self.M: Array = data.M
+        self.h: Array = np.zeros(robot.nv)
+        self.joint_axes: Array = data.J.T
+        self.placements: Array = _joint_table(data.oMi, "rotation", (4, 3))
+        self._velocities = _joint_table(data.v, "linear", (2, 3))
+        self._biases = _joint_table(data.a_gf, "linear", (2, 3))
+        self._gravity: Array = np.array(robot.model.gravity.linear)
+
+    @classmethod
+    def at(cls, robot: Robot, q: Array, v: Array) -> Dynamics:
+        """Return fresh dynamics of `robot`, updated to (q, v)."""
+        dynamics = cls(robot)
+        dynamics.update(q, v)
+        return dynamics
+
+    def update_kinematics(self, q: Array) -> None:
+        """Compute placements and joint axes at `q` (nq,)."""
+        pin.computeJointJacobians(self.robot.model, self._data, q)
+
+    def update_inertia(self, q: Array) -> None:
+        """Compute placements, joint axes and M at `q` (nq,) by the composite-rigid-body algorithm."""
+        pin.crba(self.robot.model, self._data, q, pin.Convention.WORLD)
+
+    def update(self, q: Array, v: Array) -> None:
+        """Compute everything at `q` (nq,), `v` (nv,)."""
+        self.update_inertia(q)
+        self.h = pin.nonLinearEffects(self.robot.model, self._data, q, v)
+
+    def inertia_rate(self, q: Array, v: Array) -> Array:
+        """Return (nv,) ``dM/dt v``, by which the momentum M v changes beside what forces do: ``d(M v)/dt = dM/dt v - h + f``.
+
+        ``dM/dt = C + C^T`` with Pinocchio's Coriolis matrix. For a coordinate that M does not depend on, the entry of
+        ``C^T v = dM/dt v - C v`` vanishes: its momentum changes by forces only.
+        """
+        coriolis = pin.computeCoriolisMatrix(self.robot.model, self._data, q, v)
+        return coriolis @ v + coriolis.T @ v
+
+    def point_positions(self, joints: npt.NDArray[np.int64], offsets: Array) -> Array:
+        """Return (k, 3) world positions [m] of points given by joint and offset [m, joint frame]."""
+        return kinematics.point_positions(joints, offsets, self.placements)
+
+    def row_jacobian(self, joints: npt.NDArray[np.int64], positions: Array, axes: Array) -> Array:
+        """Return (3 k, nv) Jacobians of body points at world `positions` (k, 3) along `axes` (k, 3, 3)."""
+        return kinematics.row_jacobian(joints, positions, axes, self.joint_axes, self.robot.support)
+
+    def body(self, joint: int) -> BodyMotion:
+        """Return the motion of a joint's body at the (q, v) of the last :meth:`update`, joint accelerations zero.
+
+        ``a_gf`` holds spatial accelerations in body axes with gravity as a fictitious base acceleration; the
+        acceleration of the origin is ``R (a_linear + omega x v_linear) + g`` (classical minus fictitious).
+        """
+        placement = self.placements[joint]
+        rotation = placement[:3].T
+        linear, angular = self._velocities[joint]
+        linear_bias, angular_bias = self._biases[joint]
+        if joint == 0:
+            return BodyMotion(rotation, placement[3], *np.zeros((4, 3)))
+        return BodyMotion(
+            rotation,
+            placement[3],
+            rotation @ linear,
+            rotation @ angular,
+            rotation @ (linear_bias + np.cross(angular, linear)) + self._gravity,
+            rotation @ angular_bias,
+        )
+
+
+def kinetic_energy(robot: Robot, q: Array, v: Array) -> float:
+    """Return the kinetic energy [J], armature included, at `q` (nq,), `v` (nv,)."""
+    inertia = pin.crba(robot.model, robot.model.createData(), q, pin.Convention.WORLD)
+    return 0.5 * float(v @ inertia @ v)
+
+
+def potential_energy(robot: Robot, q: Array) -> float:
+    """Return the energy of gravity [J] at `q` (nq,), zero where the centre of mass is at the world's origin."""
+    return float(pin.computePotentialEnergy(robot.model, robot.model.createData(), q))
+
+
+def integrate(robot: Robot, q: Array, tangent: Array) -> Array:
+    """Return the configuration reached from `q` (nq,) by the tangent step `tangent` (nv,)."""
+    return pin.integrate(robot.model, q, tangent)
+
+
+def _joint_table(members: pin.StdVec_SE3, part: str, shape: tuple[int, int]) -> Array:
+    """Return one array over a vector of Pinocchio objects, (njoints, *shape), without copying.
+
+    The objects are contiguous blocks of doubles; `part` is the member at the block's beginning. The layout is
+    compared with what Pinocchio's own accessors return, so that another build of it cannot go unnoticed.
+    """
+    first = getattr(members[0], part)
+    size = 8 * shape[0] * shape[1]
+    for index in range(len(members)):
+        if getattr(members[index], part).ctypes.data != first.ctypes.data + index * size:
+            raise RuntimeError("this build of Pinocchio lays out its data differently: cannot map joint placements")
+    origin = as_strided(first.T if first.ndim == 2 else first, (1,), (8,))
+    return as_strided(origin, (len(members), *shape), (size, 8 * shape[1], 8))

@@ -1,0 +1,112 @@
+"""Exceptions of constrained_sim: every refusal says what was given and what is allowed, and carries the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+
+class ConstrainedSimError(Exception):
+    """Base class of all errors raised on purpose by this package."""
+
+
+class InvalidValue(ConstrainedSimError, ValueError):
+    """A value of the right kind that is not allowed: NaN, a negative friction, a wrong length.
+
+    Attributes:
+        what: what the value is for, e.g. ``"friction of contact 'foot'"``.
+        value: the offending value.
+    """
+
+    def __init__(self, what: str, value: Any, allowed: str) -> None:
+        """Say that `what` was `value`, and what is `allowed` instead."""
+        super().__init__(f"{what}: got {value!r}, allowed: {allowed}")
+        self.what, self.value, self.allowed = what, value, allowed
+
+
+class UnknownName(ConstrainedSimError, KeyError):
+    """A name that does not exist: link, joint, solver, constraint, key of a configuration.
+
+    Attributes:
+        kind: what was looked up, e.g. ``"link"``.
+        name: the name that was given.
+        known: the names that exist.
+    """
+
+    def __init__(self, kind: str, name: Any, known: Iterable[str]) -> None:
+        """Say that there is no `kind` called `name`, and list those that are `known`."""
+        self.kind, self.name, self.known = kind, name, tuple(known)
+        self._message = f"unknown {kind} {name!r}, allowed: {', '.join(self.known) or '(none)'}"
+        super().__init__(self._message)
+
+    def __str__(self) -> str:
+        """Return the plain message (KeyError would quote it)."""
+        return self._message
+
+
+class DuplicateName(ConstrainedSimError, ValueError):
+    """A constraint or contact whose name is taken already.
+
+    Attributes:
+        name: the name given twice.
+    """
+
+    def __init__(self, name: str) -> None:
+        """Say that `name` is taken."""
+        super().__init__(f"the name {name!r} is taken already; names of contacts and constraints are unique")
+        self.name = name
+
+
+class ModelError(ConstrainedSimError):
+    """A robot description that cannot be read or cannot be simulated (massless moving joint, ...)."""
+
+
+class ConfigError(ConstrainedSimError):
+    """A configuration file that cannot be read, or holds a key that nobody reads."""
+
+
+class ViolatedConstraint(ConstrainedSimError):
+    """A constraint that the robot does not satisfy where it was to be added.
+
+    Attributes:
+        name: the constraint.
+        violation: largest ``|phi|`` [m, rad], or depth of the penetration [m].
+        tolerance: what is allowed.
+    """
+
+    def __init__(self, name: str, violation: float, tolerance: float) -> None:
+        """Say by how much `name` is violated."""
+        super().__init__(
+            f"{name!r} is violated by {violation:.6g} (m or rad) at the present configuration, allowed: {tolerance:.6g}"
+        )
+        self.name, self.violation, self.tolerance = name, violation, tolerance
+
+
+class NonFiniteState(ConstrainedSimError):
+    """A step whose result is not finite; the state before it is kept.
+
+    Attributes:
+        step: number of the step.
+        t: simulated time at its beginning [s].
+    """
+
+    def __init__(self, step: int, t: float, why: str) -> None:
+        """Say at which step the state stopped being finite, and why."""
+        super().__init__(f"step {step} (t = {t:.9g} s) gave a non-finite state: {why}")
+        self.step, self.t = step, t
+
+
+class ContactNotSolved(ConstrainedSimError):
+    """A frictional contact problem for which no method found a solution; at acceleration level there may be none.
+
+    Attributes:
+        residual: relative residual of the best candidate.
+    """
+
+    def __init__(self, residual: float) -> None:
+        """Say how far from a solution the best candidate was."""
+        super().__init__(
+            f"no solution of the contact problem was found (relative residual {residual:.3g}); "
+            "with friction at acceleration level there may be none"
+        )
+        self.residual = residual

@@ -1,0 +1,253 @@
+"""Impacts: velocity jumps that satisfy all constraints at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from constrained_sim.constraints import Constraint
+from constrained_sim.constraints.constraint_set import ConstraintSet
+from constrained_sim.contact.table import rows_of
+from constrained_sim.dynamics import Dynamics
+from constrained_sim.exceptions import ContactNotSolved, InvalidValue
+from constrained_sim.motion import ContactRows, Motion, solve_motion
+from constrained_sim.robot import Robot
+from constrained_sim.solvers import Solver, System, make_solver
+from constrained_sim.validation import Array, finite_array, number, read_only
+
+
+@dataclass(frozen=True, eq=False)
+class Impact:
+    """A velocity jump ``M (v_plus - v_minus) = J^T impulse``; rows are in the order of declaration.
+
+    Attributes:
+        v_minus: (nv,) before.
+        v_plus: (nv,) after.
+        impulse: (rows,) [N s, N m s], positive as they push phi up.
+        row_velocity_minus: (rows,) before [m/s, rad/s].
+        row_velocity_plus: (rows,) after.
+        restitution_scale: 1; less where restitution was reduced so as not to create energy.
+        t: instant [s].
+        q: (nq,) configuration.
+        points: (k, 3) contact points of all contacts [m], world frame.
+        constraints: the constraints that the rows belong to.
+    """
+
+    v_minus: Array
+    v_plus: Array
+    impulse: Array
+    row_velocity_minus: Array
+    row_velocity_plus: Array
+    restitution_scale: float
+    t: float
+    q: Array
+    points: Array
+    constraints: ConstraintSet
+
+    @cached_property
+    def energy_lost(self) -> float:
+        """Kinetic energy before minus after [J]: ``-(s_minus + s_plus)^T impulse / 2``.
+
+        With s_plus = 0 this is the well-known ``s_minus^T Lambda s_minus / 2``.
+        """
+        return -0.5 * float((self.row_velocity_minus + self.row_velocity_plus) @ self.impulse)
+
+    def multipliers(self, name: str) -> Array:
+        """Return the impulses of the rows of constraint or contact `name`.
+
+        Raises:
+            UnknownName: with the names that exist.
+        """
+        return self.impulse[self.constraints.slice(name)]
+
+
+@dataclass(frozen=True, eq=False)
+class ImpactProblem:
+    """An impact at one configuration.
+
+    Attributes:
+        system: M and the (m, nv) bilateral rows that hold.
+        contacts: (3 k, nv) rows of the contacts that take part.
+        friction: (k,).
+        v_minus: (nv,).
+        bilateral_restitution: (m,) Newton's coefficients.
+        restitution: (k,) Newton's coefficients of the contacts.
+        bilateral_target: (m,) prescribed row velocities after, added to the restitution.
+        target: (k,) prescribed normal velocities after, added to the restitution.
+    """
+
+    system: System
+    contacts: Array
+    friction: Array
+    v_minus: Array
+    bilateral_restitution: Array
+    restitution: Array
+    bilateral_target: Array
+    target: Array
+
+    def solve(self, solver: Solver, method: str) -> tuple[Motion, float]:
+        """Return the motion after the impact and the factor by which restitution was reduced.
+
+        Bilateral rows: ``s_plus = target - e s_minus``. Normal rows: ``0 <= s_plus - target - e max(0, -s_minus) _|_
+        impulse >= 0``. Tangential rows: Coulomb's cone on impulses. Newton's restitution with friction may create
+        energy; then all coefficients are multiplied by the largest common factor that does not.
+        """
+        motion = self._solve(solver, method, 1.0)
+        if self.bilateral_target.any() or self.target.any() or self._gain(motion) <= self._rounding:
+            return motion, 1.0
+
+        def gain(factor: float) -> float:
+            return self._gain(self._solve(solver, method, factor)) - 0.5 * self._rounding
+
+        factor = float(brentq(gain, 0.0, 1.0, xtol=1e-12)) if gain(0.0) < 0.0 else 0.0
+        return self._solve(solver, method, factor), factor
+
+    def _solve(self, solver: Solver, method: str, factor: float) -> Motion:
+        system, s = self.system, self.contacts @ self.v_minus
+        offset = np.zeros_like(s)
+        offset[2::3] = -self.target - factor * self.restitution * np.maximum(0.0, -s[2::3])
+        rows = ContactRows(self.contacts, offset, self.friction, np.zeros((len(self.friction), 2)))
+        b = self.bilateral_target - factor * self.bilateral_restitution * (system.J @ self.v_minus)
+        return solve_motion(solver, system, system.M @ self.v_minus, b, rows, method)
+
+    def _gain(self, motion: Motion) -> float:
+        return 0.5 * float((motion.x - self.v_minus) @ self.system.M @ (motion.x + self.v_minus))
+
+    @property
+    def _rounding(self) -> float:
+        return 1e-13 * float(self.v_minus @ self.system.M @ self.v_minus)
+
+
+def resolve_impact(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    constraints: Iterable[Constraint],
+    solver: str | Solver = "direct",
+    restitution: float | Mapping[str, float] | None = None,
+    row_velocity_plus: Any = None,
+) -> Impact:
+    """Return the velocity after all `constraints` become active at once at (q, v).
+
+    Args:
+        robot: the robot.
+        q: (nq,) configuration.
+        v: (nv,) velocity before.
+        constraints: bilateral constraints and contacts; a contact that is passed counts as closed.
+        solver: a name in ``SOLVERS``, or a configured solver.
+        restitution: None: each contact's own, bilateral rows 0; a number for all; or by name.
+        row_velocity_plus: prescribed row velocities after the impact [m/s, rad/s], (rows,) in the order of the
+            constraints or by name; None: 0. Of a contact only the normal one may be prescribed, as a lower bound.
+
+    Raises:
+        InvalidValue: wrong lengths, NaN, infinity, a coefficient outside 0..1, a prescribed tangential velocity.
+        UnknownName: a link, solver, or constraint that does not exist.
+        ContactNotSolved: no method found a solution.
+
+    Source: RBDL, module Contacts, ComputeContactImpulses*; Tedrake, sec. 3.2.
+    """
+    q, v = finite_array("q", q, (robot.nq,)), finite_array("v", v, (robot.nv,))
+    bound = ConstraintSet.bind(robot, q, constraints)
+    dynamics = Dynamics(robot)
+    dynamics.update_inertia(q)
+    configured = make_solver(solver) if isinstance(solver, str) else solver
+    return impact_at(
+        dynamics,
+        bound,
+        q,
+        v,
+        np.arange(len(bound.contacts)),
+        configured,
+        coefficients=_coefficients(bound, restitution),
+        targets=_targets(bound, row_velocity_plus),
+    )
+
+
+def impact_at(
+    dynamics: Dynamics,
+    bound: ConstraintSet,
+    q: Array,
+    v: Array,
+    closing: Array,
+    solver: Solver,
+    method: str = "newton",
+    t: float = 0.0,
+    coefficients: Array | None = None,
+    targets: Array | None = None,
+) -> Impact:
+    """Resolve an impact in which all bilateral constraints and the contacts `closing` (indices) take part.
+
+    Args:
+        dynamics: with inertia and kinematics at q.
+        bound: the constraints.
+        q: (nq,).
+        v: (nv,) before.
+        closing: indices of contacts.
+        solver: of the linear part.
+        method: contact method.
+        t: instant [s].
+        coefficients: (rows,) Newton's coefficients; None: those of the contacts, bilateral rows 0.
+        targets: (rows,) prescribed row velocities after; None: 0.
+
+    Raises:
+        ContactNotSolved: no method found a solution.
+    """
+    table = bound.contacts
+    points, _ = table.points_and_gaps(dynamics)
+    contact_rows = table.jacobian(dynamics, points)
+    bilateral = bound.bilateral.jacobian(dynamics)
+    coefficients = _coefficients(bound, None) if coefficients is None else coefficients
+    targets = np.zeros(bound.dim) if targets is None else targets
+    (bilateral_e, contact_e), (bilateral_target, contact_target) = bound.split(coefficients), bound.split(targets)
+    rows = rows_of(closing)
+    problem = ImpactProblem(
+        System(dynamics.M, bilateral, dynamics.robot.inertia_parents),
+        contact_rows[rows],
+        table.friction[closing],
+        v,
+        bilateral_e,
+        contact_e[rows][2::3],
+        bilateral_target,
+        contact_target[rows][2::3],
+    )
+    motion, factor = problem.solve(solver, method)
+    if motion.contact is not None and not motion.contact.converged:
+        raise ContactNotSolved(motion.contact.residual)
+    impulse = np.zeros(len(contact_rows))
+    impulse[rows] = motion.impulse
+    minus, plus = (bound.rows(bilateral @ x, contact_rows @ x) for x in (v, motion.x))
+    return Impact(
+        read_only(v.copy()), read_only(motion.x), bound.rows(motion.lam, impulse), minus, plus, factor, t, q, points, bound
+    )
+
+
+def _coefficients(bound: ConstraintSet, restitution: float | Mapping[str, float] | None) -> Array:
+    own = bound.rows(np.zeros(bound.bilateral.dim), np.repeat(bound.contacts.restitution, 3))
+    if restitution is None:
+        return own
+    if isinstance(restitution, Mapping):
+        for name, value in restitution.items():
+            own[bound.slice(name)] = number(f"restitution of {name!r}", value, 0.0, 1.0)
+        return own
+    return np.full(bound.dim, number("restitution", restitution, 0.0, 1.0))
+
+
+def _targets(bound: ConstraintSet, prescribed: Any) -> Array:
+    if prescribed is None:
+        return np.zeros(bound.dim)
+    if isinstance(prescribed, Mapping):
+        targets = np.zeros(bound.dim)
+        for name, value in prescribed.items():
+            rows = bound.slice(name)
+            targets[rows] = finite_array(f"row_velocity_plus of {name!r}", value, (rows.stop - rows.start,))
+    else:
+        targets = finite_array("row_velocity_plus", prescribed, (bound.dim,))
+    tangential = bound.split(targets)[1].reshape(-1, 3)[:, :2]
+    if tangential.any():
+        raise InvalidValue("row_velocity_plus of a contact", tangential.tolist(), "0 along the surface: the cone decides")
+    return targets

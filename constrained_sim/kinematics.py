@@ -1,0 +1,59 @@
+"""Compiled kernel for the points of a robot: positions, Jacobians and bias accelerations of many points in one call."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+
+@numba.njit(cache=True)
+def point_positions(joints, offsets, placements):  # type: ignore[no-untyped-def]
+    """Return (k, 3) world positions of points fixed in joints' frames [m].
+
+    Args:
+        joints: (k,) joint indices.
+        offsets: (k, 3) points in the joints' frames [m].
+        placements: (njoints, 4, 3) rows: the three columns of the rotation, then the translation.
+    """
+    count = joints.shape[0]
+    positions = np.empty((count, 3))
+    for i in range(count):
+        placement = placements[joints[i]]
+        for axis in range(3):
+            positions[i, axis] = (
+                placement[3, axis]
+                + placement[0, axis] * offsets[i, 0]
+                + placement[1, axis] * offsets[i, 1]
+                + placement[2, axis] * offsets[i, 2]
+            )
+    return positions
+
+
+@numba.njit(cache=True)
+def row_jacobian(joints, positions, axes, joint_axes, support):  # type: ignore[no-untyped-def]
+    """Return (3 k, nv) the Jacobians of the velocities of k body points along given axes.
+
+    Row r of point i is ``axes[i, r] . (J_linear + J_angular x p)``: column by column, a joint's motion moves the
+    body point that is at world position p now (Featherstone, Rigid Body Dynamics Algorithms, sec. 2.2).
+
+    Args:
+        joints: (k,) joint that carries each point.
+        positions: (k, 3) where the points are now [m].
+        axes: (k, 3, 3) the directions, one per row, world axes.
+        joint_axes: (nv, 6) transposed world-frame joint Jacobian of Pinocchio, linear then angular part.
+        support: (njoints, nv) whether a degree of freedom moves a joint's frame.
+    """
+    count, nv = joints.shape[0], joint_axes.shape[0]
+    jacobian = np.zeros((3 * count, nv))
+    for i in range(count):
+        x, y, z = positions[i]
+        moves = support[joints[i]]
+        for j in range(nv):
+            if moves[j]:
+                column = joint_axes[j]
+                vx = column[0] + column[4] * z - column[5] * y
+                vy = column[1] + column[5] * x - column[3] * z
+                vz = column[2] + column[3] * y - column[4] * x
+                for r in range(3):
+                    jacobian[3 * i + r, j] = axes[i, r, 0] * vx + axes[i, r, 1] * vy + axes[i, r, 2] * vz
+    return jacobian

@@ -1,0 +1,257 @@
+"""Robot: what does not change during a simulation: the Pinocchio model, its actuation, its limits and names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pinocchio as pin
+
+from constrained_sim.exceptions import InvalidValue, ModelError, UnknownName
+from constrained_sim.validation import Array, finite_array, number
+
+WORLD = "world"
+
+
+@dataclass(frozen=True, eq=False)
+class Robot:
+    """A rigid-body tree with its actuation; create it with :meth:`from_urdf`.
+
+    Attributes:
+        model: the ``pinocchio.Model``; not to be changed afterwards.
+        actuated_joints: names of the joints that take efforts, in the order of ``tau``.
+        floating_base: whether the root is a free-flyer.
+        urdf: text of the description, empty if there is none.
+    """
+
+    model: pin.Model
+    actuated_joints: tuple[str, ...]
+    floating_base: bool = False
+    urdf: str = ""
+
+    @classmethod
+    def from_urdf(
+        cls,
+        path_or_xml: str | os.PathLike[str],
+        floating_base: bool = False,
+        gravity: Sequence[float] = (0.0, 0.0, -9.81),
+        actuated_joints: Sequence[str] | None = None,
+    ) -> Robot:
+        """Read a URDF.
+
+        Args:
+            path_or_xml: a file, or the XML itself.
+            floating_base: put a free-flyer between the world and the root link.
+            gravity: (3,) acceleration [m/s^2], world axes.
+            actuated_joints: joints that take efforts, in the order of ``tau``; None: every joint but the free-flyer.
+
+        Raises:
+            ModelError: no such file, not a URDF, or a moving joint that carries no mass.
+            UnknownName: an actuated joint that does not exist.
+            InvalidValue: gravity is not three finite numbers, or an actuated joint is named twice.
+        """
+        xml = _read_description(path_or_xml)
+        try:
+            model = pin.buildModelFromXML(xml, pin.JointModelFreeFlyer()) if floating_base else pin.buildModelFromXML(xml)
+        except (RuntimeError, ValueError, IndexError) as error:
+            raise ModelError(f"not a valid URDF: {error}") from error
+        model.gravity = pin.Motion(finite_array("gravity", gravity, (3,)), np.zeros(3))
+        _refuse_massless_joints(model)
+        return cls(model, _actuated(model, floating_base, actuated_joints), floating_base, xml)
+
+    @property
+    def nq(self) -> int:
+        """Length of a configuration."""
+        return int(self.model.nq)
+
+    @property
+    def nv(self) -> int:
+        """Number of degrees of freedom."""
+        return int(self.model.nv)
+
+    @cached_property
+    def nu(self) -> int:
+        """Length of ``tau``: number of actuated velocity entries."""
+        return len(self.actuation)
+
+    @cached_property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of all moving joints, free-flyer included, in Pinocchio's order."""
+        return tuple(self.model.names)[1:]
+
+    @cached_property
+    def links(self) -> dict[str, int]:
+        """Index of the Pinocchio frame of every link and fixed frame, by name; ``"world"`` is the universe."""
+        frames = {frame.name: index for index, frame in enumerate(self.model.frames) if frame.type != pin.FrameType.JOINT}
+        return {**frames, WORLD: 0}
+
+    @cached_property
+    def actuation(self) -> npt.NDArray[np.intp]:
+        """(nu,) velocity index of every entry of ``tau``: ``S^T tau`` scatters to these."""
+        joints = [self.model.joints[self.model.getJointId(name)] for name in self.actuated_joints]
+        return np.array([joint.idx_v + k for joint in joints for k in range(joint.nv)], dtype=np.intp)
+
+    @cached_property
+    def velocity_names(self) -> tuple[str, ...]:
+        """(nv) names of the velocity entries: the joint, or ``joint.i`` where a joint has several."""
+        return tuple(
+            name if joint.nv == 1 else f"{name}.{k}"
+            for name, joint in zip(self.joint_names, list(self.model.joints)[1:], strict=True)
+            for k in range(joint.nv)
+        )
+
+    @cached_property
+    def effort_limits(self) -> Array:
+        """(nu,) largest effort [N m, N]; infinite where the description gives none."""
+        limits = np.asarray(self.model.upperEffortLimit)[self.actuation]
+        return np.where(limits > 0.0, limits, np.inf)
+
+    @cached_property
+    def damping(self) -> Array:
+        """(nv,) viscous joint damping [N m s/rad, N s/m]."""
+        return np.array(self.model.damping)
+
+    @cached_property
+    def mass(self) -> float:
+        """Total mass [kg]."""
+        return float(pin.computeTotalMass(self.model))
+
+    @cached_property
+    def inertia_parents(self) -> npt.NDArray[np.int64]:
+        """(nv,) parent of each degree of freedom in the tree, -1 at a root: the sparsity of M (Featherstone, 6.5)."""
+        return np.array(self.model.createData().parents_fromRow, dtype=np.int64)
+
+    @cached_property
+    def support(self) -> npt.NDArray[np.bool_]:
+        """(njoints, nv) whether a degree of freedom moves a joint's frame."""
+        model = self.model
+        table = np.zeros((model.njoints, model.nv), dtype=np.bool_)
+        for joint in range(1, model.njoints):
+            table[joint] = table[model.parents[joint]]
+            table[joint, model.idx_vs[joint] : model.idx_vs[joint] + model.nvs[joint]] = True
+        return table
+
+    def link_point(self, link: str, point: Any) -> tuple[int, Array]:
+        """Return the joint that carries `link`, and `point` [m, link frame] in that joint's frame.
+
+        Raises:
+            UnknownName: no such link or frame.
+            InvalidValue: `point` is not three finite numbers.
+        """
+        frame = self._frame(link)
+        return int(frame.parentJoint), frame.placement.act(finite_array(f"point on link {link!r}", point, (3,)))
+
+    def link_placement(self, link: str) -> tuple[int, pin.SE3]:
+        """Return the joint that carries `link`, and the link's placement in that joint's frame."""
+        frame = self._frame(link)
+        return int(frame.parentJoint), frame.placement
+
+    def neutral(self) -> Array:
+        """Return the neutral configuration (nq,)."""
+        return pin.neutral(self.model)
+
+    def configuration(self, joints: Mapping[str, Any], base: Sequence[float] | None = None) -> Array:
+        """Return a configuration from joint values by name; joints not named are neutral.
+
+        Args:
+            joints: value [rad, m] by joint name; a sequence of nq values where a joint has several.
+            base: (7,) position [m] and quaternion xyzw of the floating base; normalised.
+
+        Raises:
+            UnknownName: no such joint.
+            InvalidValue: wrong length, not finite, a zero quaternion, or a base without floating base.
+        """
+        q = self.neutral()
+        if base is not None:
+            q[:7] = self._base_placement(base)
+        for name, value in joints.items():
+            if name not in self.joint_names:
+                raise UnknownName("joint", name, self.joint_names)
+            joint = self.model.joints[self.model.getJointId(name)]
+            q[joint.idx_q : joint.idx_q + joint.nq] = _joint_values(joint, name, value)
+        return q
+
+    def clamp(self, tau: Any) -> Array:
+        """Return `tau` (nu,) [N m, N] limited to the effort limits.
+
+        Raises:
+            InvalidValue: wrong length or not finite.
+        """
+        return np.clip(finite_array("tau", tau, (self.nu,)), -self.effort_limits, self.effort_limits)
+
+    def _frame(self, link: str) -> Any:
+        index = self.links.get(link)
+        if index is None:
+            raise UnknownName("link", link, self.links)
+        return self.model.frames[index]
+
+    def _base_placement(self, base: Sequence[float]) -> Array:
+        if not self.floating_base:
+            raise InvalidValue("base", list(base), "None: this robot has no floating base")
+        placement = finite_array("base", base, (7,))
+        length = np.linalg.norm(placement[3:])
+        if length < 1e-12:
+            raise InvalidValue("quaternion of the base", placement[3:].tolist(), "a quaternion of non-zero length")
+        placement[3:] /= length
+        return placement
+
+
+def _read_description(path_or_xml: str | os.PathLike[str]) -> str:
+    if isinstance(path_or_xml, str) and path_or_xml.lstrip().startswith("<"):
+        return path_or_xml
+    try:
+        return Path(path_or_xml).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelError(f"cannot read the robot description {str(path_or_xml)!r}: {error}") from error
+
+
+def _actuated(model: pin.Model, floating_base: bool, wanted: Sequence[str] | None) -> tuple[str, ...]:
+    names = tuple(model.names)[2 if floating_base else 1 :]
+    if wanted is None:
+        return names
+    for name in wanted:
+        if name not in names:
+            raise UnknownName("joint", name, names)
+    if len(set(wanted)) != len(wanted):
+        raise InvalidValue("actuated_joints", list(wanted), "each joint once")
+    return tuple(wanted)
+
+
+def _refuse_massless_joints(model: pin.Model) -> None:
+    """Refuse a joint some motion of which moves no inertia: M would be singular at every configuration.
+
+    The composite inertia of the subtree, seen along the joint's own axes, must be positive definite; armature counts.
+    """
+    if not all(np.isfinite(inertia.toDynamicParameters()).all() for inertia in model.inertias):
+        raise ModelError("an inertia of the robot description is not finite")
+    data = model.createData()
+    inertia = pin.crba(model, data, pin.neutral(model), pin.Convention.WORLD)
+    for index, joint in list(enumerate(model.joints))[1:]:
+        block = slice(joint.idx_v, joint.idx_v + joint.nv)
+        if np.linalg.eigvalsh(inertia[block, block]).min() <= 1e-12:
+            raise ModelError(
+                f"joint {model.names[index]!r} moves but carries no mass or inertia; give an <inertial> to a link behind it"
+            )
+
+
+def _joint_values(joint: Any, name: str, value: Any) -> Array:
+    if joint.nv == 1:
+        angle = number(f"value of joint {name!r}", value)
+        return np.array([np.cos(angle), np.sin(angle)] if joint.nq == 2 else [angle])
+    values = finite_array(f"value of joint {name!r}", value, (joint.nq,))
+    return values if joint.nq == joint.nv else np.concatenate([values[:-4], _unit_quaternion(name, values[-4:])])
+
+
+def _unit_quaternion(name: str, value: Array) -> Array:
+    length = np.linalg.norm(value)
+    if length < 1e-12:
+        raise InvalidValue(f"quaternion of joint {name!r}", value.tolist(), "a quaternion of non-zero length")
+    return value / length
+
+

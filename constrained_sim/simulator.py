@@ -1,0 +1,304 @@
+"""Simulator: owns a robot, its constraints and its state, and the order in which things happen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from constrained_sim.constraints import Constraint
+from constrained_sim.constraints.constraint import BoundConstraint
+from constrained_sim.constraints.constraint_set import ConstraintSet
+from constrained_sim.contact.problem import METHODS
+from constrained_sim.drift import Projection
+from constrained_sim.dynamics import Dynamics, kinetic_energy, potential_energy
+from constrained_sim.energy import EnergyTerms
+from constrained_sim.exceptions import ContactNotSolved, DuplicateName, InvalidValue, NonFiniteState, ViolatedConstraint
+from constrained_sim.impact import Impact, impact_at
+from constrained_sim.integrators import INTEGRATORS, Midpoint
+from constrained_sim.robot import Robot
+from constrained_sim.solvers import Solver, make_solver
+from constrained_sim.state import State
+from constrained_sim.step_result import StepResult
+from constrained_sim.steppers import STEPPERS
+from constrained_sim.trajectory import Trajectory
+from constrained_sim.validation import Array, finite_array, lookup, number, read_only
+from constrained_sim.wrench import Wrench
+
+Controller = Callable[[float, Array, Array], Any]
+
+
+class Simulator:
+    """Simulates one robot.
+
+    Attributes:
+        robot: the robot.
+        dt: step [s].
+        energy: sum of the energy terms since the last reset.
+        steps: number of steps since the last reset.
+        position_tolerance: [m, rad] by how much a constraint may be violated when it is added.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        constraints: Iterable[Constraint] = (),
+        stepper: str = "time_stepping",
+        solver: str | Solver = "direct",
+        dt: float = 1e-3,
+        integrator: str | None = None,
+        stabilization: Projection | None = None,
+        contact_method: str = "newton",
+        position_tolerance: float = 1e-4,
+    ) -> None:
+        """Set up a simulation that begins at the neutral configuration, at rest.
+
+        Args:
+            robot: the robot.
+            constraints: bilateral constraints and contacts, active from the beginning.
+            stepper: a name in ``STEPPERS``.
+            solver: a name in ``SOLVERS``, or a configured solver.
+            dt: step [s].
+            integrator: a name in ``INTEGRATORS``; None: the stepper's own choice (midpoint).
+            stabilization: how drift is removed; None: projection in the metric of the kinetic energy.
+            contact_method: a name in ``METHODS`` of contact.
+            position_tolerance: [m, rad] by how much a constraint may be violated when it is added.
+
+        Raises:
+            UnknownName: a name that does not exist.
+            InvalidValue: a value that is not allowed.
+            DuplicateName: two constraints of one name.
+            ViolatedConstraint: a constraint that does not hold at the neutral configuration. (Constraints that hold
+                elsewhere only: construct without, ``reset(q, v)``, then :meth:`add`.)
+        """
+        self.robot = robot
+        self.dt = number("dt", dt, 0.0, open_lower=True)
+        self.position_tolerance = number("position_tolerance", position_tolerance, 0.0)
+        projection = Projection() if stabilization is None else stabilization
+        if not isinstance(projection, Projection):
+            raise InvalidValue(f"stabilization of stepper {stepper!r}", stabilization, "None or a Projection")
+        scheme = Midpoint() if integrator is None else lookup("integrator", integrator, INTEGRATORS)()
+        self._stepper = lookup("stepper", stepper, STEPPERS)(robot, self.dt, scheme, projection)
+        self.set_solver(solver)
+        self.set_contact_method(contact_method)
+        self._declared = list(constraints)
+        self._applied: list[tuple[Wrench, int]] = []
+        self.reset()
+
+    @property
+    def state(self) -> State:
+        """The present state."""
+        return State(self._start_time + self.steps * self.dt, self._observation.q, self._observation.v)
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """What is active, in the order of declaration."""
+        return tuple(member.declaration for member in self._observation.bound.members)
+
+    @property
+    def solver(self) -> Solver:
+        """The solver in use."""
+        return self._solver
+
+    @property
+    def stepper_name(self) -> str:
+        """Name of the stepper."""
+        return self._stepper.name
+
+    @property
+    def integrator_name(self) -> str:
+        """Name of the integrator."""
+        return self._stepper.integrator.name
+
+    @property
+    def contact_method(self) -> str:
+        """Method that contact problems try first."""
+        return self._method
+
+    def set_solver(self, solver: str | Solver, **options: Any) -> None:
+        """Use another solver from the next step on; this changes rounding only.
+
+        Raises:
+            UnknownName: no such solver or factorization.
+            InvalidValue: an option that the solver does not have.
+        """
+        self._solver = solver if isinstance(solver, Solver) else make_solver(solver, **options)
+
+    def set_contact_method(self, name: str) -> None:
+        """Use another contact method from the next step on.
+
+        Raises:
+            UnknownName: no such method.
+        """
+        lookup("contact method", name, METHODS)
+        self._method = name
+
+    def reset(self, q: Any = None, v: Any = None, t: float = 0.0) -> None:
+        """Start anew at (q, v); None: neutral, at rest. Targets "where it is now" are resolved again.
+
+        Raises:
+            InvalidValue: wrong length, NaN or infinity.
+            ViolatedConstraint: a constraint that does not hold at q.
+        """
+        q = self.robot.neutral() if q is None else finite_array("q", q, (self.robot.nq,))
+        v = np.zeros(self.robot.nv) if v is None else finite_array("v", v, (self.robot.nv,))
+        bound = ConstraintSet.bind(self.robot, q, self._declared)
+        self._check_violations(bound, q, [constraint.name for constraint in self._declared])
+        self._start_time, self.steps = number("t", t), 0
+        self.energy = EnergyTerms()
+        self._applied.clear()
+        self._observation = self._stepper.reset(bound, q, v)
+        self._initial_energy = self.mechanical_energy()
+
+    def add(self, constraint: Constraint) -> Impact | None:
+        """Make a constraint or contact active from now on.
+
+        A bilateral constraint on a moving robot is an impact at this instant, which is returned; a contact acts from
+        the next step on.
+
+        Raises:
+            DuplicateName: the name is taken.
+            UnknownName: a link that the robot does not have.
+            ViolatedConstraint: it does not hold here, or the contact starts too deep.
+            ContactNotSolved: the impact could not be solved.
+        """
+        here = self._observation
+        if not isinstance(constraint, Constraint):
+            raise InvalidValue("constraint", constraint, "an instance of a class in CONSTRAINTS")
+        if constraint.name in here.bound.slices:
+            raise DuplicateName(constraint.name)
+        bound = ConstraintSet(self.robot, [*here.bound.members, constraint.bind(self.robot, here.q)])  # type: ignore[list-item]
+        self._check_violations(bound, here.q, [constraint.name])
+        v, impact = here.v, None
+        if isinstance(bound.member(constraint.name), BoundConstraint):
+            impact = self._jump_onto(bound)
+            v = impact.v_plus
+        self._declared.append(constraint)
+        self._observation = self._stepper.reset(bound, here.q, v)
+        if impact is not None:
+            self.energy = self.energy + EnergyTerms(impact_losses=impact.energy_lost)
+        return impact
+
+    def remove(self, name: str) -> None:
+        """Take a constraint or contact away; the state stays as it is.
+
+        Raises:
+            UnknownName: with the names that exist.
+        """
+        here = self._observation
+        here.bound.slice(name)
+        bound = ConstraintSet(self.robot, [member for member in here.bound.members if member.name != name])
+        self._declared = [constraint for constraint in self._declared if constraint.name != name]
+        self._observation = self._stepper.reset(bound, here.q, here.v)
+
+    def apply(self, wrench: Wrench, duration: float) -> None:
+        """Let an external wrench act from now on for `duration` [s], in whole steps, at least one.
+
+        Raises:
+            UnknownName: a link that the robot does not have.
+            InvalidValue: a duration that is negative or not finite.
+        """
+        self.robot.link_placement(wrench.link), self.robot.link_placement(wrench.axes)
+        count = max(1, round(number("duration", duration, 0.0) / self.dt))
+        self._applied.append((wrench, self.steps + count))
+
+    def step(self, tau: Any = None, wrenches: Iterable[Wrench] = ()) -> StepResult:
+        """Advance by dt.
+
+        Args:
+            tau: (nu,) efforts of ``robot.actuated_joints`` [N m, N], limited to the effort limits; None: zero.
+            wrenches: external wrenches during this step, beside those given to :meth:`apply`.
+
+        Raises:
+            InvalidValue: tau of wrong length, NaN or infinity; nothing has changed.
+            NonFiniteState: the step gave a state that is not finite, or a contact problem that could not be solved;
+                the state before it is kept.
+        """
+        tau = np.zeros(self.robot.nu) if tau is None else self.robot.clamp(tau)
+        acting = (*wrenches, *(wrench for wrench, _ in self._applied))
+        state = self.state
+        try:
+            outcome = self._stepper.step(self._observation, state.t, tau, acting, self._solver, self._method)
+        except ContactNotSolved as error:
+            self._stepper.reset(self._observation.bound, state.q, state.v)
+            raise NonFiniteState(self.steps, state.t, str(error)) from error
+        if not (np.isfinite(outcome.end.v).all() and np.isfinite(outcome.end.q).all()):
+            self._stepper.reset(self._observation.bound, state.q, state.v)
+            raise NonFiniteState(self.steps, state.t, "the equations of motion gave NaN or infinity")
+        self._observation = outcome.end
+        self.steps += 1
+        self._applied = [(wrench, end) for wrench, end in self._applied if end > self.steps]
+        self.energy = self.energy + outcome.energy
+        return StepResult(self.state, read_only(outcome.a), read_only(tau), outcome)
+
+    def run(
+        self,
+        duration: float,
+        controller: Controller | None = None,
+        sample_period: float | None = None,
+        progress: bool = False,
+    ) -> Trajectory:
+        """Simulate for `duration` [s].
+
+        Args:
+            duration: in whole steps.
+            controller: ``controller(t, q, v) -> tau`` (nu,); None: zero efforts.
+            sample_period: how often the controller is asked [s], a multiple of dt; None: every step.
+            progress: show a progress bar (needs the library rich).
+
+        Raises:
+            InvalidValue: a duration or period that is not allowed, or what the controller returned.
+            NonFiniteState: see :meth:`step`.
+        """
+        count = round(number("duration", duration, 0.0) / self.dt)
+        every = 1 if sample_period is None else self._multiple_of_dt(sample_period)
+        steps: Iterable[int] = range(count)
+        if progress:
+            from rich.progress import track
+
+            steps = track(steps, description="simulating", transient=True)
+        tau: Any = None
+        results = []
+        for step in steps:
+            if controller is not None and step % every == 0:
+                tau = controller(self.state.t, self.state.q, self.state.v)
+            results.append(self.step(tau))
+        return Trajectory.from_results(results, self.robot.nq, self.robot.nv, self.robot.nu)
+
+    def mechanical_energy(self) -> float:
+        """Return kinetic plus potential energy [J]."""
+        here = self._observation
+        return kinetic_energy(self.robot, here.q, here.v) + potential_energy(self.robot, here.q)
+
+    def integration_energy(self) -> float:
+        """Return the energy [J] since the last reset that no cause accounts for: the error of the integrator."""
+        terms = self.energy
+        causes = terms.actuators + terms.external + terms.damping + terms.contacts + terms.constraints + terms.projection
+        return self.mechanical_energy() - self._initial_energy - causes + terms.impact_losses
+
+    def _jump_onto(self, bound: ConstraintSet) -> Impact:
+        here, dynamics = self._observation, Dynamics(self.robot)
+        dynamics.update_inertia(here.q)
+        _, gaps = bound.contacts.points_and_gaps(dynamics)
+        closed = np.flatnonzero(gaps <= self.position_tolerance)
+        return impact_at(dynamics, bound, here.q, here.v, closed, self._solver, self._method, self.state.t)
+
+    def _check_violations(self, bound: ConstraintSet, q: Array, names: Iterable[str]) -> None:
+        dynamics = Dynamics(self.robot)
+        dynamics.update_kinematics(q)
+        _, gaps = bound.contacts.points_and_gaps(dynamics)
+        depth = dict(zip([member.name for member in bound.contacts.members], -gaps, strict=True))
+        for name in names:
+            member = bound.member(name)
+            violation = np.abs(member.phi(dynamics)).max() if isinstance(member, BoundConstraint) else depth[name]
+            if violation > self.position_tolerance:
+                raise ViolatedConstraint(name, float(violation), self.position_tolerance)
+
+    def _multiple_of_dt(self, period: float) -> int:
+        count = round(number("sample_period", period, 0.0, open_lower=True) / self.dt)
+        if count < 1 or abs(count * self.dt - period) > 1e-9 * period:
+            raise InvalidValue("sample_period", period, f"a multiple of dt = {self.dt}")
+        return count
+
+

@@ -1,0 +1,98 @@
+"""Direct solver: the whole KKT matrix at once."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import lapack, qr, solve_triangular
+
+from constrained_sim.solvers.solver import FullRankFactorization, Solver, System
+from constrained_sim.validation import Array, lookup
+
+
+class Direct(Solver):
+    """Factor ``[[M, -J^T], [J, 0]]`` with unknowns (x, lam), or its symmetric form with unknowns (x, -lam).
+
+    RBDL, module Contacts, "Linear System of the Constrained Dynamics".
+
+    Attributes:
+        factorization: ``lu``, ``qr_pivoting`` (column-pivoted QR), ``qr`` (Householder QR) or ``ldlt`` (Bunch-Kaufman,
+            symmetric form).
+    """
+
+    name = "direct"
+
+    def __init__(self, factorization: str = "lu") -> None:
+        """Choose the factorisation.
+
+        Raises:
+            UnknownName: no such factorisation.
+        """
+        self._factorize = lookup("factorization", factorization, FACTORIZATIONS)
+        self.factorization = factorization
+
+    def _factor(self, system: System) -> FullRankFactorization:
+        return self._factorize(system)
+
+
+class _KKT(FullRankFactorization):
+    """The assembled matrix, columns first for LAPACK, and the split of its unknowns."""
+
+    sign = -1.0
+
+    def __init__(self, system: System) -> None:
+        J, nv = system.scaled_rows, len(system.M)
+        kkt = np.zeros((nv + len(J), nv + len(J)), order="F")
+        kkt[:nv, :nv] = system.M
+        kkt[:nv, nv:] = self.sign * J.T
+        kkt[nv:, :nv] = J
+        self._nv = nv
+        self._factor(kkt)
+
+    def _factor(self, kkt: Array) -> None:
+        raise NotImplementedError
+
+    def _solve(self, rhs: Array) -> Array:
+        raise NotImplementedError
+
+    def solve(self, f: Array, b: Array) -> tuple[Array, Array]:
+        unknowns = self._solve(np.hstack([f, b]).T).T
+        return unknowns[:, : self._nv], -self.sign * unknowns[:, self._nv :]
+
+
+class _LU(_KKT):
+    def _factor(self, kkt: Array) -> None:
+        self._lu, self._pivots, _ = lapack.dgetrf(kkt, overwrite_a=True)
+
+    def _solve(self, rhs: Array) -> Array:
+        return lapack.dgetrs(self._lu, self._pivots, rhs)[0]
+
+
+class _QR(_KKT):
+    def _factor(self, kkt: Array) -> None:
+        self._q, self._r = qr(kkt, overwrite_a=True, check_finite=False)
+
+    def _solve(self, rhs: Array) -> Array:
+        return solve_triangular(self._r, self._q.T @ rhs, check_finite=False)
+
+
+class _PivotedQR(_KKT):
+    def _factor(self, kkt: Array) -> None:
+        self._q, self._r, self._order = qr(kkt, overwrite_a=True, pivoting=True, check_finite=False)
+
+    def _solve(self, rhs: Array) -> Array:
+        unknowns = np.empty_like(rhs)
+        unknowns[self._order] = solve_triangular(self._r, self._q.T @ rhs, check_finite=False)
+        return unknowns
+
+
+class _LDLT(_KKT):
+    sign = 1.0
+
+    def _factor(self, kkt: Array) -> None:
+        self._ldu, self._pivots, _ = lapack.dsytrf(kkt, lower=True, overwrite_a=True)
+
+    def _solve(self, rhs: Array) -> Array:
+        return lapack.dsytrs(self._ldu, self._pivots, rhs, lower=True)[0]
+
+
+FACTORIZATIONS = {"lu": _LU, "qr_pivoting": _PivotedQR, "qr": _QR, "ldlt": _LDLT}

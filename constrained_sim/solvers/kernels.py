@@ -1,0 +1,106 @@
+"""Compiled kernels of the solvers. Vectors are rows: a (k, nv) array holds k vectors."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+
+@numba.njit(cache=True)
+def factor_inertia(M, parents):  # type: ignore[no-untyped-def]
+    """Return the lower triangular L with ``M = L^T L``, zero wherever the tree's branches make M zero.
+
+    Featherstone, Rigid Body Dynamics Algorithms, table 6.3. A non-positive pivot gives NaN.
+
+    Args:
+        M: (nv, nv) symmetric positive definite.
+        parents: (nv,) parent of each degree of freedom, -1 at a root; a chain (i - 1) for a matrix without branches.
+    """
+    L = np.tril(M)
+    for k in range(L.shape[0] - 1, -1, -1):
+        L[k, k] = np.sqrt(L[k, k]) if L[k, k] > 0.0 else np.nan
+        i = parents[k]
+        while i >= 0:
+            L[k, i] /= L[k, k]
+            i = parents[i]
+        i = parents[k]
+        while i >= 0:
+            j = i
+            while j >= 0:
+                L[i, j] -= L[k, i] * L[k, j]
+                j = parents[j]
+            i = parents[i]
+    return L
+
+
+@numba.njit(cache=True)
+def whiten(L, parents, rows):  # type: ignore[no-untyped-def]
+    """Return ``L^-T r`` for every row r: ``whiten(J) whiten(J)^T`` is the Delassus matrix (Featherstone, table 6.5)."""
+    solved = rows.copy()
+    for row in solved:
+        for i in range(L.shape[0] - 1, -1, -1):
+            if row[i] != 0.0:
+                row[i] /= L[i, i]
+                j = parents[i]
+                while j >= 0:
+                    row[j] -= L[i, j] * row[i]
+                    j = parents[j]
+    return solved
+
+
+@numba.njit(cache=True)
+def unwhiten(L, parents, rows):  # type: ignore[no-untyped-def]
+    """Return ``L^-1 r`` for every row r, so that ``unwhiten(whiten(r)) = M^-1 r``."""
+    solved = rows.copy()
+    for row in solved:
+        for i in range(L.shape[0]):
+            j = parents[i]
+            while j >= 0:
+                row[i] -= L[i, j] * row[j]
+                j = parents[j]
+            row[i] /= L[i, i]
+    return solved
+
+
+@numba.njit(cache=True)
+def pivoted_rows(rows, tolerance):  # type: ignore[no-untyped-def]
+    """Order rows by pivoted modified Gram-Schmidt and find how many are independent.
+
+    Rows are scaled to unit length first (a zero row keeps its length), so that `tolerance` is relative and metres
+    compare with radians: ``rows / scale = R^T Q`` in the returned order, Q with orthonormal rows.
+
+    Returns:
+        (scale (m,), order (m,), R (m, m) upper trapezoidal in that order, rank).
+    """
+    count, size = rows.shape
+    scale = np.ones(count)
+    q = rows.copy()
+    for i in range(count):
+        length = np.sqrt(np.dot(rows[i], rows[i]))
+        if length > 0.0:
+            scale[i] = length
+            q[i] /= length
+    order = np.arange(count)
+    R = np.zeros((count, count))
+    rank = 0
+    for k in range(min(count, size)):
+        best, longest = k, -1.0
+        for i in range(k, count):
+            length = np.dot(q[i], q[i])
+            if length > longest * (1.0 + 1e-9):
+                best, longest = i, length
+        longest = np.sqrt(longest)
+        if not longest > tolerance:
+            break
+        for j in range(size):
+            q[k, j], q[best, j] = q[best, j], q[k, j]
+        for j in range(k):
+            R[j, k], R[j, best] = R[j, best], R[j, k]
+        order[k], order[best] = order[best], order[k]
+        R[k, k] = longest
+        q[k] /= longest
+        for i in range(k + 1, count):
+            R[k, i] = np.dot(q[k], q[i])
+            q[i] -= R[k, i] * q[k]
+        rank += 1
+    return scale, order, R, rank

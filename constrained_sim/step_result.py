@@ -1,0 +1,128 @@
+"""What one step of a Simulator returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+
+from constrained_sim.energy import EnergyTerms
+from constrained_sim.impact import Impact
+from constrained_sim.state import State
+from constrained_sim.steppers import StepOutcome
+from constrained_sim.validation import Array, read_only
+
+
+class ContactStatus(IntEnum):
+    """Whether a contact carries force, and whether it slips."""
+
+    OPEN = 0
+    STICKING = 1
+    SLIDING = 2
+
+
+@dataclass(frozen=True, eq=False)
+class ContactForce:
+    """One contact at the end of a step.
+
+    Attributes:
+        name: of the contact.
+        link: that touches.
+        status: of the contact.
+        position: (3,) contact point [m], world frame.
+        normal: (3,) unit vector from the ground to the robot, world axes.
+        force: (3,) mean force on the robot over the step [N], world axes, percussions excluded.
+        normal_force: ``force . normal`` [N], >= 0.
+        friction: coefficient in effect.
+        gap: [m], negative where it penetrates.
+        slip: (3,) tangential velocity relative to the ground [m/s], world axes.
+    """
+
+    name: str
+    link: str
+    status: ContactStatus
+    position: Array
+    normal: Array
+    force: Array
+    normal_force: float
+    friction: float
+    gap: float
+    slip: Array
+
+
+@dataclass(frozen=True, eq=False)
+class StepResult:
+    """State after a step, and the forces that acted during it.
+
+    Attributes:
+        state: at the end of the step.
+        a: (nv,) mean acceleration of its smooth part.
+        tau_applied: (nu,) efforts after limiting [N m, N].
+        outcome: everything the stepper found.
+    """
+
+    state: State
+    a: Array
+    tau_applied: Array
+    outcome: StepOutcome
+
+    @property
+    def lam(self) -> Array:
+        """(rows,) mean forces of all rows in the order of declaration [N, N m]."""
+        return self.outcome.lam
+
+    @property
+    def impacts(self) -> tuple[Impact, ...]:
+        """Impacts within the step, in the order of time."""
+        return self.outcome.impacts
+
+    @property
+    def energy(self) -> EnergyTerms:
+        """Terms of the energy audit of this step."""
+        return self.outcome.energy
+
+    @property
+    def dynamics_residual(self) -> float:
+        """Of the step's equation of motion, relative to its largest term."""
+        return self.outcome.motion.dynamics_residual
+
+    @property
+    def constraint_residual(self) -> float:
+        """Of the bilateral rows, relative to their terms."""
+        return self.outcome.motion.constraint_residual
+
+    @property
+    def complementarity_residual(self) -> float:
+        """Of the contact problem, relative to the largest impulse; 0 without contacts."""
+        contact = self.outcome.motion.contact
+        return contact.residual if contact is not None else 0.0
+
+    def multipliers(self, name: str) -> Array:
+        """Return the mean forces of the rows of constraint or contact `name` [N, N m].
+
+        Raises:
+            UnknownName: with the names that exist.
+        """
+        return self.lam[self.outcome.end.bound.slice(name)]
+
+    @cached_property
+    def contact_forces(self) -> dict[str, ContactForce]:
+        """All contacts by name, open ones too, in the order of declaration."""
+        end = self.outcome.end
+        table = end.bound.contacts
+        _, rows = end.bound.split(self.lam)
+        return {
+            member.name: ContactForce(
+                member.name,
+                member.declaration.link,
+                ContactStatus(int(self.outcome.status[i])),
+                read_only(end.points[i].copy()),
+                member.declaration.surface.normal,
+                read_only(rows[3 * i : 3 * i + 3] @ table.axes[i]),
+                float(rows[3 * i + 2]),
+                float(table.friction[i]),
+                float(end.gaps[i]),
+                read_only(end.s_contact[3 * i : 3 * i + 2] @ table.axes[i, :2]),
+            )
+            for i, member in enumerate(table.members)
+        }

@@ -1,0 +1,8 @@
+"""One simulated step, one file per way to do it, and their registry."""
+
+from constrained_sim.steppers.stepper import Observation, StepOutcome, Stepper
+from constrained_sim.steppers.time_stepping import TimeStepping
+
+STEPPERS: dict[str, type[Stepper]] = {stepper.name: stepper for stepper in (TimeStepping,)}
+
+__all__ = ["STEPPERS", "Observation", "StepOutcome", "Stepper"]

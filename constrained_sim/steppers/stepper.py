@@ -1,0 +1,117 @@
+"""The contract of a stepper: one simulated step, from what is observed at its beginning to what it leaves."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from constrained_sim.constraints.constraint_set import ConstraintSet
+from constrained_sim.drift import Projection
+from constrained_sim.energy import EnergyTerms
+from constrained_sim.impact import Impact
+from constrained_sim.integrators import Integrator
+from constrained_sim.motion import Motion
+from constrained_sim.robot import Robot
+from constrained_sim.solvers import Solver
+from constrained_sim.validation import Array
+from constrained_sim.wrench import Wrench
+
+
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """A state, and the constraints as they are there.
+
+    Attributes:
+        bound: the constraints.
+        q: (nq,).
+        v: (nv,).
+        M: (nv, nv) inertia at q.
+        points: (k, 3) contact points [m], world frame.
+        gaps: (k,) [m], negative where they penetrate.
+        J_contact: (3 k, nv) rows [t1, t2, n].
+        s_contact: (3 k,) their velocities [m/s].
+        phi: (m,) violations of the bilateral rows.
+        J_bilateral: (m, nv).
+        s_bilateral: (m,).
+    """
+
+    bound: ConstraintSet
+    q: Array
+    v: Array
+    M: Array
+    points: Array
+    gaps: Array
+    J_contact: Array
+    s_contact: Array
+    phi: Array
+    J_bilateral: Array
+    s_bilateral: Array
+
+    @property
+    def s_normal(self) -> Array:
+        """(k,) velocities of the normal rows [m/s], positive where the contact opens."""
+        return self.s_contact[2::3]
+
+
+@dataclass(frozen=True, eq=False)
+class StepOutcome:
+    """What one step gave.
+
+    Attributes:
+        end: the new state, observed.
+        a: (nv,) mean acceleration of the smooth part.
+        lam: (rows,) mean constraint and contact forces [N, N m], percussions excluded.
+        status: (k,) of the contacts: 0 open, 1 sticking, 2 sliding.
+        impacts: in the order of time.
+        energy: terms of the audit.
+        motion: solution of the step's problem, with residuals.
+    """
+
+    end: Observation
+    a: Array
+    lam: Array
+    status: npt.NDArray[np.int64]
+    impacts: tuple[Impact, ...]
+    energy: EnergyTerms
+    motion: Motion
+
+
+class Stepper(ABC):
+    """Advances a robot by steps of dt.
+
+    Attributes:
+        name: in the registry.
+        bounce_velocity: approach speed [m/s] below which restitution counts as 0.
+    """
+
+    name: str
+
+    def __init__(self, robot: Robot, dt: float, integrator: Integrator, projection: Projection) -> None:
+        """Keep the settings."""
+        self.robot, self.dt, self.integrator, self.projection = robot, dt, integrator, projection
+        self.bounce_velocity = 1e-2
+
+    @abstractmethod
+    def reset(self, bound: ConstraintSet, q: Array, v: Array) -> Observation:
+        """Forget the past and observe (q, v)."""
+
+    @abstractmethod
+    def step(
+        self, start: Observation, t: float, tau: Array, wrenches: tuple[Wrench, ...], solver: Solver, method: str
+    ) -> StepOutcome:
+        """Advance by dt.
+
+        Args:
+            start: the state at the beginning.
+            t: time at the beginning [s].
+            tau: (nu,) efforts [N m, N], within the limits.
+            wrenches: external forces during the step.
+            solver: of the linear part.
+            method: of the contact problem.
+
+        Raises:
+            ContactNotSolved: no contact method found a solution.
+        """

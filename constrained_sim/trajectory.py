@@ -1,0 +1,105 @@
+"""A recorded run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from constrained_sim.energy import EnergyTerms
+from constrained_sim.step_result import StepResult
+from constrained_sim.validation import Array
+
+
+@dataclass(frozen=True, eq=False)
+class ImpactRecord:
+    """One impact of a run: instant [s], kinetic energy lost [J], velocities before and after (nv,)."""
+
+    t: float
+    energy_lost: float
+    v_minus: Array
+    v_plus: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """What :meth:`Simulator.run` recorded: n steps, one row each, taken at the end of the step.
+
+    Attributes:
+        t: (n,) [s].
+        q: (n, nq).
+        v: (n, nv).
+        tau: (n, nu) applied efforts [N m, N].
+        contact_forces: (n, 3) mean force over the step [N], world axes, by contact; NaN while absent.
+        multipliers: (n, rows) mean forces [N, N m], by constraint or contact; NaN while absent.
+        energy: (n,) each term of the audit [J], by name, of the single steps.
+        impacts: in the order of time.
+    """
+
+    t: Array
+    q: Array
+    v: Array
+    tau: Array
+    contact_forces: Mapping[str, Array]
+    multipliers: Mapping[str, Array]
+    energy: Mapping[str, Array]
+    impacts: tuple[ImpactRecord, ...]
+
+    @classmethod
+    def from_results(cls, results: Sequence[StepResult], nq: int, nv: int, nu: int) -> Trajectory:
+        """Collect `results` of a robot with these dimensions."""
+        forces = [{name: contact.force for name, contact in result.contact_forces.items()} for result in results]
+        rows = [{name: result.multipliers(name) for name in result.outcome.end.bound.slices} for result in results]
+        return cls(
+            np.array([result.state.t for result in results]),
+            np.array([result.state.q for result in results]).reshape(-1, nq),
+            np.array([result.state.v for result in results]).reshape(-1, nv),
+            np.array([result.tau_applied for result in results]).reshape(-1, nu),
+            _by_name(forces),
+            _by_name(rows),
+            {f.name: np.array([getattr(result.energy, f.name) for result in results]) for f in fields(EnergyTerms)},
+            tuple(
+                ImpactRecord(impact.t, impact.energy_lost, impact.v_minus, impact.v_plus)
+                for result in results
+                for impact in result.impacts
+            ),
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to an ``.npz`` file."""
+        arrays = {name: getattr(self, name) for name in ("t", "q", "v", "tau")}
+        for group in ("contact_forces", "multipliers", "energy"):
+            arrays |= {f"{group}/{name}": values for name, values in getattr(self, group).items()}
+        for part in fields(ImpactRecord):
+            arrays[f"impacts/{part.name}"] = np.array([getattr(impact, part.name) for impact in self.impacts])
+        with open(path, "wb") as file:
+            np.savez_compressed(file, **arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Trajectory:
+        """Read what :meth:`save` wrote; nothing in the file is executed."""
+        with np.load(path, allow_pickle=False) as file:
+            arrays = dict(file)
+
+        def group(prefix: str) -> dict[str, Array]:
+            return {key.removeprefix(prefix): value for key, value in arrays.items() if key.startswith(prefix)}
+
+        impacts = zip(*(arrays[f"impacts/{part.name}"] for part in fields(ImpactRecord)), strict=True)
+        return cls(
+            *(arrays[name] for name in ("t", "q", "v", "tau")),
+            group("contact_forces/"),
+            group("multipliers/"),
+            group("energy/"),
+            tuple(ImpactRecord(float(t), float(lost), minus, plus) for t, lost, minus, plus in impacts),
+        )
+
+
+def _by_name(records: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
+    """Return one (n, rows) array for each name that occurs, NaN where it does not."""
+    sizes = {name: len(values) for record in records for name, values in record.items()}
+    return {
+        name: np.array([record.get(name, np.full(size, np.nan)) for record in records]).reshape(-1, size)
+        for name, size in sizes.items()
+    }

@@ -1,0 +1,76 @@
+"""Checks of what enters the package: each returns the clean value or raises with what was given and allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from constrained_sim.exceptions import InvalidValue, UnknownName
+
+Array = npt.NDArray[np.float64]
+T = TypeVar("T")
+
+
+def finite_array(what: str, value: Any, shape: tuple[int, ...]) -> Array:
+    """Return `value` as a new float array of exactly `shape`, all entries finite.
+
+    Raises:
+        InvalidValue: wrong shape, not numbers, NaN or infinity.
+    """
+    wanted = f"{'x'.join(map(str, shape)) or 'one'} finite number(s)"
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidValue(what, value, wanted) from None
+    if array.shape != shape or not np.isfinite(array).all():
+        raise InvalidValue(what, np.asarray(value).tolist(), wanted)
+    return array
+
+
+def number(what: str, value: Any, lower: float = -np.inf, upper: float = np.inf, open_lower: bool = False) -> float:
+    """Return `value` as a finite float within [lower, upper] (or (lower, upper] with `open_lower`).
+
+    Raises:
+        InvalidValue: not a number, not finite, or out of the range.
+    """
+    bracket = "(" if open_lower else "["
+    wanted = f"a finite number in {bracket}{lower:g}, {upper:g}]"
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise InvalidValue(what, value, wanted)
+    if not np.isfinite(value) or not lower <= value <= upper or (open_lower and value == lower):
+        raise InvalidValue(what, value, wanted)
+    return float(value)
+
+
+def unit_vector(what: str, value: Any) -> Array:
+    """Return the direction of the 3-vector `value`, normalised.
+
+    Raises:
+        InvalidValue: not three finite numbers, or (nearly) zero.
+    """
+    vector = finite_array(what, value, (3,))
+    length = np.linalg.norm(vector)
+    if not 1e-12 < length < np.inf:
+        raise InvalidValue(what, vector.tolist(), "a vector of non-zero length")
+    return vector / length
+
+
+def lookup(kind: str, name: Any, registry: Mapping[str, T]) -> T:
+    """Return ``registry[name]``.
+
+    Raises:
+        UnknownName: with the names that exist.
+    """
+    try:
+        return registry[name]
+    except (KeyError, TypeError):
+        raise UnknownName(kind, name, registry) from None
+
+
+def read_only(array: Array) -> Array:
+    """Return `array` itself, made unwritable."""
+    array.flags.writeable = False
+    return array
