@@ -15,7 +15,7 @@ The wrapping ``/**: ros__parameters:`` may be left out for use without ROS. Ever
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -140,8 +140,10 @@ class Config:
     simulation: SimulationOptions = field(default_factory=SimulationOptions)
     node: NodeOptions = field(default_factory=NodeOptions)
 
-    def simulator(self) -> Simulator:
-        """Return a Simulator at the initial state.
+    def simulator(
+        self, q: Array | None = None, v: Array | None = None, constraints: Iterable[Constraint] | None = None
+    ) -> Simulator:
+        """Return a Simulator at (q, v) with `constraints`; None: as configured.
 
         Raises:
             ConstrainedSimError: a value that the simulator refuses.
@@ -157,8 +159,8 @@ class Config:
             contact_method=options.contact_method,
             position_tolerance=options.position_tolerance,
         )
-        sim.reset(self.q, self.v)
-        for constraint in self.constraints:
+        sim.reset(self.q if q is None else q, self.v if v is None else v)
+        for constraint in self.constraints if constraints is None else constraints:
             sim.add(constraint)
         return sim
 

@@ -126,12 +126,6 @@ class Dynamics:
         )
 
 
-def kinetic_energy(robot: Robot, q: Array, v: Array) -> float:
-    """Return the kinetic energy [J], armature included, at `q` (nq,), `v` (nv,)."""
-    inertia = pin.crba(robot.model, robot.model.createData(), q, pin.Convention.WORLD)
-    return 0.5 * float(v @ inertia @ v)
-
-
 def potential_energy(robot: Robot, q: Array) -> float:
     """Return the energy of gravity [J] at `q` (nq,), zero where the centre of mass is at the world's origin."""
     return float(pin.computePotentialEnergy(robot.model, robot.model.createData(), q))

@@ -11,14 +11,15 @@ from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint import BoundConstraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact.problem import METHODS
+from constrained_sim.contact.table import TOUCHING, rows_of
 from constrained_sim.drift import Projection
-from constrained_sim.dynamics import Dynamics, kinetic_energy, potential_energy
+from constrained_sim.dynamics import Dynamics, potential_energy
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.exceptions import ContactNotSolved, DuplicateName, InvalidValue, NonFiniteState, ViolatedConstraint
 from constrained_sim.impact import Impact, impact_at
 from constrained_sim.integrators import INTEGRATORS, Midpoint
 from constrained_sim.robot import Robot
-from constrained_sim.solvers import Solver, make_solver
+from constrained_sim.solvers import Solver, System, make_solver
 from constrained_sim.state import State
 from constrained_sim.step_result import StepResult
 from constrained_sim.steppers import STEPPERS
@@ -133,6 +134,17 @@ class Simulator:
         """
         lookup("contact method", name, METHODS)
         self._method = name
+
+    def set_stepper(self, name: str) -> None:
+        """Use another stepper from the next step on; the state stays as it is.
+
+        Raises:
+            UnknownName: no such stepper.
+        """
+        kind = lookup("stepper", name, STEPPERS)
+        here = self._observation
+        self._stepper = kind(self.robot, self.dt, self._stepper.integrator, self._stepper.projection)
+        self._observation = self._stepper.reset(here.bound, here.q, here.v)
 
     def reset(self, q: Any = None, v: Any = None, t: float = 0.0) -> None:
         """Start anew at (q, v); None: neutral, at rest. Targets "where it is now" are resolved again.
@@ -266,16 +278,33 @@ class Simulator:
             results.append(self.step(tau))
         return Trajectory.from_results(results, self.robot.nq, self.robot.nv, self.robot.nu)
 
+    def kinetic_energy(self) -> float:
+        """Return the kinetic energy [J]."""
+        here = self._observation
+        return 0.5 * float(here.v @ here.M @ here.v)
+
     def mechanical_energy(self) -> float:
         """Return kinetic plus potential energy [J]."""
-        here = self._observation
-        return kinetic_energy(self.robot, here.q, here.v) + potential_energy(self.robot, here.q)
+        return self.kinetic_energy() + potential_energy(self.robot, self._observation.q)
 
     def integration_energy(self) -> float:
         """Return the energy [J] since the last reset that no cause accounts for: the error of the integrator."""
         terms = self.energy
         causes = terms.actuators + terms.external + terms.damping + terms.contacts + terms.constraints + terms.projection
         return self.mechanical_energy() - self._initial_energy - causes + terms.impact_losses
+
+    def active_rows(self) -> tuple[int, int]:
+        """Return how many rows are bilateral or belong to a contact that touches, and how many are independent."""
+        here = self._observation
+        touching = rows_of(np.flatnonzero(here.gaps <= TOUCHING))
+        J = np.vstack([here.J_bilateral, here.J_contact[touching]])
+        return len(J), System(here.M, J, self.robot.inertia_parents).row_space.rank
+
+    def largest_violation(self) -> tuple[float, float]:
+        """Return the largest violation of bilateral rows or depth of a contact [m, rad], and velocity of bilateral rows."""
+        here = self._observation
+        position = max(np.abs(here.phi).max(initial=0.0), (-here.gaps).max(initial=0.0))
+        return float(position), float(np.abs(here.s_bilateral).max(initial=0.0))
 
     def _jump_onto(self, bound: ConstraintSet) -> Impact:
         here, dynamics = self._observation, Dynamics(self.robot)

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from constrained_sim.constraints.point_contact import BoundContact
 
 
+TOUCHING = 1e-8
+"""Gap [m] up to which a contact counts as closed."""
+
+
 class ContactTable:
     """Gaps, contact points and rows [t1, t2, n] of k contacts with planes.
 

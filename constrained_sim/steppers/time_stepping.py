@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact.table import rows_of
+from constrained_sim.contact.table import TOUCHING, rows_of
 from constrained_sim.drift import Projection
 from constrained_sim.dynamics import Dynamics, integrate, potential_energy
 from constrained_sim.energy import EnergyTerms
@@ -21,9 +21,6 @@ from constrained_sim.solvers import Solver, System
 from constrained_sim.steppers.stepper import Observation, StepOutcome, Stepper
 from constrained_sim.validation import Array, read_only
 from constrained_sim.wrench import Wrench, generalised_force
-
-TOUCHING = 1e-8
-"""Gap [m] up to which a contact counts as closed."""
 
 IMPACT_SPEED = 1e-9
 """Approach speed [m/s] from which a closing contact is an impact; below, the contact force takes care of it."""

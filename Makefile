@@ -1,0 +1,34 @@
+# `make` alone shows a leg hop. Everything runs inside the environment that scripts/run sets up on first use.
+
+DURATION ?= 10
+CONTROLLER ?= hop
+CLOCK_MODE ?= realtime
+SOLVER ?= direct
+
+.DEFAULT_GOAL := leg
+.PHONY: leg test lint build bench lock clean help
+
+leg: ## simulate a hopping leg and its controller (DURATION, CONTROLLER, CLOCK_MODE, SOLVER, ARGS)
+	@scripts/run python -m constrained_sim.ros.leg_demo --duration $(DURATION) --controller $(CONTROLLER) \
+		--clock-mode $(CLOCK_MODE) --solver $(SOLVER) $(ARGS)
+
+test: lint ## all checks, then all tests (ARGS go to pytest)
+	@scripts/run pytest $(ARGS)
+
+lint: ## the pre-commit checks, on all files
+	@scripts/run pre-commit run --all-files
+
+build: ## set up the environment and build the messages
+	@scripts/setup
+
+bench: ## measure speed and accuracy
+	@scripts/run python benchmarks/run.py $(ARGS)
+
+lock: ## renew the locked versions in requirements/
+	@scripts/lock
+
+clean: ## remove the environment and all that was built
+	rm -rf .ros2 build install log
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 16

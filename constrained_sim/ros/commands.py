@@ -1,0 +1,79 @@
+"""Joint commands: checked where they enter, merged in the order of arrival, acting at the next period boundary."""
+
+from __future__ import annotations
+
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from constrained_sim.exceptions import ConstrainedSimError
+from constrained_sim.ros.conversions import JointNames, efforts_by_name, to_nanoseconds
+from constrained_sim.ros.outputs import Outputs
+from constrained_sim.ros.world import World
+from constrained_sim.validation import finite_array
+
+DEPTH = 100
+
+
+class Commands:
+    """The command subscriptions of the node.
+
+    Attributes:
+        answers: commands that count as answers to the last published state (lockstep).
+    """
+
+    def __init__(self, node: Node, world: World, joints: JointNames, outputs: Outputs) -> None:
+        """Subscribe."""
+        options = world.config.node
+        self._logger, self._world, self._joints, self._outputs = node.get_logger(), world, joints, outputs
+        self._match_stamps = options.clock_mode == "lockstep" and options.lockstep_match == "stamp"
+        self.answers = 0
+        qos = QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy[options.command_reliability.upper()])
+        self._subscriptions = (
+            (node.create_subscription(JointState, "joint_commands", self._by_name, qos), self._by_name),
+            (node.create_subscription(Float64MultiArray, "~/commands", self._in_order, qos), self._in_order),
+        )
+
+    @property
+    def publishers(self) -> int:
+        """Number of publishers of commands."""
+        return sum(subscription.get_publisher_count() for subscription, _ in self._subscriptions)
+
+    def take_all(self) -> None:
+        """Merge everything that has arrived; what arrives meanwhile may wait for the next boundary."""
+        for subscription, merge in self._subscriptions:
+            for _ in range(DEPTH):
+                taken = subscription.handle.take_message(subscription.msg_type, False)
+                if taken is None:
+                    break
+                merge(taken[0])
+
+    def _by_name(self, message: JointState) -> None:
+        stamp = to_nanoseconds(message.header.stamp)
+        if self._match_stamps and stamp not in (0, self._world.stamp):
+            self._outputs.commands_dropped += 1
+            return
+        try:
+            efforts = efforts_by_name(message, self._joints)
+        except ConstrainedSimError as error:
+            self._refuse(error)
+            return
+        self._merge(efforts)
+
+    def _in_order(self, message: Float64MultiArray) -> None:
+        order = self._joints.order
+        try:
+            efforts = finite_array(f"efforts of {', '.join(order)} in ~/commands", message.data, (len(order),))
+        except ConstrainedSimError as error:
+            self._refuse(error)
+            return
+        self._merge({self._joints.commanded[name]: float(effort) for name, effort in zip(order, efforts, strict=True)})
+
+    def _merge(self, efforts: dict[int, float]) -> None:
+        self._world.command(efforts)
+        self.answers += 1
+
+    def _refuse(self, error: ConstrainedSimError) -> None:
+        self._outputs.commands_refused += 1
+        self._logger.warning(f"command refused: {error}", throttle_duration_sec=1.0)

@@ -1,0 +1,196 @@
+"""What the simulation is doing: running, paused, stepping, waiting or frozen, and the loop that does it."""
+
+from __future__ import annotations
+
+import time
+
+from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.task import Future
+
+from constrained_sim.exceptions import InvalidValue
+from constrained_sim.msg import SimulationStatus
+from constrained_sim.ros.commands import Commands
+from constrained_sim.ros.outputs import Outputs
+from constrained_sim.ros.pace import Pace, Realtime
+from constrained_sim.ros.world import World
+from constrained_sim.validation import number
+
+REPEAT_AFTER = 0.25
+"""[s] of wall-clock time without an answer after which the last state is published again (lockstep)."""
+
+IDLE = 0.1
+"""[s] for which the executor waits at most while there is nothing to simulate."""
+
+
+class Control:
+    """Runs the loop of the node in one thread: simulate, publish, and spin the executor in between.
+
+    Callbacks run between control periods only, so whatever they change acts at a period boundary.
+    """
+
+    def __init__(self, node: Node, world: World, outputs: Outputs, commands: Commands, pace: Pace) -> None:
+        """Keep the parts of the node."""
+        self._node, self._world, self._outputs, self._commands, self._pace = node, world, outputs, commands, pace
+        self._executor = SingleThreadedExecutor(context=node.context)
+        self._executor.add_node(node)
+        self._options = world.config.node
+        self._paused = self._options.start_paused
+        self._steps_wanted = 0
+        self._steps_done: Future | None = None
+        self._waiting_since: float | None = None
+        self._text = ""
+        self._status_period = round(1e9 / self._options.status_rate)
+        self._next_status = world.stamp
+        self._rate_from = (time.monotonic(), world.stamp)
+        self._end = world.stamp + round(self._options.duration * 1e9) if self._options.duration else None
+
+    # -- what services ask for
+
+    def pause(self, on: bool) -> None:
+        """Pause or go on."""
+        self._paused = on
+        self._pace.restart()
+        self.changed("paused" if on else "running")
+
+    def request_steps(self, periods: int) -> Future:
+        """Run `periods` control periods; the future's result is empty, or why it stopped early.
+
+        Raises:
+            InvalidValue: not paused, frozen, none wanted, or a request is under way.
+        """
+        if not self._paused:
+            raise InvalidValue("step", "a running simulation", "a paused one: call ~/pause with data: true first")
+        if self._steps_done is not None:
+            raise InvalidValue("step", "a second request", "one at a time")
+        if periods < 1:
+            raise InvalidValue("periods", periods, "at least 1")
+        if self._world.frozen:
+            raise InvalidValue("step", f"a frozen simulation ({self._world.frozen})", "one that was reset")
+        self._steps_wanted, self._steps_done = periods, Future(executor=self._executor)
+        return self._steps_done
+
+    def set_real_time_factor(self, factor: float) -> None:
+        """Change the speed of realtime mode.
+
+        Raises:
+            InvalidValue: not positive, or another clock mode.
+        """
+        factor = number("real_time_factor", factor, 0.0, open_lower=True)
+        if not isinstance(self._pace, Realtime):
+            raise InvalidValue("real_time_factor", factor, "a change in clock_mode realtime only")
+        self._pace.factor = factor
+        self._pace.restart()
+
+    def was_reset(self) -> None:
+        """Publish the state after a reset."""
+        self._finish_steps("the simulation was reset")
+        self._commands.answers = 0
+        self._waiting_since = None
+        self._rate_from = (time.monotonic(), self._world.stamp)
+        self._pace.restart()
+        self._outputs.send_present_state()
+        self.changed("reset")
+
+    def changed(self, text: str) -> None:
+        """Publish the status because something changed."""
+        self._text = text
+        self._send_status()
+
+    # -- the loop
+
+    def run(self) -> None:
+        """Run until the context is shut down or the configured duration has been simulated."""
+        try:
+            self._outputs.start()
+            self._send_status()
+            self._pace.restart()
+            while self._node.context.ok() and not self._finished():
+                self._loop_once()
+        except (ExternalShutdownException, ShutdownException):
+            pass
+        finally:
+            self._finish_steps("the node is shut down")
+
+    def _finished(self) -> bool:
+        return self._end is not None and self._world.stamp >= self._end
+
+    def _loop_once(self) -> None:
+        self._commands.take_all()
+        if self._world.frozen or (self._paused and not self._steps_wanted):
+            self._spin(IDLE)
+            return
+        delay = self._pace.delay(self._commands.answers)
+        if delay == float("inf"):
+            self._wait_for_answer()
+        elif delay > 0.0:
+            self._spin(delay)
+        else:
+            self._waiting_since = None
+            self._advance()
+            self._spin(0.0)
+
+    def _advance(self) -> None:
+        """Simulate one control period and publish it."""
+        if self._pace.begun():
+            self._outputs.late_periods += 1
+        self._commands.answers = 0
+        period = self._world.advance()
+        if period is None:
+            self._node.get_logger().error(f"frozen: {self._world.frozen}; call ~/reset to go on")
+            self.changed(self._world.frozen)
+            self._finish_steps(self._world.frozen)
+            return
+        if self._world.stamp >= self._next_status:
+            self._send_status()
+        self._outputs.send_period(period)
+        if self._steps_wanted:
+            self._steps_wanted -= 1
+            if not self._steps_wanted:
+                self._finish_steps("")
+
+    def _spin(self, timeout: float) -> None:
+        """Let callbacks run: for `timeout` [s] at most if there are none, else those that are ready."""
+        self._executor.spin_once(timeout_sec=timeout)
+
+    def _wait_for_answer(self) -> None:
+        """Wait for commands; repeat the state for controllers that missed it; say who is missing."""
+        now = time.monotonic()
+        if self._waiting_since is None:
+            self._waiting_since = self._repeated = self._warned = now
+        self._spin(REPEAT_AFTER)
+        now = time.monotonic()
+        if now - self._repeated > REPEAT_AFTER:
+            self._repeated = now
+            self._outputs.repeat_state()
+        if now - self._warned > self._options.lockstep_timeout:
+            self._warned = now
+            wanted, publishers = self._options.lockstep_commands, self._commands.publishers
+            self._text = (
+                f"lockstep: waiting for {wanted - self._commands.answers} of {wanted} commands for "
+                f"{now - self._waiting_since:.0f} s; {publishers} publisher(s) of commands, "
+                f"{self._outputs.state_subscribers} subscriber(s) of joint_states are connected"
+            )
+            self._node.get_logger().warning(self._text)
+            self._send_status()
+
+    def _finish_steps(self, why: str) -> None:
+        self._steps_wanted = 0
+        if self._steps_done is not None:
+            self._steps_done.set_result(why)
+            self._steps_done = None
+
+    def _send_status(self) -> None:
+        now, (then, stamp) = time.monotonic(), self._rate_from
+        factor = (self._world.stamp - stamp) * 1e-9 / max(now - then, 1e-9)
+        if now - then > 1.0:
+            self._rate_from = (now, self._world.stamp)
+        self._next_status = self._world.stamp + self._status_period
+        self._outputs.send_status(self._state(), self._text, factor)
+
+    def _state(self) -> int:
+        if self._world.frozen:
+            return SimulationStatus.FROZEN
+        if self._paused:
+            return SimulationStatus.PAUSED
+        return SimulationStatus.WAITING if self._waiting_since is not None else SimulationStatus.RUNNING

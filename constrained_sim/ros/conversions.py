@@ -1,0 +1,215 @@
+"""Between the objects of the simulator and ROS messages; no other module fills or reads message fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from builtin_interfaces.msg import Duration, Time
+from geometry_msgs.msg import Point, Vector3, Wrench
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Header
+
+from constrained_sim import msg
+from constrained_sim.constraints import PointContact
+from constrained_sim.contact import LAWS, Plane
+from constrained_sim.exceptions import InvalidValue, UnknownName
+from constrained_sim.impact import Impact
+from constrained_sim.robot import Robot
+from constrained_sim.step_result import ContactForce
+from constrained_sim.validation import Array, finite_array, lookup
+
+NANOSECONDS = 1_000_000_000
+
+
+def to_time(nanoseconds: int) -> Time:
+    """Return a stamp."""
+    return Time(sec=nanoseconds // NANOSECONDS, nanosec=nanoseconds % NANOSECONDS)
+
+
+def to_duration(nanoseconds: int) -> Duration:
+    """Return a duration."""
+    return Duration(sec=nanoseconds // NANOSECONDS, nanosec=nanoseconds % NANOSECONDS)
+
+
+def to_nanoseconds(stamp: Time) -> int:
+    """Return the stamp in nanoseconds."""
+    return stamp.sec * NANOSECONDS + stamp.nanosec
+
+
+class JointNames:
+    """The joints with one degree of freedom, as joint_states lists them, and the actuated joints among them.
+
+    Continuous joints, which Pinocchio stores as (cos, sin), are unwrapped: their angle goes on beyond a turn.
+    """
+
+    def __init__(self, robot: Robot, order: Sequence[str] = ()) -> None:
+        """Look up the joints of `robot`; `order` is that of command arrays, empty: the actuated joints."""
+        model = robot.model
+        joints = [(name, model.joints[model.getJointId(name)]) for name in robot.joint_names]
+        single = [(name, joint) for name, joint in joints if joint.nv == 1]
+        self.names = [name for name, _ in single]
+        self._q = np.array([joint.idx_q for _, joint in single], dtype=int)
+        self._v = np.array([joint.idx_v for _, joint in single], dtype=int)
+        self._turning = np.array([joint.nq == 2 for _, joint in single], dtype=bool)
+        self._efforts = {int(v): u for u, v in enumerate(robot.actuation)}
+        self._commanded = {name: self._efforts[joint.idx_v] for name, joint in single if joint.idx_v in self._efforts}
+        self.order = tuple(order) or tuple(self._commanded)
+        self._last = np.zeros(len(single))
+
+    @property
+    def commanded(self) -> Mapping[str, int]:
+        """Index into tau of every joint that takes commands by name."""
+        return self._commanded
+
+    def positions(self, q: Array) -> list[float]:
+        """Return the positions [rad, m] at `q`; the angle of a continuous joint is the one nearest to the last."""
+        values = q[self._q]
+        if self._turning.any():
+            angle = np.arctan2(q[np.minimum(self._q + 1, len(q) - 1)], values)
+            turns = np.round((self._last - angle) / (2.0 * np.pi))
+            values = np.where(self._turning, angle + 2.0 * np.pi * turns, values)
+            self._last = values
+        return values.tolist()
+
+    def velocities(self, v: Array) -> list[float]:
+        """Return the velocities [rad/s, m/s]."""
+        return v[self._v].tolist()
+
+    def efforts(self, tau: Array) -> list[float]:
+        """Return the applied efforts [N m, N], 0 of passive joints."""
+        return [float(tau[self._efforts[v]]) if v in self._efforts else 0.0 for v in self._v.tolist()]
+
+
+def joint_state(joints: JointNames, header: Header, q: Array, v: Array, tau: Array) -> JointState:
+    """Return the state of all joints with one degree of freedom."""
+    return JointState(
+        header=header,
+        name=joints.names,
+        position=joints.positions(q),
+        velocity=joints.velocities(v),
+        effort=joints.efforts(tau),
+    )
+
+
+def efforts_by_name(message: JointState, joints: JointNames) -> dict[int, float]:
+    """Return the efforts of a command by index into tau.
+
+    Raises:
+        UnknownName: a joint that takes no commands.
+        InvalidValue: not one effort for each name, a name twice, NaN or infinity.
+    """
+    names = list(message.name)
+    for name in names:
+        if name not in joints.commanded:
+            raise UnknownName("actuated joint", name, joints.commanded)
+    if len(set(names)) != len(names):
+        raise InvalidValue("name of a joint command", names, "each joint once")
+    efforts = finite_array("effort of a joint command", message.effort, (len(names),))
+    return {joints.commanded[name]: float(effort) for name, effort in zip(names, efforts, strict=True)}
+
+
+def contact_from_message(message: msg.Contact) -> PointContact:
+    """Return the declared contact.
+
+    Raises:
+        ConstrainedSimError: a value that is not allowed.
+    """
+    if message.surface:
+        raise UnknownName("surface", message.surface, ['"" (the plane normal . x = offset)'])
+    return PointContact(
+        message.name,
+        message.link,
+        [message.point.x, message.point.y, message.point.z],
+        Plane([message.normal.x, message.normal.y, message.normal.z], message.offset),
+        lookup("contact law", message.law, LAWS)(),
+        message.friction,
+        message.restitution,
+        message.radius,
+    )
+
+
+def contact_to_message(contact: PointContact) -> msg.Contact:
+    """Return the declaration of `contact` as in effect."""
+    return msg.Contact(
+        name=contact.name,
+        link=contact.link,
+        point=_point(contact.point),
+        radius=contact.radius,
+        normal=_vector(contact.surface.normal),
+        offset=contact.surface.offset,
+        law=contact.law.name,
+        friction=contact.friction,
+        restitution=contact.restitution,
+    )
+
+
+def contact_forces(
+    header: Header, period: int, contacts: Iterable[ContactForce], mean_forces: Mapping[str, Array], prefix: str
+) -> msg.ContactForces:
+    """Return all contacts, ordered by name.
+
+    Args:
+        header: stamp of the end of the period.
+        period: [ns] over which forces are averaged.
+        contacts: at the end of the period.
+        mean_forces: (3,) by name [N], world axes.
+        prefix: of link names.
+    """
+    message = msg.ContactForces(header=header, period=to_duration(period))
+    message.contacts = [
+        msg.ContactForce(
+            name=contact.name,
+            link=prefix + contact.link,
+            status=int(contact.status),
+            position=_point(contact.position),
+            normal=_vector(contact.normal),
+            wrench=Wrench(force=_vector(mean_forces[contact.name])),
+            normal_force=float(mean_forces[contact.name] @ contact.normal),
+            friction=contact.friction,
+            gap=contact.gap,
+            slip=_vector(contact.slip),
+        )
+        for contact in sorted(contacts, key=lambda contact: contact.name)
+    ]
+    return message
+
+
+def impact_message(header: Header, impact: Impact, robot: Robot, prefix: str) -> msg.Impact:
+    """Return an impact with the impulses of everything that took part."""
+    message = msg.Impact(
+        header=header,
+        velocity_names=list(robot.velocity_names),
+        velocity_minus=impact.v_minus.tolist(),
+        velocity_plus=impact.v_plus.tolist(),
+        energy_lost=impact.energy_lost,
+        restitution_scale=impact.restitution_scale,
+    )
+    positions = dict(zip((m.name for m in impact.constraints.contacts.members), impact.points, strict=True))
+    for member in impact.constraints.members:
+        rows = impact.constraints.slice(member.name)
+        if not impact.impulse[rows].any():
+            continue
+        impulse = msg.Impulse(
+            name=member.name,
+            rows=impact.impulse[rows].tolist(),
+            row_velocity_minus=impact.row_velocity_minus[rows].tolist(),
+            row_velocity_plus=impact.row_velocity_plus[rows].tolist(),
+        )
+        declaration = member.declaration
+        if isinstance(declaration, PointContact):
+            impulse.link = prefix + declaration.link
+            impulse.position = _point(positions[member.name])
+            impulse.linear = _vector(impact.impulse[rows] @ declaration.surface.axes)
+        message.impulses.append(impulse)
+    return message
+
+
+def _point(values: Sequence[float]) -> Point:
+    x, y, z = map(float, values)
+    return Point(x=x, y=y, z=z)
+
+
+def _vector(values: Sequence[float]) -> Vector3:
+    x, y, z = map(float, values)
+    return Vector3(x=x, y=y, z=z)

@@ -1,0 +1,104 @@
+"""The node `constrained_sim`: one world, one robot, one thread."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import rclpy
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.exceptions import InvalidParameterException, InvalidParameterValueException
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from constrained_sim.config import load_parameters, read_config
+from constrained_sim.exceptions import ConfigError, ConstrainedSimError
+from constrained_sim.ros.commands import Commands
+from constrained_sim.ros.control import Control
+from constrained_sim.ros.conversions import JointNames
+from constrained_sim.ros.outputs import Outputs
+from constrained_sim.ros.pace import make_pace
+from constrained_sim.ros.parameters import CHANGEABLE, declare_options, nested_parameters
+from constrained_sim.ros.services import Services
+from constrained_sim.ros.world import World
+
+
+class SimulationNode(Node):
+    """Simulates a robot under joint efforts and publishes its state and its contact forces.
+
+    Parameters: those of :class:`~constrained_sim.config.SimulationOptions` and
+    :class:`~constrained_sim.config.NodeOptions`, and the groups ``robot``, ``initial``, ``contacts`` and
+    ``constraints`` of the configuration; config/leg.yaml explains each.
+
+    Subscribes: joint_commands (sensor_msgs/JointState), ~/commands (std_msgs/Float64MultiArray).
+
+    Publishes: joint_states (sensor_msgs/JointState), contact_forces (ContactForces), impacts (Impact), ~/status
+    (SimulationStatus), robot_description (std_msgs/String, latched), /clock (rosgraph_msgs/Clock).
+
+    Services: ~/add_contact, ~/remove_contact, ~/list_contacts, ~/set_solver, ~/pause, ~/step, ~/reset.
+    """
+
+    def __init__(self) -> None:
+        """Read the parameters and set everything up; :meth:`run` starts it.
+
+        Raises:
+            ConstrainedSimError: the configuration is refused.
+        """
+        super().__init__("constrained_sim", automatically_declare_parameters_from_overrides=True)
+        config = read_config(nested_parameters(self))
+        declare_options(self)
+        world = World(config)
+        joints = JointNames(config.robot, config.node.joints)
+        self._outputs = Outputs(self, world, joints)
+        commands = Commands(self, world, joints, self._outputs)
+        pace = make_pace(config.node, world.period_ns * 1e-9)
+        self._control = Control(self, world, self._outputs, commands, pace)
+        self._offered = Services(self, world, self._control)
+        self.add_on_set_parameters_callback(self._set_parameters)
+
+    def run(self) -> None:
+        """Simulate until the node is shut down or its configured duration is over."""
+        try:
+            self._control.run()
+        finally:
+            self._outputs.close()
+
+    def _set_parameters(self, parameters: Sequence[Parameter]) -> SetParametersResult:
+        values = {parameter.name: parameter.value for parameter in parameters if parameter.name in CHANGEABLE}
+        fixed = [parameter.name for parameter in parameters if parameter.name not in (*CHANGEABLE, "use_sim_time")]
+        try:
+            if fixed:
+                raise ConfigError(f"{', '.join(fixed)}: cannot be changed while the node runs, allowed: {', '.join(CHANGEABLE)}")
+            if values:
+                self._offered.change_options(values)
+        except ConstrainedSimError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the node; return 0, or 1 with one clear line where it cannot start."""
+    arguments = list(sys.argv if args is None else args)
+    try:
+        check_parameter_files(arguments)
+        rclpy.init(args=arguments)
+        SimulationNode().run()
+    except (ConstrainedSimError, InvalidParameterException, InvalidParameterValueException) as error:
+        print(f"constrained_sim: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        pass
+    finally:
+        rclpy.try_shutdown()
+    return 0
+
+
+def check_parameter_files(arguments: Sequence[str]) -> None:
+    """Read the files named after ``--params-file`` with a YAML parser that says what is wrong with them, and where.
+
+    Raises:
+        ConfigError: a file that cannot be read or is not valid.
+    """
+    for option, path in zip(arguments, arguments[1:], strict=False):
+        if option == "--params-file":
+            load_parameters(path)

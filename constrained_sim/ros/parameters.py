@@ -1,0 +1,68 @@
+"""Between the flat parameters of a ROS node and the nested ones of a configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from rcl_interfaces.msg import ParameterDescriptor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from constrained_sim.config import NodeOptions, SimulationOptions
+from constrained_sim.exceptions import ConfigError
+
+CHANGEABLE = ("solver", "factorization", "stepper", "contact_method", "real_time_factor")
+NOT_OURS = ("use_sim_time", "start_type_description_service", "qos_overrides")
+
+
+def nested_parameters(node: Node) -> dict[str, Any]:
+    """Return the parameters of `node` as nested mappings: ``contacts.foot.link`` becomes three levels.
+
+    Raises:
+        ConfigError: a name that is both a value and a group.
+    """
+    nested: dict[str, Any] = {}
+    for name, parameter in node.get_parameters_by_prefix("").items():
+        if name.split(".")[0] in NOT_OURS or parameter.type_ == Parameter.Type.NOT_SET:
+            continue
+        *groups, key = name.split(".")
+        level = nested
+        for group in groups:
+            level = level.setdefault(group, {})
+            if not isinstance(level, dict):
+                raise ConfigError(f"parameter {name!r}: {group!r} is a value, not a group")
+        value = parameter.value
+        level[key] = value if isinstance(value, (str, bool, int, float)) else tuple(value)
+    return nested
+
+
+def declare_options(node: Node) -> None:
+    """Declare every option that no file or command line set, and describe all of them; most are read-only."""
+    for kind in (SimulationOptions, NodeOptions):
+        documentation = attribute_docs(kind)
+        for option in fields(kind):
+            # An empty list has no type in a parameter, so it is left out: absent means empty.
+            if option.default == ():
+                continue
+            descriptor = ParameterDescriptor(
+                description=documentation[option.name], read_only=option.name not in CHANGEABLE, dynamic_typing=True
+            )
+            if node.has_parameter(option.name):
+                node.set_descriptor(option.name, descriptor)
+            else:
+                node.declare_parameter(option.name, option.default, descriptor)
+
+
+def attribute_docs(kind: type) -> Mapping[str, str]:
+    """Return the descriptions in the ``Attributes:`` section of a class's docstring."""
+    section = (kind.__doc__ or "").partition("Attributes:")[2]
+    docs: dict[str, str] = {}
+    for line in section.strip().splitlines():
+        name, colon, text = line.strip().partition(": ")
+        if colon and name.isidentifier():
+            docs[name] = text
+        elif docs:
+            docs[next(reversed(docs))] += " " + line.strip()
+    return docs

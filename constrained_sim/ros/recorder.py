@@ -1,0 +1,228 @@
+"""Recording a rosbag2 (MCAP): the node writes serialised messages into a pipe, a process of its own writes the bag.
+
+The bag gets exactly what was published, every control period of it, whatever DDS does. Chunks are small and go to
+the disk twice a second, and metadata.yaml is there from the start, so that a bag that was cut off is readable.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+import yaml
+from ament_index_python.packages import get_package_share_directory
+from mcap.writer import CompressionType, Writer
+
+from constrained_sim.exceptions import ConfigError
+
+FRAME = struct.Struct("<HqI")
+PIPE_BYTES = 1 << 20
+CHUNK_BYTES = 64 << 10
+FLUSH_PERIOD = 0.5
+
+
+@dataclass
+class Recorder:
+    """The node's end of the pipe.
+
+    Attributes:
+        directory: of the bag; made here.
+        patient: wait while the pipe is full; else drop the message, so that a simulation in real time is not held up.
+        lost: messages that were not recorded.
+    """
+
+    directory: Path
+    patient: bool = True
+    lost: int = 0
+    _topics: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Start the writing process.
+
+        Raises:
+            ConfigError: the directory exists already, or cannot be made.
+        """
+        try:
+            self.directory.mkdir(parents=True)
+        except OSError as error:
+            raise ConfigError(f"cannot record to {str(self.directory)!r}: {error}; give a new directory") from error
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "constrained_sim.ros.recorder", str(self.directory)], stdin=subprocess.PIPE, bufsize=0
+        )
+        self._pipe = self._process.stdin
+        fcntl.fcntl(self._pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+
+    def write(self, topic: str, type_name: str, stamp: int, serialised: bytes) -> None:
+        """Hand over a message with its `stamp` [ns]."""
+        if not self.patient and self._queued() + len(serialised) > PIPE_BYTES // 2:
+            self.lost += 1
+            return
+        try:
+            if topic not in self._topics:
+                self._topics[topic] = len(self._topics)
+                self._send(self._topics[topic], -1, f"{topic} {type_name}".encode())
+            self._send(self._topics[topic], stamp, serialised)
+        except BrokenPipeError:
+            self.lost += 1
+
+    def close(self) -> None:
+        """Finish the bag."""
+        try:
+            self._pipe.close()
+        except BrokenPipeError:
+            pass
+        self._process.wait()
+
+    def _queued(self) -> int:
+        return struct.unpack("i", fcntl.ioctl(self._pipe, termios.FIONREAD, b"\0" * 4))[0]
+
+    def _send(self, channel: int, stamp: int, payload: bytes) -> None:
+        view = memoryview(FRAME.pack(channel, stamp, len(payload)) + payload)
+        while view:
+            view = view[os.write(self._pipe.fileno(), view) :]
+
+
+class BagWriter:
+    """Writes a rosbag2 directory with one MCAP file, see the rosbag2 metadata format, version 5."""
+
+    def __init__(self, directory: Path) -> None:
+        """Open the file and write the first metadata."""
+        self._directory = directory
+        self._file = open(directory / f"{directory.name}_0.mcap", "wb")  # noqa: SIM115
+        self._flushed = time.monotonic()
+        self._writer = Writer(self._file, chunk_size=CHUNK_BYTES, compression=CompressionType.NONE)
+        self._writer.start(profile="ros2", library="constrained_sim")
+        self._channels: dict[int, tuple[int, str, str]] = {}
+        self._counts: dict[int, int] = {}
+        self._first: int | None = None
+        self._last = 0
+        self._write_metadata()
+
+    def add_channel(self, number: int, topic: str, type_name: str) -> None:
+        """Register a topic."""
+        schema = self._writer.register_schema(type_name, "ros2msg", message_definition(type_name).encode())
+        channel = self._writer.register_channel(topic, "cdr", schema, {"offered_qos_profiles": ""})
+        self._channels[number] = (channel, topic, type_name)
+        self._counts[number] = 0
+        self._write_metadata()
+
+    def add_message(self, number: int, stamp: int, payload: bytes) -> None:
+        """Append a message."""
+        self._writer.add_message(self._channels[number][0], stamp, payload, stamp, self._counts[number])
+        self._counts[number] += 1
+        self._first = stamp if self._first is None else min(self._first, stamp)
+        self._last = max(self._last, stamp)
+        if time.monotonic() - self._flushed > FLUSH_PERIOD:
+            self._file.flush()
+            self._flushed = time.monotonic()
+
+    def finish(self) -> None:
+        """Close the file and write the final metadata."""
+        self._writer.finish()
+        self._file.close()
+        self._write_metadata()
+
+    def _write_metadata(self) -> None:
+        start, total = self._first or 0, sum(self._counts.values())
+        span = {"nanoseconds": max(0, self._last - start)}, {"nanoseconds_since_epoch": start}
+        topics = [
+            {
+                "topic_metadata": {
+                    "name": topic,
+                    "type": type_name,
+                    "serialization_format": "cdr",
+                    "offered_qos_profiles": "",
+                },
+                "message_count": self._counts[number],
+            }
+            for number, (_, topic, type_name) in self._channels.items()
+        ]
+        name = f"{self._directory.name}_0.mcap"
+        information = {
+            "version": 5,
+            "storage_identifier": "mcap",
+            "duration": span[0],
+            "starting_time": span[1],
+            "message_count": total,
+            "topics_with_message_count": topics,
+            "compression_format": "",
+            "compression_mode": "",
+            "relative_file_paths": [name],
+            "files": [{"path": name, "starting_time": span[1], "duration": span[0], "message_count": total}],
+        }
+        temporary = self._directory / "metadata.yaml.new"
+        temporary.write_text(yaml.safe_dump({"rosbag2_bagfile_information": information}, sort_keys=False))
+        temporary.replace(self._directory / "metadata.yaml")
+
+
+def message_definition(type_name: str) -> str:
+    """Return the definition of a message with those of all messages in it, as MCAP's ``ros2msg`` schema wants it."""
+    texts: dict[str, str] = {}
+    pending = [type_name]
+    while pending:
+        name = pending.pop(0)
+        if name in texts:
+            continue
+        package, _, message = name.split("/")
+        texts[name] = (Path(get_package_share_directory(package)) / "msg" / f"{message}.msg").read_text()
+        pending += _members(texts[name], package)
+    separator = "=" * 80
+    rest = [f"{separator}\nMSG: {name.replace('/msg/', '/')}\n{text}" for name, text in list(texts.items())[1:]]
+    return "\n".join([texts[type_name], *rest])
+
+
+def _members(definition: str, package: str) -> list[str]:
+    """Return the full names of the message types among the fields of `definition`."""
+    names = []
+    for line in definition.splitlines():
+        words = line.split("#")[0].split()
+        if len(words) < 2:
+            continue
+        kind = words[0].split("[")[0].split("<")[0]
+        if "/" in kind:
+            names.append("/".join((kind.split("/")[0], "msg", kind.split("/")[-1])))
+        elif kind[0].isupper():
+            names.append(f"{package}/msg/{kind}")
+    return names
+
+
+def write_bag(stream: BinaryIO, directory: Path) -> None:
+    """Write everything that comes out of `stream` until it ends."""
+    writer = BagWriter(directory)
+    try:
+        while header := _read(stream, FRAME.size):
+            channel, stamp, size = FRAME.unpack(header)
+            payload = _read(stream, size)
+            if len(payload) < size:
+                break
+            if stamp < 0:
+                writer.add_channel(channel, *payload.decode().split(" "))
+            else:
+                writer.add_message(channel, stamp, payload)
+    finally:
+        writer.finish()
+
+
+def _read(stream: BinaryIO, size: int) -> bytes:
+    data = stream.read(size)
+    return data if data is not None and len(data) == size else b""
+
+
+def main() -> None:
+    """Write the bag in the directory named on the command line from standard input; only its end stops this."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    write_bag(sys.stdin.buffer, Path(sys.argv[1]))
+
+
+if __name__ == "__main__":
+    main()
