@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass
+
+import numba
+import numpy as np
 
 from constrained_sim.validation import Array
 
@@ -17,7 +20,7 @@ class EnergyTerms:
     the impulses P of all forces: an identity of the step's equation of motion, so that the sum closes to rounding.
 
     Attributes:
-        gravity_coriolis: work of ``-h``.
+        gravity_coriolis: work of gravity and of the velocity-dependent inertial forces.
         actuators: work of the joint efforts.
         external: work of external wrenches.
         damping: work of joint damping.
@@ -38,24 +41,28 @@ class EnergyTerms:
     impact_losses: float = 0.0
     projection: float = 0.0
 
-    @classmethod
-    def of_step(cls, v: Array, v_plus: Array, M: Array, impulses: Array) -> EnergyTerms:
-        """Return the terms of the smooth part of a step.
-
-        Args:
-            v: (nv,) at its beginning.
-            v_plus: (nv,) at its end.
-            M: (nv, nv) evaluated inertia.
-            impulses: (6, nv) generalised impulses [N m s, N s] of the causes in the order of ``FORCES``.
-        """
-        mean = 0.5 * (v + v_plus)
-        return cls(*(impulses @ mean).tolist(), kinetic=float(mean @ M @ (v_plus - v)))
-
     @property
     def residual(self) -> float:
         """What the terms of the smooth part leave unexplained [J]: rounding."""
         return self.kinetic - sum(getattr(self, name) for name in FORCES)
 
-    def __add__(self, other: EnergyTerms) -> EnergyTerms:
-        """Add term by term."""
-        return EnergyTerms(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+    def as_array(self) -> Array:
+        """Return (9,) the terms in the order of the attributes."""
+        return np.array(astuple(self))
+
+
+@numba.njit(cache=True)
+def smooth_energy(v, v_plus, M, impulses):  # type: ignore[no-untyped-def]
+    """Return (9,) the terms, in the order of :class:`EnergyTerms`, of a change of velocity at constant inertia.
+
+    Args:
+        v: (nv,) at its beginning.
+        v_plus: (nv,) at its end.
+        M: (nv, nv) inertia.
+        impulses: (6, nv) generalised impulses [N m s, N s] of the causes in the order of ``FORCES``.
+    """
+    terms = np.zeros(9)
+    mean = 0.5 * (v + v_plus)
+    terms[:6] = impulses @ mean
+    terms[6] = np.dot(mean, M @ (v_plus - v))
+    return terms

@@ -55,8 +55,8 @@ class ConstrainedAcceleration:
     def rank(self) -> int:
         """Number of independent rows among all that were given."""
         dynamics, contacts = self._dynamics, self._constraints.contacts
-        points, _ = contacts.points_and_gaps(dynamics)
-        J = np.vstack([self._constraints.bilateral.jacobian(dynamics), contacts.jacobian(dynamics, points)])
+        contact_rows = contacts.rows(dynamics, np.zeros_like(self.a)).J
+        J = np.vstack([self._constraints.bilateral.jacobian(dynamics), contact_rows])
         return System(dynamics.M, J, dynamics.robot.inertia_parents).row_space.rank
 
     def multipliers(self, name: str) -> Array:
@@ -149,9 +149,8 @@ def _contact_rows(
     bound: ConstraintSet, dynamics: Dynamics, v: Array, gamma: Array, stabilization: Baumgarte | None
 ) -> ContactRows:
     table = bound.contacts
-    points, gaps = table.points_and_gaps(dynamics)
-    J = table.jacobian(dynamics, points)
-    s = (J @ v).reshape(-1, 3)
+    _, gaps, J, velocities = table.rows(dynamics, v)
+    s = velocities.reshape(-1, 3)
     offset = gamma.copy()
     if stabilization is not None:
         offset[2::3] += stabilization.feedback(gaps, s[:, 2])

@@ -198,8 +198,7 @@ def impact_at(
         ContactNotSolved: no method found a solution.
     """
     table = bound.contacts
-    points, _ = table.points_and_gaps(dynamics)
-    contact_rows = table.jacobian(dynamics, points)
+    points, _, contact_rows, _ = table.rows(dynamics, v)
     bilateral = bound.bilateral.jacobian(dynamics)
     coefficients = _coefficients(bound, None) if coefficients is None else coefficients
     targets = np.zeros(bound.dim) if targets is None else targets

@@ -57,3 +57,29 @@ def row_jacobian(joints, positions, axes, joint_axes, support):  # type: ignore[
                 for r in range(3):
                     jacobian[3 * i + r, j] = axes[i, r, 0] * vx + axes[i, r, 1] * vy + axes[i, r, 2] * vz
     return jacobian
+
+
+@numba.njit(cache=True)
+def contact_rows(joints, offsets, reach, axes, levels, placements, joint_axes, support, v):  # type: ignore[no-untyped-def]
+    """Return points (k, 3), gaps (k,), rows (3 k, nv) and their velocities (3 k,) of contacts with planes.
+
+    Args:
+        joints: (k,) joint that carries each contact.
+        offsets: (k, 3) point or centre in the joint's frame [m].
+        reach: (k,) radius [m]: the contact point is ``centre - radius n``.
+        axes: (k, 3, 3) rows t1, t2, n of each contact, world axes.
+        levels: (k,) offset of each plane [m].
+        placements: see :func:`point_positions`.
+        joint_axes: see :func:`row_jacobian`.
+        support: see :func:`row_jacobian`.
+        v: (nv,) velocity.
+    """
+    points = point_positions(joints, offsets, placements)
+    gaps = np.empty(joints.shape[0])
+    for i in range(joints.shape[0]):
+        normal = axes[i, 2]
+        gaps[i] = normal[0] * points[i, 0] + normal[1] * points[i, 1] + normal[2] * points[i, 2] - reach[i] - levels[i]
+        for axis in range(3):
+            points[i, axis] -= reach[i] * normal[axis]
+    jacobian = row_jacobian(joints, points, axes, joint_axes, support)
+    return points, gaps, jacobian, jacobian @ v

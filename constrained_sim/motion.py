@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numba
 import numpy as np
 
+from constrained_sim.contact import kernels as contact_kernels
 from constrained_sim.contact.problem import ContactProblem, ContactSolution, solve_contacts
-from constrained_sim.solvers import Solver, System
+from constrained_sim.solvers import Solver, System, kernels
 from constrained_sim.validation import Array
 
 
@@ -61,7 +63,8 @@ def solve_motion(solver: Solver, system: System, f: Array, b: Array, contacts: C
 
     The solver gives the motion without contact x0 and the response X to unit contact impulses, bilateral rows held;
     the contact law acts on ``G = J_c X`` and ``J_c x0 + offset`` alone; the rest is superposition. So the solver is
-    linear algebra and the law is physics, and neither knows the other.
+    linear algebra and the law is physics, and neither knows the other. Without bilateral rows there is nothing for
+    the solvers to differ in.
 
     Args:
         solver: how to solve the linear part.
@@ -74,31 +77,41 @@ def solve_motion(solver: Solver, system: System, f: Array, b: Array, contacts: C
     Raises:
         UnknownName: no such contact method.
     """
-    factorization = solver.factor(system)
-    x, lam = factorization.solve(f, b)
+    if len(b):
+        factorization = solver.factor(system)
+        rank = factorization.rank
+        x, lam = factorization.solve(f, b)
+        response, bilateral = factorization.solve(contacts.J, np.zeros((len(contacts.J), len(b))))
+    else:
+        rank, lam = 0, b
+        x, response = kernels.free_response(system.M, system.parents, f, contacts.J)
     impulse, solution = np.zeros(0), None
     if len(contacts.friction):
-        response, bilateral = factorization.solve(contacts.J, np.zeros((len(contacts.J), len(b))))
-        delassus = contacts.J @ response.T
-        free = contacts.J @ x + contacts.offset
-        problem = ContactProblem(0.5 * (delassus + delassus.T), free, contacts.friction, contacts.slip)
-        solution = solve_contacts(problem, method)
+        delassus, free = contact_kernels.delassus(contacts.J, response, x, contacts.offset)
+        solution = solve_contacts(ContactProblem(delassus, free, contacts.friction, contacts.slip), method)
         impulse = solution.impulse
-        x, lam = x + impulse @ response, lam + impulse @ bilateral
-    reaction = lam @ system.J + impulse @ contacts.J
-    momentum = system.M @ x
-    held = system.J @ x
-    return Motion(
-        x,
-        lam,
-        impulse,
-        factorization.rank,
-        solution,
-        _relative(momentum - reaction - f, f, momentum, reaction),
-        _relative(held - b, b, np.abs(system.J) @ np.abs(x)),
-    )
+        x = x + impulse @ response
+        if len(b):
+            lam = lam + impulse @ bilateral
+    residuals = _residuals(system.M, x, f, contacts.J, impulse, system.J, lam, b)
+    return Motion(x, lam, impulse, rank, solution, *residuals)
 
 
-def _relative(residual: Array, *terms: Array) -> float:
-    scale = max(np.abs(term).max(initial=0.0) for term in terms)
-    return float(np.abs(residual).max(initial=0.0) / scale) if scale > 0.0 else 0.0
+@numba.njit(cache=True)
+def _residuals(M, x, f, J_contact, impulse, J, lam, b):  # type: ignore[no-untyped-def]
+    """Return the residuals of the equation of motion and of the bilateral rows, relative to their largest terms."""
+    momentum = M @ x
+    reaction = lam @ J + impulse @ J_contact
+    worst = largest = 0.0
+    for i in range(x.shape[0]):
+        worst = max(worst, abs(momentum[i] - reaction[i] - f[i]))
+        largest = max(largest, abs(momentum[i]), abs(reaction[i]), abs(f[i]))
+    dynamics = worst / largest if largest > 0.0 else worst
+    worst = largest = 0.0
+    for i in range(b.shape[0]):
+        held, terms = -b[i], abs(b[i])
+        for j in range(x.shape[0]):
+            held += J[i, j] * x[j]
+            terms += abs(J[i, j] * x[j])
+        worst, largest = max(worst, abs(held)), max(largest, terms)
+    return dynamics, worst / largest if largest > 0.0 else worst

@@ -118,6 +118,11 @@ class Robot:
         return np.array(self.model.damping)
 
     @cached_property
+    def is_damped(self) -> bool:
+        """Whether any joint has viscous damping."""
+        return bool(self.damping.any())
+
+    @cached_property
     def mass(self) -> float:
         """Total mass [kg]."""
         return float(pin.computeTotalMass(self.model))

@@ -36,7 +36,6 @@ class Simulator:
     Attributes:
         robot: the robot.
         dt: step [s].
-        energy: sum of the energy terms since the last reset.
         steps: number of steps since the last reset.
         position_tolerance: [m, rad] by how much a constraint may be violated when it is added.
     """
@@ -91,6 +90,11 @@ class Simulator:
     def state(self) -> State:
         """The present state."""
         return State(self._start_time + self.steps * self.dt, self._observation.q, self._observation.v)
+
+    @property
+    def energy(self) -> EnergyTerms:
+        """Sum of the energy terms since the last reset."""
+        return EnergyTerms(*self._energy.tolist())
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
@@ -158,7 +162,7 @@ class Simulator:
         bound = ConstraintSet.bind(self.robot, q, self._declared)
         self._check_violations(bound, q, [constraint.name for constraint in self._declared])
         self._start_time, self.steps = number("t", t), 0
-        self.energy = EnergyTerms()
+        self._energy = EnergyTerms().as_array()
         self._applied.clear()
         self._observation = self._stepper.reset(bound, q, v)
         self._initial_energy = self.mechanical_energy()
@@ -189,7 +193,7 @@ class Simulator:
         self._declared.append(constraint)
         self._observation = self._stepper.reset(bound, here.q, v)
         if impact is not None:
-            self.energy = self.energy + EnergyTerms(impact_losses=impact.energy_lost)
+            self._energy += EnergyTerms(impact_losses=impact.energy_lost).as_array()
         return impact
 
     def remove(self, name: str) -> None:
@@ -241,7 +245,7 @@ class Simulator:
         self._observation = outcome.end
         self.steps += 1
         self._applied = [(wrench, end) for wrench, end in self._applied if end > self.steps]
-        self.energy = self.energy + outcome.energy
+        self._energy += outcome.energy
         return StepResult(self.state, read_only(outcome.a), read_only(tau), outcome)
 
     def run(
@@ -296,27 +300,26 @@ class Simulator:
     def active_rows(self) -> tuple[int, int]:
         """Return how many rows are bilateral or belong to a contact that touches, and how many are independent."""
         here = self._observation
-        touching = rows_of(np.flatnonzero(here.gaps <= TOUCHING))
-        J = np.vstack([here.J_bilateral, here.J_contact[touching]])
+        touching = rows_of(np.flatnonzero(here.contact.gaps <= TOUCHING))
+        J = np.vstack([here.J_bilateral, here.contact.J[touching]])
         return len(J), System(here.M, J, self.robot.inertia_parents).row_space.rank
 
     def largest_violation(self) -> tuple[float, float]:
         """Return the largest violation of bilateral rows or depth of a contact [m, rad], and velocity of bilateral rows."""
         here = self._observation
-        position = max(np.abs(here.phi).max(initial=0.0), (-here.gaps).max(initial=0.0))
+        position = max(np.abs(here.phi).max(initial=0.0), (-here.contact.gaps).max(initial=0.0))
         return float(position), float(np.abs(here.s_bilateral).max(initial=0.0))
 
     def _jump_onto(self, bound: ConstraintSet) -> Impact:
         here, dynamics = self._observation, Dynamics(self.robot)
         dynamics.update_inertia(here.q)
-        _, gaps = bound.contacts.points_and_gaps(dynamics)
-        closed = np.flatnonzero(gaps <= self.position_tolerance)
+        closed = np.flatnonzero(bound.contacts.rows(dynamics, here.v).gaps <= self.position_tolerance)
         return impact_at(dynamics, bound, here.q, here.v, closed, self._solver, self._method, self.state.t)
 
     def _check_violations(self, bound: ConstraintSet, q: Array, names: Iterable[str]) -> None:
         dynamics = Dynamics(self.robot)
         dynamics.update_kinematics(q)
-        _, gaps = bound.contacts.points_and_gaps(dynamics)
+        gaps = bound.contacts.rows(dynamics, np.zeros(self.robot.nv)).gaps
         depth = dict(zip([member.name for member in bound.contacts.members], -gaps, strict=True))
         for name in names:
             member = bound.member(name)

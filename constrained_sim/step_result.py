@@ -76,10 +76,10 @@ class StepResult:
         """Impacts within the step, in the order of time."""
         return self.outcome.impacts
 
-    @property
+    @cached_property
     def energy(self) -> EnergyTerms:
         """Terms of the energy audit of this step."""
-        return self.outcome.energy
+        return EnergyTerms(*self.outcome.energy.tolist())
 
     @property
     def dynamics_residual(self) -> float:
@@ -116,13 +116,13 @@ class StepResult:
                 member.name,
                 member.declaration.link,
                 ContactStatus(int(self.outcome.status[i])),
-                read_only(end.points[i].copy()),
+                read_only(end.contact.points[i].copy()),
                 member.declaration.surface.normal,
                 read_only(rows[3 * i : 3 * i + 3] @ table.axes[i]),
                 float(rows[3 * i + 2]),
                 float(table.friction[i]),
-                float(end.gaps[i]),
-                read_only(end.s_contact[3 * i : 3 * i + 2] @ table.axes[i, :2]),
+                float(end.contact.gaps[i]),
+                read_only(end.contact.s[3 * i : 3 * i + 2] @ table.axes[i, :2]),
             )
             for i, member in enumerate(table.members)
         }

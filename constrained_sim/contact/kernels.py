@@ -218,3 +218,28 @@ def classify(G, b, friction, slip, p, r, tolerance):  # type: ignore[no-untyped-
         slides = length > friction[c] * r[i + 2] + tolerance or friction[c] == 0.0 or slip[c].any()
         status[c] = SLIDING if slides else STICKING
     return status
+
+
+@numba.njit(cache=True)
+def delassus(J, response, x, offset):  # type: ignore[no-untyped-def]
+    """Return G (n, n), symmetrised, and b (n,) for rows J, responses to them (n, nv), and the motion without contact."""
+    G = J @ response.T
+    for i in range(G.shape[0]):
+        for j in range(i):
+            G[i, j] = G[j, i] = 0.5 * (G[i, j] + G[j, i])
+    return G, J @ x + offset
+
+
+@numba.njit(cache=True)
+def attempt_sticking(G, b, friction, slip, relative_tolerance):  # type: ignore[no-untyped-def]
+    """Take all contacts to stick and judge the result.
+
+    Returns:
+        (r (n,), status (k,), largest |F|, magnitude of the impulses in play, p (n,)).
+    """
+    p = inverse_scale(G)
+    r = stick(G, b)
+    magnitude = max(np.abs(r).max(), np.abs(p * b).max(), 1e-300)
+    error = np.abs(natural_map(G, b, friction, slip, p, r)).max()
+    status = classify(G, b, friction, slip, p, r, 10.0 * relative_tolerance * magnitude)
+    return r, status, error, magnitude, p

@@ -77,21 +77,20 @@ def solve_contacts(problem: ContactProblem, method: str = "newton") -> ContactSo
     """
     first = lookup("contact method", method, METHODS)
     G, b, friction, slip = problem.G, problem.b, problem.friction, problem.slip
-    scale = kernels.inverse_scale(G)
-    impulse = kernels.stick(G, b)
-    tolerance = RELATIVE_TOLERANCE * problem._magnitude(scale, impulse)
-    error = np.abs(kernels.natural_map(G, b, friction, slip, scale, impulse)).max(initial=0.0)
+    impulse, status, error, magnitude, scale = kernels.attempt_sticking(G, b, friction, slip, RELATIVE_TOLERANCE)
+    tolerance = RELATIVE_TOLERANCE * magnitude
+    if error <= tolerance:
+        return ContactSolution(impulse, status, "stick", 0, error / magnitude)
     used, iterations, best = "stick", 0, (error, impulse)
-    sequence = [first] + [kernels.newton, kernels.gauss_seidel] * 4
-    impulse = np.zeros_like(b) if first is kernels.gauss_seidel else impulse
-    for step in sequence:
-        if best[0] <= tolerance:
-            break
+    impulse = kernels.stick(G, b) if first is kernels.newton else np.zeros_like(b)
+    for step in [first] + [kernels.newton, kernels.gauss_seidel] * 4:
         budget = 40 if step is kernels.newton else 200
         impulse, error, done = step(G, b, friction, slip, scale, impulse, tolerance, budget)
         iterations += done
         if error < best[0]:
             used, best = NAMES[step], (error, impulse)
+        if error <= tolerance:
+            break
     impulse = best[1]
     status = kernels.classify(G, b, friction, slip, scale, impulse, 10.0 * tolerance)
     return ContactSolution(impulse, status, used, iterations, problem.residual(impulse))

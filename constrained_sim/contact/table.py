@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from constrained_sim import kinematics
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.validation import Array
 
@@ -16,6 +17,27 @@ if TYPE_CHECKING:
 
 TOUCHING = 1e-8
 """Gap [m] up to which a contact counts as closed."""
+
+
+class ContactGeometry(NamedTuple):
+    """Where k contacts are, and how their rows move.
+
+    Attributes:
+        points: (k, 3) contact points [m], world frame.
+        gaps: (k,) [m], negative where they penetrate.
+        J: (3 k, nv) rows [t1, t2, n] of each contact.
+        s: (3 k,) velocities of the rows [m/s].
+    """
+
+    points: Array
+    gaps: Array
+    J: Array
+    s: Array
+
+    @property
+    def s_normal(self) -> Array:
+        """(k,) velocities of the normal rows [m/s], positive where the contact opens."""
+        return self.s[2::3]
 
 
 class ContactTable:
@@ -38,8 +60,8 @@ class ContactTable:
         self.friction = np.array([contact.coefficient for contact in contacts])
         self.restitution = np.array([contact.restitution for contact in contacts])
         self.axes = np.array([contact.surface.axes for contact in contacts]).reshape(-1, 3, 3)
-        self._offset = np.array([contact.surface.offset + contact.radius for contact in contacts])
-        self._radius = np.array([contact.radius for contact in contacts])
+        self._levels = np.array([contact.surface.offset for contact in contacts])
+        self._radii = np.array([contact.radius for contact in contacts])
         self._joints = np.array([member.joint for member in members], dtype=np.int64)
         self._points = np.array([member.offset for member in members]).reshape(-1, 3)
 
@@ -52,15 +74,21 @@ class ContactTable:
         """(k, 3) from the ground to the robot, world axes."""
         return self.axes[:, 2]
 
-    def points_and_gaps(self, dynamics: Dynamics) -> tuple[Array, Array]:
-        """Return the contact points (k, 3) and the gaps (k,), negative where they penetrate [m]."""
-        centres = dynamics.point_positions(self._joints, self._points)
-        gaps = np.einsum("ki,ki->k", self.normals, centres) - self._offset
-        return centres - self._radius[:, None] * self.normals, gaps
-
-    def jacobian(self, dynamics: Dynamics, points: Array) -> Array:
-        """Return (3 k, nv) rows [t1, t2, n] of every contact at its contact point (k, 3)."""
-        return dynamics.row_jacobian(self._joints, points, self.axes)
+    def rows(self, dynamics: Dynamics, v: Array) -> ContactGeometry:
+        """Return points, gaps, Jacobian and row velocities at the configuration of `dynamics` and at `v` (nv,)."""
+        return ContactGeometry(
+            *kinematics.contact_rows(
+                self._joints,
+                self._points,
+                self._radii,
+                self.axes,
+                self._levels,
+                dynamics.placements,
+                dynamics.joint_axes,
+                dynamics.robot.support,
+                v,
+            )
+        )
 
     def gamma(self, dynamics: Dynamics) -> Array:
         """Return (3 k,) the velocity-dependent part of the rows' acceleration [m/s^2].
@@ -72,7 +100,7 @@ class ContactTable:
         for i, (joint, point) in enumerate(zip(self._joints, self._points, strict=True)):
             body = dynamics.body(int(joint))
             centre = body.position + body.rotation @ point
-            arm = -self._radius[i] * self.normals[i]
+            arm = -self._radii[i] * self.normals[i]
             gamma[i] = self.axes[i] @ (body.bias_at(centre) + np.cross(body.angular_bias, arm))
         return gamma.ravel()
 

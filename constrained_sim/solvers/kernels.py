@@ -63,6 +63,17 @@ def unwhiten(L, parents, rows):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
+def free_response(M, parents, f, rows):  # type: ignore[no-untyped-def]
+    """Return ``M^-1 f`` (nv,) and ``M^-1 r`` for every row r of `rows` (k, nv): the motion without constraints."""
+    L = factor_inertia(M, parents)
+    loads = np.empty((rows.shape[0] + 1, f.shape[0]))
+    loads[0] = f
+    loads[1:] = rows
+    moved = unwhiten(L, parents, whiten(L, parents, loads))
+    return moved[0], moved[1:]
+
+
+@numba.njit(cache=True)
 def pivoted_rows(rows, tolerance):  # type: ignore[no-untyped-def]
     """Order rows by pivoted modified Gram-Schmidt and find how many are independent.
 

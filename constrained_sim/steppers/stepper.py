@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.constraints.constraint_set import ConstraintSet
+from constrained_sim.contact.table import ContactGeometry
 from constrained_sim.drift import Projection
-from constrained_sim.energy import EnergyTerms
 from constrained_sim.impact import Impact
 from constrained_sim.integrators import Integrator
 from constrained_sim.motion import Motion
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import Solver
-from constrained_sim.validation import Array
+from constrained_sim.validation import Array, read_only
 from constrained_sim.wrench import Wrench
 
 
-@dataclass(frozen=True, eq=False)
-class Observation:
+class Observation(NamedTuple):
     """A state, and the constraints as they are there.
 
     Attributes:
@@ -29,10 +28,7 @@ class Observation:
         q: (nq,).
         v: (nv,).
         M: (nv, nv) inertia at q.
-        points: (k, 3) contact points [m], world frame.
-        gaps: (k,) [m], negative where they penetrate.
-        J_contact: (3 k, nv) rows [t1, t2, n].
-        s_contact: (3 k,) their velocities [m/s].
+        contact: points, gaps and rows of the contacts.
         phi: (m,) violations of the bilateral rows.
         J_bilateral: (m, nv).
         s_bilateral: (m,).
@@ -42,31 +38,27 @@ class Observation:
     q: Array
     v: Array
     M: Array
-    points: Array
-    gaps: Array
-    J_contact: Array
-    s_contact: Array
+    contact: ContactGeometry
     phi: Array
     J_bilateral: Array
     s_bilateral: Array
 
-    @property
-    def s_normal(self) -> Array:
-        """(k,) velocities of the normal rows [m/s], positive where the contact opens."""
-        return self.s_contact[2::3]
+    def with_velocity(self, v: Array) -> Observation:
+        """Return the same configuration at the velocity `v` (nv,)."""
+        contact = self.contact._replace(s=self.contact.J @ v)
+        return self._replace(v=read_only(v), contact=contact, s_bilateral=self.J_bilateral @ v)
 
 
-@dataclass(frozen=True, eq=False)
-class StepOutcome:
+class StepOutcome(NamedTuple):
     """What one step gave.
 
     Attributes:
         end: the new state, observed.
-        a: (nv,) mean acceleration of the smooth part.
+        a: (nv,) mean acceleration of the last part without impact.
         lam: (rows,) mean constraint and contact forces [N, N m], percussions excluded.
         status: (k,) of the contacts: 0 open, 1 sticking, 2 sliding.
         impacts: in the order of time.
-        energy: terms of the audit.
+        energy: (9,) terms of the audit, in the order of :class:`~constrained_sim.energy.EnergyTerms`.
         motion: solution of the step's problem, with residuals.
     """
 
@@ -75,7 +67,7 @@ class StepOutcome:
     lam: Array
     status: npt.NDArray[np.int64]
     impacts: tuple[Impact, ...]
-    energy: EnergyTerms
+    energy: Array
     motion: Motion
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact.table import TOUCHING, rows_of
 from constrained_sim.drift import Projection
 from constrained_sim.dynamics import Dynamics, integrate, potential_energy
-from constrained_sim.energy import EnergyTerms
+from constrained_sim.energy import smooth_energy
 from constrained_sim.exceptions import ContactNotSolved
 from constrained_sim.impact import Impact, impact_at
 from constrained_sim.integrators import Integrator
@@ -88,7 +88,7 @@ class TimeStepping(Stepper):
         parts: list[_Part] = []
         impacts: list[Impact] = []
         here, rest = start, self.dt
-        for _ in range(3 * len(start.gaps)):
+        for _ in range(3 * len(start.contact.gaps)):
             closing = self._closing(here, rest)
             if not closing.size:
                 break
@@ -97,19 +97,25 @@ class TimeStepping(Stepper):
                 parts.append(flight)
                 here, rest = flight.end, rest - flight.h
             impacts.append(self._impact(here, closing, t + self.dt - rest, loads))
-            here = self._observe(here.bound, here.q, impacts[-1].v_plus)
+            here = here.with_velocity(impacts[-1].v_plus)
             self._forget()
         if rest > 0.0:
-            parts.append(self._advance(here, rest, loads, np.zeros(0, dtype=np.intp)))
+            parts.append(self._advance(here, rest, loads, None))
         self._acceleration, self._passes = parts[-1].a, 1
         return _outcome(parts, impacts, self.dt)
 
+    # -- impacts
+
     def _closing(self, here: Observation, rest: float) -> npt.NDArray[np.intp]:
         """Return the contacts that touch down within `rest` [s], as velocity and last acceleration predict, first first."""
-        s = here.s_normal
-        fall = rest * s + 0.5 * rest**2 * np.minimum(here.J_contact[2::3] @ self._acceleration, 0.0)
-        closing = np.flatnonzero((s < -IMPACT_SPEED) & (here.gaps + fall < 0.0))
-        return closing[np.argsort(here.gaps[closing] / -s[closing], kind="stable")]
+        gaps, s = here.contact.gaps, here.contact.s_normal
+        candidates = np.flatnonzero(s < -IMPACT_SPEED)
+        if not candidates.size:
+            return candidates
+        gaps, s, J = gaps[candidates], s[candidates], here.contact.J[2::3][candidates]
+        fall = rest * s + 0.5 * rest**2 * np.minimum(J @ self._acceleration, 0.0)
+        within = gaps + fall < 0.0
+        return candidates[within][np.argsort(-gaps[within] / s[within], kind="stable")]
 
     def _fly_to_touchdown(
         self, here: Observation, closing: npt.NDArray[np.intp], rest: float, loads: _Loads
@@ -119,31 +125,40 @@ class TimeStepping(Stepper):
         Newton's method on the length of this part of the step.
         """
         first = closing[0]
-        if here.gaps[first] <= TOUCHING:
+        gap, s = here.contact.gaps[first], here.contact.s_normal[first]
+        if gap <= TOUCHING:
             return None
-        h = min(float(here.gaps[first] / -here.s_normal[first]), rest)
+        h = min(float(-gap / s), rest)
         for _ in range(5):
             flight = self._advance(here, h, loads, closing)
-            gap, s = flight.end.gaps[first], flight.end.s_normal[first]
+            gap, s = flight.end.contact.gaps[first], flight.end.contact.s_normal[first]
             if abs(gap) <= 0.1 * TOUCHING or s >= 0.0:
                 break
-            h = min(max(h - gap / s, 0.1 * h), rest)
+            h = min(max(float(h - gap / s), 0.1 * h), rest)
         return flight
 
     def _impact(self, here: Observation, closing: npt.NDArray[np.intp], t: float, loads: _Loads) -> Impact:
         """Resolve the impact of the first of `closing` and of all contacts that touch."""
         bound = here.bound
-        touching = np.union1d(np.flatnonzero(here.gaps <= TOUCHING), closing[:1])
-        bounces = here.s_normal < -self.bounce_velocity
-        coefficients = bound.rows(
-            np.zeros(bound.bilateral.dim), np.repeat(np.where(bounces, bound.contacts.restitution, 0.0), 3)
-        )
+        touching = np.union1d(np.flatnonzero(here.contact.gaps <= TOUCHING), closing[:1])
+        bounces = here.contact.s_normal < -self.bounce_velocity
+        restitution = np.repeat(np.where(bounces, bound.contacts.restitution, 0.0), 3)
         self._here.update_inertia(here.q)
         return impact_at(
-            self._here, bound, here.q, here.v, touching, loads.solver, loads.method, t, coefficients=coefficients
+            self._here,
+            bound,
+            here.q,
+            here.v,
+            touching,
+            loads.solver,
+            loads.method,
+            t,
+            coefficients=bound.rows(np.zeros(bound.bilateral.dim), restitution),
         )
 
-    def _advance(self, begin: Observation, h: float, loads: _Loads, excluded: npt.NDArray[np.intp]) -> _Part:
+    # -- smooth motion
+
+    def _advance(self, begin: Observation, h: float, loads: _Loads, excluded: npt.NDArray[np.intp] | None) -> _Part:
         """Advance by `h` [s] without impact, contacts `excluded` carrying no force."""
         acceleration = self._acceleration
         for _ in range(self._passes):
@@ -152,7 +167,7 @@ class TimeStepping(Stepper):
         return part
 
     def _smooth(
-        self, begin: Observation, h: float, loads: _Loads, excluded: npt.NDArray[np.intp], acceleration: Array
+        self, begin: Observation, h: float, loads: _Loads, excluded: npt.NDArray[np.intp] | None, acceleration: Array
     ) -> _Part:
         """Solve the smooth problem over `h` [s], forces at the velocity extrapolated by `acceleration`, and hold."""
         robot, mid, v = self.robot, self._mid, begin.v
@@ -164,31 +179,26 @@ class TimeStepping(Stepper):
         actuators[robot.actuation] = h * loads.tau
         if loads.wrenches:
             external += h * generalised_force(robot, mid, loads.wrenches)
-        damped = mid.M + np.diag(h * robot.damping) if robot.damping.any() else mid.M
-        candidates = np.setdiff1d(self._candidates(begin, h), excluded)
+        candidates = self._candidates(begin, h, excluded)
         rows = self._contact_rows(begin, candidates, h)
         bilateral = begin.bound.bilateral.jacobian(mid)
+        damped = mid.M + np.diag(h * robot.damping) if robot.is_damped else mid.M
+        system = System(damped, bilateral, robot.inertia_parents)
         momentum = mid.M @ v + gravity_coriolis + actuators + external
-        motion = solve_motion(
-            loads.solver,
-            System(damped, bilateral, robot.inertia_parents),
-            momentum,
-            begin.s_bilateral - bilateral @ v,
-            rows,
-            loads.method,
-        )
+        motion = solve_motion(loads.solver, system, momentum, begin.s_bilateral - bilateral @ v, rows, loads.method)
         _refuse_unsolved(motion)
         damping -= h * robot.damping * motion.x
         contact += motion.impulse @ rows.J
         constraint += motion.lam @ bilateral
-        energy = EnergyTerms.of_step(v, motion.x, mid.M, impulses)
-        impulse, status = np.zeros(3 * len(begin.gaps)), np.zeros(len(begin.gaps), dtype=np.int64)
-        impulse[rows_of(candidates)] = motion.impulse
+        impulse, status = np.zeros(begin.contact.s.shape), np.zeros(begin.contact.gaps.shape, dtype=np.int64)
         if motion.contact is not None:
+            impulse[rows_of(candidates)] = motion.impulse
             status[candidates] = motion.contact.status
         q_plus = self.integrator.advance(robot, begin.q, q_mid, motion.x, h)
-        part = _Part(h, self._observe(begin.bound, q_plus, motion.x), motion.lam, impulse, status, energy, motion, v)
-        held = np.flatnonzero((status > 0) & (begin.gaps <= TOUCHING))
+        end = self._observe(begin.bound, q_plus, motion.x)
+        energy = smooth_energy(v, motion.x, mid.M, impulses)
+        part = _Part(h, end, motion.lam, impulse, status, energy, motion, v)
+        held = np.flatnonzero((status > 0) & (begin.contact.gaps <= TOUCHING))
         part = self._hold_positions(part, held, loads)
         if max(np.abs(v).max(), np.abs(motion.x).max()) > SLOW:
             momentum = begin.M @ v + impulses.sum(axis=0) + h * mid.inertia_rate(q_mid, v_mid)
@@ -205,84 +215,99 @@ class TimeStepping(Stepper):
             loads: how to solve.
         """
         end, rows = part.end, rows_of(held)
-        J, friction = end.J_contact[rows], end.bound.contacts.friction[held]
+        J, friction = end.contact.J[rows], end.bound.contacts.friction[held]
         system = System(end.M, end.J_bilateral, self.robot.inertia_parents)
         contacts = ContactRows(J, np.zeros(len(J)), friction, np.zeros((len(held), 2)))
-        free = momentum - part.impulse[rows] @ J
-        motion = solve_motion(loads.solver, system, free, np.zeros(len(end.phi)), contacts, loads.method)
+        predicted = part.impulse[rows]
+        motion = solve_motion(
+            loads.solver, system, momentum - predicted @ J, np.zeros(len(end.phi)), contacts, loads.method
+        )
         _refuse_unsolved(motion)
         impulse, status = part.impulse.copy(), part.status.copy()
-        impulse[rows] = motion.impulse
         if motion.contact is not None:
+            impulse[rows] = motion.impulse
             status[held] = motion.contact.status
         impulses = np.zeros((6, self.robot.nv))
         impulses[0] = momentum - end.M @ end.v
-        impulses[4] = (motion.impulse - part.impulse[rows]) @ J
+        impulses[4] = (motion.impulse - predicted) @ J
         impulses[5] = motion.lam @ end.J_bilateral
-        energy = part.energy + EnergyTerms.of_step(end.v, motion.x, end.M, impulses)
-        end = self._observe(end.bound, end.q, motion.x)
-        return replace(part, end=end, lam=part.lam + motion.lam, impulse=impulse, status=status, energy=energy)
+        return part._replace(
+            end=end.with_velocity(motion.x),
+            lam=part.lam + motion.lam,
+            impulse=impulse,
+            status=status,
+            energy=part.energy + smooth_energy(end.v, motion.x, end.M, impulses),
+        )
 
     def _hold_positions(self, part: _Part, held: npt.NDArray[np.intp], loads: _Loads) -> _Part:
-        """Project the configuration onto the bilateral rows and the contacts `held`, where these are still closed.
+        """Project the configuration onto the bilateral rows and the contacts `held`.
 
         The tangential rows of sticking contacts keep their position meanwhile.
         """
-        end, energy = part.end, 0.0
-        closed = held[part.status[held] > 0]
-        rows = np.sort(np.concatenate([3 * closed + 2, *(3 * closed[part.status[closed] == 1] + i for i in (0, 1))]))
+        end = part.end
+        if not self._drifted(end.phi, end.contact.gaps[held]):
+            return part
+        sticks = held[part.status[held] == 1]
+        rows = np.sort(np.concatenate([3 * held + 2, 3 * sticks, 3 * sticks + 1]))
+        normal = rows % 3 == 2
         for _ in range(5):
-            gaps = np.zeros(3 * len(end.gaps))
-            gaps[2::3] = end.gaps
-            phi = np.concatenate([end.phi, gaps[rows]])
-            if not np.abs(phi).max(initial=0.0) > self.projection.position_tolerance:
+            gaps = np.where(normal, end.contact.gaps[rows // 3], 0.0)
+            if not self._drifted(end.phi, gaps):
                 break
-            system = System(self.projection.weight(end.M), np.vstack([end.J_bilateral, end.J_contact[rows]]), self.robot.inertia_parents)
-            dq, _ = loads.solver.factor(system).solve(np.zeros(self.robot.nv), -phi)
-            q = integrate(self.robot, end.q, dq)
-            energy += potential_energy(self.robot, q) - potential_energy(self.robot, end.q)
-            end = self._observe(end.bound, q, end.v)
-        return replace(part, end=end, energy=replace(part.energy, projection=energy))
+            J = np.vstack([end.J_bilateral, end.contact.J[rows]])
+            system = System(self.projection.weight(end.M), J, self.robot.inertia_parents)
+            dq, _ = loads.solver.factor(system).solve(np.zeros(self.robot.nv), -np.concatenate([end.phi, gaps]))
+            end = self._observe(end.bound, integrate(self.robot, end.q, dq), end.v)
+        energy = part.energy.copy()
+        energy[-1] += potential_energy(self.robot, end.q) - potential_energy(self.robot, part.end.q)
+        return part._replace(end=end, energy=energy)
+
+    def _drifted(self, phi: Array, gaps: Array) -> bool:
+        tolerance = self.projection.position_tolerance
+        return bool(np.abs(phi).max(initial=0.0) > tolerance or np.abs(gaps).max(initial=0.0) > tolerance)
+
+    # -- constraints
 
     def _observe(self, bound: ConstraintSet, q: Array, v: Array) -> Observation:
-        """Return what the constraints look like at (q, v); leaves the kinematics at q in ``_here``."""
+        """Return what the constraints look like at (q, v); leaves inertia and kinematics at q in ``_here``."""
         here = self._here
         here.update_inertia(q)
-        points, gaps = bound.contacts.points_and_gaps(here)
-        contact_rows = bound.contacts.jacobian(here, points)
         bilateral = bound.bilateral.jacobian(here)
-        phi = bound.bilateral.phi(here)
         return Observation(
             bound,
             read_only(q),
             read_only(v),
             here.M.copy(),
-            points,
-            gaps,
-            contact_rows,
-            contact_rows @ v,
-            phi,
+            bound.contacts.rows(here, v),
+            bound.bilateral.phi(here),
             bilateral,
             bilateral @ v,
         )
 
-    def _candidates(self, begin: Observation, h: float) -> npt.NDArray[np.intp]:
+    def _candidates(
+        self, begin: Observation, h: float, excluded: npt.NDArray[np.intp] | None
+    ) -> npt.NDArray[np.intp]:
         """Return the contacts that may carry force within the next `h` [s]."""
-        return np.flatnonzero(begin.gaps + h * np.minimum(begin.s_normal, 0.0) <= REACH)
+        near = begin.contact.gaps + h * np.minimum(begin.contact.s_normal, 0.0) <= REACH
+        if excluded is not None:
+            near[excluded] = False
+        return np.flatnonzero(near)
 
     def _contact_rows(self, begin: Observation, candidates: npt.NDArray[np.intp], h: float) -> ContactRows:
         """Return the rows of the candidates at the evaluation point, with offsets that make ``J v' + offset`` = s'."""
-        table, rows = begin.bound.contacts, rows_of(candidates)
-        points, _ = table.points_and_gaps(self._mid)
-        J = table.jacobian(self._mid, points)[rows]
-        offset = J @ begin.v - begin.s_contact[rows]
-        gap = np.where(begin.gaps[candidates] > TOUCHING, begin.gaps[candidates], 0.0)
-        offset[2::3] += np.maximum(gap / h, begin.s_normal[candidates])
-        return ContactRows(J, offset, table.friction[candidates], np.zeros((len(candidates), 2)))
+        table = begin.bound.contacts
+        if not candidates.size:
+            return ContactRows.none(self.robot.nv)
+        rows = rows_of(candidates)
+        middle = table.rows(self._mid, begin.v)
+        offset = (middle.s - begin.contact.s)[rows]
+        gap = begin.contact.gaps[candidates]
+        gap[gap <= TOUCHING] = 0.0
+        offset[2::3] += np.maximum(gap / h, begin.contact.s_normal[candidates])
+        return ContactRows(middle.J[rows], offset, table.friction[candidates], np.zeros((len(candidates), 2)))
 
 
-@dataclass(frozen=True, eq=False)
-class _Loads:
+class _Loads(NamedTuple):
     """What acts on the robot during a step, and how its problems are solved."""
 
     tau: Array
@@ -291,8 +316,7 @@ class _Loads:
     method: str
 
 
-@dataclass(frozen=True, eq=False)
-class _Part:
+class _Part(NamedTuple):
     """A part of a step without impact, of length h [s], from velocity v on; lam and impulse in N s."""
 
     h: float
@@ -300,7 +324,7 @@ class _Part:
     lam: Array
     impulse: Array
     status: npt.NDArray[np.int64]
-    energy: EnergyTerms
+    energy: Array
     motion: Motion
     v: Array
 
@@ -318,16 +342,11 @@ class _Part:
 def _outcome(parts: list[_Part], impacts: list[Impact], dt: float) -> StepOutcome:
     """Put the parts of a step together."""
     last = parts[-1]
-    energy = EnergyTerms(impact_losses=sum(impact.energy_lost for impact in impacts))
-    return StepOutcome(
-        last.end,
-        last.a,
-        sum(part.rows for part in parts) / dt,
-        last.status,
-        tuple(impacts),
-        sum((part.energy for part in parts), energy),
-        last.motion,
-    )
+    rows, energy = last.rows, last.energy.copy()
+    for part in parts[:-1]:
+        rows, energy = rows + part.rows, energy + part.energy
+    energy[-2] += sum(impact.energy_lost for impact in impacts)
+    return StepOutcome(last.end, last.a, rows / dt, last.status, tuple(impacts), energy, last.motion)
 
 
 def _refuse_unsolved(motion: Motion) -> None:
