@@ -76,6 +76,7 @@ class NodeOptions:
         real_time_factor: simulated seconds per second in realtime mode.
         start_time: [s] stamp of the initial state.
         start_paused: wait for ``~/pause`` or ``~/step``.
+        wait_for_first_command: let no time pass until a controller has sent its first command.
         duration: [s] of simulated time after which the node ends; 0: never.
         lockstep_commands: answers to a state before lockstep goes on.
         lockstep_match: ``stamp`` or ``arrival``.
@@ -93,6 +94,7 @@ class NodeOptions:
     real_time_factor: float = 1.0
     start_time: float = 1.0
     start_paused: bool = False
+    wait_for_first_command: bool = False
     duration: float = 0.0
     lockstep_commands: int = 1
     lockstep_match: str = "stamp"
@@ -199,7 +201,11 @@ def load_parameters(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise ConfigError(f"{str(path)!r} is not valid YAML: {error}") from error
     if not isinstance(content, Mapping):
         raise ConfigError(f"{str(path)!r} must hold a mapping, got {type(content).__name__}")
-    nodes = [value["ros__parameters"] for value in content.values() if isinstance(value, Mapping) and "ros__parameters" in value]
+    nodes = [
+        value["ros__parameters"]
+        for value in content.values()
+        if isinstance(value, Mapping) and "ros__parameters" in value
+    ]
     if len(nodes) > 1:
         raise ConfigError(f"{str(path)!r} holds the parameters of {len(nodes)} nodes, allowed: one")
     return dict(nodes[0] if nodes else content)
@@ -248,7 +254,9 @@ def control_steps(control_period: float, dt: float) -> int:
     """
     if control_period == 0.0:
         return 1
-    count, remainder = divmod(whole_nanoseconds("control_period", control_period), whole_nanoseconds("dt", dt))
+    count, remainder = divmod(
+        whole_nanoseconds("control_period", control_period), whole_nanoseconds("dt", dt)
+    )
     if remainder or not count:
         raise InvalidValue("control_period", control_period, f"a whole multiple of dt = {dt}")
     return count
@@ -334,7 +342,9 @@ class _Section:
     def finish(self) -> None:
         """Refuse keys that nobody took."""
         for key in self._values:
-            raise ConfigError(f"{self.where}: nobody reads the key {key!r}, allowed: {', '.join(self._known)}")
+            raise ConfigError(
+                f"{self.where}: nobody reads the key {key!r}, allowed: {', '.join(self._known)}"
+            )
 
     name: str = ""
 
@@ -407,5 +417,3 @@ def _read_initial(section: _Section, robot: Robot) -> tuple[Array, Array]:
 def _one_of(what: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         raise InvalidValue(what, value, ", ".join(allowed))
-
-

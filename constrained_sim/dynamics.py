@@ -146,6 +146,8 @@ def _joint_table(members: pin.StdVec_SE3, part: str, shape: tuple[int, int]) -> 
     size = 8 * shape[0] * shape[1]
     for index in range(len(members)):
         if getattr(members[index], part).ctypes.data != first.ctypes.data + index * size:
-            raise RuntimeError("this build of Pinocchio lays out its data differently: cannot map joint placements")
+            raise RuntimeError(
+                "this build of Pinocchio lays out its data differently: cannot map joint placements"
+            )
     origin = as_strided(first.T if first.ndim == 2 else first, (1,), (8,))
     return as_strided(origin, (len(members), *shape), (size, 8 * shape[1], 8))

@@ -202,7 +202,10 @@ def impact_at(
     bilateral = bound.bilateral.jacobian(dynamics)
     coefficients = _coefficients(bound, None) if coefficients is None else coefficients
     targets = np.zeros(bound.dim) if targets is None else targets
-    (bilateral_e, contact_e), (bilateral_target, contact_target) = bound.split(coefficients), bound.split(targets)
+    (bilateral_e, contact_e), (bilateral_target, contact_target) = (
+        bound.split(coefficients),
+        bound.split(targets),
+    )
     rows = rows_of(closing)
     problem = ImpactProblem(
         System(dynamics.M, bilateral, dynamics.robot.inertia_parents),
@@ -221,7 +224,16 @@ def impact_at(
     impulse[rows] = motion.impulse
     minus, plus = (bound.rows(bilateral @ x, contact_rows @ x) for x in (v, motion.x))
     return Impact(
-        read_only(v.copy()), read_only(motion.x), bound.rows(motion.lam, impulse), minus, plus, factor, t, q, points, bound
+        read_only(v.copy()),
+        read_only(motion.x),
+        bound.rows(motion.lam, impulse),
+        minus,
+        plus,
+        factor,
+        t,
+        q,
+        points,
+        bound,
     )
 
 
@@ -248,5 +260,7 @@ def _targets(bound: ConstraintSet, prescribed: Any) -> Array:
         targets = finite_array("row_velocity_plus", prescribed, (bound.dim,))
     tangential = bound.split(targets)[1].reshape(-1, 3)[:, :2]
     if tangential.any():
-        raise InvalidValue("row_velocity_plus of a contact", tangential.tolist(), "0 along the surface: the cone decides")
+        raise InvalidValue(
+            "row_velocity_plus of a contact", tangential.tolist(), "0 along the surface: the cone decides"
+        )
     return targets

@@ -51,7 +51,9 @@ def read_bag(directory: Path) -> Recording:
             "constrained_sim/msg/ContactForces": "forces",
             "constrained_sim/msg/Impact": "impacts",
         }
-        wanted = [c for c in reader.connections if c.msgtype in kinds and not c.topic.endswith("joint_commands")]
+        wanted = [
+            c for c in reader.connections if c.msgtype in kinds and not c.topic.endswith("joint_commands")
+        ]
         for connection, _, data in reader.messages(connections=wanted):
             message: Any = reader.deserialize(data, connection.msgtype)
             kind = kinds[connection.msgtype]
@@ -107,12 +109,17 @@ def plot(recording: Recording, path: Path, title: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Plot the bag that the command line names."""
-    parser = argparse.ArgumentParser(prog="plot_bag", description="Plots contact forces and joint positions of a bag.")
+    parser = argparse.ArgumentParser(
+        prog="plot_bag", description="Plots contact forces and joint positions of a bag."
+    )
     parser.add_argument("bag", type=Path, help="directory of a rosbag2 recording")
     parser.add_argument("--output", type=Path, help="image file (default: beside the bag, .png)")
     options = parser.parse_args(arguments)
     if not (options.bag / "metadata.yaml").is_file():
-        print(f"plot_bag: {str(options.bag)!r} is not a rosbag2 directory (no metadata.yaml in it)", file=sys.stderr)
+        print(
+            f"plot_bag: {str(options.bag)!r} is not a rosbag2 directory (no metadata.yaml in it)",
+            file=sys.stderr,
+        )
         return 1
     output = options.output or options.bag.with_suffix(".png")
     plot(read_bag(options.bag), output, options.bag.resolve().name)

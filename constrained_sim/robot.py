@@ -58,7 +58,11 @@ class Robot:
         """
         xml = _read_description(path_or_xml)
         try:
-            model = pin.buildModelFromXML(xml, pin.JointModelFreeFlyer()) if floating_base else pin.buildModelFromXML(xml)
+            model = (
+                pin.buildModelFromXML(xml, pin.JointModelFreeFlyer())
+                if floating_base
+                else pin.buildModelFromXML(xml)
+            )
         except (RuntimeError, ValueError, IndexError) as error:
             raise ModelError(f"not a valid URDF: {error}") from error
         model.gravity = pin.Motion(finite_array("gravity", gravity, (3,)), np.zeros(3))
@@ -88,7 +92,11 @@ class Robot:
     @cached_property
     def links(self) -> dict[str, int]:
         """Index of the Pinocchio frame of every link and fixed frame, by name; ``"world"`` is the universe."""
-        frames = {frame.name: index for index, frame in enumerate(self.model.frames) if frame.type != pin.FrameType.JOINT}
+        frames = {
+            frame.name: index
+            for index, frame in enumerate(self.model.frames)
+            if frame.type != pin.FrameType.JOINT
+        }
         return {**frames, WORLD: 0}
 
     @cached_property
@@ -150,7 +158,9 @@ class Robot:
             InvalidValue: `point` is not three finite numbers.
         """
         frame = self._frame(link)
-        return int(frame.parentJoint), frame.placement.act(finite_array(f"point on link {link!r}", point, (3,)))
+        return int(frame.parentJoint), frame.placement.act(
+            finite_array(f"point on link {link!r}", point, (3,))
+        )
 
     def link_placement(self, link: str) -> tuple[int, pin.SE3]:
         """Return the joint that carries `link`, and the link's placement in that joint's frame."""
@@ -202,7 +212,9 @@ class Robot:
         placement = finite_array("base", base, (7,))
         length = np.linalg.norm(placement[3:])
         if length < 1e-12:
-            raise InvalidValue("quaternion of the base", placement[3:].tolist(), "a quaternion of non-zero length")
+            raise InvalidValue(
+                "quaternion of the base", placement[3:].tolist(), "a quaternion of non-zero length"
+            )
         placement[3:] /= length
         return placement
 
@@ -250,7 +262,9 @@ def _joint_values(joint: Any, name: str, value: Any) -> Array:
         angle = number(f"value of joint {name!r}", value)
         return np.array([np.cos(angle), np.sin(angle)] if joint.nq == 2 else [angle])
     values = finite_array(f"value of joint {name!r}", value, (joint.nq,))
-    return values if joint.nq == joint.nv else np.concatenate([values[:-4], _unit_quaternion(name, values[-4:])])
+    return (
+        values if joint.nq == joint.nv else np.concatenate([values[:-4], _unit_quaternion(name, values[-4:])])
+    )
 
 
 def _unit_quaternion(name: str, value: Array) -> Array:
@@ -258,5 +272,3 @@ def _unit_quaternion(name: str, value: Array) -> Array:
     if length < 1e-12:
         raise InvalidValue(f"quaternion of joint {name!r}", value.tolist(), "a quaternion of non-zero length")
     return value / length
-
-

@@ -15,7 +15,13 @@ from constrained_sim.contact.table import TOUCHING, rows_of
 from constrained_sim.drift import Projection
 from constrained_sim.dynamics import Dynamics, potential_energy
 from constrained_sim.energy import EnergyTerms
-from constrained_sim.exceptions import ContactNotSolved, DuplicateName, InvalidValue, NonFiniteState, ViolatedConstraint
+from constrained_sim.exceptions import (
+    ContactNotSolved,
+    DuplicateName,
+    InvalidValue,
+    NonFiniteState,
+    ViolatedConstraint,
+)
 from constrained_sim.impact import Impact, impact_at
 from constrained_sim.integrators import INTEGRATORS, Midpoint
 from constrained_sim.robot import Robot
@@ -294,7 +300,14 @@ class Simulator:
     def integration_energy(self) -> float:
         """Return the energy [J] since the last reset that no cause accounts for: the error of the integrator."""
         terms = self.energy
-        causes = terms.actuators + terms.external + terms.damping + terms.contacts + terms.constraints + terms.projection
+        causes = (
+            terms.actuators
+            + terms.external
+            + terms.damping
+            + terms.contacts
+            + terms.constraints
+            + terms.projection
+        )
         return self.mechanical_energy() - self._initial_energy - causes + terms.impact_losses
 
     def active_rows(self) -> tuple[int, int]:
@@ -323,7 +336,9 @@ class Simulator:
         depth = dict(zip([member.name for member in bound.contacts.members], -gaps, strict=True))
         for name in names:
             member = bound.member(name)
-            violation = np.abs(member.phi(dynamics)).max() if isinstance(member, BoundConstraint) else depth[name]
+            violation = (
+                np.abs(member.phi(dynamics)).max() if isinstance(member, BoundConstraint) else depth[name]
+            )
             if violation > self.position_tolerance:
                 raise ViolatedConstraint(name, float(violation), self.position_tolerance)
 
@@ -332,5 +347,3 @@ class Simulator:
         if count < 1 or abs(count * self.dt - period) > 1e-9 * period:
             raise InvalidValue("sample_period", period, f"a multiple of dt = {self.dt}")
         return count
-
-

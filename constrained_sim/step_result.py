@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 
+import numpy as np
+
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.impact import Impact
 from constrained_sim.state import State
@@ -105,12 +107,19 @@ class StepResult:
         """
         return self.lam[self.outcome.end.bound.slice(name)]
 
+    def forces_on_contacts(self, lam: Array) -> dict[str, Array]:
+        """Return the force (3,) on each contact in world axes [N], by name, for values `lam` (rows,) of all rows."""
+        table = self.outcome.end.bound.contacts
+        _, rows = self.outcome.end.bound.split(lam)
+        forces = np.einsum("kr,kri->ki", rows.reshape(-1, 3), table.axes)
+        return {member.name: read_only(force) for member, force in zip(table.members, forces, strict=True)}
+
     @cached_property
     def contact_forces(self) -> dict[str, ContactForce]:
         """All contacts by name, open ones too, in the order of declaration."""
         end = self.outcome.end
         table = end.bound.contacts
-        _, rows = end.bound.split(self.lam)
+        forces = self.forces_on_contacts(self.lam)
         return {
             member.name: ContactForce(
                 member.name,
@@ -118,8 +127,8 @@ class StepResult:
                 ContactStatus(int(self.outcome.status[i])),
                 read_only(end.contact.points[i].copy()),
                 member.declaration.surface.normal,
-                read_only(rows[3 * i : 3 * i + 3] @ table.axes[i]),
-                float(rows[3 * i + 2]),
+                forces[member.name],
+                float(forces[member.name] @ member.declaration.surface.normal),
                 float(table.friction[i]),
                 float(end.contact.gaps[i]),
                 read_only(end.contact.s[3 * i : 3 * i + 2] @ table.axes[i, :2]),

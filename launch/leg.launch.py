@@ -49,7 +49,11 @@ ARGUMENTS = [
 def start(context: LaunchContext) -> list:
     """Return the processes for the values of the arguments."""
     value = {argument.name: LaunchConfiguration(argument.name).perform(context) for argument in ARGUMENTS}
-    overrides = {"clock_mode": value["clock_mode"], "duration": float(value["duration"])}
+    overrides = {
+        "clock_mode": value["clock_mode"],
+        "duration": float(value["duration"]),
+        "wait_for_first_command": value["controller"] != "none",
+    }
     if value["solver"]:
         overrides["solver"] = value["solver"]
     if value["record"] == "true":
@@ -68,7 +72,9 @@ def start(context: LaunchContext) -> list:
         output="screen",
         parameters=[{"mode": value["controller"]}],
     )
-    stop_together = RegisterEventHandler(OnProcessExit(target_action=simulator, on_exit=[Shutdown(reason="simulation ended")]))
+    stop_together = RegisterEventHandler(
+        OnProcessExit(target_action=simulator, on_exit=[Shutdown(reason="simulation ended")])
+    )
     return [stop_together, simulator, *([controller] if value["controller"] != "none" else [])]
 
 

@@ -33,7 +33,9 @@ class ConstraintSet:
             DuplicateName: two members of one name.
         """
         self.members = tuple(members)
-        self.bilateral = ConstraintStack(tuple(m for m in members if isinstance(m, BoundConstraint)), robot.nv)
+        self.bilateral = ConstraintStack(
+            tuple(m for m in members if isinstance(m, BoundConstraint)), robot.nv
+        )
         self.contacts = ContactTable([m for m in members if isinstance(m, BoundContact)])
         self.slices: dict[str, slice] = {}
         self.dim = 0
@@ -93,5 +95,3 @@ class ConstraintSet:
     def _rows_of(self, members: Sequence[BoundConstraint | BoundContact]) -> npt.NDArray[np.intp]:
         indices = [np.arange(self.dim)[self.slices[member.name]] for member in members]
         return np.concatenate(indices) if indices else np.zeros(0, dtype=np.intp)
-
-

@@ -33,7 +33,9 @@ class Rigid(Law):
 class _WithoutCoefficient(Law):
     def coefficient(self, friction: float) -> float:
         if friction != 0.0:
-            raise InvalidValue(f"friction of a contact with law {self.name!r}", friction, "0: this law has no coefficient")
+            raise InvalidValue(
+                f"friction of a contact with law {self.name!r}", friction, "0: this law has no coefficient"
+            )
         return self._coefficient
 
     _coefficient: float

@@ -31,7 +31,13 @@ class Control:
 
     def __init__(self, node: Node, world: World, outputs: Outputs, commands: Commands, pace: Pace) -> None:
         """Keep the parts of the node."""
-        self._node, self._world, self._outputs, self._commands, self._pace = node, world, outputs, commands, pace
+        self._node, self._world, self._outputs, self._commands, self._pace = (
+            node,
+            world,
+            outputs,
+            commands,
+            pace,
+        )
         self._executor = SingleThreadedExecutor(context=node.context)
         self._executor.add_node(node)
         self._options = world.config.node
@@ -39,6 +45,7 @@ class Control:
         self._steps_wanted = 0
         self._steps_done: Future | None = None
         self._waiting_since: float | None = None
+        self._started = not self._options.wait_for_first_command
         self._text = ""
         self._status_period = round(1e9 / self._options.status_rate)
         self._next_status = world.stamp
@@ -60,7 +67,9 @@ class Control:
             InvalidValue: not paused, frozen, none wanted, or a request is under way.
         """
         if not self._paused:
-            raise InvalidValue("step", "a running simulation", "a paused one: call ~/pause with data: true first")
+            raise InvalidValue(
+                "step", "a running simulation", "a paused one: call ~/pause with data: true first"
+            )
         if self._steps_done is not None:
             raise InvalidValue("step", "a second request", "one at a time")
         if periods < 1:
@@ -121,7 +130,9 @@ class Control:
             self._spin(IDLE)
             return
         delay = self._pace.delay(self._commands.answers)
-        if delay == float("inf"):
+        if not self._started:
+            self._wait_for_first_command()
+        elif delay == float("inf"):
             self._wait_for_answer()
         elif delay > 0.0:
             self._spin(delay)
@@ -174,6 +185,15 @@ class Control:
             self._node.get_logger().warning(self._text)
             self._send_status()
 
+    def _wait_for_first_command(self) -> None:
+        """Show the initial state to controllers that come up, until one of them answers."""
+        if self._commands.answers:
+            self._started = True
+            self._pace.restart()
+            return
+        self._spin(IDLE)
+        self._outputs.repeat_state()
+
     def _finish_steps(self, why: str) -> None:
         self._steps_wanted = 0
         if self._steps_done is not None:
@@ -193,4 +213,5 @@ class Control:
             return SimulationStatus.FROZEN
         if self._paused:
             return SimulationStatus.PAUSED
-        return SimulationStatus.WAITING if self._waiting_since is not None else SimulationStatus.RUNNING
+        waiting = self._waiting_since is not None or not self._started
+        return SimulationStatus.WAITING if waiting else SimulationStatus.RUNNING

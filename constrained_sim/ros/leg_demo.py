@@ -28,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "-p", f"solver:={options.solver}",
         "-p", f"duration:={float(options.duration)}",
         "-p", f"record:={bag}",
+        "-p", f"wait_for_first_command:={options.controller != 'none'}",
     )  # fmt: skip
     companions = [executable("monitor")]
     if options.controller != "none":
@@ -53,11 +54,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="make leg", description=__doc__)
-    parser.add_argument("--duration", type=float, default=10.0, help="simulated seconds (default: %(default)s)")
+    parser.add_argument(
+        "--duration", type=float, default=10.0, help="simulated seconds (default: %(default)s)"
+    )
     parser.add_argument("--controller", choices=("stand", "hop", "none"), default="hop")
     parser.add_argument("--clock-mode", choices=("realtime", "fast", "lockstep"), default="realtime")
     parser.add_argument("--solver", default="direct", help="direct, range_space or null_space")
-    parser.add_argument("--config", type=Path, default=Path(get_package_share_directory(PACKAGE)) / "config" / "leg.yaml")
+    parser.add_argument(
+        "--config", type=Path, default=Path(get_package_share_directory(PACKAGE)) / "config" / "leg.yaml"
+    )
     parser.add_argument("--output", type=Path, default=Path("recordings"), help="folder of bags and plots")
     return parser.parse_args(arguments)
 

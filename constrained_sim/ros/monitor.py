@@ -38,10 +38,17 @@ class Monitor(Node):
         self.contacts: ContactForces | None = None
         self.status: SimulationStatus | None = None
         newest = QoSProfile(depth=1)
-        self.create_subscription(JointState, "joint_states", lambda message: setattr(self, "joints", message), newest)
-        self.create_subscription(ContactForces, "contact_forces", lambda message: setattr(self, "contacts", message), newest)
         self.create_subscription(
-            SimulationStatus, "constrained_sim/status", lambda message: setattr(self, "status", message), newest
+            JointState, "joint_states", lambda message: setattr(self, "joints", message), newest
+        )
+        self.create_subscription(
+            ContactForces, "contact_forces", lambda message: setattr(self, "contacts", message), newest
+        )
+        self.create_subscription(
+            SimulationStatus,
+            "constrained_sim/status",
+            lambda message: setattr(self, "status", message),
+            newest,
         )
 
     def rows(self) -> list[tuple[str, str]]:
@@ -50,7 +57,9 @@ class Monitor(Node):
             return [("simulation", "waiting for joint_states ...")]
         stamp = self.joints.header.stamp
         rows = [("time", f"{stamp.sec + 1e-9 * stamp.nanosec:10.3f} s")]
-        rows += [(name, f"{q:+10.4f}") for name, q in zip(self.joints.name, self.joints.position, strict=True)]
+        rows += [
+            (name, f"{q:+10.4f}") for name, q in zip(self.joints.name, self.joints.position, strict=True)
+        ]
         for contact in self.contacts.contacts if self.contacts is not None else ():
             force = contact.wrench.force
             side = math.hypot(force.x, force.y, force.z)
@@ -85,7 +94,10 @@ def main() -> int:
                     live.update(monitor.table(), refresh=True)
         while True:
             _spin(monitor, PLAIN_REFRESH)
-            print(" | ".join(f"{name.strip()} {' '.join(value.split())}" for name, value in monitor.rows()), flush=True)
+            print(
+                " | ".join(f"{name.strip()} {' '.join(value.split())}" for name, value in monitor.rows()),
+                flush=True,
+            )
     except (ExternalShutdownException, KeyboardInterrupt):
         pass
     finally:

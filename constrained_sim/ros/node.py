@@ -65,10 +65,14 @@ class SimulationNode(Node):
 
     def _set_parameters(self, parameters: Sequence[Parameter]) -> SetParametersResult:
         values = {parameter.name: parameter.value for parameter in parameters if parameter.name in CHANGEABLE}
-        fixed = [parameter.name for parameter in parameters if parameter.name not in (*CHANGEABLE, "use_sim_time")]
+        fixed = [
+            parameter.name for parameter in parameters if parameter.name not in (*CHANGEABLE, "use_sim_time")
+        ]
         try:
             if fixed:
-                raise ConfigError(f"{', '.join(fixed)}: cannot be changed while the node runs, allowed: {', '.join(CHANGEABLE)}")
+                raise ConfigError(
+                    f"{', '.join(fixed)}: cannot be changed while the node runs, allowed: {', '.join(CHANGEABLE)}"
+                )
             if values:
                 self._offered.change_options(values)
         except ConstrainedSimError as error:

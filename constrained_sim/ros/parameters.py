@@ -47,7 +47,9 @@ def declare_options(node: Node) -> None:
             if option.default == ():
                 continue
             descriptor = ParameterDescriptor(
-                description=documentation[option.name], read_only=option.name not in CHANGEABLE, dynamic_typing=True
+                description=documentation[option.name],
+                read_only=option.name not in CHANGEABLE,
+                dynamic_typing=True,
             )
             if node.has_parameter(option.name):
                 node.set_descriptor(option.name, descriptor)

@@ -54,9 +54,13 @@ class Recorder:
         try:
             self.directory.mkdir(parents=True)
         except OSError as error:
-            raise ConfigError(f"cannot record to {str(self.directory)!r}: {error}; give a new directory") from error
+            raise ConfigError(
+                f"cannot record to {str(self.directory)!r}: {error}; give a new directory"
+            ) from error
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "constrained_sim.ros.recorder", str(self.directory)], stdin=subprocess.PIPE, bufsize=0
+            [sys.executable, "-m", "constrained_sim.ros.recorder", str(self.directory)],
+            stdin=subprocess.PIPE,
+            bufsize=0,
         )
         self._pipe = self._process.stdin
         fcntl.fcntl(self._pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
@@ -176,7 +180,9 @@ def message_definition(type_name: str) -> str:
         texts[name] = (Path(get_package_share_directory(package)) / "msg" / f"{message}.msg").read_text()
         pending += _members(texts[name], package)
     separator = "=" * 80
-    rest = [f"{separator}\nMSG: {name.replace('/msg/', '/')}\n{text}" for name, text in list(texts.items())[1:]]
+    rest = [
+        f"{separator}\nMSG: {name.replace('/msg/', '/')}\n{text}" for name, text in list(texts.items())[1:]
+    ]
     return "\n".join([texts[type_name], *rest])
 
 

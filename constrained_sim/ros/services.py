@@ -66,20 +66,34 @@ class Services:
         response.contacts = [contact_to_message(contact) for contact in self._contacts()]
 
     def _contacts(self) -> list[PointContact]:
-        return [constraint for constraint in self._world.sim.constraints if isinstance(constraint, PointContact)]
+        return [
+            constraint for constraint in self._world.sim.constraints if isinstance(constraint, PointContact)
+        ]
 
     def _set_solver(self, request: Any, response: Any) -> None:
         sim = self._world.sim
         response.solver, response.stepper = sim.solver.name, sim.stepper_name
-        response.factorization, response.contact_method = getattr(sim.solver, "factorization", ""), sim.contact_method
-        wanted = {key: getattr(request, key) for key in ("solver", "stepper", "contact_method") if getattr(request, key)}
+        response.factorization, response.contact_method = (
+            getattr(sim.solver, "factorization", ""),
+            sim.contact_method,
+        )
+        wanted = {
+            key: getattr(request, key)
+            for key in ("solver", "stepper", "contact_method")
+            if getattr(request, key)
+        }
         if request.solver or request.factorization:
             wanted["factorization"] = request.factorization
-        result = self._node.set_parameters_atomically([Parameter(key, value=value) for key, value in wanted.items()])
+        result = self._node.set_parameters_atomically(
+            [Parameter(key, value=value) for key, value in wanted.items()]
+        )
         if not result.successful:
             raise ConstrainedSimError(result.reason)
         response.solver, response.stepper = sim.solver.name, sim.stepper_name
-        response.factorization, response.contact_method = getattr(sim.solver, "factorization", ""), sim.contact_method
+        response.factorization, response.contact_method = (
+            getattr(sim.solver, "factorization", ""),
+            sim.contact_method,
+        )
 
     def change_options(self, values: dict[str, Any]) -> None:
         """Change solver, factorization, stepper, contact_method or real_time_factor: all of `values`, or none.
@@ -88,7 +102,9 @@ class Services:
             ConstrainedSimError: a value that is not allowed.
         """
         sim = self._world.sim
-        factorization = values.get("factorization", "" if "solver" in values else getattr(sim.solver, "factorization", ""))
+        factorization = values.get(
+            "factorization", "" if "solver" in values else getattr(sim.solver, "factorization", "")
+        )
         solver = configured_solver(values.get("solver", sim.solver.name), factorization)
         stepper = values.get("stepper", sim.stepper_name)
         lookup("stepper", stepper, STEPPERS)
@@ -147,7 +163,9 @@ class Services:
         if request.set_base:
             pose, twist = request.base_pose, request.base_twist
             position, turn = pose.position, pose.orientation
-            q[:7] = robot.configuration({}, [position.x, position.y, position.z, turn.x, turn.y, turn.z, turn.w])[:7]
+            q[:7] = robot.configuration(
+                {}, [position.x, position.y, position.z, turn.x, turn.y, turn.z, turn.w]
+            )[:7]
             linear, angular = twist.linear, twist.angular
             rates = [linear.x, linear.y, linear.z, angular.x, angular.y, angular.z]
             v[:6] = finite_array("base_twist of a reset", rates, (6,))

@@ -88,7 +88,7 @@ class World:
 
     def advance(self) -> Period | None:
         """Simulate one control period; None if the state would not be finite: the world is frozen then."""
-        sums: dict[str, Array] = {}
+        total = np.zeros(0)
         impacts: list[tuple[int, Impact]] = []
         for _ in range(self._steps_per_period):
             try:
@@ -97,13 +97,13 @@ class World:
                 self.frozen = str(error)
                 return None
             self.residuals.see(result)
-            for name, contact in result.contact_forces.items():
-                sums[name] = sums.get(name, 0.0) + contact.force
+            total = total + result.lam if total.size else result.lam
             impacts += [(self._stamp_at_reset + round(impact.t * 1e9), impact) for impact in result.impacts]
         self.last = result
         self.stamp = self._stamp_at_reset + self.sim.steps * self._dt_ns
-        means = {name: force / self._steps_per_period for name, force in sums.items()}
-        return Period(self.stamp, result, means, tuple(impacts))
+        return Period(
+            self.stamp, result, result.forces_on_contacts(total / self._steps_per_period), tuple(impacts)
+        )
 
     def reset(self, q: Array, v: Array, keep_time: bool, keep_constraints: bool) -> None:
         """Start anew at (q, v), with the solver in effect; commands are forgotten.

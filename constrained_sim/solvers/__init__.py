@@ -30,7 +30,9 @@ def make_solver(name: str, **options: Any) -> Solver:
         raise InvalidValue(f"options of solver {name!r}", options, "those of its constructor") from None
 
 
-def solve_kkt(M: Array, J: Array, f: Array, b: Array, method: str = "direct", **options: Any) -> tuple[Array, Array]:
+def solve_kkt(
+    M: Array, J: Array, f: Array, b: Array, method: str = "direct", **options: Any
+) -> tuple[Array, Array]:
     """Solve ``M x - J^T lam = f, J x = b`` for matrices of the caller.
 
     Args:
@@ -55,7 +57,11 @@ def solve_kkt(M: Array, J: Array, f: Array, b: Array, method: str = "direct", **
     system = System(M, finite_array("J", np.reshape(J, (0, size)) if rows == 0 else J, (rows, size)))
     if not np.allclose(M, M.T, rtol=1e-12, atol=0.0) or not np.isfinite(system.inertia_factor).all():
         raise InvalidValue("M", M.tolist(), "a symmetric positive definite matrix")
-    return make_solver(method, **options).factor(system).solve(finite_array("f", f, (size,)), finite_array("b", b, (rows,)))
+    return (
+        make_solver(method, **options)
+        .factor(system)
+        .solve(finite_array("f", f, (size,)), finite_array("b", b, (rows,)))
+    )
 
 
 __all__ = ["SOLVERS", "Factorization", "Solver", "System", "make_solver", "solve_kkt"]

@@ -67,4 +67,6 @@ class RowSpace:
 
     @cached_property
     def _pseudo_inverse(self) -> Array:
+        if np.count_nonzero(self.combination) == self.rank:
+            return self.combination.T  # the other rows are zero, so the columns are orthonormal
         return np.linalg.pinv(self.combination)

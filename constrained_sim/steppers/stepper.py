@@ -92,7 +92,13 @@ class Stepper(ABC):
 
     @abstractmethod
     def step(
-        self, start: Observation, t: float, tau: Array, wrenches: tuple[Wrench, ...], solver: Solver, method: str
+        self,
+        start: Observation,
+        t: float,
+        tau: Array,
+        wrenches: tuple[Wrench, ...],
+        solver: Solver,
+        method: str,
     ) -> StepOutcome:
         """Advance by dt.
 

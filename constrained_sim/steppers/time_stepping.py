@@ -81,7 +81,13 @@ class TimeStepping(Stepper):
         self._acceleration, self._passes = np.zeros(self.robot.nv), PASSES_AFTER_JUMP
 
     def step(
-        self, start: Observation, t: float, tau: Array, wrenches: tuple[Wrench, ...], solver: Solver, method: str
+        self,
+        start: Observation,
+        t: float,
+        tau: Array,
+        wrenches: tuple[Wrench, ...],
+        solver: Solver,
+        method: str,
     ) -> StepOutcome:
         """Advance by dt, see the class."""
         loads = _Loads(tau, wrenches, solver, method)
@@ -158,7 +164,9 @@ class TimeStepping(Stepper):
 
     # -- smooth motion
 
-    def _advance(self, begin: Observation, h: float, loads: _Loads, excluded: npt.NDArray[np.intp] | None) -> _Part:
+    def _advance(
+        self, begin: Observation, h: float, loads: _Loads, excluded: npt.NDArray[np.intp] | None
+    ) -> _Part:
         """Advance by `h` [s] without impact, contacts `excluded` carrying no force."""
         acceleration = self._acceleration
         for _ in range(self._passes):
@@ -167,7 +175,12 @@ class TimeStepping(Stepper):
         return part
 
     def _smooth(
-        self, begin: Observation, h: float, loads: _Loads, excluded: npt.NDArray[np.intp] | None, acceleration: Array
+        self,
+        begin: Observation,
+        h: float,
+        loads: _Loads,
+        excluded: npt.NDArray[np.intp] | None,
+        acceleration: Array,
     ) -> _Part:
         """Solve the smooth problem over `h` [s], forces at the velocity extrapolated by `acceleration`, and hold."""
         robot, mid, v = self.robot, self._mid, begin.v
@@ -185,7 +198,9 @@ class TimeStepping(Stepper):
         damped = mid.M + np.diag(h * robot.damping) if robot.is_damped else mid.M
         system = System(damped, bilateral, robot.inertia_parents)
         momentum = mid.M @ v + gravity_coriolis + actuators + external
-        motion = solve_motion(loads.solver, system, momentum, begin.s_bilateral - bilateral @ v, rows, loads.method)
+        motion = solve_motion(
+            loads.solver, system, momentum, begin.s_bilateral - bilateral @ v, rows, loads.method
+        )
         _refuse_unsolved(motion)
         damping -= h * robot.damping * motion.x
         contact += motion.impulse @ rows.J
@@ -256,7 +271,9 @@ class TimeStepping(Stepper):
                 break
             J = np.vstack([end.J_bilateral, end.contact.J[rows]])
             system = System(self.projection.weight(end.M), J, self.robot.inertia_parents)
-            dq, _ = loads.solver.factor(system).solve(np.zeros(self.robot.nv), -np.concatenate([end.phi, gaps]))
+            dq, _ = loads.solver.factor(system).solve(
+                np.zeros(self.robot.nv), -np.concatenate([end.phi, gaps])
+            )
             end = self._observe(end.bound, integrate(self.robot, end.q, dq), end.v)
         energy = part.energy.copy()
         energy[-1] += potential_energy(self.robot, end.q) - potential_energy(self.robot, part.end.q)
