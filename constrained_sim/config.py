@@ -222,7 +222,7 @@ def read_config(parameters: Mapping[str, Any], base: Path | None = None) -> Conf
     simulation = SimulationOptions(**top.take_fields(SimulationOptions))
     node = NodeOptions(**top.take_fields(NodeOptions))
     robot = _read_robot(top.section("robot"), base or Path.cwd())
-    constraints = [_read_contact(section) for section in top.named_sections("contacts")]
+    constraints: list[Constraint] = [_read_contact(section) for section in top.named_sections("contacts")]
     constraints += [_read_constraint(section) for section in top.named_sections("constraints")]
     q, v = _read_initial(top.section("initial"), robot)
     top.finish()
@@ -254,9 +254,7 @@ def control_steps(control_period: float, dt: float) -> int:
     """
     if control_period == 0.0:
         return 1
-    count, remainder = divmod(
-        whole_nanoseconds("control_period", control_period), whole_nanoseconds("dt", dt)
-    )
+    count, remainder = divmod(whole_nanoseconds("control_period", control_period), whole_nanoseconds("dt", dt))
     if remainder or not count:
         raise InvalidValue("control_period", control_period, f"a whole multiple of dt = {dt}")
     return count
@@ -342,9 +340,7 @@ class _Section:
     def finish(self) -> None:
         """Refuse keys that nobody took."""
         for key in self._values:
-            raise ConfigError(
-                f"{self.where}: nobody reads the key {key!r}, allowed: {', '.join(self._known)}"
-            )
+            raise ConfigError(f"{self.where}: nobody reads the key {key!r}, allowed: {', '.join(self._known)}")
 
     name: str = ""
 

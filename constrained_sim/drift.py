@@ -27,9 +27,7 @@ class Baumgarte:
     def __post_init__(self) -> None:
         """Check the gains."""
         for gain in ("kp", "kd"):
-            object.__setattr__(
-                self, gain, number(f"{gain} of Baumgarte's feedback", getattr(self, gain), 0.0)
-            )
+            object.__setattr__(self, gain, number(f"{gain} of Baumgarte's feedback", getattr(self, gain), 0.0))
 
     @classmethod
     def from_time_constant(cls, time_constant: float) -> Baumgarte:
@@ -72,9 +70,7 @@ class Projection:
         if self.metric not in METRICS:
             raise InvalidValue("metric of a projection", self.metric, " or ".join(METRICS))
         for tolerance in ("position_tolerance", "velocity_tolerance"):
-            object.__setattr__(
-                self, tolerance, number(f"{tolerance} of a projection", getattr(self, tolerance), 0.0)
-            )
+            object.__setattr__(self, tolerance, number(f"{tolerance} of a projection", getattr(self, tolerance), 0.0))
 
     def weight(self, M: Array) -> Array:
         """Return (nv, nv) the metric, given the inertia."""

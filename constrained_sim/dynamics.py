@@ -88,7 +88,7 @@ class Dynamics:
         self.h = pin.nonLinearEffects(self.robot.model, self._data, q, v)
 
     def inertia_rate(self, q: Array, v: Array) -> Array:
-        """Return (nv,) ``dM/dt v``, by which the momentum M v changes beside what forces do: ``d(M v)/dt = dM/dt v - h + f``.
+        """Return (nv,) ``dM/dt v``, the part of ``d(M v)/dt = dM/dt v - h + f`` that no force accounts for.
 
         ``dM/dt = C + C^T`` with Pinocchio's Coriolis matrix. For a coordinate that M does not depend on, the entry of
         ``C^T v = dM/dt v - C v`` vanishes: its momentum changes by forces only.
@@ -146,8 +146,6 @@ def _joint_table(members: pin.StdVec_SE3, part: str, shape: tuple[int, int]) -> 
     size = 8 * shape[0] * shape[1]
     for index in range(len(members)):
         if getattr(members[index], part).ctypes.data != first.ctypes.data + index * size:
-            raise RuntimeError(
-                "this build of Pinocchio lays out its data differently: cannot map joint placements"
-            )
+            raise RuntimeError("this build of Pinocchio lays out its data differently: cannot map joint placements")
     origin = as_strided(first.T if first.ndim == 2 else first, (1,), (8,))
     return as_strided(origin, (len(members), *shape), (size, 8 * shape[1], 8))

@@ -138,9 +138,7 @@ def constrained_acceleration(
     configured = make_solver(solver) if isinstance(solver, str) else solver
     if not isinstance(configured, Solver):
         raise InvalidValue("solver", solver, "a name in SOLVERS or a solver")
-    motion = solve_motion(
-        configured, System(dynamics.M, J, robot.inertia_parents), force, b, contacts, "newton"
-    )
+    motion = solve_motion(configured, System(dynamics.M, J, robot.inertia_parents), force, b, contacts, "newton")
     if motion.contact is not None and not motion.contact.converged:
         raise ContactNotSolved(motion.contact.residual)
     lam = bound.rows(motion.lam, motion.impulse)
@@ -158,6 +156,4 @@ def _contact_rows(
         offset[2::3] += stabilization.feedback(gaps, s[:, 2])
     speed = np.linalg.norm(s[:, :2], axis=1, keepdims=True)
     slips = (speed > SLIP_SPEED) & np.isfinite(table.friction)[:, None]
-    return ContactRows(
-        J, offset, table.friction, np.where(slips, s[:, :2] / np.where(slips, speed, 1.0), 0.0)
-    )
+    return ContactRows(J, offset, table.friction, np.where(slips, s[:, :2] / np.where(slips, speed, 1.0), 0.0))

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.optimize import brentq
 
 from constrained_sim.constraints import Constraint
@@ -173,7 +174,7 @@ def impact_at(
     bound: ConstraintSet,
     q: Array,
     v: Array,
-    closing: Array,
+    closing: npt.NDArray[np.intp],
     solver: Solver,
     method: str = "newton",
     t: float = 0.0,

@@ -78,13 +78,7 @@ def contact_rows(joints, offsets, reach, axes, levels, placements, joint_axes, s
     gaps = np.empty(joints.shape[0])
     for i in range(joints.shape[0]):
         normal = axes[i, 2]
-        gaps[i] = (
-            normal[0] * points[i, 0]
-            + normal[1] * points[i, 1]
-            + normal[2] * points[i, 2]
-            - reach[i]
-            - levels[i]
-        )
+        gaps[i] = normal[0] * points[i, 0] + normal[1] * points[i, 1] + normal[2] * points[i, 2] - reach[i] - levels[i]
         for axis in range(3):
             points[i, axis] -= reach[i] * normal[axis]
     jacobian = row_jacobian(joints, points, axes, joint_axes, support)

@@ -58,9 +58,7 @@ class Motion:
     constraint_residual: float
 
 
-def solve_motion(
-    solver: Solver, system: System, f: Array, b: Array, contacts: ContactRows, method: str
-) -> Motion:
+def solve_motion(solver: Solver, system: System, f: Array, b: Array, contacts: ContactRows, method: str) -> Motion:
     """Solve for the motion and all multipliers.
 
     The solver gives the motion without contact x0 and the response X to unit contact impulses, bilateral rows held;

@@ -51,9 +51,7 @@ def read_bag(directory: Path) -> Recording:
             "constrained_sim/msg/ContactForces": "forces",
             "constrained_sim/msg/Impact": "impacts",
         }
-        wanted = [
-            c for c in reader.connections if c.msgtype in kinds and not c.topic.endswith("joint_commands")
-        ]
+        wanted = [c for c in reader.connections if c.msgtype in kinds and not c.topic.endswith("joint_commands")]
         for connection, _, data in reader.messages(connections=wanted):
             message: Any = reader.deserialize(data, connection.msgtype)
             kind = kinds[connection.msgtype]
@@ -109,9 +107,7 @@ def plot(recording: Recording, path: Path, title: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Plot the bag that the command line names."""
-    parser = argparse.ArgumentParser(
-        prog="plot_bag", description="Plots contact forces and joint positions of a bag."
-    )
+    parser = argparse.ArgumentParser(prog="plot_bag", description="Plots contact forces and joint positions of a bag.")
     parser.add_argument("bag", type=Path, help="directory of a rosbag2 recording")
     parser.add_argument("--output", type=Path, help="image file (default: beside the bag, .png)")
     options = parser.parse_args(arguments)
@@ -127,7 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _scatter(rows: list[tuple[float, ...]], count: int) -> Array:
+def _scatter(rows: Sequence[tuple[float, ...]], count: int) -> Array:
     """Return (count, k) values from rows (index, k values); NaN where there is none."""
     table = np.array(rows)
     values = np.full((count, table.shape[1] - 1), np.nan)

@@ -59,9 +59,7 @@ class Robot:
         xml = _read_description(path_or_xml)
         try:
             model = (
-                pin.buildModelFromXML(xml, pin.JointModelFreeFlyer())
-                if floating_base
-                else pin.buildModelFromXML(xml)
+                pin.buildModelFromXML(xml, pin.JointModelFreeFlyer()) if floating_base else pin.buildModelFromXML(xml)
             )
         except (RuntimeError, ValueError, IndexError) as error:
             raise ModelError(f"not a valid URDF: {error}") from error
@@ -93,9 +91,7 @@ class Robot:
     def links(self) -> dict[str, int]:
         """Index of the Pinocchio frame of every link and fixed frame, by name; ``"world"`` is the universe."""
         frames = {
-            frame.name: index
-            for index, frame in enumerate(self.model.frames)
-            if frame.type != pin.FrameType.JOINT
+            frame.name: index for index, frame in enumerate(self.model.frames) if frame.type != pin.FrameType.JOINT
         }
         return {**frames, WORLD: 0}
 
@@ -158,9 +154,7 @@ class Robot:
             InvalidValue: `point` is not three finite numbers.
         """
         frame = self._frame(link)
-        return int(frame.parentJoint), frame.placement.act(
-            finite_array(f"point on link {link!r}", point, (3,))
-        )
+        return int(frame.parentJoint), frame.placement.act(finite_array(f"point on link {link!r}", point, (3,)))
 
     def link_placement(self, link: str) -> tuple[int, pin.SE3]:
         """Return the joint that carries `link`, and the link's placement in that joint's frame."""
@@ -212,9 +206,7 @@ class Robot:
         placement = finite_array("base", base, (7,))
         length = np.linalg.norm(placement[3:])
         if length < 1e-12:
-            raise InvalidValue(
-                "quaternion of the base", placement[3:].tolist(), "a quaternion of non-zero length"
-            )
+            raise InvalidValue("quaternion of the base", placement[3:].tolist(), "a quaternion of non-zero length")
         placement[3:] /= length
         return placement
 
@@ -253,7 +245,7 @@ def _refuse_massless_joints(model: pin.Model) -> None:
         block = slice(joint.idx_v, joint.idx_v + joint.nv)
         if np.linalg.eigvalsh(inertia[block, block]).min() <= 1e-12:
             raise ModelError(
-                f"joint {model.names[index]!r} moves but carries no mass or inertia; give an <inertial> to a link behind it"
+                f"joint {model.names[index]!r} moves but carries no mass: give an <inertial> to a link behind it"
             )
 
 
@@ -262,9 +254,7 @@ def _joint_values(joint: Any, name: str, value: Any) -> Array:
         angle = number(f"value of joint {name!r}", value)
         return np.array([np.cos(angle), np.sin(angle)] if joint.nq == 2 else [angle])
     values = finite_array(f"value of joint {name!r}", value, (joint.nq,))
-    return (
-        values if joint.nq == joint.nv else np.concatenate([values[:-4], _unit_quaternion(name, values[-4:])])
-    )
+    return values if joint.nq == joint.nv else np.concatenate([values[:-4], _unit_quaternion(name, values[-4:])])
 
 
 def _unit_quaternion(name: str, value: Array) -> Array:

@@ -28,7 +28,7 @@ from constrained_sim.robot import Robot
 from constrained_sim.solvers import Solver, System, make_solver
 from constrained_sim.state import State
 from constrained_sim.step_result import StepResult
-from constrained_sim.steppers import STEPPERS
+from constrained_sim.steppers import STEPPERS, Observation
 from constrained_sim.trajectory import Trajectory
 from constrained_sim.validation import Array, finite_array, lookup, number, read_only
 from constrained_sim.wrench import Wrench
@@ -152,7 +152,7 @@ class Simulator:
             UnknownName: no such stepper.
         """
         kind = lookup("stepper", name, STEPPERS)
-        here = self._observation
+        here: Observation = self._observation
         self._stepper = kind(self.robot, self.dt, self._stepper.integrator, self._stepper.projection)
         self._observation = self._stepper.reset(here.bound, here.q, here.v)
 
@@ -301,12 +301,7 @@ class Simulator:
         """Return the energy [J] since the last reset that no cause accounts for: the error of the integrator."""
         terms = self.energy
         causes = (
-            terms.actuators
-            + terms.external
-            + terms.damping
-            + terms.contacts
-            + terms.constraints
-            + terms.projection
+            terms.actuators + terms.external + terms.damping + terms.contacts + terms.constraints + terms.projection
         )
         return self.mechanical_energy() - self._initial_energy - causes + terms.impact_losses
 
@@ -318,7 +313,7 @@ class Simulator:
         return len(J), System(here.M, J, self.robot.inertia_parents).row_space.rank
 
     def largest_violation(self) -> tuple[float, float]:
-        """Return the largest violation of bilateral rows or depth of a contact [m, rad], and velocity of bilateral rows."""
+        """Return the largest bilateral violation or depth of a contact [m, rad], and bilateral row velocity."""
         here = self._observation
         position = max(np.abs(here.phi).max(initial=0.0), (-here.contact.gaps).max(initial=0.0))
         return float(position), float(np.abs(here.s_bilateral).max(initial=0.0))
@@ -336,9 +331,7 @@ class Simulator:
         depth = dict(zip([member.name for member in bound.contacts.members], -gaps, strict=True))
         for name in names:
             member = bound.member(name)
-            violation = (
-                np.abs(member.phi(dynamics)).max() if isinstance(member, BoundConstraint) else depth[name]
-            )
+            violation = np.abs(member.phi(dynamics)).max() if isinstance(member, BoundConstraint) else depth[name]
             if violation > self.position_tolerance:
                 raise ViolatedConstraint(name, float(violation), self.position_tolerance)
 

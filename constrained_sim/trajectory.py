@@ -50,12 +50,8 @@ class Trajectory:
     @classmethod
     def from_results(cls, results: Sequence[StepResult], nq: int, nv: int, nu: int) -> Trajectory:
         """Collect `results` of a robot with these dimensions."""
-        forces = [
-            {name: contact.force for name, contact in result.contact_forces.items()} for result in results
-        ]
-        rows = [
-            {name: result.multipliers(name) for name in result.outcome.end.bound.slices} for result in results
-        ]
+        forces = [{name: contact.force for name, contact in result.contact_forces.items()} for result in results]
+        rows = [{name: result.multipliers(name) for name in result.outcome.end.bound.slices} for result in results]
         return cls(
             np.array([result.state.t for result in results]),
             np.array([result.state.q for result in results]).reshape(-1, nq),
@@ -63,10 +59,7 @@ class Trajectory:
             np.array([result.tau_applied for result in results]).reshape(-1, nu),
             _by_name(forces),
             _by_name(rows),
-            {
-                f.name: np.array([getattr(result.energy, f.name) for result in results])
-                for f in fields(EnergyTerms)
-            },
+            {f.name: np.array([getattr(result.energy, f.name) for result in results]) for f in fields(EnergyTerms)},
             tuple(
                 ImpactRecord(impact.t, impact.energy_lost, impact.v_minus, impact.v_plus)
                 for result in results
@@ -91,13 +84,14 @@ class Trajectory:
             arrays = dict(file)
 
         def group(prefix: str) -> dict[str, Array]:
-            return {
-                key.removeprefix(prefix): value for key, value in arrays.items() if key.startswith(prefix)
-            }
+            return {key.removeprefix(prefix): value for key, value in arrays.items() if key.startswith(prefix)}
 
         impacts = zip(*(arrays[f"impacts/{part.name}"] for part in fields(ImpactRecord)), strict=True)
         return cls(
-            *(arrays[name] for name in ("t", "q", "v", "tau")),
+            arrays["t"],
+            arrays["q"],
+            arrays["v"],
+            arrays["tau"],
             group("contact_forces/"),
             group("multipliers/"),
             group("energy/"),

@@ -30,9 +30,7 @@ def finite_array(what: str, value: Any, shape: tuple[int, ...]) -> Array:
     return array
 
 
-def number(
-    what: str, value: Any, lower: float = -np.inf, upper: float = np.inf, open_lower: bool = False
-) -> float:
+def number(what: str, value: Any, lower: float = -np.inf, upper: float = np.inf, open_lower: bool = False) -> float:
     """Return `value` as a finite float within [lower, upper] (or (lower, upper] with `open_lower`).
 
     Raises:

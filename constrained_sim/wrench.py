@@ -36,9 +36,7 @@ class Wrench:
     def __post_init__(self) -> None:
         """Check the values."""
         for part in ("force", "torque", "point"):
-            object.__setattr__(
-                self, part, finite_array(f"{part} on {self.link!r}", getattr(self, part), (3,))
-            )
+            object.__setattr__(self, part, finite_array(f"{part} on {self.link!r}", getattr(self, part), (3,)))
 
 
 def generalised_force(robot: Robot, dynamics: Dynamics, wrenches: Iterable[Wrench]) -> Array:

@@ -2,19 +2,20 @@
 
 from datetime import datetime
 
-from launch import LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction, RegisterEventHandler, Shutdown
 from launch.event_handlers import OnProcessExit
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.substitutions import FindPackageShare
 
+from launch import LaunchContext, LaunchDescription
+
 ARGUMENTS = [
     DeclareLaunchArgument(
         "controller",
         default_value="hop",
         choices=["stand", "hop", "none"],
-        description="What the example controller makes the leg do; none: only the simulation, for a controller of yours.",
+        description="What the example controller makes the leg do; none: leave it to a controller of yours.",
     ),
     DeclareLaunchArgument(
         "clock_mode",

@@ -33,9 +33,7 @@ class ConstraintSet:
             DuplicateName: two members of one name.
         """
         self.members = tuple(members)
-        self.bilateral = ConstraintStack(
-            tuple(m for m in members if isinstance(m, BoundConstraint)), robot.nv
-        )
+        self.bilateral = ConstraintStack(tuple(m for m in members if isinstance(m, BoundConstraint)), robot.nv)
         self.contacts = ContactTable([m for m in members if isinstance(m, BoundContact)])
         self.slices: dict[str, slice] = {}
         self.dim = 0

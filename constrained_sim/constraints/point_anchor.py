@@ -76,9 +76,7 @@ class BoundPointAnchor(BoundConstraint):
         if declaration.point_b is None:
             dynamics = Dynamics(robot)
             dynamics.update_kinematics(q)
-            offset_b = _to_joint(
-                dynamics, joint_b, dynamics.point_positions(self._joints[:1], offset_a[None])[0]
-            )
+            offset_b = _to_joint(dynamics, joint_b, dynamics.point_positions(self._joints[:1], offset_a[None])[0])
         else:
             offset_b = placement_b.act(declaration.point_b)
         self._offsets = np.array([offset_a, offset_b])

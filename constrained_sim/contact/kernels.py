@@ -222,7 +222,7 @@ def classify(G, b, friction, slip, p, r, tolerance):  # type: ignore[no-untyped-
 
 @numba.njit(cache=True)
 def delassus(J, response, x, offset):  # type: ignore[no-untyped-def]
-    """Return G (n, n), symmetrised, and b (n,) for rows J, responses to them (n, nv), and the motion without contact."""
+    """Return G (n, n), symmetrised, and b (n,), for rows J, the responses to them, and the motion without contact."""
     G = J @ response.T
     for i in range(G.shape[0]):
         for j in range(i):

@@ -35,9 +35,7 @@ class ContactProblem:
     def residual(self, impulse: Array) -> float:
         """Return the largest entry of the natural map [N s] relative to the largest impulse in play; 0 if solved."""
         scale = kernels.inverse_scale(self.G)
-        error = np.abs(kernels.natural_map(self.G, self.b, self.friction, self.slip, scale, impulse)).max(
-            initial=0.0
-        )
+        error = np.abs(kernels.natural_map(self.G, self.b, self.friction, self.slip, scale, impulse)).max(initial=0.0)
         return float(error / self._magnitude(scale, impulse))
 
     def _magnitude(self, scale: Array, impulse: Array) -> float:
@@ -79,9 +77,7 @@ def solve_contacts(problem: ContactProblem, method: str = "newton") -> ContactSo
     """
     first = lookup("contact method", method, METHODS)
     G, b, friction, slip = problem.G, problem.b, problem.friction, problem.slip
-    impulse, status, error, magnitude, scale = kernels.attempt_sticking(
-        G, b, friction, slip, RELATIVE_TOLERANCE
-    )
+    impulse, status, error, magnitude, scale = kernels.attempt_sticking(G, b, friction, slip, RELATIVE_TOLERANCE)
     tolerance = RELATIVE_TOLERANCE * magnitude
     if error <= tolerance:
         return ContactSolution(impulse, status, "stick", 0, error / magnitude)

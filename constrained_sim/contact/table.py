@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from constrained_sim import kinematics
 from constrained_sim.dynamics import Dynamics
@@ -105,6 +106,6 @@ class ContactTable:
         return gamma.ravel()
 
 
-def rows_of(contacts: Array) -> Array:
+def rows_of(contacts: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     """Return the indices of the three rows of each of `contacts` (k,)."""
     return (3 * np.asarray(contacts)[:, None] + np.arange(3)).ravel()

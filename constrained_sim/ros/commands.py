@@ -64,15 +64,11 @@ class Commands:
     def _in_order(self, message: Float64MultiArray) -> None:
         order = self._joints.order
         try:
-            efforts = finite_array(
-                f"efforts of {', '.join(order)} in ~/commands", message.data, (len(order),)
-            )
+            efforts = finite_array(f"efforts of {', '.join(order)} in ~/commands", message.data, (len(order),))
         except ConstrainedSimError as error:
             self._refuse(error)
             return
-        self._merge(
-            {self._joints.commanded[name]: float(effort) for name, effort in zip(order, efforts, strict=True)}
-        )
+        self._merge({self._joints.commanded[name]: float(effort) for name, effort in zip(order, efforts, strict=True)})
 
     def _merge(self, efforts: dict[int, float]) -> None:
         self._world.command(efforts)

@@ -67,9 +67,7 @@ class Control:
             InvalidValue: not paused, frozen, none wanted, or a request is under way.
         """
         if not self._paused:
-            raise InvalidValue(
-                "step", "a running simulation", "a paused one: call ~/pause with data: true first"
-            )
+            raise InvalidValue("step", "a running simulation", "a paused one: call ~/pause with data: true first")
         if self._steps_done is not None:
             raise InvalidValue("step", "a second request", "one at a time")
         if periods < 1:

@@ -53,9 +53,7 @@ class JointNames:
         self._v = np.array([joint.idx_v for _, joint in single], dtype=int)
         self._turning = np.array([joint.nq == 2 for _, joint in single], dtype=bool)
         self._efforts = {int(v): u for u, v in enumerate(robot.actuation)}
-        self._commanded = {
-            name: self._efforts[joint.idx_v] for name, joint in single if joint.idx_v in self._efforts
-        }
+        self._commanded = {name: self._efforts[joint.idx_v] for name, joint in single if joint.idx_v in self._efforts}
         self.order = tuple(order) or tuple(self._commanded)
         self._last = np.zeros(len(single))
 

@@ -54,9 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="make leg", description=__doc__)
-    parser.add_argument(
-        "--duration", type=float, default=10.0, help="simulated seconds (default: %(default)s)"
-    )
+    parser.add_argument("--duration", type=float, default=10.0, help="simulated seconds (default: %(default)s)")
     parser.add_argument("--controller", choices=("stand", "hop", "none"), default="hop")
     parser.add_argument("--clock-mode", choices=("realtime", "fast", "lockstep"), default="realtime")
     parser.add_argument("--solver", default="direct", help="direct, range_space or null_space")

@@ -38,9 +38,7 @@ class Monitor(Node):
         self.contacts: ContactForces | None = None
         self.status: SimulationStatus | None = None
         newest = QoSProfile(depth=1)
-        self.create_subscription(
-            JointState, "joint_states", lambda message: setattr(self, "joints", message), newest
-        )
+        self.create_subscription(JointState, "joint_states", lambda message: setattr(self, "joints", message), newest)
         self.create_subscription(
             ContactForces, "contact_forces", lambda message: setattr(self, "contacts", message), newest
         )
@@ -57,9 +55,7 @@ class Monitor(Node):
             return [("simulation", "waiting for joint_states ...")]
         stamp = self.joints.header.stamp
         rows = [("time", f"{stamp.sec + 1e-9 * stamp.nanosec:10.3f} s")]
-        rows += [
-            (name, f"{q:+10.4f}") for name, q in zip(self.joints.name, self.joints.position, strict=True)
-        ]
+        rows += [(name, f"{q:+10.4f}") for name, q in zip(self.joints.name, self.joints.position, strict=True)]
         for contact in self.contacts.contacts if self.contacts is not None else ():
             force = contact.wrench.force
             side = math.hypot(force.x, force.y, force.z)

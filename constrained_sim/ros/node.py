@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Sequence
 
@@ -65,9 +66,7 @@ class SimulationNode(Node):
 
     def _set_parameters(self, parameters: Sequence[Parameter]) -> SetParametersResult:
         values = {parameter.name: parameter.value for parameter in parameters if parameter.name in CHANGEABLE}
-        fixed = [
-            parameter.name for parameter in parameters if parameter.name not in (*CHANGEABLE, "use_sim_time")
-        ]
+        fixed = [parameter.name for parameter in parameters if parameter.name not in (*CHANGEABLE, "use_sim_time")]
         try:
             if fixed:
                 raise ConfigError(
@@ -103,6 +102,6 @@ def check_parameter_files(arguments: Sequence[str]) -> None:
     Raises:
         ConfigError: a file that cannot be read or is not valid.
     """
-    for option, path in zip(arguments, arguments[1:], strict=False):
+    for option, path in itertools.pairwise(arguments):
         if option == "--params-file":
             load_parameters(path)

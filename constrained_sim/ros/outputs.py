@@ -19,9 +19,7 @@ from constrained_sim.ros.recorder import Recorder
 from constrained_sim.ros.world import Period, Residuals, World
 
 RELIABLE = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
-LATCHED = QoSProfile(
-    depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
-)
+LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 class _Topic:
@@ -57,9 +55,7 @@ class Outputs:
         """
         options = world.config.node
         self._world, self._joints = world, joints
-        self.recorder = (
-            Recorder(Path(options.record), options.clock_mode != "realtime") if options.record else None
-        )
+        self.recorder = Recorder(Path(options.record), options.clock_mode != "realtime") if options.record else None
         self.commands_dropped = self.commands_refused = self.late_periods = 0
         self._clock = _Topic(node, Clock, "/clock", RELIABLE, self.recorder)
         self._states = _Topic(node, JointState, "joint_states", RELIABLE, self.recorder)

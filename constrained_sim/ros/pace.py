@@ -25,6 +25,7 @@ class Pace(ABC):
 
     def restart(self) -> None:
         """Start anew after a pause: lost time is not made up for."""
+        return None
 
 
 class Fast(Pace):

@@ -54,9 +54,7 @@ class Recorder:
         try:
             self.directory.mkdir(parents=True)
         except OSError as error:
-            raise ConfigError(
-                f"cannot record to {str(self.directory)!r}: {error}; give a new directory"
-            ) from error
+            raise ConfigError(f"cannot record to {str(self.directory)!r}: {error}; give a new directory") from error
         self._process = subprocess.Popen(
             [sys.executable, "-m", "constrained_sim.ros.recorder", str(self.directory)],
             stdin=subprocess.PIPE,
@@ -101,7 +99,7 @@ class BagWriter:
     def __init__(self, directory: Path) -> None:
         """Open the file and write the first metadata."""
         self._directory = directory
-        self._file = open(directory / f"{directory.name}_0.mcap", "wb")  # noqa: SIM115
+        self._file = open(directory / f"{directory.name}_0.mcap", "wb")
         self._flushed = time.monotonic()
         self._writer = Writer(self._file, chunk_size=CHUNK_BYTES, compression=CompressionType.NONE)
         self._writer.start(profile="ros2", library="constrained_sim")
@@ -180,9 +178,7 @@ def message_definition(type_name: str) -> str:
         texts[name] = (Path(get_package_share_directory(package)) / "msg" / f"{message}.msg").read_text()
         pending += _members(texts[name], package)
     separator = "=" * 80
-    rest = [
-        f"{separator}\nMSG: {name.replace('/msg/', '/')}\n{text}" for name, text in list(texts.items())[1:]
-    ]
+    rest = [f"{separator}\nMSG: {name.replace('/msg/', '/')}\n{text}" for name, text in list(texts.items())[1:]]
     return "\n".join([texts[type_name], *rest])
 
 

@@ -1,4 +1,4 @@
-"""The services of the node: each refuses with a message or takes effect whole, at the period boundary it is called at."""
+"""The services of the node: each refuses with a message, or takes effect whole at a period boundary."""
 
 from __future__ import annotations
 
@@ -66,9 +66,7 @@ class Services:
         response.contacts = [contact_to_message(contact) for contact in self._contacts()]
 
     def _contacts(self) -> list[PointContact]:
-        return [
-            constraint for constraint in self._world.sim.constraints if isinstance(constraint, PointContact)
-        ]
+        return [constraint for constraint in self._world.sim.constraints if isinstance(constraint, PointContact)]
 
     def _set_solver(self, request: Any, response: Any) -> None:
         sim = self._world.sim
@@ -78,15 +76,11 @@ class Services:
             sim.contact_method,
         )
         wanted = {
-            key: getattr(request, key)
-            for key in ("solver", "stepper", "contact_method")
-            if getattr(request, key)
+            key: getattr(request, key) for key in ("solver", "stepper", "contact_method") if getattr(request, key)
         }
         if request.solver or request.factorization:
             wanted["factorization"] = request.factorization
-        result = self._node.set_parameters_atomically(
-            [Parameter(key, value=value) for key, value in wanted.items()]
-        )
+        result = self._node.set_parameters_atomically([Parameter(key, value=value) for key, value in wanted.items()])
         if not result.successful:
             raise ConstrainedSimError(result.reason)
         response.solver, response.stepper = sim.solver.name, sim.stepper_name
@@ -163,9 +157,7 @@ class Services:
         if request.set_base:
             pose, twist = request.base_pose, request.base_twist
             position, turn = pose.position, pose.orientation
-            q[:7] = robot.configuration(
-                {}, [position.x, position.y, position.z, turn.x, turn.y, turn.z, turn.w]
-            )[:7]
+            q[:7] = robot.configuration({}, [position.x, position.y, position.z, turn.x, turn.y, turn.z, turn.w])[:7]
             linear, angular = twist.linear, twist.angular
             rates = [linear.x, linear.y, linear.z, angular.x, angular.y, angular.z]
             v[:6] = finite_array("base_twist of a reset", rates, (6,))

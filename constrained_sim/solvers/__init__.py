@@ -30,9 +30,7 @@ def make_solver(name: str, **options: Any) -> Solver:
         raise InvalidValue(f"options of solver {name!r}", options, "those of its constructor") from None
 
 
-def solve_kkt(
-    M: Array, J: Array, f: Array, b: Array, method: str = "direct", **options: Any
-) -> tuple[Array, Array]:
+def solve_kkt(M: Array, J: Array, f: Array, b: Array, method: str = "direct", **options: Any) -> tuple[Array, Array]:
     """Solve ``M x - J^T lam = f, J x = b`` for matrices of the caller.
 
     Args:
@@ -40,7 +38,8 @@ def solve_kkt(
         J: (m, n) of any rank, m = 0 and m > n included.
         f: (n,) generalised force.
         b: (m,) right-hand side of the constraints.
-        method: a name in ``SOLVERS``; `options` are that solver's.
+        method: a name in ``SOLVERS``.
+        **options: of that solver.
 
     Returns:
         x (n,) and lam (m,): least squares where rows contradict each other, least norm where they repeat each other.

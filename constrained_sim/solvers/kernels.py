@@ -35,7 +35,7 @@ def factor_inertia(M, parents):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def whiten(L, parents, rows):  # type: ignore[no-untyped-def]
-    """Return ``L^-T r`` for every row r: ``whiten(J) whiten(J)^T`` is the Delassus matrix (Featherstone, table 6.5)."""
+    """Return ``L^-T r`` of every row r (Featherstone, table 6.5); those of J give the Delassus matrix."""
     solved = rows.copy()
     for row in solved:
         for i in range(L.shape[0] - 1, -1, -1):

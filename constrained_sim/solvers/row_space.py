@@ -67,6 +67,7 @@ class RowSpace:
 
     @cached_property
     def _pseudo_inverse(self) -> Array:
-        if np.count_nonzero(self.combination) == self.rank:
-            return self.combination.T  # the other rows are zero, so the columns are orthonormal
-        return np.linalg.pinv(self.combination)
+        combination = np.eye(self.rank) if self.combination is None else self.combination
+        if np.count_nonzero(combination) == self.rank:
+            return combination.T  # the other rows are zero, so the columns are orthonormal
+        return np.asarray(np.linalg.pinv(combination), dtype=np.float64)

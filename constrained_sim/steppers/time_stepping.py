@@ -113,7 +113,7 @@ class TimeStepping(Stepper):
     # -- impacts
 
     def _closing(self, here: Observation, rest: float) -> npt.NDArray[np.intp]:
-        """Return the contacts that touch down within `rest` [s], as velocity and last acceleration predict, first first."""
+        """Return the contacts that should touch down within `rest` [s], by velocity and acceleration, in order."""
         gaps, s = here.contact.gaps, here.contact.s_normal
         candidates = np.flatnonzero(s < -IMPACT_SPEED)
         if not candidates.size:
@@ -164,9 +164,7 @@ class TimeStepping(Stepper):
 
     # -- smooth motion
 
-    def _advance(
-        self, begin: Observation, h: float, loads: _Loads, excluded: npt.NDArray[np.intp] | None
-    ) -> _Part:
+    def _advance(self, begin: Observation, h: float, loads: _Loads, excluded: npt.NDArray[np.intp] | None) -> _Part:
         """Advance by `h` [s] without impact, contacts `excluded` carrying no force."""
         acceleration = self._acceleration
         for _ in range(self._passes):
@@ -198,9 +196,7 @@ class TimeStepping(Stepper):
         damped = mid.M + np.diag(h * robot.damping) if robot.is_damped else mid.M
         system = System(damped, bilateral, robot.inertia_parents)
         momentum = mid.M @ v + gravity_coriolis + actuators + external
-        motion = solve_motion(
-            loads.solver, system, momentum, begin.s_bilateral - bilateral @ v, rows, loads.method
-        )
+        motion = solve_motion(loads.solver, system, momentum, begin.s_bilateral - bilateral @ v, rows, loads.method)
         _refuse_unsolved(motion)
         damping -= h * robot.damping * motion.x
         contact += motion.impulse @ rows.J
@@ -271,9 +267,7 @@ class TimeStepping(Stepper):
                 break
             J = np.vstack([end.J_bilateral, end.contact.J[rows]])
             system = System(self.projection.weight(end.M), J, self.robot.inertia_parents)
-            dq, _ = loads.solver.factor(system).solve(
-                np.zeros(self.robot.nv), -np.concatenate([end.phi, gaps])
-            )
+            dq, _ = loads.solver.factor(system).solve(np.zeros(self.robot.nv), -np.concatenate([end.phi, gaps]))
             end = self._observe(end.bound, integrate(self.robot, end.q, dq), end.v)
         energy = part.energy.copy()
         energy[-1] += potential_energy(self.robot, end.q) - potential_energy(self.robot, part.end.q)
@@ -301,9 +295,7 @@ class TimeStepping(Stepper):
             bilateral @ v,
         )
 
-    def _candidates(
-        self, begin: Observation, h: float, excluded: npt.NDArray[np.intp] | None
-    ) -> npt.NDArray[np.intp]:
+    def _candidates(self, begin: Observation, h: float, excluded: npt.NDArray[np.intp] | None) -> npt.NDArray[np.intp]:
         """Return the contacts that may carry force within the next `h` [s]."""
         near = begin.contact.gaps + h * np.minimum(begin.contact.s_normal, 0.0) <= REACH
         if excluded is not None:
