@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import astuple, dataclass
 
-import numba
 import numpy as np
 
 from constrained_sim.validation import Array
@@ -49,20 +48,3 @@ class EnergyTerms:
     def as_array(self) -> Array:
         """Return (9,) the terms in the order of the attributes."""
         return np.array(astuple(self))
-
-
-@numba.njit(cache=True)
-def smooth_energy(v, v_plus, M, impulses):  # type: ignore[no-untyped-def]
-    """Return (9,) the terms, in the order of :class:`EnergyTerms`, of a change of velocity at constant inertia.
-
-    Args:
-        v: (nv,) at its beginning.
-        v_plus: (nv,) at its end.
-        M: (nv, nv) inertia.
-        impulses: (6, nv) generalised impulses [N m s, N s] of the causes in the order of ``FORCES``.
-    """
-    terms = np.zeros(9)
-    mean = 0.5 * (v + v_plus)
-    terms[:6] = impulses @ mean
-    terms[6] = np.dot(mean, M @ (v_plus - v))
-    return terms

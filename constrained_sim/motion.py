@@ -8,8 +8,9 @@ import numba
 import numpy as np
 
 from constrained_sim.contact import kernels as contact_kernels
-from constrained_sim.contact.problem import ContactProblem, ContactSolution, solve_contacts
-from constrained_sim.solvers import Solver, System, kernels
+from constrained_sim.contact.problem import RELATIVE_TOLERANCE, ContactProblem, ContactSolution, solve_contacts
+from constrained_sim.solvers import Solver, System
+from constrained_sim.solvers import kernels as solver_kernels
 from constrained_sim.validation import Array
 
 
@@ -77,41 +78,69 @@ def solve_motion(solver: Solver, system: System, f: Array, b: Array, contacts: C
     Raises:
         UnknownName: no such contact method.
     """
-    if len(b):
-        factorization = solver.factor(system)
-        rank = factorization.rank
-        x, lam = factorization.solve(f, b)
-        response, bilateral = factorization.solve(contacts.J, np.zeros((len(contacts.J), len(b))))
-    else:
-        rank, lam = 0, b
-        x, response = kernels.free_response(system.M, system.parents, f, contacts.J)
+    if not len(b):
+        return _solve_free(system, f, contacts, method)
+    factorization = solver.factor(system)
+    x, lam = factorization.solve(f, b)
     impulse, solution = np.zeros(0), None
     if len(contacts.friction):
+        response, bilateral = factorization.solve(contacts.J, np.zeros((len(contacts.J), len(b))))
         delassus, free = contact_kernels.delassus(contacts.J, response, x, contacts.offset)
         solution = solve_contacts(ContactProblem(delassus, free, contacts.friction, contacts.slip), method)
         impulse = solution.impulse
+        x, lam = x + impulse @ response, lam + impulse @ bilateral
+    dynamics = _dynamics_residual(system.M, x, f, lam @ system.J + impulse @ contacts.J)
+    return Motion(x, lam, impulse, factorization.rank, solution, dynamics, _constraint_residual(system.J, x, b))
+
+
+def _solve_free(system: System, f: Array, contacts: ContactRows, method: str) -> Motion:
+    """Solve without bilateral rows, in one kernel as long as all contacts stick."""
+    J, friction, slip = contacts.J, contacts.friction, contacts.slip
+    if not len(friction):
+        x, _ = solver_kernels.free_response(system.M, system.parents, f, J)
+        return Motion(x, np.zeros(0), np.zeros(0), 0, None, _dynamics_residual(system.M, x, f, np.zeros_like(f)), 0.0)
+    x, response, delassus, free, impulse, status, residual, dynamics = _sticking_motion(
+        system.M, system.parents, f, J, contacts.offset, friction, slip
+    )
+    if residual <= RELATIVE_TOLERANCE:
+        solution = ContactSolution(impulse, status, "stick", 0, residual)
+    else:
+        solution = solve_contacts(ContactProblem(delassus, free, friction, slip), method)
+        impulse = solution.impulse
         x = x + impulse @ response
-        if len(b):
-            lam = lam + impulse @ bilateral
-    residuals = _residuals(system.M, x, f, contacts.J, impulse, system.J, lam, b)
-    return Motion(x, lam, impulse, rank, solution, *residuals)
+        dynamics = _dynamics_residual(system.M, x, f, impulse @ J)
+    return Motion(x, np.zeros(0), impulse, 0, solution, dynamics, 0.0)
 
 
 @numba.njit(cache=True)
-def _residuals(M, x, f, J_contact, impulse, J, lam, b):  # type: ignore[no-untyped-def]
-    """Return the residuals of the equation of motion and of the bilateral rows, relative to their largest terms."""
+def _sticking_motion(M, parents, f, J, offset, friction, slip):  # type: ignore[no-untyped-def]
+    """Solve for the motion without bilateral rows, all contacts sticking, and judge it by the contact law.
+
+    Returns:
+        (x, responses to the contact rows, G, b, impulse, status, relative residual of the contact law, and of the
+        equation of motion); x is the motion without contact if the residual is not acceptable.
+    """
+    x, response = solver_kernels.free_response(M, parents, f, J)
+    G, b = contact_kernels.delassus(J, response, x, offset)
+    impulse, status, error, magnitude, _ = contact_kernels.attempt_sticking(G, b, friction, slip, RELATIVE_TOLERANCE)
+    residual = error / magnitude
+    if residual <= RELATIVE_TOLERANCE:
+        x = x + impulse @ response
+    return x, response, G, b, impulse, status, residual, _dynamics_residual(M, x, f, impulse @ J)
+
+
+@numba.njit(cache=True)
+def _dynamics_residual(M, x, f, reaction):  # type: ignore[no-untyped-def]
+    """Return ``|M x - f - reaction|`` relative to its largest term."""
     momentum = M @ x
-    reaction = lam @ J + impulse @ J_contact
     worst = largest = 0.0
     for i in range(x.shape[0]):
         worst = max(worst, abs(momentum[i] - reaction[i] - f[i]))
         largest = max(largest, abs(momentum[i]), abs(reaction[i]), abs(f[i]))
-    dynamics = worst / largest if largest > 0.0 else worst
-    worst = largest = 0.0
-    for i in range(b.shape[0]):
-        held, terms = -b[i], abs(b[i])
-        for j in range(x.shape[0]):
-            held += J[i, j] * x[j]
-            terms += abs(J[i, j] * x[j])
-        worst, largest = max(worst, abs(held)), max(largest, terms)
-    return dynamics, worst / largest if largest > 0.0 else worst
+    return worst / largest if largest > 0.0 else worst
+
+
+def _constraint_residual(J: Array, x: Array, b: Array) -> float:
+    """Return ``|J x - b|`` relative to its largest term."""
+    largest = max(np.abs(b).max(), (np.abs(J) @ np.abs(x)).max())
+    return float(np.abs(J @ x - b).max() / largest) if largest > 0.0 else 0.0

@@ -192,7 +192,8 @@ class Robot:
         Raises:
             InvalidValue: wrong length or not finite.
         """
-        return np.clip(finite_array("tau", tau, (self.nu,)), -self.effort_limits, self.effort_limits)
+        tau = finite_array("tau", tau, (self.nu,))
+        return np.minimum(np.maximum(tau, -self.effort_limits), self.effort_limits)
 
     def _frame(self, link: str) -> Any:
         index = self.links.get(link)

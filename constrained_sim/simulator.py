@@ -90,6 +90,7 @@ class Simulator:
         self.set_contact_method(contact_method)
         self._declared = list(constraints)
         self._applied: list[tuple[Wrench, int]] = []
+        self._observation: Observation
         self.reset()
 
     @property
@@ -152,7 +153,7 @@ class Simulator:
             UnknownName: no such stepper.
         """
         kind = lookup("stepper", name, STEPPERS)
-        here: Observation = self._observation
+        here = self._observation
         self._stepper = kind(self.robot, self.dt, self._stepper.integrator, self._stepper.projection)
         self._observation = self._stepper.reset(here.bound, here.q, here.v)
 

@@ -11,13 +11,13 @@ from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact.table import TOUCHING, rows_of
 from constrained_sim.drift import Projection
 from constrained_sim.dynamics import Dynamics, integrate, potential_energy
-from constrained_sim.energy import smooth_energy
 from constrained_sim.exceptions import ContactNotSolved
 from constrained_sim.impact import Impact, impact_at
 from constrained_sim.integrators import Integrator
 from constrained_sim.motion import ContactRows, Motion, solve_motion
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import Solver, System
+from constrained_sim.steppers import kernels
 from constrained_sim.steppers.stepper import Observation, StepOutcome, Stepper
 from constrained_sim.validation import Array, read_only
 from constrained_sim.wrench import Wrench, generalised_force
@@ -33,6 +33,9 @@ PASSES_AFTER_JUMP = 3
 
 REACH = 1e-3
 """Predicted gap [m] up to which a contact takes part in the contact problem of a step."""
+
+
+NO_CONTACT = np.empty(0, dtype=np.int64)
 
 
 class TimeStepping(Stepper):
@@ -95,7 +98,10 @@ class TimeStepping(Stepper):
         impacts: list[Impact] = []
         here, rest = start, self.dt
         for _ in range(3 * len(start.contact.gaps)):
-            closing = self._closing(here, rest)
+            contact = here.contact
+            closing = kernels.closing_contacts(
+                contact.gaps, contact.s, contact.J, self._acceleration, rest, IMPACT_SPEED
+            )
             if not closing.size:
                 break
             flight = self._fly_to_touchdown(here, closing, rest, loads)
@@ -106,22 +112,11 @@ class TimeStepping(Stepper):
             here = here.with_velocity(impacts[-1].v_plus)
             self._forget()
         if rest > 0.0:
-            parts.append(self._advance(here, rest, loads, None))
+            parts.append(self._advance(here, rest, loads, NO_CONTACT))
         self._acceleration, self._passes = parts[-1].a, 1
         return _outcome(parts, impacts, self.dt)
 
     # -- impacts
-
-    def _closing(self, here: Observation, rest: float) -> npt.NDArray[np.intp]:
-        """Return the contacts that should touch down within `rest` [s], by velocity and acceleration, in order."""
-        gaps, s = here.contact.gaps, here.contact.s_normal
-        candidates = np.flatnonzero(s < -IMPACT_SPEED)
-        if not candidates.size:
-            return candidates
-        gaps, s, J = gaps[candidates], s[candidates], here.contact.J[2::3][candidates]
-        fall = rest * s + 0.5 * rest**2 * np.minimum(J @ self._acceleration, 0.0)
-        within = gaps + fall < 0.0
-        return candidates[within][np.argsort(-gaps[within] / s[within], kind="stable")]
 
     def _fly_to_touchdown(
         self, here: Observation, closing: npt.NDArray[np.intp], rest: float, loads: _Loads
@@ -164,7 +159,7 @@ class TimeStepping(Stepper):
 
     # -- smooth motion
 
-    def _advance(self, begin: Observation, h: float, loads: _Loads, excluded: npt.NDArray[np.intp] | None) -> _Part:
+    def _advance(self, begin: Observation, h: float, loads: _Loads, excluded: npt.NDArray[np.intp]) -> _Part:
         """Advance by `h` [s] without impact, contacts `excluded` carrying no force."""
         acceleration = self._acceleration
         for _ in range(self._passes):
@@ -177,7 +172,7 @@ class TimeStepping(Stepper):
         begin: Observation,
         h: float,
         loads: _Loads,
-        excluded: npt.NDArray[np.intp] | None,
+        excluded: npt.NDArray[np.intp],
         acceleration: Array,
     ) -> _Part:
         """Solve the smooth problem over `h` [s], forces at the velocity extrapolated by `acceleration`, and hold."""
@@ -190,8 +185,7 @@ class TimeStepping(Stepper):
         actuators[robot.actuation] = h * loads.tau
         if loads.wrenches:
             external += h * generalised_force(robot, mid, loads.wrenches)
-        candidates = self._candidates(begin, h, excluded)
-        rows = self._contact_rows(begin, candidates, h)
+        candidates, rows = self._contact_rows(begin, h, excluded)
         bilateral = begin.bound.bilateral.jacobian(mid)
         damped = mid.M + np.diag(h * robot.damping) if robot.is_damped else mid.M
         system = System(damped, bilateral, robot.inertia_parents)
@@ -201,16 +195,12 @@ class TimeStepping(Stepper):
         damping -= h * robot.damping * motion.x
         contact += motion.impulse @ rows.J
         constraint += motion.lam @ bilateral
-        impulse, status = np.zeros(begin.contact.s.shape), np.zeros(begin.contact.gaps.shape, dtype=np.int64)
-        if motion.contact is not None:
-            impulse[rows_of(candidates)] = motion.impulse
-            status[candidates] = motion.contact.status
+        found = motion.contact.status if motion.contact is not None else NO_CONTACT
+        impulse, status, held = kernels.spread(candidates, motion.impulse, found, begin.contact.gaps)
         q_plus = self.integrator.advance(robot, begin.q, q_mid, motion.x, h)
         end = self._observe(begin.bound, q_plus, motion.x)
-        energy = smooth_energy(v, motion.x, mid.M, impulses)
-        part = _Part(h, end, motion.lam, impulse, status, energy, motion, v)
-        held = np.flatnonzero((status > 0) & (begin.contact.gaps <= TOUCHING))
-        part = self._hold_positions(part, held, loads)
+        energy = kernels.energy_of(v, motion.x, mid.M, impulses)
+        part = self._hold_positions(_Part(h, end, motion.lam, impulse, status, energy, motion, v), held, loads)
         if max(np.abs(v).max(), np.abs(motion.x).max()) > SLOW:
             momentum = begin.M @ v + impulses.sum(axis=0) + h * mid.inertia_rate(q_mid, v_mid)
             part = self._correct(part, momentum, held, loads)
@@ -247,7 +237,7 @@ class TimeStepping(Stepper):
             lam=part.lam + motion.lam,
             impulse=impulse,
             status=status,
-            energy=part.energy + smooth_energy(end.v, motion.x, end.M, impulses),
+            energy=part.energy + kernels.energy_of(end.v, motion.x, end.M, impulses),
         )
 
     def _hold_positions(self, part: _Part, held: npt.NDArray[np.intp], loads: _Loads) -> _Part:
@@ -255,27 +245,21 @@ class TimeStepping(Stepper):
 
         The tangential rows of sticking contacts keep their position meanwhile.
         """
-        end = part.end
-        if not self._drifted(end.phi, end.contact.gaps[held]):
+        end, tolerance = part.end, self.projection.position_tolerance
+        if not kernels.has_drifted(end.phi, end.contact.gaps, held, tolerance):
             return part
-        sticks = held[part.status[held] == 1]
-        rows = np.sort(np.concatenate([3 * held + 2, 3 * sticks, 3 * sticks + 1]))
-        normal = rows % 3 == 2
+        rows = kernels.held_rows(held, part.status)
         for _ in range(5):
-            gaps = np.where(normal, end.contact.gaps[rows // 3], 0.0)
-            if not self._drifted(end.phi, gaps):
-                break
+            phi = np.concatenate([end.phi, np.where(rows % 3 == 2, end.contact.gaps[rows // 3], 0.0)])
             J = np.vstack([end.J_bilateral, end.contact.J[rows]])
             system = System(self.projection.weight(end.M), J, self.robot.inertia_parents)
-            dq, _ = loads.solver.factor(system).solve(np.zeros(self.robot.nv), -np.concatenate([end.phi, gaps]))
+            dq, _ = loads.solver.factor(system).solve(np.zeros(self.robot.nv), -phi)
             end = self._observe(end.bound, integrate(self.robot, end.q, dq), end.v)
+            if not kernels.has_drifted(end.phi, end.contact.gaps, held, tolerance):
+                break
         energy = part.energy.copy()
         energy[-1] += potential_energy(self.robot, end.q) - potential_energy(self.robot, part.end.q)
         return part._replace(end=end, energy=energy)
-
-    def _drifted(self, phi: Array, gaps: Array) -> bool:
-        tolerance = self.projection.position_tolerance
-        return bool(np.abs(phi).max(initial=0.0) > tolerance or np.abs(gaps).max(initial=0.0) > tolerance)
 
     # -- constraints
 
@@ -295,25 +279,16 @@ class TimeStepping(Stepper):
             bilateral @ v,
         )
 
-    def _candidates(self, begin: Observation, h: float, excluded: npt.NDArray[np.intp] | None) -> npt.NDArray[np.intp]:
-        """Return the contacts that may carry force within the next `h` [s]."""
-        near = begin.contact.gaps + h * np.minimum(begin.contact.s_normal, 0.0) <= REACH
-        if excluded is not None:
-            near[excluded] = False
-        return np.flatnonzero(near)
-
-    def _contact_rows(self, begin: Observation, candidates: npt.NDArray[np.intp], h: float) -> ContactRows:
-        """Return the rows of the candidates at the evaluation point, with offsets that make ``J v' + offset`` = s'."""
-        table = begin.bound.contacts
-        if not candidates.size:
-            return ContactRows.none(self.robot.nv)
-        rows = rows_of(candidates)
+    def _contact_rows(
+        self, begin: Observation, h: float, excluded: npt.NDArray[np.intp]
+    ) -> tuple[npt.NDArray[np.intp], ContactRows]:
+        """Return the contacts that may carry force within the next `h` [s], and their rows at the evaluation point."""
+        table, contact = begin.bound.contacts, begin.contact
+        if not len(table):
+            return NO_CONTACT, ContactRows.none(self.robot.nv)
         middle = table.rows(self._mid, begin.v)
-        offset = (middle.s - begin.contact.s)[rows]
-        gap = begin.contact.gaps[candidates]
-        gap[gap <= TOUCHING] = 0.0
-        offset[2::3] += np.maximum(gap / h, begin.contact.s_normal[candidates])
-        return ContactRows(middle.J[rows], offset, table.friction[candidates], np.zeros((len(candidates), 2)))
+        candidates, J, offset = kernels.candidate_rows(contact.gaps, contact.s, middle.s, middle.J, excluded, h, REACH)
+        return candidates, ContactRows(J, offset, table.friction[candidates], np.zeros((len(candidates), 2)))
 
 
 class _Loads(NamedTuple):

@@ -1,0 +1,122 @@
+"""Compiled kernels of the time stepper: which contacts matter, and what the impulses of a step do."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from constrained_sim.contact.kernels import STICKING
+from constrained_sim.contact.table import TOUCHING
+
+
+@numba.njit(cache=True)
+def closing_contacts(gaps, s, J, acceleration, rest, impact_speed):  # type: ignore[no-untyped-def]
+    """Return the contacts predicted to touch down within `rest` [s], in the order of their linear touchdown times.
+
+    Args:
+        gaps: (k,) [m].
+        s: (3 k,) row velocities [m/s].
+        J: (3 k, nv) rows.
+        acceleration: (nv,) of the last step; only what brings a contact nearer counts.
+        rest: [s].
+        impact_speed: approach speed [m/s] below which nothing is an impact.
+    """
+    times = np.full(gaps.shape[0], np.inf)
+    count = 0
+    for c in range(gaps.shape[0]):
+        speed = s[3 * c + 2]
+        if speed < -impact_speed:
+            fall = rest * speed + 0.5 * rest**2 * min(np.dot(J[3 * c + 2], acceleration), 0.0)
+            if gaps[c] + fall < 0.0:
+                times[c] = -gaps[c] / speed
+                count += 1
+    return np.argsort(times, kind="mergesort")[:count] if count else np.empty(0, dtype=np.int64)
+
+
+@numba.njit(cache=True)
+def candidate_rows(gaps, s, s_middle, J_middle, excluded, h, reach):  # type: ignore[no-untyped-def]
+    """Choose the contacts that may carry force, and give their rows the offset that makes ``J v' + offset`` = s'.
+
+    Args:
+        gaps: (k,) at the beginning of the step [m].
+        s: (3 k,) row velocities there [m/s].
+        s_middle: (3 k,) velocities, for the same v, of the rows at the evaluation point.
+        J_middle: (3 k, nv) those rows.
+        excluded: contacts that may not.
+        h: length of the step [s].
+        reach: predicted gap [m] up to which a contact takes part.
+
+    Returns:
+        (candidates (c,), J (3 c, nv), offset (3 c,)).
+    """
+    chosen = np.zeros(gaps.shape[0], dtype=np.bool_)
+    for c in range(gaps.shape[0]):
+        chosen[c] = gaps[c] + h * min(s[3 * c + 2], 0.0) <= reach
+    for c in excluded:
+        chosen[c] = False
+    candidates = np.flatnonzero(chosen)
+    J = np.empty((3 * candidates.shape[0], J_middle.shape[1]))
+    offset = np.empty(3 * candidates.shape[0])
+    for i in range(candidates.shape[0]):
+        c = candidates[i]
+        for r in range(3):
+            J[3 * i + r] = J_middle[3 * c + r]
+            offset[3 * i + r] = s_middle[3 * c + r] - s[3 * c + r]
+        gap = gaps[c] if gaps[c] > TOUCHING else 0.0
+        offset[3 * i + 2] += max(gap / h, s[3 * c + 2])
+    return candidates, J, offset
+
+
+@numba.njit(cache=True)
+def spread(candidates, impulse, status, gaps):  # type: ignore[no-untyped-def]
+    """Return impulses (3 k,) and status (k,) of all contacts, and those that press and touched from the beginning."""
+    all_impulses = np.zeros(3 * gaps.shape[0])
+    all_status = np.zeros(gaps.shape[0], dtype=np.int64)
+    held = np.zeros(gaps.shape[0], dtype=np.bool_)
+    for i in range(candidates.shape[0]):
+        c = candidates[i]
+        all_impulses[3 * c : 3 * c + 3] = impulse[3 * i : 3 * i + 3]
+        all_status[c] = status[i]
+        held[c] = status[i] > 0 and gaps[c] <= TOUCHING
+    return all_impulses, all_status, np.flatnonzero(held)
+
+
+@numba.njit(cache=True)
+def held_rows(held, status):  # type: ignore[no-untyped-def]
+    """Return the rows whose position is to stay: normal ones of the contacts `held`, all of those that stick."""
+    rows = np.empty(3 * held.shape[0], dtype=np.int64)
+    count = 0
+    for c in held:
+        for r in range(0 if status[c] == STICKING else 2, 3):
+            rows[count] = 3 * c + r
+            count += 1
+    return rows[:count]
+
+
+@numba.njit(cache=True)
+def has_drifted(phi, gaps, held, tolerance):  # type: ignore[no-untyped-def]
+    """Return whether a bilateral row (violation phi) or a held contact (its gap) is off by more than `tolerance`."""
+    for value in phi:
+        if abs(value) > tolerance:
+            return True
+    for c in held:
+        if abs(gaps[c]) > tolerance:
+            return True
+    return False
+
+
+@numba.njit(cache=True)
+def energy_of(v, v_plus, M, impulses):  # type: ignore[no-untyped-def]
+    """Return (9,) the terms of :class:`~constrained_sim.energy.EnergyTerms` of a change of velocity at constant M.
+
+    Args:
+        v: (nv,) at its beginning.
+        v_plus: (nv,) at its end.
+        M: (nv, nv) inertia.
+        impulses: (6, nv) generalised impulses [N m s, N s] of the causes in the order of ``FORCES``.
+    """
+    terms = np.zeros(9)
+    mean = 0.5 * (v + v_plus)
+    terms[:6] = impulses @ mean
+    terms[6] = np.dot(mean, M @ (v_plus - v))
+    return terms
