@@ -122,9 +122,9 @@ class Robot:
         return np.array(self.model.damping)
 
     @cached_property
-    def is_damped(self) -> bool:
-        """Whether any joint has viscous damping."""
-        return bool(self.damping.any())
+    def damping_matrix(self) -> Array | None:
+        """(nv, nv) diagonal matrix of :attr:`damping`; None without any."""
+        return np.diag(self.damping) if self.damping.any() else None
 
     @cached_property
     def mass(self) -> float:

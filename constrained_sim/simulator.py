@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -246,7 +247,7 @@ class Simulator:
         except ContactNotSolved as error:
             self._stepper.reset(self._observation.bound, state.q, state.v)
             raise NonFiniteState(self.steps, state.t, str(error)) from error
-        if not (np.isfinite(outcome.end.v).all() and np.isfinite(outcome.end.q).all()):
+        if not (math.isfinite(sum(outcome.end.v.tolist())) and math.isfinite(sum(outcome.end.q.tolist()))):
             self._stepper.reset(self._observation.bound, state.q, state.v)
             raise NonFiniteState(self.steps, state.t, "the equations of motion gave NaN or infinity")
         self._observation = outcome.end

@@ -19,6 +19,9 @@ from constrained_sim.validation import number
 REPEAT_AFTER = 0.25
 """[s] of wall-clock time without an answer after which the last state is published again (lockstep)."""
 
+SERVICE_PERIOD = 0.02
+"""[s] of wall-clock time between two looks for service calls while the simulation runs."""
+
 IDLE = 0.1
 """[s] for which the executor waits at most while there is nothing to simulate."""
 
@@ -46,6 +49,7 @@ class Control:
         self._steps_done: Future | None = None
         self._waiting_since: float | None = None
         self._started = not self._options.wait_for_first_command
+        self._served = self._repeated = time.monotonic()
         self._text = ""
         self._status_period = round(1e9 / self._options.status_rate)
         self._next_status = world.stamp
@@ -125,19 +129,19 @@ class Control:
     def _loop_once(self) -> None:
         self._commands.take_all()
         if self._world.frozen or (self._paused and not self._steps_wanted):
-            self._spin(IDLE)
+            self._executor.spin_once(timeout_sec=IDLE)
             return
+        self._serve()
         delay = self._pace.delay(self._commands.answers)
         if not self._started:
             self._wait_for_first_command()
         elif delay == float("inf"):
             self._wait_for_answer()
         elif delay > 0.0:
-            self._spin(delay)
+            self._commands.wait(min(delay, SERVICE_PERIOD))
         else:
             self._waiting_since = None
             self._advance()
-            self._spin(0.0)
 
     def _advance(self) -> None:
         """Simulate one control period and publish it."""
@@ -158,17 +162,19 @@ class Control:
             if not self._steps_wanted:
                 self._finish_steps("")
 
-    def _spin(self, timeout: float) -> None:
-        """Let callbacks run: for `timeout` [s] at most if there are none, else those that are ready."""
-        self._executor.spin_once(timeout_sec=timeout)
+    def _serve(self) -> None:
+        """Let a service or parameter callback run, now and then: to look for one costs a good part of a period."""
+        now = time.monotonic()
+        if now - self._served > SERVICE_PERIOD:
+            self._executor.spin_once(timeout_sec=0.0)
+            self._served = now
 
     def _wait_for_answer(self) -> None:
         """Wait for commands; repeat the state for controllers that missed it; say who is missing."""
         now = time.monotonic()
         if self._waiting_since is None:
             self._waiting_since = self._repeated = self._warned = now
-        self._spin(REPEAT_AFTER)
-        now = time.monotonic()
+        self._commands.wait(SERVICE_PERIOD)
         if now - self._repeated > REPEAT_AFTER:
             self._repeated = now
             self._outputs.repeat_state()
@@ -189,8 +195,11 @@ class Control:
             self._started = True
             self._pace.restart()
             return
-        self._spin(IDLE)
-        self._outputs.repeat_state()
+        now = time.monotonic()
+        if now - self._repeated > REPEAT_AFTER:
+            self._repeated = now
+            self._outputs.repeat_state()
+        self._commands.wait(SERVICE_PERIOD)
 
     def _finish_steps(self, why: str) -> None:
         self._steps_wanted = 0

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
-from geometry_msgs.msg import Point, Vector3, Wrench
+from geometry_msgs.msg import Point, Vector3
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
@@ -52,8 +53,10 @@ class JointNames:
         self._q = np.array([joint.idx_q for _, joint in single], dtype=int)
         self._v = np.array([joint.idx_v for _, joint in single], dtype=int)
         self._turning = np.array([joint.nq == 2 for _, joint in single], dtype=bool)
-        self._efforts = {int(v): u for u, v in enumerate(robot.actuation)}
-        self._commanded = {name: self._efforts[joint.idx_v] for name, joint in single if joint.idx_v in self._efforts}
+        efforts = {int(v): u for u, v in enumerate(robot.actuation)}
+        self._commanded = {name: efforts[joint.idx_v] for name, joint in single if joint.idx_v in efforts}
+        self._driven = np.array([self.names.index(name) for name in self._commanded], dtype=int)
+        self._drives = np.array(list(self._commanded.values()), dtype=int)
         self.order = tuple(order) or tuple(self._commanded)
         self._last = np.zeros(len(single))
 
@@ -78,18 +81,71 @@ class JointNames:
 
     def efforts(self, tau: Array) -> list[float]:
         """Return the applied efforts [N m, N], 0 of passive joints."""
-        return [float(tau[self._efforts[v]]) if v in self._efforts else 0.0 for v in self._v.tolist()]
+        all_efforts = np.zeros(len(self.names))
+        all_efforts[self._driven] = tau[self._drives]
+        return all_efforts.tolist()
 
 
-def joint_state(joints: JointNames, header: Header, q: Array, v: Array, tau: Array) -> JointState:
-    """Return the state of all joints with one degree of freedom."""
-    return JointState(
-        header=header,
-        name=joints.names,
-        position=joints.positions(q),
-        velocity=joints.velocities(v),
-        effort=joints.efforts(tau),
-    )
+class StateMessages:
+    """Fills the messages of every control period; made once, since making one costs more than filling it.
+
+    A message is the same object at every call: serialise it before the next.
+    """
+
+    def __init__(self, joints: JointNames, frame: str, period: int, link_prefix: str) -> None:
+        """Prepare messages in `frame` for control periods of `period` [ns]."""
+        self._joints, self._prefix = joints, link_prefix
+        self._header = Header(frame_id=frame)
+        self._clock = Clock()
+        self._state = JointState(header=self._header, name=joints.names)
+        self._forces = msg.ContactForces(header=self._header, period=to_duration(period))
+        self._names: list[str] = []
+
+    def stamp(self, nanoseconds: int) -> None:
+        """Set the stamp of all messages."""
+        for stamp in (self._header.stamp, self._clock.clock):
+            stamp.sec, stamp.nanosec = divmod(nanoseconds, NANOSECONDS)
+
+    @property
+    def clock(self) -> Clock:
+        """The clock at the stamp."""
+        return self._clock
+
+    def state(self, q: Array, v: Array, tau: Array) -> JointState:
+        """Return the state of all joints with one degree of freedom."""
+        self._state.position = self._joints.positions(q)
+        self._state.velocity = self._joints.velocities(v)
+        self._state.effort = self._joints.efforts(tau)
+        return self._state
+
+    def forces(self, contacts: Mapping[str, ContactForce], mean_forces: Mapping[str, Array]) -> msg.ContactForces:
+        """Return all contacts, ordered by name.
+
+        Args:
+            contacts: at the end of the period.
+            mean_forces: (3,) over the period by name [N], world axes.
+        """
+        names = sorted(contacts)
+        if names != self._names:
+            self._names = names
+            self._forces.contacts = [msg.ContactForce(name=name) for name in names]
+        for name, message in zip(names, self._forces.contacts, strict=True):
+            contact, force = contacts[name], mean_forces[name]
+            message.link = self._prefix + contact.link
+            message.status = int(contact.status)
+            message.normal_force = float(force @ contact.normal)
+            message.friction = contact.friction
+            message.gap = contact.gap
+            fill(message.position, contact.position)
+            fill(message.normal, contact.normal)
+            fill(message.wrench.force, force)
+            fill(message.slip, contact.slip)
+        return self._forces
+
+
+def fill(message: Point | Vector3, values: Array) -> None:
+    """Set x, y and z."""
+    message.x, message.y, message.z = values.tolist()
 
 
 def efforts_by_name(message: JointState, joints: JointNames) -> dict[int, float]:
@@ -142,41 +198,6 @@ def contact_to_message(contact: PointContact) -> msg.Contact:
         friction=contact.friction,
         restitution=contact.restitution,
     )
-
-
-def contact_forces(
-    header: Header,
-    period: int,
-    contacts: Iterable[ContactForce],
-    mean_forces: Mapping[str, Array],
-    prefix: str,
-) -> msg.ContactForces:
-    """Return all contacts, ordered by name.
-
-    Args:
-        header: stamp of the end of the period.
-        period: [ns] over which forces are averaged.
-        contacts: at the end of the period.
-        mean_forces: (3,) by name [N], world axes.
-        prefix: of link names.
-    """
-    message = msg.ContactForces(header=header, period=to_duration(period))
-    message.contacts = [
-        msg.ContactForce(
-            name=contact.name,
-            link=prefix + contact.link,
-            status=int(contact.status),
-            position=_point(contact.position),
-            normal=_vector(contact.normal),
-            wrench=Wrench(force=_vector(mean_forces[contact.name])),
-            normal_force=float(mean_forces[contact.name] @ contact.normal),
-            friction=contact.friction,
-            gap=contact.gap,
-            slip=_vector(contact.slip),
-        )
-        for contact in sorted(contacts, key=lambda contact: contact.name)
-    ]
-    return message
 
 
 def impact_message(header: Header, impact: Impact, robot: Robot, prefix: str) -> msg.Impact:

@@ -14,9 +14,10 @@ from std_msgs.msg import Header, String
 
 from constrained_sim import msg
 from constrained_sim.dynamics import potential_energy
-from constrained_sim.ros.conversions import JointNames, contact_forces, impact_message, joint_state, to_time
+from constrained_sim.ros.conversions import JointNames, StateMessages, impact_message, to_time
 from constrained_sim.ros.recorder import Recorder
 from constrained_sim.ros.world import Period, Residuals, World
+from constrained_sim.validation import Array
 
 RELIABLE = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -30,11 +31,14 @@ class _Topic:
         self._type = f"{kind.__module__.split('.')[0]}/msg/{kind.__name__}"
         self._recorder = recorder
 
-    def send(self, message: Any, stamp: int, record: bool = True) -> None:
+        self._name = self.publisher.topic_name
+
+    def send(self, message: Any, stamp: int) -> bytes:
         data = serialize_message(message)
         self.publisher.publish(data)
-        if record and self._recorder is not None:
-            self._recorder.write(self.publisher.topic_name, self._type, stamp, data)
+        if self._recorder is not None:
+            self._recorder.write(self._name, self._type, stamp, data)
+        return data
 
 
 class Outputs:
@@ -54,7 +58,7 @@ class Outputs:
             ConfigError: the directory of the recording cannot be made.
         """
         options = world.config.node
-        self._world, self._joints = world, joints
+        self._world = world
         self.recorder = Recorder(Path(options.record), options.clock_mode != "realtime") if options.record else None
         self.commands_dropped = self.commands_refused = self.late_periods = 0
         self._clock = _Topic(node, Clock, "/clock", RELIABLE, self.recorder)
@@ -63,7 +67,8 @@ class Outputs:
         self._impacts = _Topic(node, msg.Impact, "impacts", RELIABLE, self.recorder)
         self._status = _Topic(node, msg.SimulationStatus, "~/status", RELIABLE, self.recorder)
         self._description = _Topic(node, String, "robot_description", LATCHED, self.recorder)
-        self._last_state: JointState | None = None
+        self._messages = StateMessages(joints, options.world_frame, world.period_ns, options.frame_prefix)
+        self._last_state = b""
 
     @property
     def state_subscribers(self) -> int:
@@ -72,6 +77,7 @@ class Outputs:
 
     def start(self) -> None:
         """Publish what precedes the first period: the clock, the description, the initial state."""
+        self._messages.stamp(self._world.stamp)
         self._send_clock()
         if self._world.config.robot.urdf:
             self._description.send(String(data=self._world.config.robot.urdf), self._world.stamp)
@@ -85,20 +91,17 @@ class Outputs:
 
     def repeat_state(self) -> None:
         """Publish the last state again, for subscribers that came late; it is not recorded twice."""
-        if self._last_state is not None:
-            self._states.send(self._last_state, self._world.stamp, record=False)
+        self._states.publisher.publish(self._last_state)
 
     def send_period(self, period: Period) -> None:
         """Publish the results of a control period; the clock comes last."""
         result = period.result
         self._send_state(result.state.q, result.state.v, result.tau_applied)
-        contacts = result.contact_forces.values()
-        prefix = self._world.config.node.frame_prefix
-        forces = contact_forces(self._header(), self._world.period_ns, contacts, period.mean_forces, prefix)
-        self._forces.send(forces, period.stamp)
+        self._forces.send(self._messages.forces(result.contact_forces, period.mean_forces), period.stamp)
         for stamp, impact in period.impacts:
-            header = Header(stamp=to_time(stamp), frame_id=self._world.config.node.world_frame)
-            self._impacts.send(impact_message(header, impact, self._world.config.robot, prefix), stamp)
+            options = self._world.config.node
+            header = Header(stamp=to_time(stamp), frame_id=options.world_frame)
+            self._impacts.send(impact_message(header, impact, self._world.config.robot, options.frame_prefix), stamp)
         self._send_clock()
 
     def send_status(self, state: int, text: str, real_time_factor: float) -> None:
@@ -153,12 +156,12 @@ class Outputs:
         if self.recorder is not None:
             self.recorder.close()
 
-    def _send_state(self, q: Any, v: Any, tau: Any) -> None:
-        self._last_state = joint_state(self._joints, self._header(), q, v, tau)
-        self._states.send(self._last_state, self._world.stamp)
+    def _send_state(self, q: Array, v: Array, tau: Array) -> None:
+        self._messages.stamp(self._world.stamp)
+        self._last_state = self._states.send(self._messages.state(q, v, tau), self._world.stamp)
 
     def _send_clock(self) -> None:
-        self._clock.send(Clock(clock=to_time(self._world.stamp)), self._world.stamp)
+        self._clock.send(self._messages.clock, self._world.stamp)
 
     def _header(self) -> Header:
         return Header(stamp=to_time(self._world.stamp), frame_id=self._world.config.node.world_frame)

@@ -34,7 +34,7 @@ def closing_contacts(gaps, s, J, acceleration, rest, impact_speed):  # type: ign
 
 
 @numba.njit(cache=True)
-def candidate_rows(gaps, s, s_middle, J_middle, excluded, h, reach):  # type: ignore[no-untyped-def]
+def candidate_rows(gaps, s, s_middle, J_middle, friction, excluded, h, reach):  # type: ignore[no-untyped-def]
     """Choose the contacts that may carry force, and give their rows the offset that makes ``J v' + offset`` = s'.
 
     Args:
@@ -42,12 +42,13 @@ def candidate_rows(gaps, s, s_middle, J_middle, excluded, h, reach):  # type: ig
         s: (3 k,) row velocities there [m/s].
         s_middle: (3 k,) velocities, for the same v, of the rows at the evaluation point.
         J_middle: (3 k, nv) those rows.
+        friction: (k,) coefficients.
         excluded: contacts that may not.
         h: length of the step [s].
         reach: predicted gap [m] up to which a contact takes part.
 
     Returns:
-        (candidates (c,), J (3 c, nv), offset (3 c,)).
+        (candidates (c,), J (3 c, nv), offset (3 c,), friction (c,), slip (c, 2) zero at velocity level).
     """
     chosen = np.zeros(gaps.shape[0], dtype=np.bool_)
     for c in range(gaps.shape[0]):
@@ -64,7 +65,7 @@ def candidate_rows(gaps, s, s_middle, J_middle, excluded, h, reach):  # type: ig
             offset[3 * i + r] = s_middle[3 * c + r] - s[3 * c + r]
         gap = gaps[c] if gaps[c] > TOUCHING else 0.0
         offset[3 * i + 2] += max(gap / h, s[3 * c + 2])
-    return candidates, J, offset
+    return candidates, J, offset, friction[candidates], np.zeros((candidates.shape[0], 2))
 
 
 @numba.njit(cache=True)
@@ -101,6 +102,24 @@ def has_drifted(phi, gaps, held, tolerance):  # type: ignore[no-untyped-def]
             return True
     for c in held:
         if abs(gaps[c]) > tolerance:
+            return True
+    return False
+
+
+@numba.njit(cache=True)
+def momentum(M, v, impulses):  # type: ignore[no-untyped-def]
+    """Return (nv,) ``M v`` plus the sum of `impulses` (6, nv)."""
+    total = M @ v
+    for impulse in impulses:
+        total += impulse
+    return total
+
+
+@numba.njit(cache=True)
+def exceeds(values, limit):  # type: ignore[no-untyped-def]
+    """Return whether any of `values` is larger than `limit` in magnitude."""
+    for value in values:
+        if abs(value) > limit:
             return True
     return False
 

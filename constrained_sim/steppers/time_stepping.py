@@ -187,9 +187,9 @@ class TimeStepping(Stepper):
             external += h * generalised_force(robot, mid, loads.wrenches)
         candidates, rows = self._contact_rows(begin, h, excluded)
         bilateral = begin.bound.bilateral.jacobian(mid)
-        damped = mid.M + np.diag(h * robot.damping) if robot.is_damped else mid.M
+        damped = mid.M if robot.damping_matrix is None else mid.M + h * robot.damping_matrix
         system = System(damped, bilateral, robot.inertia_parents)
-        momentum = mid.M @ v + gravity_coriolis + actuators + external
+        momentum = kernels.momentum(mid.M, v, impulses)
         motion = solve_motion(loads.solver, system, momentum, begin.s_bilateral - bilateral @ v, rows, loads.method)
         _refuse_unsolved(motion)
         damping -= h * robot.damping * motion.x
@@ -201,8 +201,8 @@ class TimeStepping(Stepper):
         end = self._observe(begin.bound, q_plus, motion.x)
         energy = kernels.energy_of(v, motion.x, mid.M, impulses)
         part = self._hold_positions(_Part(h, end, motion.lam, impulse, status, energy, motion, v), held, loads)
-        if max(np.abs(v).max(), np.abs(motion.x).max()) > SLOW:
-            momentum = begin.M @ v + impulses.sum(axis=0) + h * mid.inertia_rate(q_mid, v_mid)
+        if kernels.exceeds(v, SLOW) or kernels.exceeds(motion.x, SLOW):
+            momentum = kernels.momentum(begin.M, v, impulses) + h * mid.inertia_rate(q_mid, v_mid)
             part = self._correct(part, momentum, held, loads)
         return part
 
@@ -216,17 +216,15 @@ class TimeStepping(Stepper):
             loads: how to solve.
         """
         end, rows = part.end, rows_of(held)
-        J, friction = end.contact.J[rows], end.bound.contacts.friction[held]
+        J, predicted = end.contact.J[rows], part.impulse[rows]
+        contacts = ContactRows(J, np.zeros(len(J)), end.bound.contacts.friction[held], np.zeros((len(held), 2)))
         system = System(end.M, end.J_bilateral, self.robot.inertia_parents)
-        contacts = ContactRows(J, np.zeros(len(J)), friction, np.zeros((len(held), 2)))
-        predicted = part.impulse[rows]
-        motion = solve_motion(
-            loads.solver, system, momentum - predicted @ J, np.zeros(len(end.phi)), contacts, loads.method
-        )
+        free = momentum - predicted @ J
+        motion = solve_motion(loads.solver, system, free, np.zeros(len(end.phi)), contacts, loads.method)
         _refuse_unsolved(motion)
         impulse, status = part.impulse.copy(), part.status.copy()
+        impulse[rows] = motion.impulse
         if motion.contact is not None:
-            impulse[rows] = motion.impulse
             status[held] = motion.contact.status
         impulses = np.zeros((6, self.robot.nv))
         impulses[0] = momentum - end.M @ end.v
@@ -287,8 +285,10 @@ class TimeStepping(Stepper):
         if not len(table):
             return NO_CONTACT, ContactRows.none(self.robot.nv)
         middle = table.rows(self._mid, begin.v)
-        candidates, J, offset = kernels.candidate_rows(contact.gaps, contact.s, middle.s, middle.J, excluded, h, REACH)
-        return candidates, ContactRows(J, offset, table.friction[candidates], np.zeros((len(candidates), 2)))
+        candidates, *rows = kernels.candidate_rows(
+            contact.gaps, contact.s, middle.s, middle.J, table.friction, excluded, h, REACH
+        )
+        return candidates, ContactRows(*rows)
 
 
 class _Loads(NamedTuple):
