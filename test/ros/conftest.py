@@ -1,0 +1,202 @@
+"""Fixtures of the live tests: running nodes, and the bags of a few complete simulations."""
+
+import contextlib
+
+import pytest
+from rcl_interfaces.srv import SetParameters
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_srvs.srv import SetBool
+
+from constrained_sim import load_config
+from constrained_sim.contact import METHODS
+from constrained_sim.msg import ContactForces, Impact, SimulationStatus
+from constrained_sim.solvers import SOLVERS
+from constrained_sim.srv import Reset, SetSolver, Step
+from ros.bags import Bag
+from ros.live import CONFIG, NODE, START_TIME, Client, Process, arguments, free_domain, stamp
+
+
+@pytest.fixture(scope="session", autouse=True)
+def environment(tmp_path_factory):
+    """Keep DDS on this machine and logs out of the home folder; compile what the first use would compile."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+        patch.setenv("ROS_LOG_DIR", str(tmp_path_factory.mktemp("log")))
+        patch.delenv("ROS_LOCALHOST_ONLY", raising=False)
+        for solver in SOLVERS:
+            for method in METHODS:
+                sim = load_config(CONFIG).simulator()
+                sim.set_solver(solver)
+                sim.set_contact_method(method)
+                sim.run(0.15)
+        yield
+
+
+class Simulation:
+    """A running simulator with a client that listens to everything."""
+
+    def __init__(self, folder, **parameters):
+        """Start both; the node starts paused unless told otherwise."""
+        self.domain = free_domain()
+        self.process = Process(folder, self.domain, "simulator", *arguments(**parameters))
+        try:
+            self.client = Client(self.domain)
+        except BaseException:
+            self.process.stop()
+            raise
+        self.states = self.client.subscribe(JointState, "/joint_states")
+        self.forces = self.client.subscribe(ContactForces, "/contact_forces")
+        self.impacts = self.client.subscribe(Impact, "/impacts")
+        self.status = self.client.subscribe(SimulationStatus, f"{NODE}/status")
+        self.clock = self.client.subscribe(Clock, "/clock")
+        self.call, self.publish, self.wait_for = self.client.call, self.client.publish, self.client.wait_for
+
+    def close(self):
+        """End both."""
+        self.client.close()
+        self.process.stop()
+
+    def pause(self, on=True):
+        """Pause or go on."""
+        assert self.call(SetBool, "pause", data=on).success
+
+    def fresh_status(self):
+        """Return a status that is sent from now on."""
+        self.status.clear()
+        self.pause()
+        return self.wait_for(lambda: self.status, "status")[-1]
+
+    def forget(self):
+        """Drop what has arrived."""
+        for messages in self.client.got.values():
+            messages.clear()
+
+    def step(self, periods=1):
+        """Run control periods of the paused simulation, wait for all they publish; return the last state and forces."""
+        answer = self.call(Step, "step", timeout=60.0, periods=periods)
+        assert answer.success, answer.message
+        last = answer.stamp.sec * 1_000_000_000 + answer.stamp.nanosec
+        for messages in (self.states, self.forces, self.clock):
+            self.wait_for(lambda messages=messages: messages and stamp(messages[-1]) == last, "message of the last period")
+        return self.states[-1], self.forces[-1]
+
+    def reset(self, keep_time=False, keep_constraints=False, timeout=20.0, **joints):
+        """Reset to positions [rad, m] of the named joints; return the state that is published then."""
+        self.forget()
+        request = JointState(name=list(joints), position=list(joints.values()))
+        answer = self.call(
+            Reset, "reset", timeout, keep_time=keep_time, keep_constraints=keep_constraints, joints=request
+        )
+        assert answer.success, answer.message
+        self.wait_for(lambda: self.states and self.clock, "state after the reset")
+        return self.states[-1]
+
+    def meet(self):
+        """Wait until every topic reaches the client."""
+
+        def met():
+            self.forget()
+            self.step_without_waiting()
+            self.client.spin(0.1)
+            return self.states and self.forces and self.clock and self.fresh_status()
+
+        self.wait_for(met, "message on every topic", timeout=20.0)
+
+    def step_without_waiting(self):
+        """Run one control period of the paused simulation."""
+        assert self.call(Step, "step", periods=1).success
+
+    def command(self, name, effort, **header):
+        """Publish a joint command."""
+        message = JointState(name=name, effort=effort)
+        if "stamp" in header:
+            message.header.stamp = header["stamp"]
+        self.publish("/joint_commands", message)
+
+    def parameters(self, *parameters):
+        """Set parameters through the node's standard service; return the results."""
+        messages = [parameter.to_parameter_msg() for parameter in parameters]
+        return self.call(SetParameters, "set_parameters", parameters=messages).results
+
+
+@pytest.fixture(scope="session")
+def simulate(tmp_path_factory):
+    """Return a context manager that runs a simulator and a client."""
+
+    @contextlib.contextmanager
+    def running(**parameters):
+        simulation = Simulation(tmp_path_factory.mktemp("node"), **parameters)
+        try:
+            yield simulation
+        finally:
+            simulation.close()
+
+    return running
+
+
+@pytest.fixture(scope="session")
+def _stepped(simulate):
+    with simulate(clock_mode="fast", start_paused=True) as simulation:
+        simulation.meet()
+        yield simulation
+
+
+@pytest.fixture
+def stepped(_stepped):
+    """A paused node in mode fast, just reset, solver as configured; shared by tests, which step it."""
+    _stepped.pause()
+    assert _stepped.call(SetSolver, "set_solver", solver="direct", factorization="lu", contact_method="newton").success
+    assert stamp(_stepped.reset()) == START_TIME * 1e9
+    _stepped.forget()
+    return _stepped
+
+
+@pytest.fixture(scope="session")
+def run_to_end(tmp_path_factory):
+    """Return a function that runs a simulator for `duration` [s] with the example controller, and returns its bag."""
+
+    def run(controller, duration, timeout=60.0, **parameters):
+        folder = tmp_path_factory.mktemp("run")
+        domain = free_domain()
+        words = arguments(
+            record=folder / "bag", duration=duration, wait_for_first_command=controller != "none", **parameters
+        )
+        processes = [Process(folder, domain, "simulator", *words)]
+        try:
+            if controller != "none":
+                processes.append(
+                    Process(folder, domain, "leg_controller", "--ros-args", "-p", f"mode:={controller}")
+                )
+            code = processes[0].wait(timeout)
+            assert code == 0, processes[0].stderr
+        finally:
+            for process in processes:
+                process.stop()
+        return Bag(folder / "bag")
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def dropped(run_to_end):
+    """The bag of 0.4 s of the leg without a controller, mode fast."""
+    return run_to_end("none", 0.4, clock_mode="fast")
+
+
+@pytest.fixture(scope="session")
+def standing(run_to_end):
+    """The bag of 1 s of the leg that is dropped and caught by the standing controller, in lockstep."""
+    return run_to_end("stand", 1.0, clock_mode="lockstep")
+
+
+@pytest.fixture(scope="session")
+def hopping(run_to_end):
+    """The bag of 4 s of the hopping leg, in lockstep."""
+    return run_to_end("hop", 4.0, clock_mode="lockstep")
+
+
+@pytest.fixture(scope="session")
+def hopping_in_real_time(run_to_end):
+    """The bag of 4 s of the hopping leg, in real time."""
+    return run_to_end("hop", 4.0, clock_mode="realtime")
