@@ -5,43 +5,45 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.validation import Array, number
 
 
-@dataclass(frozen=True)
 class Baumgarte:
-    """Feedback ``kd s + kp phi`` on the constraint rows: ``J a = -gamma - kd s - kp phi``.
+    """Feedback on the constraint rows: ``J a = -gamma - kd s - kp phi``, at velocity level ``J a = -gamma - kv s``.
 
-    Tedrake, sec. 1: with one time constant eps, ``kd = 2 / eps`` and ``kp = 1 / eps^2`` (critically damped).
+    Tedrake, sec. 1 and 2: with one time constant eps, ``kd = 2 / eps``, ``kp = 1 / eps^2`` (critically damped), and
+    ``kv = 1 / eps``.
 
     Attributes:
         kp: [1/s^2].
         kd: [1/s].
+        kv: [1/s].
     """
 
-    kp: float = 0.0
-    kd: float = 0.0
-
-    def __post_init__(self) -> None:
-        """Check the gains."""
-        for gain in ("kp", "kd"):
-            object.__setattr__(self, gain, number(f"{gain} of Baumgarte's feedback", getattr(self, gain), 0.0))
-
-    @classmethod
-    def from_time_constant(cls, time_constant: float) -> Baumgarte:
-        """Return the critically damped feedback that decays with `time_constant` [s].
+    def __init__(
+        self, time_constant: float | None = None, *, kp: float | None = None, kd: float | None = None, kv: float = 0.0
+    ) -> None:
+        """Set one time constant [s], or separate gains.
 
         Raises:
-            InvalidValue: not positive and finite.
+            InvalidValue: a time constant that is not positive, a negative gain, or both kinds at once.
         """
-        eps = number("time constant of Baumgarte's feedback", time_constant, 0.0, open_lower=True)
-        return cls(kp=1.0 / eps**2, kd=2.0 / eps)
+        what = "of Baumgarte's feedback"
+        if time_constant is not None:
+            if kp is not None or kd is not None or kv:
+                raise InvalidValue(f"gains {what}", (kp, kd, kv), "none beside a time constant")
+            eps = number(f"time_constant {what}", time_constant, 0.0, open_lower=True)
+            kp, kd, kv = 1.0 / eps**2, 2.0 / eps, 1.0 / eps
+        self.kp = number(f"kp {what}", 0.0 if kp is None else kp, 0.0)
+        self.kd = number(f"kd {what}", 0.0 if kd is None else kd, 0.0)
+        self.kv = number(f"kv {what}", kv, 0.0)
 
-    def feedback(self, phi: Array, s: Array) -> Array:
-        """Return ``kd s + kp phi`` for violations `phi` and row velocities `s`."""
-        return self.kd * s + self.kp * phi
+    def feedback(self, phi: Array, s: Array, is_position_level: npt.NDArray[np.bool_] | bool = True) -> Array:
+        """Return the feedback for violations `phi` and row velocities `s` of rows that have a phi, or have none."""
+        return np.where(is_position_level, self.kd * s + self.kp * phi, self.kv * s)
 
 
 METRICS = ("mass", "euclidean")

@@ -51,6 +51,9 @@ class Dynamics:
     Attributes:
         M: (nv, nv) joint-space inertia, armature included; valid after :meth:`update` or :meth:`update_inertia`.
         h: (nv,) Coriolis, centrifugal and gravity forces; valid after :meth:`update`.
+        q: (nq,) of the last update.
+        v: (nv,) of the last :meth:`update`; zero after the others.
+        t: time of the last update [s].
         joint_axes: (nv, 6) joint Jacobian in world axes, transposed (linear, angular).
         placements: (njoints, 4, 3) rotation columns and translation of each joint's frame.
     """
@@ -61,6 +64,8 @@ class Dynamics:
         self._data = data = robot.model.createData()
         self.M: Array = data.M
         self.h: Array = np.zeros(robot.nv)
+        self.q, self.v, self.t = robot.neutral(), self.h, 0.0
+        self._rest: Array = np.zeros(robot.nv)
         self.joint_axes: Array = data.J.T
         self.placements: Array = _joint_table(data.oMi, "rotation", (4, 3))
         self._velocities = _joint_table(data.v, "linear", (2, 3))
@@ -68,23 +73,26 @@ class Dynamics:
         self._gravity: Array = np.array(robot.model.gravity.linear)
 
     @classmethod
-    def at(cls, robot: Robot, q: Array, v: Array) -> Dynamics:
-        """Return fresh dynamics of `robot`, updated to (q, v)."""
+    def at(cls, robot: Robot, q: Array, v: Array, t: float = 0.0) -> Dynamics:
+        """Return fresh dynamics of `robot`, updated to (q, v) at time `t`."""
         dynamics = cls(robot)
-        dynamics.update(q, v)
+        dynamics.update(q, v, t)
         return dynamics
 
-    def update_kinematics(self, q: Array) -> None:
+    def update_kinematics(self, q: Array, t: float = 0.0) -> None:
         """Compute placements and joint axes at `q` (nq,)."""
+        self.q, self.v, self.t = q, self._rest, t
         pin.computeJointJacobians(self.robot.model, self._data, q)
 
-    def update_inertia(self, q: Array) -> None:
+    def update_inertia(self, q: Array, t: float = 0.0) -> None:
         """Compute placements, joint axes and M at `q` (nq,) by the composite-rigid-body algorithm."""
+        self.q, self.v, self.t = q, self._rest, t
         pin.crba(self.robot.model, self._data, q, pin.Convention.WORLD)
 
-    def update(self, q: Array, v: Array) -> None:
+    def update(self, q: Array, v: Array, t: float = 0.0) -> None:
         """Compute everything at `q` (nq,), `v` (nv,)."""
-        self.update_inertia(q)
+        self.update_inertia(q, t)
+        self.v = v
         self.h = pin.nonLinearEffects(self.robot.model, self._data, q, v)
 
     def inertia_rate(self, q: Array, v: Array) -> Array:

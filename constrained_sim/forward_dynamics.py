@@ -18,7 +18,7 @@ from constrained_sim.exceptions import ContactNotSolved, InvalidValue, UnknownNa
 from constrained_sim.motion import ContactRows, Motion, solve_motion
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.solvers import Solver, System, make_solver
-from constrained_sim.validation import Array, finite_array
+from constrained_sim.validation import Array, finite_array, number
 from constrained_sim.wrench import Wrench, generalised_force
 
 SLIP_SPEED = 1e-9
@@ -99,6 +99,7 @@ def constrained_acceleration(
     constraints: Iterable[Constraint],
     solver: str | Solver = "direct",
     stabilization: Baumgarte | None = None,
+    t: float = 0.0,
     wrenches: Iterable[Wrench] = (),
 ) -> ConstrainedAcceleration:
     """Solve ``M a + h = S^T tau + J_ext^T w + J^T lam`` with ``J a = -gamma - feedback`` and the contact laws.
@@ -114,6 +115,7 @@ def constrained_acceleration(
         constraints: bilateral constraints and contacts.
         solver: a name in ``SOLVERS``, or a configured solver.
         stabilization: feedback on ``phi`` and ``s`` of bilateral and normal rows; None: none.
+        t: time, for constraints that depend on it [s].
         wrenches: external forces.
 
     Raises:
@@ -126,13 +128,14 @@ def constrained_acceleration(
     """
     q, v = finite_array("q", q, (robot.nq,)), finite_array("v", v, (robot.nv,))
     bound = ConstraintSet.bind(robot, q, constraints)
-    dynamics = Dynamics.at(robot, q, v)
+    dynamics = Dynamics.at(robot, q, v, number("t", t))
     force = generalised_force(robot, dynamics, wrenches) - dynamics.h
     force[robot.actuation] += finite_array("tau", tau, (robot.nu,))
     J, gamma = bound.bilateral.jacobian(dynamics), bound.bilateral.gamma(dynamics)
-    b = -gamma
+    b: Array = -gamma
     if stabilization is not None:
-        b = b - stabilization.feedback(bound.bilateral.phi(dynamics), J @ v)
+        s, is_position_level = bound.bilateral.velocity(dynamics, v, t), bound.bilateral.is_position_level
+        b = b - stabilization.feedback(bound.bilateral.phi(dynamics), s, is_position_level)
     contact_gamma = bound.contacts.gamma(dynamics)
     contacts = _contact_rows(bound, dynamics, v, contact_gamma, stabilization)
     configured = make_solver(solver) if isinstance(solver, str) else solver

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,6 +32,9 @@ class Impact:
         row_velocity_minus: (rows,) before [m/s, rad/s].
         row_velocity_plus: (rows,) after.
         restitution_scale: 1; less where restitution was reduced so as not to create energy.
+        energy_lost: kinetic energy before minus after [J], ``-(v_minus + v_plus)^T J^T impulse / 2``. Where the
+            constraints do not depend on time this is ``-(s_minus + s_plus)^T impulse / 2``, and with s_plus = 0 the
+            well-known ``s_minus^T Lambda s_minus / 2``.
         t: instant [s].
         q: (nq,) configuration.
         points: (k, 3) contact points of all contacts [m], world frame.
@@ -45,18 +47,11 @@ class Impact:
     row_velocity_minus: Array
     row_velocity_plus: Array
     restitution_scale: float
+    energy_lost: float
     t: float
     q: Array
     points: Array
     constraints: ConstraintSet
-
-    @cached_property
-    def energy_lost(self) -> float:
-        """Kinetic energy before minus after [J]: ``-(s_minus + s_plus)^T impulse / 2``.
-
-        With s_plus = 0 this is the well-known ``s_minus^T Lambda s_minus / 2``.
-        """
-        return -0.5 * float((self.row_velocity_minus + self.row_velocity_plus) @ self.impulse)
 
     def multipliers(self, name: str) -> Array:
         """Return the impulses of the rows of constraint or contact `name`.
@@ -76,6 +71,7 @@ class ImpactProblem:
         contacts: (3 k, nv) rows of the contacts that take part.
         friction: (k,).
         v_minus: (nv,).
+        s_minus: (m,) velocities of the bilateral rows.
         bilateral_restitution: (m,) Newton's coefficients.
         restitution: (k,) Newton's coefficients of the contacts.
         bilateral_target: (m,) prescribed row velocities after, added to the restitution.
@@ -86,6 +82,7 @@ class ImpactProblem:
     contacts: Array
     friction: Array
     v_minus: Array
+    s_minus: Array
     bilateral_restitution: Array
     restitution: Array
     bilateral_target: Array
@@ -113,7 +110,8 @@ class ImpactProblem:
         offset = np.zeros_like(s)
         offset[2::3] = -self.target - factor * self.restitution * np.maximum(0.0, -s[2::3])
         rows = ContactRows(self.contacts, offset, self.friction, np.zeros((len(self.friction), 2)))
-        b = self.bilateral_target - factor * self.bilateral_restitution * (system.J @ self.v_minus)
+        s_plus = self.bilateral_target - factor * self.bilateral_restitution * self.s_minus
+        b = system.J @ self.v_minus + s_plus - self.s_minus
         return solve_motion(solver, system, system.M @ self.v_minus, b, rows, method)
 
     def _gain(self, motion: Motion) -> float:
@@ -132,6 +130,7 @@ def resolve_impact(
     solver: str | Solver = "direct",
     restitution: float | Mapping[str, float] | None = None,
     row_velocity_plus: Any = None,
+    t: float = 0.0,
 ) -> Impact:
     """Return the velocity after all `constraints` become active at once at (q, v).
 
@@ -144,6 +143,7 @@ def resolve_impact(
         restitution: None: each contact's own, bilateral rows 0; a number for all; or by name.
         row_velocity_plus: prescribed row velocities after the impact [m/s, rad/s], (rows,) in the order of the
             constraints or by name; None: 0. Of a contact only the normal one may be prescribed, as a lower bound.
+        t: time, for constraints that depend on it [s].
 
     Raises:
         InvalidValue: wrong lengths, NaN, infinity, a coefficient outside 0..1, a prescribed tangential velocity.
@@ -155,12 +155,11 @@ def resolve_impact(
     q, v = finite_array("q", q, (robot.nq,)), finite_array("v", v, (robot.nv,))
     bound = ConstraintSet.bind(robot, q, constraints)
     dynamics = Dynamics(robot)
-    dynamics.update_inertia(q)
+    dynamics.update_inertia(q, number("t", t))
     configured = make_solver(solver) if isinstance(solver, str) else solver
     return impact_at(
         dynamics,
         bound,
-        q,
         v,
         np.arange(len(bound.contacts)),
         configured,
@@ -172,26 +171,22 @@ def resolve_impact(
 def impact_at(
     dynamics: Dynamics,
     bound: ConstraintSet,
-    q: Array,
     v: Array,
     closing: npt.NDArray[np.intp],
     solver: Solver,
     method: str = "newton",
-    t: float = 0.0,
     coefficients: Array | None = None,
     targets: Array | None = None,
 ) -> Impact:
     """Resolve an impact in which all bilateral constraints and the contacts `closing` (indices) take part.
 
     Args:
-        dynamics: with inertia and kinematics at q.
+        dynamics: with inertia and kinematics at the configuration and time of the impact.
         bound: the constraints.
-        q: (nq,).
         v: (nv,) before.
         closing: indices of contacts.
         solver: of the linear part.
         method: contact method.
-        t: instant [s].
         coefficients: (rows,) Newton's coefficients; None: those of the contacts, bilateral rows 0.
         targets: (rows,) prescribed row velocities after; None: 0.
 
@@ -201,6 +196,7 @@ def impact_at(
     table = bound.contacts
     points, _, contact_rows, _ = table.rows(dynamics, v)
     bilateral = bound.bilateral.jacobian(dynamics)
+    s_bilateral = bound.bilateral.velocity(dynamics, v, dynamics.t)
     coefficients = _coefficients(bound, None) if coefficients is None else coefficients
     targets = np.zeros(bound.dim) if targets is None else targets
     (bilateral_e, contact_e), (bilateral_target, contact_target) = (
@@ -213,6 +209,7 @@ def impact_at(
         contact_rows[rows],
         table.friction[closing],
         v,
+        s_bilateral,
         bilateral_e,
         contact_e[rows][2::3],
         bilateral_target,
@@ -223,16 +220,17 @@ def impact_at(
         raise ContactNotSolved(motion.contact.residual)
     impulse = np.zeros(len(contact_rows))
     impulse[rows] = motion.impulse
-    minus, plus = (bound.rows(bilateral @ x, contact_rows @ x) for x in (v, motion.x))
+    generalised = motion.lam @ bilateral + impulse @ contact_rows
     return Impact(
         read_only(v.copy()),
         read_only(motion.x),
         bound.rows(motion.lam, impulse),
-        minus,
-        plus,
+        bound.rows(s_bilateral, contact_rows @ v),
+        bound.rows(s_bilateral + bilateral @ (motion.x - v), contact_rows @ motion.x),
         factor,
-        t,
-        q,
+        -0.5 * float((v + motion.x) @ generalised),
+        dynamics.t,
+        dynamics.q,
         points,
         bound,
     )

@@ -19,6 +19,40 @@ from constrained_sim.validation import Array, finite_array, number
 WORLD = "world"
 
 
+@dataclass(frozen=True)
+class SingleJoint:
+    """Where a joint with one degree of freedom stands in q and v.
+
+    Attributes:
+        q: index into the configuration; of the cosine, for a continuous joint.
+        v: index into the velocity.
+        turns: whether the joint is continuous, stored as (cos, sin).
+    """
+
+    q: int
+    v: int
+    turns: bool
+
+    @classmethod
+    def of(cls, robot: Robot, name: str) -> SingleJoint:
+        """Look up a joint.
+
+        Raises:
+            UnknownName: no such joint, or one with several degrees of freedom.
+        """
+        model = robot.model
+        joints = {joint: model.joints[model.getJointId(joint)] for joint in robot.joint_names}
+        singles = {joint: found for joint, found in joints.items() if found.nv == 1}
+        if name not in singles:
+            raise UnknownName("joint with one degree of freedom", name, singles)
+        joint = singles[name]
+        return cls(int(joint.idx_q), int(joint.idx_v), joint.nq == 2)
+
+    def position(self, q: Array) -> float:
+        """Return the position [rad, m]; of a continuous joint within -pi .. pi."""
+        return float(np.arctan2(q[self.q + 1], q[self.q]) if self.turns else q[self.q])
+
+
 @dataclass(frozen=True, eq=False)
 class Robot:
     """A rigid-body tree with its actuation; create it with :meth:`from_urdf`.

@@ -156,7 +156,7 @@ class Simulator:
         kind = lookup("stepper", name, STEPPERS)
         here = self._observation
         self._stepper = kind(self.robot, self.dt, self._stepper.integrator, self._stepper.projection)
-        self._observation = self._stepper.reset(here.bound, here.q, here.v)
+        self._observation = self._stepper.reset(here.bound, self.state.t, here.q, here.v)
 
     def reset(self, q: Any = None, v: Any = None, t: float = 0.0) -> None:
         """Start anew at (q, v); None: neutral, at rest. Targets "where it is now" are resolved again.
@@ -168,11 +168,12 @@ class Simulator:
         q = self.robot.neutral() if q is None else finite_array("q", q, (self.robot.nq,))
         v = np.zeros(self.robot.nv) if v is None else finite_array("v", v, (self.robot.nv,))
         bound = ConstraintSet.bind(self.robot, q, self._declared)
-        self._check_violations(bound, q, [constraint.name for constraint in self._declared])
-        self._start_time, self.steps = number("t", t), 0
+        t = number("t", t)
+        self._check_violations(bound, q, t, [constraint.name for constraint in self._declared])
+        self._start_time, self.steps = t, 0
         self._energy = EnergyTerms().as_array()
         self._applied.clear()
-        self._observation = self._stepper.reset(bound, q, v)
+        self._observation = self._stepper.reset(bound, self._start_time, q, v)
         self._initial_energy = self.mechanical_energy()
 
     def add(self, constraint: Constraint) -> Impact | None:
@@ -193,13 +194,13 @@ class Simulator:
         if constraint.name in here.bound.slices:
             raise DuplicateName(constraint.name)
         bound = ConstraintSet(self.robot, [*here.bound.members, constraint.bind(self.robot, here.q)])  # type: ignore[list-item]
-        self._check_violations(bound, here.q, [constraint.name])
+        self._check_violations(bound, here.q, self.state.t, [constraint.name])
         v, impact = here.v, None
         if isinstance(bound.member(constraint.name), BoundConstraint):
             impact = self._jump_onto(bound)
             v = impact.v_plus
         self._declared.append(constraint)
-        self._observation = self._stepper.reset(bound, here.q, v)
+        self._observation = self._stepper.reset(bound, self.state.t, here.q, v)
         if impact is not None:
             self._energy += EnergyTerms(impact_losses=impact.energy_lost).as_array()
         return impact
@@ -214,7 +215,7 @@ class Simulator:
         here.bound.slice(name)
         bound = ConstraintSet(self.robot, [member for member in here.bound.members if member.name != name])
         self._declared = [constraint for constraint in self._declared if constraint.name != name]
-        self._observation = self._stepper.reset(bound, here.q, here.v)
+        self._observation = self._stepper.reset(bound, self.state.t, here.q, here.v)
 
     def apply(self, wrench: Wrench, duration: float) -> None:
         """Let an external wrench act from now on for `duration` [s], in whole steps, at least one.
@@ -243,12 +244,12 @@ class Simulator:
         acting = (*wrenches, *(wrench for wrench, _ in self._applied))
         state = self.state
         try:
-            outcome = self._stepper.step(self._observation, state.t, tau, acting, self._solver, self._method)
+            outcome = self._stepper.step(self._observation, tau, acting, self._solver, self._method)
         except ContactNotSolved as error:
-            self._stepper.reset(self._observation.bound, state.q, state.v)
+            self._stepper.reset(self._observation.bound, state.t, state.q, state.v)
             raise NonFiniteState(self.steps, state.t, str(error)) from error
         if not (math.isfinite(sum(outcome.end.v.tolist())) and math.isfinite(sum(outcome.end.q.tolist()))):
-            self._stepper.reset(self._observation.bound, state.q, state.v)
+            self._stepper.reset(self._observation.bound, state.t, state.q, state.v)
             raise NonFiniteState(self.steps, state.t, "the equations of motion gave NaN or infinity")
         self._observation = outcome.end
         self.steps += 1
@@ -322,13 +323,13 @@ class Simulator:
 
     def _jump_onto(self, bound: ConstraintSet) -> Impact:
         here, dynamics = self._observation, Dynamics(self.robot)
-        dynamics.update_inertia(here.q)
+        dynamics.update_inertia(here.q, self.state.t)
         closed = np.flatnonzero(bound.contacts.rows(dynamics, here.v).gaps <= self.position_tolerance)
-        return impact_at(dynamics, bound, here.q, here.v, closed, self._solver, self._method, self.state.t)
+        return impact_at(dynamics, bound, here.v, closed, self._solver, self._method)
 
-    def _check_violations(self, bound: ConstraintSet, q: Array, names: Iterable[str]) -> None:
+    def _check_violations(self, bound: ConstraintSet, q: Array, t: float, names: Iterable[str]) -> None:
         dynamics = Dynamics(self.robot)
-        dynamics.update_kinematics(q)
+        dynamics.update_kinematics(q, t)
         gaps = bound.contacts.rows(dynamics, np.zeros(self.robot.nv)).gaps
         depth = dict(zip([member.name for member in bound.contacts.members], -gaps, strict=True))
         for name in names:

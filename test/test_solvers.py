@@ -112,7 +112,7 @@ def test_ill_conditioned_rows(method, options, condition):
         x, lam = solve_kkt(M, J, f, b, method, **options)
         x_exact, lam_exact = exact_kkt(M, J, f, b)
         actual = np.linalg.cond(J @ np.linalg.solve(M, J.T))
-        assert max(relative(x, x_exact), relative(lam, lam_exact)) < 100.0 * EPS * actual
+        assert max(relative(x, x_exact), relative(lam, lam_exact)) < 10.0 * EPS * actual
 
 
 @every_method
@@ -125,7 +125,7 @@ def test_ill_conditioned_inertia(method, options, condition):
         f, b = rng.normal(size=n), rng.normal(size=m)
         x, lam = solve_kkt(M, J, f, b, method, **options)
         x_exact, lam_exact = exact_kkt(M, J, f, b)
-        assert max(relative(x, x_exact), relative(lam, lam_exact)) < 100.0 * EPS * condition
+        assert max(relative(x, x_exact), relative(lam, lam_exact)) < 10.0 * EPS * condition
 
 
 @every_method
@@ -155,19 +155,17 @@ def test_no_rows(method, options):
 def test_mass_on_a_rail(method, options):
     """A mass pressed on a rail is held by the opposite force; positive multipliers push phi up."""
     x, lam = solve_kkt(2.0 * np.eye(2), [[0.0, 1.0]], [3.0, -20.0], [0.0], method, **options)
-    assert x == pytest.approx([1.5, 0.0], abs=1e-15)
-    assert lam == pytest.approx([20.0], rel=1e-15)
+    assert x == pytest.approx([1.5, 0.0], abs=1e-14)
+    assert lam == pytest.approx([20.0], rel=1e-14)
 
 
 def test_symmetric_up_to_rounding_is_accepted():
-    """An inertia that is symmetric but for the rounding of a matrix product is symmetric."""
-    rng = np.random.default_rng(2)
-    for condition in (1e1, 1e4, 1e8):
-        basis = np.linalg.qr(rng.normal(size=(8, 8)))[0]
-        M = basis @ np.diag(np.geomspace(1.0, condition, 8)) @ basis.T
-        assert np.abs(M - M.T).max() <= 4.0 * EPS * np.abs(M).max()
-        x, _ = solve_kkt(M, np.zeros((0, 8)), np.ones(8), np.zeros(0))
-        assert np.abs(M @ x - 1.0).max() < 1e-13 * condition + 1e-12
+    """Two isotropic bodies in turned axes: what is left off the diagonal is rounding, symmetric or not."""
+    turn = np.kron(np.eye(2), np.linalg.qr(np.random.default_rng(2).normal(size=(3, 3)))[0])
+    M = turn @ np.diag([2.0, 2.0, 2.0, 3.0, 3.0, 3.0]) @ turn.T
+    assert 0.0 < np.abs(M - M.T).max() < 1e-15
+    x, _ = solve_kkt(M, np.zeros((0, 6)), np.ones(6), np.zeros(0))
+    assert x == pytest.approx([0.5, 0.5, 0.5, 1 / 3, 1 / 3, 1 / 3], rel=1e-14)
 
 
 def refused(M=None, J=None, f=None, b=None, **options):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from constrained_sim.dynamics import Dynamics
-from constrained_sim.exceptions import InvalidValue
+from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array
 
@@ -41,33 +43,44 @@ class Bilateral(Constraint):
 
 
 class BoundConstraint(ABC):
-    """Rows of a bilateral position-level constraint ``phi(q) = 0`` of one robot.
+    """Rows of a bilateral constraint of one robot: ``phi(q, t) = 0``, or ``psi(q, v, t) = 0`` at velocity level.
 
-    Row velocity: ``s = J v``; at acceleration level the constraint reads ``J a + gamma = 0``.
+    Row velocity: ``s = dphi/dt = J v + phi_t``, or ``s = psi`` with ``J = dpsi/dv``. At acceleration level:
+    ``ds/dt = J a + gamma = 0``. Configuration, velocity and time are those of the dynamics that are passed.
 
     Attributes:
         declaration: what was bound.
         dim: number of rows.
+        is_position_level: whether there is a phi.
     """
 
     declaration: Constraint
     dim: int
+    is_position_level = True
 
     @abstractmethod
     def phi(self, dynamics: Dynamics) -> Array:
-        """Return (dim,) the violation [m, rad]."""
+        """Return (dim,) the violation [m, rad]; zero at velocity level."""
 
     @abstractmethod
     def jacobian(self, dynamics: Dynamics) -> Array:
-        """Return (dim, nv) the derivative of phi along the velocity."""
+        """Return (dim, nv) the derivative of the row velocity by the velocity."""
 
     @abstractmethod
     def gamma(self, dynamics: Dynamics) -> Array:
-        """Return (dim,) what of ``d(J v)/dt`` does not depend on the acceleration [m/s^2, rad/s^2]."""
+        """Return (dim,) what of ``ds/dt`` does not depend on the acceleration [m/s^2, rad/s^2]."""
 
-    @abstractmethod
+    def velocity(self, dynamics: Dynamics, v: Array, t: float) -> Array:
+        """Return (dim,) s [m/s, rad/s] at the configuration of `dynamics`, for the velocity `v` (nv,) at time `t`."""
+        return self.jacobian(dynamics) @ v
+
     def wrench(self, dynamics: Dynamics, multipliers: Array, link: str) -> Array:
-        """Return (6,) force [N] and moment [N m] about the point where it acts, on `link`, world axes."""
+        """Return (6,) force [N] and moment [N m] about the point where it acts, on `link`, world axes.
+
+        Raises:
+            UnknownName: the constraint does not act on `link`, or on joints instead of links.
+        """
+        raise UnknownName(f"link of constraint {self.name!r}", link, ())
 
     @property
     def name(self) -> str:
@@ -105,9 +118,20 @@ class ConstraintStack:
         """Return (dim, nv)."""
         return self._stack([member.jacobian(dynamics) for member in self.members], (0, self._nv))
 
+    def velocity(self, dynamics: Dynamics, v: Array, t: float) -> Array:
+        """Return (dim,) row velocities at the configuration of `dynamics`, for `v` (nv,) at time `t`."""
+        return self._stack([member.velocity(dynamics, v, t) for member in self.members], (0,))
+
     def gamma(self, dynamics: Dynamics) -> Array:
         """Return (dim,)."""
         return self._stack([member.gamma(dynamics) for member in self.members], (0,))
+
+    @cached_property
+    def is_position_level(self) -> npt.NDArray[np.bool_]:
+        """(dim,) which rows have a phi."""
+        return np.repeat([member.is_position_level for member in self.members], [m.dim for m in self.members]).astype(
+            bool
+        )
 
     def _stack(self, parts: list[Array], empty: tuple[int, ...]) -> Array:
         return np.concatenate(parts) if parts else np.zeros(empty)

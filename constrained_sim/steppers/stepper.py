@@ -25,6 +25,7 @@ class Observation(NamedTuple):
 
     Attributes:
         bound: the constraints.
+        t: time [s].
         q: (nq,).
         v: (nv,).
         M: (nv, nv) inertia at q.
@@ -35,6 +36,7 @@ class Observation(NamedTuple):
     """
 
     bound: ConstraintSet
+    t: float
     q: Array
     v: Array
     M: Array
@@ -44,9 +46,10 @@ class Observation(NamedTuple):
     s_bilateral: Array
 
     def with_velocity(self, v: Array) -> Observation:
-        """Return the same configuration at the velocity `v` (nv,)."""
+        """Return the same configuration at the velocity `v` (nv,); rows of bilateral constraints change by J."""
         contact = self.contact._replace(s=self.contact.J @ v)
-        return self._replace(v=read_only(v), contact=contact, s_bilateral=self.J_bilateral @ v)
+        s_bilateral = self.s_bilateral + self.J_bilateral @ (v - self.v) if self.s_bilateral.size else self.s_bilateral
+        return self._replace(v=read_only(v), contact=contact, s_bilateral=s_bilateral)
 
 
 class StepOutcome(NamedTuple):
@@ -87,14 +90,13 @@ class Stepper(ABC):
         self.bounce_velocity = 1e-2
 
     @abstractmethod
-    def reset(self, bound: ConstraintSet, q: Array, v: Array) -> Observation:
-        """Forget the past and observe (q, v)."""
+    def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array) -> Observation:
+        """Forget the past and observe (q, v) at time `t`."""
 
     @abstractmethod
     def step(
         self,
         start: Observation,
-        t: float,
         tau: Array,
         wrenches: tuple[Wrench, ...],
         solver: Solver,
@@ -104,7 +106,6 @@ class Stepper(ABC):
 
         Args:
             start: the state at the beginning.
-            t: time at the beginning [s].
             tau: (nu,) efforts [N m, N], within the limits.
             wrenches: external forces during the step.
             solver: of the linear part.

@@ -74,10 +74,10 @@ class TimeStepping(Stepper):
         self._here, self._mid = Dynamics(robot), Dynamics(robot)
         self._acceleration: Array = np.zeros(robot.nv)
 
-    def reset(self, bound: ConstraintSet, q: Array, v: Array) -> Observation:
-        """Start at (q, v) with these constraints."""
+    def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array) -> Observation:
+        """Start at (q, v) and time `t` with these constraints."""
         self._forget()
-        return self._observe(bound, q, v)
+        return self._observe(bound, t, q, v)
 
     def _forget(self) -> None:
         """After a jump the last acceleration says nothing: take as many passes over the next part as make up for it."""
@@ -86,7 +86,6 @@ class TimeStepping(Stepper):
     def step(
         self,
         start: Observation,
-        t: float,
         tau: Array,
         wrenches: tuple[Wrench, ...],
         solver: Solver,
@@ -108,7 +107,7 @@ class TimeStepping(Stepper):
             if flight is not None:
                 parts.append(flight)
                 here, rest = flight.end, rest - flight.h
-            impacts.append(self._impact(here, closing, t + self.dt - rest, loads))
+            impacts.append(self._impact(here, closing, loads))
             here = here.with_velocity(impacts[-1].v_plus)
             self._forget()
         if rest > 0.0:
@@ -138,22 +137,20 @@ class TimeStepping(Stepper):
             h = min(max(float(h - gap / s), 0.1 * h), rest)
         return flight
 
-    def _impact(self, here: Observation, closing: npt.NDArray[np.intp], t: float, loads: _Loads) -> Impact:
+    def _impact(self, here: Observation, closing: npt.NDArray[np.intp], loads: _Loads) -> Impact:
         """Resolve the impact of the first of `closing` and of all contacts that touch."""
         bound = here.bound
         touching = np.union1d(np.flatnonzero(here.contact.gaps <= TOUCHING), closing[:1])
         bounces = here.contact.s_normal < -self.bounce_velocity
         restitution = np.repeat(np.where(bounces, bound.contacts.restitution, 0.0), 3)
-        self._here.update_inertia(here.q)
+        self._here.update_inertia(here.q, here.t)
         return impact_at(
             self._here,
             bound,
-            here.q,
             here.v,
             touching,
             loads.solver,
             loads.method,
-            t,
             coefficients=bound.rows(np.zeros(bound.bilateral.dim), restitution),
         )
 
@@ -178,7 +175,7 @@ class TimeStepping(Stepper):
         """Solve the smooth problem over `h` [s], forces at the velocity extrapolated by `acceleration`, and hold."""
         robot, mid, v = self.robot, self._mid, begin.v
         q_mid, v_mid = self.integrator.evaluation_point(robot, begin.q, v, acceleration, h)
-        mid.update(q_mid, v_mid)
+        mid.update(q_mid, v_mid, begin.t + 0.5 * h)
         impulses = np.zeros((6, robot.nv))
         gravity_coriolis, actuators, external, damping, contact, constraint = impulses
         gravity_coriolis -= h * mid.h
@@ -186,11 +183,11 @@ class TimeStepping(Stepper):
         if loads.wrenches:
             external += h * generalised_force(robot, mid, loads.wrenches)
         candidates, rows = self._contact_rows(begin, h, excluded)
-        bilateral = begin.bound.bilateral.jacobian(mid)
+        bilateral, b = self._bilateral_rows(begin, h)
         damped = mid.M if robot.damping_matrix is None else mid.M + h * robot.damping_matrix
         system = System(damped, bilateral, robot.inertia_parents)
         momentum = kernels.momentum(mid.M, v, impulses)
-        motion = solve_motion(loads.solver, system, momentum, begin.s_bilateral - bilateral @ v, rows, loads.method)
+        motion = solve_motion(loads.solver, system, momentum, b, rows, loads.method)
         _refuse_unsolved(motion)
         damping -= h * robot.damping * motion.x
         contact += motion.impulse @ rows.J
@@ -198,7 +195,7 @@ class TimeStepping(Stepper):
         found = motion.contact.status if motion.contact is not None else NO_CONTACT
         impulse, status, held = kernels.spread(candidates, motion.impulse, found, begin.contact.gaps)
         q_plus = self.integrator.advance(robot, begin.q, q_mid, motion.x, h)
-        end = self._observe(begin.bound, q_plus, motion.x)
+        end = self._observe(begin.bound, begin.t + h, q_plus, motion.x)
         energy = kernels.energy_of(v, motion.x, mid.M, impulses)
         part = self._hold_positions(_Part(h, end, motion.lam, impulse, status, energy, motion, v), held, loads)
         if kernels.exceeds(v, SLOW) or kernels.exceeds(motion.x, SLOW):
@@ -220,7 +217,8 @@ class TimeStepping(Stepper):
         contacts = ContactRows(J, np.zeros(len(J)), end.bound.contacts.friction[held], np.zeros((len(held), 2)))
         system = System(end.M, end.J_bilateral, self.robot.inertia_parents)
         free = momentum - predicted @ J
-        motion = solve_motion(loads.solver, system, free, np.zeros(len(end.phi)), contacts, loads.method)
+        b = end.J_bilateral @ end.v - end.s_bilateral
+        motion = solve_motion(loads.solver, system, free, b, contacts, loads.method)
         _refuse_unsolved(motion)
         impulse, status = part.impulse.copy(), part.status.copy()
         impulse[rows] = motion.impulse
@@ -252,7 +250,7 @@ class TimeStepping(Stepper):
             J = np.vstack([end.J_bilateral, end.contact.J[rows]])
             system = System(self.projection.weight(end.M), J, self.robot.inertia_parents)
             dq, _ = loads.solver.factor(system).solve(np.zeros(self.robot.nv), -phi)
-            end = self._observe(end.bound, integrate(self.robot, end.q, dq), end.v)
+            end = self._observe(end.bound, end.t, integrate(self.robot, end.q, dq), end.v)
             if not kernels.has_drifted(end.phi, end.contact.gaps, held, tolerance):
                 break
         energy = part.energy.copy()
@@ -261,21 +259,30 @@ class TimeStepping(Stepper):
 
     # -- constraints
 
-    def _observe(self, bound: ConstraintSet, q: Array, v: Array) -> Observation:
+    def _observe(self, bound: ConstraintSet, t: float, q: Array, v: Array) -> Observation:
         """Return what the constraints look like at (q, v); leaves inertia and kinematics at q in ``_here``."""
         here = self._here
-        here.update_inertia(q)
-        bilateral = bound.bilateral.jacobian(here)
+        here.update_inertia(q, t)
         return Observation(
             bound,
+            t,
             read_only(q),
             read_only(v),
             here.M.copy(),
             bound.contacts.rows(here, v),
             bound.bilateral.phi(here),
-            bilateral,
-            bilateral @ v,
+            bound.bilateral.jacobian(here),
+            bound.bilateral.velocity(here, v, t),
         )
+
+    def _bilateral_rows(self, begin: Observation, h: float) -> tuple[Array, Array]:
+        """Return the rows at the evaluation point, and b such that ``J v' = b`` makes s' vanish at the end."""
+        bilateral, mid, v = begin.bound.bilateral, self._mid, begin.v
+        if not bilateral.dim:
+            return begin.J_bilateral, begin.s_bilateral
+        J = bilateral.jacobian(mid)
+        change = bilateral.velocity(mid, v, begin.t) - begin.s_bilateral
+        return J, J @ v - bilateral.velocity(mid, v, begin.t + h) - change
 
     def _contact_rows(
         self, begin: Observation, h: float, excluded: npt.NDArray[np.intp]

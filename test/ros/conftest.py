@@ -14,7 +14,7 @@ from constrained_sim.msg import ContactForces, Impact, SimulationStatus
 from constrained_sim.solvers import SOLVERS
 from constrained_sim.srv import Reset, SetSolver, Step
 from ros.bags import Bag
-from ros.live import CONFIG, NODE, START_TIME, Client, Process, arguments, free_domain, stamp
+from ros.live import CONFIG, NODE, START_TIME, Client, Process, arguments, free_domain, nanoseconds, stamp
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -76,7 +76,7 @@ class Simulation:
         """Run control periods of the paused simulation, wait for all they publish; return the last state and forces."""
         answer = self.call(Step, "step", timeout=60.0, periods=periods)
         assert answer.success, answer.message
-        last = answer.stamp.sec * 1_000_000_000 + answer.stamp.nanosec
+        last = nanoseconds(answer.stamp)
         for messages in (self.states, self.forces, self.clock):
             self.wait_for(lambda messages=messages: messages and stamp(messages[-1]) == last, "message of the last period")
         return self.states[-1], self.forces[-1]
@@ -89,7 +89,9 @@ class Simulation:
             Reset, "reset", timeout, keep_time=keep_time, keep_constraints=keep_constraints, joints=request
         )
         assert answer.success, answer.message
-        self.wait_for(lambda: self.states and self.clock, "state after the reset")
+        now = nanoseconds(answer.stamp)
+        for messages in (self.states, self.clock):
+            self.wait_for(lambda messages=messages: messages and stamp(messages[-1]) == now, "state after the reset")
         return self.states[-1]
 
     def meet(self):

@@ -1,0 +1,80 @@
+"""JointCoupling: the position of a joint follows that of another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, checked_name
+from constrained_sim.dynamics import Dynamics
+from constrained_sim.exceptions import InvalidValue
+from constrained_sim.robot import Robot, SingleJoint
+from constrained_sim.validation import Array, number
+
+
+@dataclass(frozen=True)
+class JointCoupling(Bilateral):
+    """``q_joint = ratio q_reference + offset``, of two joints with one degree of freedom each: a gear, a <mimic>.
+
+    ``phi = q_joint - ratio q_reference - offset``; the multiplier is the effort [N m, N] on `joint`; -ratio times it
+    acts on the reference. With a continuous joint, phi is taken modulo the turn that its (cos, sin) cannot tell.
+
+    Raises:
+        InvalidValue: a ratio or offset that is not finite, or a joint coupled to itself.
+    """
+
+    name: str
+    joint: str
+    reference_joint: str
+    ratio: float
+    offset: float = 0.0
+
+    kind = "joint_coupling"
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        checked_name(self.name)
+        for value in ("ratio", "offset"):
+            object.__setattr__(self, value, number(f"{value} of joint coupling {self.name!r}", getattr(self, value)))
+        if self.joint == self.reference_joint:
+            raise InvalidValue(f"reference_joint of joint coupling {self.name!r}", self.joint, "another joint")
+
+    def bind(self, robot: Robot, q: Array) -> BoundJointCoupling:
+        """Resolve the joints."""
+        return BoundJointCoupling(self, robot)
+
+
+class BoundJointCoupling(BoundConstraint):
+    """A :class:`JointCoupling` on one robot."""
+
+    dim = 1
+
+    def __init__(self, declaration: JointCoupling, robot: Robot) -> None:
+        """Resolve the joints of `declaration`.
+
+        Raises:
+            UnknownName: no such joint, or one with several degrees of freedom.
+        """
+        self.declaration: JointCoupling = declaration
+        self._joint = SingleJoint.of(robot, declaration.joint)
+        self._reference = SingleJoint.of(robot, declaration.reference_joint)
+        self._jacobian = np.zeros((1, robot.nv))
+        self._jacobian[0, self._joint.v] = 1.0
+        self._jacobian[0, self._reference.v] -= declaration.ratio
+        self._period = 2.0 * np.pi if self._joint.turns or self._reference.turns else np.inf
+
+    def phi(self, dynamics: Dynamics) -> Array:
+        """Return (1,) [rad, m]."""
+        declaration = self.declaration
+        position, reference = self._joint.position(dynamics.q), self._reference.position(dynamics.q)
+        phi = position - declaration.ratio * reference - declaration.offset
+        return np.array([phi if np.isinf(self._period) else np.remainder(phi + np.pi, self._period) - np.pi])
+
+    def jacobian(self, dynamics: Dynamics) -> Array:
+        """Return (1, nv), constant."""
+        return self._jacobian
+
+    def gamma(self, dynamics: Dynamics) -> Array:
+        """Return 0."""
+        return np.zeros(1)

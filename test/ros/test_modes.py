@@ -1,0 +1,166 @@
+"""The three clock modes: when time passes, and which commands count as answers."""
+
+import math
+import time
+
+import pytest
+from builtin_interfaces.msg import Time
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from constrained_sim.msg import SimulationStatus
+from ros.live import NODE, PERIOD, START_TIME, stamp
+
+START = round(START_TIME * 1e9)
+
+
+def test_fast_takes_commands_and_never_waits(simulate):
+    """Nobody commands, yet time passes, faster than the wall clock allows in real time; commands act meanwhile."""
+    with simulate(clock_mode="fast", real_time_factor=0.01) as sim:
+        sim.wait_for(lambda: len(sim.states) > 100 and sim.forces, "states")
+        begun, first = time.monotonic(), stamp(sim.states[-1])
+        sim.command(["hip", "knee"], [0.125, -0.25])
+        sim.wait_for(lambda: sim.states[-1].effort[1] == 0.125, "effect of the command")
+        sim.client.spin(0.3)
+        simulated = (stamp(sim.states[-1]) - first) * 1e-9
+        assert list(sim.states[-1].effort) == [0.0, 0.125, -0.25]
+        assert simulated > 0.05 * (time.monotonic() - begun)
+        assert sim.fresh_status().late_periods == 0
+
+
+@pytest.fixture(scope="module")
+def _lockstep(simulate):
+    with simulate(clock_mode="lockstep", lockstep_timeout=1.0) as simulation:
+        simulation.wait_for(lambda: simulation.states, "state")
+        yield simulation
+
+
+@pytest.fixture
+def lockstep(_lockstep):
+    """A node in lockstep that waits for the answer to its initial state."""
+    _lockstep.pause(False)
+    _lockstep.reset()
+    return _lockstep
+
+
+def answer(sim, state, efforts=(0.1, -0.2)):
+    """Answer a state; return the next one."""
+    sim.command(["hip", "knee"], list(efforts), stamp=state.header.stamp)
+    return later(sim, state)
+
+
+def later(sim, state):
+    """Return the first state after `state`."""
+
+    def found():
+        return [message for message in sim.states if stamp(message) > stamp(state)]
+
+    return sim.wait_for(found, "next state")[0]
+
+
+def test_each_answer_lets_one_period_pass(lockstep):
+    """Every answered state is followed by exactly one other, in which the answer acts, and by its forces."""
+    state = lockstep.states[-1]
+    lockstep.forget()
+    for k in range(1, 41):
+        state = answer(lockstep, state, (0.01 * k, -0.02 * k))
+        assert stamp(state) == START + k * PERIOD
+        assert list(state.effort) == [0.0, 0.01 * k, -0.02 * k]
+    lockstep.wait_for(lambda: len(lockstep.forces) == 40, "forces")
+    assert [stamp(message) for message in lockstep.forces] == [START + k * PERIOD for k in range(1, 41)]
+
+
+def test_unanswered_state_is_repeated_and_no_time_passes(lockstep):
+    """A controller that comes late sees the present state again; nothing else changes."""
+    state = lockstep.states[-1]
+    lockstep.forget()
+    lockstep.wait_for(lambda: len(lockstep.states) >= 2, "repetition of the state")
+    assert all(message == state for message in lockstep.states)
+    assert not lockstep.forces
+    assert not lockstep.clock
+
+
+def test_stale_stamps_are_dropped_and_counted(lockstep):
+    """An answer to another state neither acts nor lets time pass; commands_dropped counts it."""
+    dropped = _dropped(lockstep)
+    state = answer(lockstep, answer(lockstep, lockstep.states[-1]))
+    for wrong in (START, stamp(state) - PERIOD, stamp(state) + PERIOD, stamp(state) + 1):
+        header = Time(sec=wrong // 10**9, nanosec=wrong % 10**9)
+        lockstep.command(["hip", "knee"], [5.0, 5.0], stamp=header)
+    lockstep.wait_for(lambda: _dropped(lockstep) == dropped + 4, "count of the dropped commands")
+    assert stamp(lockstep.states[-1]) == stamp(state)
+    assert list(answer(lockstep, state, (0.5, 0.25)).effort) == [0.0, 0.5, 0.25]
+
+
+def _dropped(sim):
+    """Return the count of dropped commands; the status is asked for without pausing the lockstep for good."""
+    status = sim.fresh_status()
+    sim.pause(False)
+    return status.commands_dropped
+
+
+def test_zero_stamps_and_arrays_count_by_arrival(lockstep):
+    """A command without a stamp answers the last state, and so does ~/commands."""
+    state = lockstep.states[-1]
+    lockstep.publish("/joint_commands", JointState(name=["hip"], effort=[0.75]))
+    state = later(lockstep, state)
+    assert (stamp(state), state.effort[1]) == (START + PERIOD, 0.75)
+    lockstep.publish(f"{NODE}/commands", Float64MultiArray(data=[0.5, 0.25]))
+    state = later(lockstep, state)
+    assert (stamp(state), list(state.effort)) == (START + 2 * PERIOD, [0.0, 0.5, 0.25])
+
+
+def test_refused_command_is_no_answer(lockstep):
+    """A bad command with the right stamp is counted, and the simulation still waits for a good one."""
+    state = lockstep.states[-1]
+    before = lockstep.fresh_status().commands_refused
+    lockstep.pause(False)
+    lockstep.command(["hip", "knee"], [math.nan, 0.0], stamp=state.header.stamp)
+    lockstep.wait_for(lambda: lockstep.fresh_status().commands_refused == before + 1, "count of the refusal")
+    lockstep.pause(False)
+    lockstep.client.spin(0.1)
+    assert stamp(lockstep.states[-1]) == START
+    assert stamp(answer(lockstep, state)) == START + PERIOD
+
+
+def test_wall_clock_guard_says_who_is_missing(lockstep):
+    """Nobody answers for lockstep_timeout: the status waits and says for what, the log warns, and time may go on."""
+    state = answer(lockstep, lockstep.states[-1])
+    lockstep.status.clear()
+
+    def warnings():
+        return [s for s in lockstep.status if s.state == SimulationStatus.WAITING and "1 of 1 commands" in s.message]
+
+    begun = time.monotonic()
+    (status, *_) = lockstep.wait_for(warnings, "status of waiting")
+    assert time.monotonic() - begun > 0.5
+    assert "1 publisher(s) of commands" in status.message or "2 publisher(s) of commands" in status.message
+    assert "1 subscriber(s) of joint_states" in status.message
+    lockstep.wait_for(lambda: "waiting for 1 of 1 commands" in lockstep.process.stderr, "warning in the log")
+    assert stamp(answer(lockstep, state)) == stamp(state) + PERIOD
+
+
+def test_lockstep_waits_for_every_controller(simulate):
+    """With lockstep_commands 2 one answer is not enough; two let one period pass, and both act."""
+    with simulate(clock_mode="lockstep", lockstep_commands=2) as sim:
+        state = sim.wait_for(lambda: sim.states, "state")[-1]
+        for k in range(1, 6):
+            sim.command(["hip"], [0.1 * k], stamp=state.header.stamp)
+            sim.client.spin(0.05)
+            assert stamp(sim.states[-1]) == START + (k - 1) * PERIOD
+            sim.command(["knee"], [-0.1 * k], stamp=state.header.stamp)
+            state = later(sim, state)
+            assert stamp(state) == START + k * PERIOD
+            assert list(state.effort) == [0.0, 0.1 * k, -0.1 * k]
+
+
+def test_first_command_starts_the_time(simulate):
+    """With wait_for_first_command no period passes until a command has come; the command acts in the first period."""
+    with simulate(clock_mode="fast", wait_for_first_command=True) as sim:
+        sim.wait_for(lambda: len(sim.states) > 2, "repeated initial state")
+        assert {stamp(state) for state in sim.states} == {START}
+        assert not sim.forces
+        sim.command(["hip", "knee"], [0.5, -0.5])
+        sim.wait_for(lambda: sim.forces, "first period")
+        first = next(state for state in sim.states if stamp(state) == START + PERIOD)
+        assert list(first.effort) == [0.0, 0.5, -0.5]

@@ -1,0 +1,129 @@
+"""How the node starts and ends: exit codes, messages, nothing left over."""
+
+import os
+import signal
+import time
+
+import pytest
+import yaml
+
+from constrained_sim import load_config
+from ros.bags import Bag
+from ros.live import CONFIG, PERIOD, URDF, Process, arguments, free_domain, stamp
+
+
+def massless(folder):
+    """Return the path of the leg's URDF with a weightless lower leg."""
+    text = URDF.read_text()
+    for mass in ("0.22", "0.03"):
+        text = text.replace(f'<mass value="{mass}"/>', '<mass value="0"/>')
+    begin = text.index('<link name="lower_leg">')
+    tail = text[begin:]
+    for value in ("0.00062", "0.00003", "0.000004", "0.000002"):
+        tail = tail.replace(f'"{value}"', '"0"')
+    path = folder / "massless.urdf"
+    path.write_text(text[:begin] + tail)
+    return path
+
+
+def broken_yaml(folder):
+    path = folder / "broken.yaml"
+    path.write_text("/**:\n  ros__parameters:\n    dt: [0.001\n    solver: direct\n")
+    return path
+
+
+def unknown_key(folder):
+    content = yaml.safe_load(CONFIG.read_text())
+    content["/**"]["ros__parameters"]["contacts"]["foot"]["stickiness"] = 2.0
+    path = folder / "unknown.yaml"
+    path.write_text(yaml.safe_dump(content))
+    return path
+
+
+def existing(folder):
+    (folder / "bag").mkdir()
+    return folder / "bag"
+
+
+REFUSED = {
+    "missing URDF": (lambda folder: arguments(robot__urdf=folder / "no.urdf"), ["no.urdf"]),
+    "broken YAML": (lambda folder: arguments(broken_yaml(folder)), ["broken.yaml", "YAML"]),
+    "missing file": (lambda folder: arguments(folder / "no.yaml"), ["no.yaml"]),
+    "unknown key in a contact": (lambda folder: arguments(unknown_key(folder)), ["stickiness", "friction"]),
+    "unknown parameter": (lambda folder: arguments(nonsense=1), ["nonsense", "solver"]),
+    "unknown solver": (lambda folder: arguments(solver="magic"), ["magic", "direct", "range_space", "null_space"]),
+    "factorization for null_space": (lambda folder: arguments(solver="null_space"), ["null_space", "factorization"]),
+    "unknown clock mode": (lambda folder: arguments(clock_mode="warp"), ["warp", "lockstep"]),
+    "period that is no multiple": (lambda folder: arguments(control_period=0.0015), ["control_period", "0.0015"]),
+    "massless joint": (lambda folder: arguments(robot__urdf=massless(folder)), ["knee"]),
+    "existing directory": (lambda folder: arguments(record=existing(folder)), ["bag", "new directory"]),
+}
+
+
+@pytest.mark.parametrize("given", REFUSED, ids=str)
+def test_bad_start_is_refused_in_one_line(tmp_path, given):
+    """Exit code 1, at once, and one line on standard error that names what was given and what is allowed."""
+    words, expected = REFUSED[given]
+    begun = time.monotonic()
+    process = Process(tmp_path, free_domain(), "simulator", *words(tmp_path))
+    try:
+        assert process.wait(20.0) == 1
+        assert time.monotonic() - begun < 10.0
+        process.wait_for_family()
+    finally:
+        process.stop()
+    (line,) = process.stderr.splitlines()
+    assert line.startswith("constrained_sim: ")
+    for text in expected:
+        assert text in line
+
+
+def _terminal_interrupt(process):
+    os.killpg(process.pid, signal.SIGINT)
+
+
+def _interrupt(process):
+    process.popen.send_signal(signal.SIGINT)
+
+
+def _terminate(process):
+    process.popen.send_signal(signal.SIGTERM)
+
+
+ENDED = {
+    "Ctrl-C of a running one": ({"clock_mode": "realtime"}, _terminal_interrupt),
+    "SIGINT of one that waits": ({"clock_mode": "lockstep"}, _interrupt),
+    "SIGTERM of a fast one": ({"clock_mode": "fast"}, _terminate),
+    "SIGTERM of a paused one": ({"clock_mode": "realtime", "start_paused": True}, _terminate),
+}
+
+
+@pytest.mark.parametrize("case", ENDED, ids=str)
+def test_signal_ends_the_node_and_its_recorder(simulate, tmp_path, case):
+    """Exit code 0, no process left over, nothing on standard error, and a complete bag."""
+    parameters, kill = ENDED[case]
+    with simulate(record=tmp_path / "bag", **parameters) as sim:
+        sim.wait_for(lambda: sim.process.family() and sim.client.node.count_publishers("/joint_states"), "node")
+        sim.wait_for(lambda: list(tmp_path.glob("bag/*.mcap")), "bag")
+        sim.client.spin(0.3)
+        kill(sim.process)
+        assert sim.process.wait(10.0) == 0
+        sim.process.wait_for_family()
+        assert "Traceback" not in sim.process.stderr
+    bag = Bag(tmp_path / "bag")
+    count = len(bag.raw.get("/contact_forces", []))
+    stamps = [stamp(message) for message in bag.messages("/joint_states")]
+    assert stamps == [1_000_000_000 + k * PERIOD for k in range(count + 1)]
+    assert bag.metadata["message_count"] == sum(map(len, bag.raw.values()))
+    assert (count > 20) == ("start_paused" not in parameters and parameters["clock_mode"] != "lockstep")
+
+
+def test_duration_ends_the_node(dropped):
+    """With parameter duration the node ends by itself, after exactly that much simulated time."""
+    assert stamp(dropped.messages("/clock")[-1]) == 1_400_000_000
+
+
+def test_example_configuration_is_the_one_that_runs(dropped):
+    """The file for --params-file is the file for load_config: same initial state."""
+    config = load_config(CONFIG)
+    assert list(dropped.messages("/joint_states")[0].position) == config.q.tolist()

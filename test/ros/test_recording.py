@@ -1,0 +1,123 @@
+"""The recorder: rosbag2 directories that hold every control period, whatever happens to the node."""
+
+import os
+import signal
+import time
+
+import pytest
+from mcap.reader import make_reader
+from rclpy.serialization import serialize_message
+from rosbags.highlevel import AnyReader
+
+from constrained_sim import load_config
+from ros.bags import TYPES, Bag, Mechanics
+from ros.live import CONFIG, NODE, PERIOD, URDF, Process, arguments, free_domain, stamp
+
+TOPICS = {"/clock", "/joint_states", "/contact_forces", "/impacts", "/robot_description", f"{NODE}/status"}
+
+
+@pytest.fixture(scope="module")
+def coarse(run_to_end):
+    """A bag with odd times: steps of 0.3 ms, control periods of 0.9 ms, which end at 1.8 s, begin at 5.5 s."""
+    return run_to_end("none", 0.36, clock_mode="fast", dt=0.0003, control_period=0.0009, start_time=5.5)
+
+
+def test_every_period_is_in_the_bag(dropped, standing, hopping, hopping_in_real_time):
+    """States, forces and clocks of all periods, with exact stamps, in every clock mode."""
+    for bag, seconds in ((dropped, 0.4), (standing, 1.0), (hopping, 4.0), (hopping_in_real_time, 4.0)):
+        count = round(seconds * 1000)
+        bag.assert_every_period(PERIOD, count)
+        assert len(bag.raw["/clock"]) == count + 2
+        assert bag.messages(f"{NODE}/status")[-1].records_lost == 0
+        assert set(bag.raw) == TOPICS
+
+
+def test_stamps_are_whole_nanoseconds(coarse):
+    """Stamps are start_time + k periods in integers, also where neither step nor period is a round binary number."""
+    coarse.assert_every_period(900_000, 400, start=5_500_000_000)
+
+
+def test_log_times_are_stamps(dropped):
+    """A message's time in the bag is its own stamp."""
+    for topic in ("/joint_states", "/contact_forces", "/clock"):
+        assert dropped.log_times[topic] == [stamp(message) for message in dropped.messages(topic)]
+
+
+def test_forces_of_several_steps_are_averaged(coarse):
+    """With three steps per period the mean force times the period, with the impulses, is what moved the leg."""
+    assert abs(Mechanics(URDF.read_text()).momentum_defects(coarse)).max() < 1e-9
+    assert len(coarse.raw["/impacts"]) >= 1
+
+
+def test_metadata_tells_what_is_in_the_bag(dropped, hopping):
+    """Counts, types, times and the file of metadata.yaml are those of the messages."""
+    for bag in (dropped, hopping):
+        metadata = bag.metadata
+        counts = {t["topic_metadata"]["name"]: t["message_count"] for t in metadata["topics_with_message_count"]}
+        types = {t["topic_metadata"]["name"]: t["topic_metadata"]["type"] for t in metadata["topics_with_message_count"]}
+        assert counts == {topic: len(messages) for topic, messages in bag.raw.items()}
+        assert types == {topic: f"{TYPES[topic].__module__.split('.')[0]}/msg/{TYPES[topic].__name__}" for topic in counts}
+        assert metadata["message_count"] == sum(counts.values())
+        assert metadata["storage_identifier"] == "mcap"
+        assert metadata["starting_time"]["nanoseconds_since_epoch"] == 1_000_000_000
+        assert metadata["duration"]["nanoseconds"] == stamp(bag.messages("/clock")[-1]) - 1_000_000_000
+        assert [(bag.path / path).exists() for path in metadata["relative_file_paths"]] == [True]
+
+
+def test_definitions_in_the_bag_suffice_to_read_it(standing):
+    """A reader that knows nothing of this package decodes every topic by the definitions in the file."""
+    (file,) = standing.path.glob("*.mcap")
+    with file.open("rb") as stream:
+        schemas = {schema.name: schema for schema in make_reader(stream).get_summary().schemas.values()}
+    assert "geometry_msgs/Wrench" in schemas["constrained_sim/msg/ContactForces"].data.decode()
+    assert "uint8 STICKING=1" in schemas["constrained_sim/msg/ContactForces"].data.decode()
+    seen = {}
+    with AnyReader([standing.path]) as reader:
+        for connection, _, data in reader.messages():
+            seen[connection.topic] = reader.deserialize(data, connection.msgtype)
+    assert set(seen) == TOPICS
+    last = standing.messages("/contact_forces")[-1].contacts[0]
+    assert seen["/contact_forces"].contacts[0].normal_force == last.normal_force
+    assert seen["/contact_forces"].contacts[0].name == "foot"
+    assert seen["/robot_description"].data == URDF.read_text()
+    assert seen[f"{NODE}/status"].solver == "direct"
+
+
+def test_bag_holds_what_the_core_computes(dropped):
+    """The recorded states of the uncommanded leg are those of the simulator without ROS, bit for bit."""
+    sim = load_config(CONFIG).simulator()
+    for state in dropped.messages("/joint_states")[1:]:
+        result = sim.step()
+        assert list(state.position) == result.state.q.tolist()
+        assert list(state.velocity) == result.state.v.tolist()
+
+
+def test_bag_holds_the_serialised_messages(dropped):
+    """What was recorded is what was sent: the bytes that rclpy makes of the message."""
+    for topic in ("/joint_states", "/contact_forces", "/impacts"):
+        assert [serialize_message(message) for message in dropped.messages(topic)] == dropped.raw[topic]
+
+
+@pytest.mark.parametrize("clock_mode", ["fast", "realtime"])
+def test_bag_of_a_killed_node_is_readable(tmp_path, clock_mode):
+    """SIGKILL leaves a finished bag without gaps, and no process."""
+    words = arguments(clock_mode=clock_mode, record=tmp_path / "bag")
+    process = Process(tmp_path, free_domain(), "simulator", *words)
+    try:
+        end = time.monotonic() + 20.0
+        while not any(file.stat().st_size > 300_000 for file in tmp_path.glob("bag/*.mcap")):
+            assert time.monotonic() < end, process.stderr
+            time.sleep(0.05)
+        assert len(process.family()) == 2
+        os.kill(process.pid, signal.SIGKILL)
+        assert process.wait(5.0) == -signal.SIGKILL
+        process.wait_for_family()
+    finally:
+        process.stop()
+    bag = Bag(tmp_path / "bag")
+    count = len(bag.raw["/contact_forces"])
+    assert count > 100
+    stamps = [stamp(message) for message in bag.messages("/contact_forces")]
+    assert stamps == [1_000_000_000 + k * PERIOD for k in range(1, count + 1)]
+    counts = {t["topic_metadata"]["name"]: t["message_count"] for t in bag.metadata["topics_with_message_count"]}
+    assert counts == {topic: len(messages) for topic, messages in bag.raw.items()}

@@ -1,0 +1,247 @@
+"""pause, step and reset."""
+
+import math
+
+import pytest
+from sensor_msgs.msg import JointState
+from std_srvs.srv import SetBool
+
+from constrained_sim.msg import Contact, SimulationStatus
+from constrained_sim.srv import AddContact, ListContacts, RemoveContact, Reset, SetSolver, Step
+from ros.live import NODE, PERIOD, START_TIME, nanoseconds, stamp
+
+START = round(START_TIME * 1e9)
+
+
+def names_of_contacts(sim):
+    return [contact.name for contact in sim.call(ListContacts, "list_contacts").contacts]
+
+
+def state_now(sim):
+    """Return stamp, positions and velocities, as the next period leaves them."""
+    state, _ = sim.step()
+    return stamp(state), list(state.position), list(state.velocity)
+
+
+def test_paused_simulation_stands_still(stepped):
+    """While paused nothing is published and no time passes; then a step goes on from there."""
+    stepped.step(3)
+    stepped.forget()
+    stepped.client.spin(0.3)
+    assert not stepped.states and not stepped.forces and not stepped.clock
+    assert stamp(stepped.step()[0]) == START + 4 * PERIOD
+
+
+def test_pause_and_go_on(stepped):
+    """SetBool(false) lets time pass, SetBool(true) stops it; the status says so each time."""
+    assert stepped.call(SetBool, "pause", data=False).success
+    stepped.wait_for(lambda: len(stepped.states) > 20, "states of the running simulation")
+    assert stepped.wait_for(lambda: stepped.status, "status")[-1].state == SimulationStatus.RUNNING
+    assert stepped.fresh_status().state == SimulationStatus.PAUSED
+    stepped.client.spin(0.1)
+    stepped.forget()
+    stepped.client.spin(0.2)
+    assert not stepped.states
+    # No period was skipped or repeated on the way.
+    state, _ = stepped.step()
+    assert (stamp(state) - START) % PERIOD == 0
+
+
+def test_step_answers_with_the_last_period(stepped):
+    """The answer holds the stamp of the last published state and the number of physics steps since the reset."""
+    total = 0
+    for periods in (1, 5, 20):
+        total += periods
+        answer = stepped.call(Step, "step", periods=periods)
+        assert answer.success, answer.message
+        assert answer.step == total
+        assert nanoseconds(answer.stamp) == START + total * PERIOD
+        stepped.wait_for(lambda: stepped.clock and stamp(stepped.clock[-1]) == START + total * PERIOD, "clock")
+
+
+def test_step_of_no_periods_is_refused(stepped):
+    """Zero periods are refused, nothing moves."""
+    answer = stepped.call(Step, "step", periods=0)
+    assert not answer.success
+    assert "periods" in answer.message
+    assert stamp(stepped.step()[0]) == START + PERIOD
+
+
+def test_step_is_refused_while_running(stepped):
+    """The answer says that the simulation runs, and how to pause it."""
+    stepped.pause(False)
+    try:
+        answer = stepped.call(Step, "step", periods=1)
+    finally:
+        stepped.pause(True)
+    assert not answer.success
+    assert "paused" in answer.message
+
+
+def test_second_step_is_refused_during_the_first(stepped):
+    """One request at a time; the first ends as it was asked to."""
+    first = stepped.client.ask(Step, "step", periods=600)
+    second = stepped.call(Step, "step", periods=1)
+    stepped.wait_for(first.done, "answer of the first step", timeout=30.0)
+    assert not second.success
+    assert "one at a time" in second.message
+    assert first.result().success
+    assert first.result().step == 600
+
+
+def test_reset_interrupts_a_step(stepped):
+    """A reset during a long step answers it with a refusal, and starts anew."""
+    first = stepped.client.ask(Step, "step", periods=3000)
+    stepped.wait_for(lambda: len(stepped.states) > 10, "states")
+    assert stamp(stepped.reset()) == START
+    stepped.wait_for(first.done, "answer of the step", timeout=30.0)
+    assert not first.result().success
+    assert "reset" in first.result().message
+    stepped.client.spin(0.1)
+    stepped.forget()
+    stepped.client.spin(0.2)
+    assert not stepped.states
+
+
+def test_reset_publishes_the_state_and_the_time(stepped):
+    """After a reset states and clock show the configured start, and the answer carries that stamp."""
+    stepped.step(30)
+    stepped.forget()
+    answer = stepped.call(Reset, "reset")
+    assert answer.success
+    assert nanoseconds(answer.stamp) == START
+    state = stepped.wait_for(lambda: stepped.states, "state")[0]
+    assert list(state.position) == [0.32, 0.60, -1.20]
+    assert stamp(state) == stamp(stepped.wait_for(lambda: stepped.clock, "clock")[0]) == START
+
+
+def test_reset_to_given_joints(stepped):
+    """Named joints begin where asked, with the velocities asked; the others as configured."""
+    request = JointState(name=["knee", "slider"], position=[-0.5, 0.4], velocity=[0.25, -1.0])
+    assert stepped.call(Reset, "reset", joints=request).success
+    state = stepped.wait_for(lambda: stepped.states, "state")[-1]
+    assert list(state.position) == [0.4, 0.60, -0.5]
+    assert list(state.velocity) == [-1.0, 0.0, 0.25]
+    assert state.effort[1] == 0.0
+
+
+def test_reset_forgets_commands(stepped):
+    """Efforts commanded before a reset do not act after it."""
+    stepped.command(["hip", "knee"], [1.5, -1.5])
+    stepped.wait_for(lambda: stepped.step()[0].effort[1] == 1.5, "effect of the command")
+    stepped.reset()
+    state, _ = stepped.step()
+    assert list(state.effort) == [0.0, 0.0, 0.0]
+
+
+REFUSED = {
+    "unknown joint": (JointState(name=["tail"], position=[0.0]), ["tail", "slider", "hip", "knee"]),
+    "unknown joint of a velocity": (JointState(name=["tail"], velocity=[0.0]), ["tail", "hip"]),
+    "joint twice": (JointState(name=["hip", "hip"], position=[0.0, 0.1]), ["hip"]),
+    "NaN": (JointState(name=["hip"], position=[math.nan]), ["nan"]),
+    "infinite velocity": (JointState(name=["hip"], velocity=[math.inf]), ["inf"]),
+    "fewer positions than names": (JointState(name=["hip", "knee"], position=[0.1]), ["position"]),
+    "more velocities than names": (JointState(name=["hip"], velocity=[0.1, 0.2]), ["velocity"]),
+    "names alone": (JointState(name=["hip"]), ["hip"]),
+    "foot below the ground": (JointState(name=["slider"], position=[0.1]), ["foot"]),
+}
+
+
+@pytest.mark.parametrize("given", REFUSED, ids=str)
+def test_bad_reset_is_refused_and_nothing_changes(stepped, given):
+    """The answer names what was given; the simulation goes on where it was."""
+    joints, expected = REFUSED[given]
+    stepped.step(4)
+    answer = stepped.call(Reset, "reset", joints=joints)
+    assert not answer.success
+    for text in expected:
+        assert text in answer.message
+    refused = state_now(stepped)
+    stepped.reset()
+    stepped.step(4)
+    assert refused == state_now(stepped)
+
+
+def test_reset_may_keep_the_time(stepped):
+    """keep_time goes on counting where it was; the state is the configured one."""
+    stepped.step(25)
+    state = stepped.reset(keep_time=True)
+    assert stamp(state) == START + 25 * PERIOD
+    assert list(state.position) == [0.32, 0.60, -1.20]
+    assert stamp(stepped.step()[0]) == START + 26 * PERIOD
+    status = stepped.fresh_status()
+    assert (status.step, stamp(status)) == (1, START + 26 * PERIOD)
+
+
+def test_reset_may_keep_the_constraints(stepped):
+    """keep_constraints keeps what was added and removed; without it the configured contacts are back."""
+    toe = Contact(name="toe", link="foot", offset=-0.5)
+    toe.normal.z = 1.0
+    assert stepped.call(AddContact, "add_contact", contact=toe).success
+    assert stepped.call(RemoveContact, "remove_contact", name="foot").success
+    stepped.reset(keep_constraints=True)
+    assert names_of_contacts(stepped) == ["toe"]
+    stepped.reset()
+    assert names_of_contacts(stepped) == ["foot"]
+
+
+def test_reset_keeps_the_solver(stepped):
+    """The solver that was chosen stays in effect."""
+    assert stepped.call(SetSolver, "set_solver", solver="null_space", contact_method="gauss_seidel").success
+    stepped.reset()
+    answer = stepped.call(SetSolver, "set_solver")
+    assert (answer.solver, answer.contact_method) == ("null_space", "gauss_seidel")
+
+
+def test_run_after_a_reset_equals_a_fresh_start(stepped, dropped):
+    """Whatever happened before, 400 periods after a reset are those of a node that just started, bit by bit."""
+    toe = Contact(name="toe", link="lower_leg", offset=0.1, restitution=0.7)
+    toe.normal.z = 1.0
+    assert stepped.call(AddContact, "add_contact", contact=toe).success
+    stepped.command(["hip", "knee"], [2.0, -3.0])
+    stepped.step(170)
+    stepped.reset()
+    stepped.forget()
+    stepped.step(400)
+    assert stepped.states == dropped.messages("/joint_states")[1:]
+    assert stepped.forces == dropped.messages("/contact_forces")
+    stepped.wait_for(lambda: len(stepped.impacts) == len(dropped.raw["/impacts"]), "impacts")
+    assert stepped.impacts == dropped.messages("/impacts")
+
+
+def test_reset_begins_the_counters_anew(stepped):
+    """The counters of the status count since the reset, as SimulationStatus.msg says."""
+    stepped.command(["tail"], [1.0])
+    stepped.wait_for(lambda: stepped.fresh_status().commands_refused > 0, "refused command")
+    stepped.reset()
+    status = stepped.fresh_status()
+    assert (status.late_periods, status.commands_dropped, status.commands_refused, status.records_lost) == (0, 0, 0, 0)
+    assert (status.step, status.time) == (0, 0.0)
+
+
+def test_state_that_turns_infinite_freezes_the_simulation(stepped):
+    """The status says so, with the step; steps are refused; a reset mends it; the node lives on."""
+    request = JointState(name=["hip"], velocity=[1e200])
+    assert stepped.call(Reset, "reset", joints=request).success
+    answer = stepped.call(Step, "step", periods=5)
+    assert not answer.success
+    assert "step 0" in answer.message
+    status = stepped.wait_for(lambda: [s for s in stepped.status if s.state == SimulationStatus.FROZEN], "status")[0]
+    assert "step 0" in status.message
+    answer = stepped.call(Step, "step", periods=1)
+    assert not answer.success
+    assert "frozen" in answer.message
+    stepped.reset()
+    assert stamp(stepped.step()[0]) == START + PERIOD
+    assert stepped.fresh_status().state == SimulationStatus.PAUSED
+
+
+def test_services_have_their_documented_names(stepped):
+    """Every service of this package that exists is private to the node."""
+    ours = {
+        name
+        for name, kinds in stepped.client.node.get_service_names_and_types()
+        if any(kind.startswith(("constrained_sim/", "std_srvs/")) for kind in kinds)
+    }
+    wanted = ("add_contact", "remove_contact", "list_contacts", "set_solver", "pause", "step", "reset")
+    assert {f"{NODE}/{name}" for name in wanted} <= ours
