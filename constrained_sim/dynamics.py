@@ -62,11 +62,12 @@ class Dynamics:
         """Allocate the work space for `robot`."""
         self.robot = robot
         self._data = data = robot.model.createData()
-        self.M: Array = data.M
+        # For one degree of freedom, the bindings return one-dimensional arrays.
+        self.M: Array = data.M.reshape(robot.nv, robot.nv)
         self.h: Array = np.zeros(robot.nv)
         self.q, self.v, self.t = robot.neutral(), self.h, 0.0
         self._rest: Array = np.zeros(robot.nv)
-        self.joint_axes: Array = data.J.T
+        self.joint_axes: Array = data.J.reshape(6, robot.nv).T
         self.placements: Array = _joint_table(data.oMi, "rotation", (4, 3))
         self._velocities = _joint_table(data.v, "linear", (2, 3))
         self._biases = _joint_table(data.a_gf, "linear", (2, 3))
@@ -101,7 +102,7 @@ class Dynamics:
         ``dM/dt = C + C^T`` with Pinocchio's Coriolis matrix. For a coordinate that M does not depend on, the entry of
         ``C^T v = dM/dt v - C v`` vanishes: its momentum changes by forces only.
         """
-        coriolis = pin.computeCoriolisMatrix(self.robot.model, self._data, q, v)
+        coriolis = pin.computeCoriolisMatrix(self.robot.model, self._data, q, v).reshape(len(v), len(v))
         return coriolis @ v + coriolis.T @ v
 
     def point_positions(self, joints: npt.NDArray[np.int64], offsets: Array) -> Array:

@@ -14,11 +14,11 @@ from constrained_sim.constraints.constraint import BoundConstraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.drift import Baumgarte
 from constrained_sim.dynamics import Dynamics
-from constrained_sim.exceptions import ContactNotSolved, InvalidValue, UnknownName
+from constrained_sim.exceptions import ContactNotSolved, UnknownName
 from constrained_sim.motion import ContactRows, Motion, solve_motion
 from constrained_sim.robot import WORLD, Robot
-from constrained_sim.solvers import Solver, System, make_solver
-from constrained_sim.validation import Array, finite_array, number
+from constrained_sim.solvers import Solver, System, as_solver
+from constrained_sim.validation import Array, finite_array, number, read_only
 from constrained_sim.wrench import Wrench, generalised_force
 
 SLIP_SPEED = 1e-9
@@ -138,14 +138,11 @@ def constrained_acceleration(
         b = b - stabilization.feedback(bound.bilateral.phi(dynamics), s, is_position_level)
     contact_gamma = bound.contacts.gamma(dynamics)
     contacts = _contact_rows(bound, dynamics, v, contact_gamma, stabilization)
-    configured = make_solver(solver) if isinstance(solver, str) else solver
-    if not isinstance(configured, Solver):
-        raise InvalidValue("solver", solver, "a name in SOLVERS or a solver")
-    motion = solve_motion(configured, System(dynamics.M, J, robot.inertia_parents), force, b, contacts, "newton")
+    motion = solve_motion(as_solver(solver), System(dynamics.M, J, robot.inertia_parents), force, b, contacts, "newton")
     if motion.contact is not None and not motion.contact.converged:
         raise ContactNotSolved(motion.contact.residual)
-    lam = bound.rows(motion.lam, motion.impulse)
-    return ConstrainedAcceleration(motion.x, lam, bound.rows(gamma, contact_gamma), motion, bound, dynamics)
+    lam, all_gamma = bound.rows(motion.lam, motion.impulse), bound.rows(gamma, contact_gamma)
+    return ConstrainedAcceleration(read_only(motion.x), read_only(lam), read_only(all_gamma), motion, bound, dynamics)
 
 
 def _contact_rows(

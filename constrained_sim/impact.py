@@ -17,7 +17,7 @@ from constrained_sim.dynamics import Dynamics
 from constrained_sim.exceptions import ContactNotSolved, InvalidValue
 from constrained_sim.motion import ContactRows, Motion, solve_motion
 from constrained_sim.robot import Robot
-from constrained_sim.solvers import Solver, System, make_solver
+from constrained_sim.solvers import Solver, System, as_solver
 from constrained_sim.validation import Array, finite_array, number, read_only
 
 
@@ -156,13 +156,12 @@ def resolve_impact(
     bound = ConstraintSet.bind(robot, q, constraints)
     dynamics = Dynamics(robot)
     dynamics.update_inertia(q, number("t", t))
-    configured = make_solver(solver) if isinstance(solver, str) else solver
     return impact_at(
         dynamics,
         bound,
         v,
         np.arange(len(bound.contacts)),
-        configured,
+        as_solver(solver),
         coefficients=_coefficients(bound, restitution),
         targets=_targets(bound, row_velocity_plus),
     )
@@ -224,9 +223,9 @@ def impact_at(
     return Impact(
         read_only(v.copy()),
         read_only(motion.x),
-        bound.rows(motion.lam, impulse),
-        bound.rows(s_bilateral, contact_rows @ v),
-        bound.rows(s_bilateral + bilateral @ (motion.x - v), contact_rows @ motion.x),
+        read_only(bound.rows(motion.lam, impulse)),
+        read_only(bound.rows(s_bilateral, contact_rows @ v)),
+        read_only(bound.rows(s_bilateral + bilateral @ (motion.x - v), contact_rows @ motion.x)),
         factor,
         -0.5 * float((v + motion.x) @ generalised),
         dynamics.t,

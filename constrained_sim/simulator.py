@@ -26,7 +26,7 @@ from constrained_sim.exceptions import (
 from constrained_sim.impact import Impact, impact_at
 from constrained_sim.integrators import INTEGRATORS, Midpoint
 from constrained_sim.robot import Robot
-from constrained_sim.solvers import Solver, System, make_solver
+from constrained_sim.solvers import Solver, System, as_solver
 from constrained_sim.state import State
 from constrained_sim.step_result import StepResult
 from constrained_sim.steppers import STEPPERS, Observation
@@ -136,7 +136,7 @@ class Simulator:
             UnknownName: no such solver or factorization.
             InvalidValue: an option that the solver does not have.
         """
-        self._solver = solver if isinstance(solver, Solver) else make_solver(solver, **options)
+        self._solver = as_solver(solver, **options)
 
     def set_contact_method(self, name: str) -> None:
         """Use another contact method from the next step on.

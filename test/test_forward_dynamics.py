@@ -143,7 +143,7 @@ def test_residual_shows_rows_that_contradict_each_other():
     """A hand that is to be in two places at once: the residual is of the order of the contradiction."""
     robot, q = leg(), leg_config().q
     anchors = [PointAnchor(str(z), "foot", (0, 0, 0), point_b=(0.0, 0.0, z)) for z in (0.0, 0.3)]
-    feedback = Baumgarte.from_time_constant(0.1)
+    feedback = Baumgarte(0.1)
     for solver in every_solver():
         motion = constrained_acceleration(robot, q, np.zeros(3), np.zeros(2), anchors, solver, feedback)
         assert motion.constraint_residual > 0.1
@@ -488,7 +488,7 @@ def test_baumgarte_feedback():
     robot = random_tree(rng, 6, True)
     q, v = random_state(robot, rng)
     anchors = [PointAnchor("one", "link3", (0, 0, 0.1), point_b=(0.3, 0.2, 0.1)), PointAnchor("two", "link5", (0, 0, 0.1), "link1")]
-    feedback = Baumgarte.from_time_constant(0.05)
+    feedback = Baumgarte(0.05)
     assert (feedback.kp, feedback.kd) == (pytest.approx(400.0), pytest.approx(40.0))
     motion = constrained_acceleration(robot, q, v, np.zeros(robot.nu), anchors, stabilization=feedback)
     bound = bind(robot, q, *anchors)
@@ -514,7 +514,7 @@ def test_gains_must_be_numbers_and_not_negative(wrong):
     with pytest.raises(InvalidValue):
         Baumgarte(**wrong)
     with pytest.raises(InvalidValue):
-        Baumgarte.from_time_constant(0.0)
+        Baumgarte(0.0)
 
 
 # -- contacts at acceleration level

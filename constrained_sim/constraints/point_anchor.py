@@ -51,9 +51,9 @@ class PointAnchor(Bilateral):
         if self.point_b is not None:
             object.__setattr__(self, "point_b", finite_array(f"point_b {what}", self.point_b, (3,)))
         if self.normals is not None:
+            if np.ndim(self.normals) != 2 or not len(self.normals):
+                raise InvalidValue(f"normals {what}", self.normals, "k x 3 directions, or None for all three")
             directions = [unit_vector(f"a normal {what}", direction) for direction in self.normals]
-            if not directions:
-                raise InvalidValue(f"normals {what}", [], "at least one direction, or None for all three")
             object.__setattr__(self, "normals", np.array(directions))
 
     def bind(self, robot: Robot, q: Array) -> BoundPointAnchor:

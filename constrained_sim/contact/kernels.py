@@ -28,6 +28,8 @@ def inverse_scale(G):  # type: ignore[no-untyped-def]
     largest = 0.0
     for i in range(G.shape[0]):
         largest = max(largest, G[i, i])
+    if largest == 0.0:
+        return np.ones(G.shape[0])
     floor = RANK_TOLERANCE * largest
     p = np.empty(G.shape[0])
     for c in range(0, G.shape[0], 3):
@@ -228,6 +230,25 @@ def delassus(J, response, x, offset):  # type: ignore[no-untyped-def]
         for j in range(i):
             G[i, j] = G[j, i] = 0.5 * (G[i, j] + G[j, i])
     return G, J @ x + offset
+
+
+@numba.njit(cache=True)
+def drop_held(G, b, J, x, free_diagonal):  # type: ignore[no-untyped-def]
+    """Set to zero, in place, what of G and b is rounding, in directions that the bilateral rows hold already.
+
+    Args:
+        G: (n, n) Delassus matrix, bilateral rows held.
+        b: (n,) row velocities without contact impulses.
+        J: (n, nv) the rows.
+        x: (nv,) the motion without contact impulses.
+        free_diagonal: (n,) diagonal of the Delassus matrix without bilateral rows.
+    """
+    for i in range(G.shape[0]):
+        for j in range(G.shape[0]):
+            if abs(G[i, j]) <= RANK_TOLERANCE * np.sqrt(free_diagonal[i] * free_diagonal[j]):
+                G[i, j] = 0.0
+        if G[i, i] == 0.0 and abs(b[i]) <= RANK_TOLERANCE * np.dot(np.abs(J[i]), np.abs(x)):
+            b[i] = 0.0
 
 
 @numba.njit(cache=True)

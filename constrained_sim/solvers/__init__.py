@@ -30,6 +30,20 @@ def make_solver(name: str, **options: Any) -> Solver:
         raise InvalidValue(f"options of solver {name!r}", options, "those of its constructor") from None
 
 
+def as_solver(solver: str | Solver, **options: Any) -> Solver:
+    """Return `solver` itself, or the one of that name.
+
+    Raises:
+        UnknownName: no such solver or factorization.
+        InvalidValue: neither a name nor a solver, or an option that it does not have.
+    """
+    if isinstance(solver, str):
+        return make_solver(solver, **options)
+    if not isinstance(solver, Solver) or options:
+        raise InvalidValue("solver", solver, "a name in SOLVERS with its options, or a configured solver")
+    return solver
+
+
 def solve_kkt(M: Array, J: Array, f: Array, b: Array, method: str = "direct", **options: Any) -> tuple[Array, Array]:
     """Solve ``M x - J^T lam = f, J x = b`` for matrices of the caller.
 
@@ -53,8 +67,12 @@ def solve_kkt(M: Array, J: Array, f: Array, b: Array, method: str = "direct", **
     """
     size, rows = np.shape(f)[0] if np.ndim(f) else 0, np.shape(b)[0] if np.ndim(b) else 0
     M = finite_array("M", M, (size, size))
-    system = System(M, finite_array("J", np.reshape(J, (0, size)) if rows == 0 else J, (rows, size)))
-    if not np.allclose(M, M.T, rtol=1e-12, atol=0.0) or not np.isfinite(system.inertia_factor).all():
+    J = np.zeros((0, size)) if rows == 0 and np.size(J) == 0 else finite_array("J", J, (rows, size))
+    system = System(M, J)
+    if (
+        not np.allclose(M, M.T, rtol=0.0, atol=1e-12 * np.abs(M).max(initial=0.0))
+        or not np.isfinite(system.inertia_factor).all()
+    ):
         raise InvalidValue("M", M.tolist(), "a symmetric positive definite matrix")
     return (
         make_solver(method, **options)
@@ -63,4 +81,4 @@ def solve_kkt(M: Array, J: Array, f: Array, b: Array, method: str = "direct", **
     )
 
 
-__all__ = ["SOLVERS", "Factorization", "Solver", "System", "make_solver", "solve_kkt"]
+__all__ = ["SOLVERS", "Factorization", "Solver", "System", "as_solver", "make_solver", "solve_kkt"]

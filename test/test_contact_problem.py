@@ -1,0 +1,257 @@
+"""The frictional contact problem, judged by Signorini's and Coulomb's laws themselves."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from mechanisms import (
+    block,
+    corners,
+    inertia_of,
+    leg,
+    leg_config,
+    property_test,
+    random_state,
+    rows_at,
+    seeds,
+    solo12,
+    solo_contacts,
+    standing_solo,
+    tilted,
+)
+
+from constrained_sim.constraints.constraint_set import ConstraintSet
+from constrained_sim.contact import METHODS, ContactProblem, solve_contacts
+from constrained_sim.exceptions import InvalidValue, UnknownName
+from constrained_sim import LAWS, Frictionless, Plane, Rigid, Sticking
+
+OPEN, STICKING, SLIDING = 0, 1, 2
+
+
+def problem_of(robot, q, contacts, rng, friction, level=0.0):
+    """Return the problem of `contacts` of `robot` at q for a random velocity, `level` its normal part [m/s]."""
+    J, _ = rows_at(robot, ConstraintSet.bind(robot, q, contacts), q, np.zeros(robot.nv))
+    G = J @ np.linalg.solve(inertia_of(robot, q), J.T)
+    v = rng.normal(size=robot.nv) + J[2::3].sum(axis=0) * level
+    return ContactProblem(0.5 * (G + G.T), J @ v, np.broadcast_to(friction, len(contacts)).astype(float), np.zeros((len(contacts), 2)))
+
+
+def solo_problem(rng, friction):
+    """Return the four feet of a solo12 that lands."""
+    robot = solo12()
+    q = standing_solo(tilt=rng.uniform(-0.3, 0.3)) if rng.integers(2) else random_state(robot, rng)[0]
+    return problem_of(robot, q, solo_contacts(), rng, friction, -rng.uniform(0, 1))
+
+
+def block_problem(rng, friction):
+    """Return the four corners of a block: twelve rows of rank six."""
+    robot = block()
+    q = robot.configuration({}, [0, 0, 0, *tilted(rng.uniform(-0.5, 0.5), int(rng.integers(3)))])
+    return problem_of(robot, q, corners(), rng, friction, -rng.uniform(0, 1))
+
+
+def leg_problem(rng, friction):
+    """Return the foot of the planar leg: three rows, one of them zero."""
+    return problem_of(leg(), leg_config().q, leg_config().constraints, rng, friction)
+
+
+PROBLEMS = {"solo12": solo_problem, "block": block_problem, "leg": leg_problem}
+
+every_problem = pytest.mark.parametrize("make", PROBLEMS.values(), ids=PROBLEMS)
+
+
+def check_laws(problem, r, tolerance=1e-9):
+    """Check Signorini's conditions and Coulomb's law, contact by contact, relative to the velocities in play."""
+    u = (problem.G @ r + problem.b).reshape(-1, 3)
+    speed = max(np.abs(problem.b).max(), (np.abs(problem.G) @ np.abs(r)).max())
+    push = max(np.abs(r).max(), 1e-300)
+    for velocity, impulse, friction in zip(u, r.reshape(-1, 3), problem.friction, strict=True):
+        assert impulse[2] >= 0.0
+        assert velocity[2] >= -tolerance * speed
+        assert abs(impulse[2] * velocity[2]) <= tolerance * speed * push
+        slip, drag = np.hypot(*velocity[:2]), np.hypot(*impulse[:2])
+        if impulse[2] == 0.0:
+            assert drag == 0.0
+        elif np.isinf(friction):
+            assert slip <= tolerance * speed
+        else:
+            assert drag <= friction * impulse[2] + tolerance * push
+            if slip > 10.0 * tolerance * speed:
+                against = -friction * impulse[2] * velocity[:2] / slip
+                assert np.abs(impulse[:2] - against).max() <= 10.0 * tolerance * push * speed / slip
+
+
+@every_problem
+@pytest.mark.parametrize("method", METHODS)
+@property_test(80)
+@given(seed=seeds)
+def test_solution_obeys_the_laws(make, method, seed):
+    """No penetration, no pull, no work across an open gap; friction inside the cone and against the slip."""
+    rng = np.random.default_rng(seed)
+    problem = make(rng, rng.uniform(0.0, 1.2))
+    solution = solve_contacts(problem, method)
+    assert solution.converged
+    check_laws(problem, solution.impulse)
+
+
+@every_problem
+@property_test(80)
+@given(seed=seeds)
+def test_methods_find_the_same_motion(make, seed):
+    """Where forces are not unique the motion still is, whichever method begins."""
+    rng = np.random.default_rng(seed)
+    problem = make(rng, rng.uniform(0.0, 0.6))
+    newton, sweeps = (solve_contacts(problem, method) for method in ("newton", "gauss_seidel"))
+    scale = max(np.abs(problem.b).max(), 1e-300)
+    assert np.abs(problem.G @ (newton.impulse - sweeps.impulse)).max() < 1e-9 * scale
+
+
+@every_problem
+@property_test(40)
+@given(seed=seeds)
+def test_classification(make, seed):
+    """Open contacts carry nothing; sliding ones are on the cone; the points of sticking ones rest, inside it."""
+    rng = np.random.default_rng(seed)
+    problem = make(rng, rng.uniform(0.1, 0.8))
+    solution = solve_contacts(problem)
+    u = (problem.G @ solution.impulse + problem.b).reshape(-1, 3)
+    speed = max(np.abs(problem.b).max(), 1e-300)
+    for status, velocity, impulse, friction in zip(solution.status, u, solution.impulse.reshape(-1, 3), problem.friction, strict=True):
+        slip, drag = np.hypot(*velocity[:2]), np.hypot(*impulse[:2])
+        if status == OPEN:
+            assert not impulse.any()
+        elif status == STICKING:
+            assert slip < 1e-9 * speed
+        else:
+            assert status == SLIDING
+            assert drag == pytest.approx(friction * impulse[2], rel=1e-9)
+        if slip > 1e-6 * speed and impulse[2] > 0.0:
+            assert status == SLIDING
+
+
+@every_problem
+@property_test(30)
+@given(seed=seeds)
+def test_zero_friction(make, seed):
+    """Without friction impulses are normal, and the problem is a linear complementarity problem."""
+    problem = make(np.random.default_rng(seed), 0.0)
+    solution = solve_contacts(problem)
+    check_laws(problem, solution.impulse)
+    impulse = solution.impulse.reshape(-1, 3)
+    assert np.abs(impulse[:, :2]).max() <= 1e-13 * max(impulse[:, 2].max(), 1e-300)
+    assert STICKING not in solution.status
+
+
+@every_problem
+@property_test(30)
+@given(seed=seeds)
+def test_infinite_friction(make, seed):
+    """With infinite friction whatever presses does not slip."""
+    problem = make(np.random.default_rng(seed), np.inf)
+    solution = solve_contacts(problem)
+    assert solution.converged
+    check_laws(problem, solution.impulse)
+    assert SLIDING not in solution.status
+
+
+@every_problem
+@property_test(20)
+@given(seed=seeds)
+def test_scaling(make, seed):
+    """In other units of velocity and mass it is the same problem: r scales with b and with 1 / G."""
+    rng = np.random.default_rng(seed)
+    problem = make(rng, 0.5)
+    scaled = ContactProblem(1e-4 * problem.G, 1e3 * problem.b, problem.friction, problem.slip)
+    expected, found = solve_contacts(problem), solve_contacts(scaled)
+    assert np.array_equal(found.status, expected.status)
+    assert np.abs(scaled.G @ found.impulse - 1e3 * problem.G @ expected.impulse).max() < 1e-9 * np.abs(scaled.b).max()
+
+
+def test_single_mass_sticks_and_slides():
+    """A point mass with a tangential velocity: sticks below mu times the normal impulse, else slides on."""
+    def solve(slip, friction=0.5):
+        return solve_contacts(ContactProblem(np.eye(3), np.array([slip, 0, -1.0]), np.array([friction]), np.zeros((1, 2))))
+
+    assert solve(0.4).impulse == pytest.approx([-0.4, 0, 1.0], abs=1e-14)
+    assert solve(0.4).status.tolist() == [STICKING]
+    assert solve(2.0).impulse == pytest.approx([-0.5, 0, 1.0], abs=1e-14)
+    assert solve(2.0).status.tolist() == [SLIDING]
+
+
+def test_sliding_does_not_lift_off():
+    """The exact law, not its convex relaxation: a fast sliding contact keeps u_n = 0, no matter how fast."""
+    problem = ContactProblem(np.eye(3), np.array([100.0, 0, -1.0]), np.array([0.9]), np.zeros((1, 2)))
+    solution = solve_contacts(problem)
+    assert solution.impulse == pytest.approx([-0.9, 0, 1.0], abs=1e-12)
+
+
+def test_open_contacts():
+    """What moves apart takes no impulse."""
+    solution = solve_contacts(ContactProblem(np.eye(6), np.array([1.0, 2, 3, 1, 2, 0.1]), np.full(2, 0.5), np.zeros((2, 2))))
+    assert not solution.impulse.any()
+    assert solution.status.tolist() == [OPEN, OPEN]
+
+
+def test_contacts_at_rest_without_load():
+    """b = 0: nothing moves, nothing is needed."""
+    solution = solve_contacts(ContactProblem(np.eye(3), np.zeros(3), np.array([0.5]), np.zeros((1, 2))))
+    assert not solution.impulse.any()
+    assert solution.converged
+
+
+def test_rows_of_zeros():
+    """A contact of something immovable takes nothing and disturbs no other."""
+    G, b = np.zeros((6, 6)), np.zeros(6)
+    G[3:, 3:], b[3:] = np.eye(3), [0.1, 0, -1.0]
+    problem = ContactProblem(G, b, np.full(2, 0.5), np.zeros((2, 2)))
+    assert solve_contacts(problem).impulse == pytest.approx([0, 0, 0, -0.1, 0, 1.0], abs=1e-14)
+    alone = ContactProblem(np.zeros((3, 3)), np.zeros(3), np.array([0.5]), np.zeros((1, 2)))
+    assert not solve_contacts(alone).impulse.any()
+
+
+def test_known_slip_direction():
+    """At acceleration level a contact that slips is dragged against its slip, whatever it accelerates to."""
+    slip = np.array([[0.6, 0.8]])
+    solution = solve_contacts(ContactProblem(np.eye(3), np.array([0.0, 0.0, -2.0]), np.array([0.5]), slip))
+    assert solution.impulse == pytest.approx([-0.6, -0.8, 2.0], abs=1e-13)
+    assert solution.status.tolist() == [SLIDING]
+
+
+def test_result_depends_on_the_problem_only():
+    """Solving others in between changes not one bit."""
+    rng = np.random.default_rng(1)
+    problem = block_problem(rng, 0.5)
+    first = solve_contacts(problem)
+    for _ in range(5):
+        solve_contacts(block_problem(rng, 0.3))
+    assert np.array_equal(solve_contacts(problem).impulse, first.impulse)
+
+
+def test_residual_of_what_solves_nothing():
+    """The problem judges candidates: zero impulses do not stop what comes in."""
+    problem = ContactProblem(np.eye(3), np.array([0, 0, -1.0]), np.array([0.5]), np.zeros((1, 2)))
+    assert problem.residual(np.zeros(3)) == pytest.approx(1.0)
+    assert problem.residual(np.array([0, 0, 1.0])) == 0.0
+
+
+def test_unknown_method_is_refused():
+    """The refusal lists the methods."""
+    with pytest.raises(UnknownName, match="gauss_seidel"):
+        solve_contacts(leg_problem(np.random.default_rng(0), 0.5), "magic")
+
+
+def test_laws():
+    """Coefficients in effect: the declared one, none, infinity."""
+    assert set(LAWS) >= {"rigid", "frictionless", "sticking"}
+    assert Rigid().coefficient(0.4) == 0.4
+    assert Frictionless().coefficient(0.0) == 0.0
+    assert Sticking().coefficient(0.0) == np.inf
+    for law in (Frictionless(), Sticking()):
+        with pytest.raises(InvalidValue):
+            law.coefficient(0.4)
+
+
+@pytest.mark.parametrize("wrong", [{"normal": (0, 0, 0)}, {"normal": (0, 1)}, {"normal": (np.nan, 0, 1)}, {"offset": np.inf}], ids=str)
+def test_planes_check_their_values(wrong):
+    """A plane has a direction and a finite level."""
+    with pytest.raises(InvalidValue):
+        Plane(**wrong)
