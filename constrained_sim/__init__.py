@@ -1,7 +1,15 @@
 """Exact rigid-body simulation of robots under constraints and contact; this package runs without ROS."""
 
 from constrained_sim.config import load_config
-from constrained_sim.constraints import CONSTRAINTS, PointAnchor, PointContact
+from constrained_sim.constraints import (
+    CONSTRAINTS,
+    CustomConstraint,
+    FrameAnchor,
+    JointCoupling,
+    JointVelocity,
+    PointAnchor,
+    PointContact,
+)
 from constrained_sim.contact import LAWS, Frictionless, Plane, Rigid, Sticking
 from constrained_sim.drift import Baumgarte, Projection
 from constrained_sim.forward_dynamics import constrained_acceleration
@@ -23,7 +31,11 @@ __all__ = [
     "SOLVERS",
     "STEPPERS",
     "Baumgarte",
+    "CustomConstraint",
+    "FrameAnchor",
     "Frictionless",
+    "JointCoupling",
+    "JointVelocity",
     "Plane",
     "PointAnchor",
     "PointContact",

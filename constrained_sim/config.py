@@ -23,7 +23,14 @@ from typing import Any
 import numpy as np
 import yaml
 
-from constrained_sim.constraints import Constraint, PointAnchor, PointContact
+from constrained_sim.constraints import (
+    Constraint,
+    FrameAnchor,
+    JointCoupling,
+    JointVelocity,
+    PointAnchor,
+    PointContact,
+)
 from constrained_sim.contact import LAWS, Plane
 from constrained_sim.exceptions import ConfigError, InvalidValue, UnknownName
 from constrained_sim.robot import WORLD, Robot
@@ -382,6 +389,30 @@ def _read_point_anchor(section: _Section) -> PointAnchor:
     )
 
 
+def _read_frame_anchor(section: _Section) -> FrameAnchor:
+    return FrameAnchor(
+        section.name,
+        section.take("link_a", str),
+        section.take("placement_a", tuple, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)),
+        section.take("link_b", str, WORLD),
+        section.take("placement_b", tuple, None),
+    )
+
+
+def _read_joint_coupling(section: _Section) -> JointCoupling:
+    return JointCoupling(
+        section.name,
+        section.take("joint", str),
+        section.take("reference_joint", str),
+        section.take("ratio", float),
+        section.take("offset", float, 0.0),
+    )
+
+
+def _read_joint_velocity(section: _Section) -> JointVelocity:
+    return JointVelocity(section.name, section.take("joint", str), section.take("velocity", float))
+
+
 def _read_constraint(section: _Section) -> Constraint:
     """Read a bilateral constraint by its kind."""
     constraint = lookup("kind of constraint", section.take("kind", str), CONSTRAINT_READERS)(section)
@@ -389,7 +420,12 @@ def _read_constraint(section: _Section) -> Constraint:
     return constraint
 
 
-CONSTRAINT_READERS = {PointAnchor.kind: _read_point_anchor}
+CONSTRAINT_READERS = {
+    PointAnchor.kind: _read_point_anchor,
+    FrameAnchor.kind: _read_frame_anchor,
+    JointCoupling.kind: _read_joint_coupling,
+    JointVelocity.kind: _read_joint_velocity,
+}
 
 
 def _read_initial(section: _Section, robot: Robot) -> tuple[Array, Array]:

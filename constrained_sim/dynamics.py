@@ -113,6 +113,21 @@ class Dynamics:
         """Return (3 k, nv) Jacobians of body points at world `positions` (k, 3) along `axes` (k, 3, 3)."""
         return kinematics.row_jacobian(joints, positions, axes, self.joint_axes, self.robot.support)
 
+    def placement(self, joint: int) -> pin.SE3:
+        """Return the placement of a joint's frame in the world."""
+        return pin.SE3(self._data.oMi[joint])
+
+    def spatial_motion(self, joint: int) -> tuple[pin.Motion, pin.Motion]:
+        """Return spatial velocity and bias acceleration of a joint's body, world axes, at the world's origin.
+
+        Of the last :meth:`update`; joint accelerations zero, gravity not included.
+        """
+        if joint == 0:
+            return pin.Motion.Zero(), pin.Motion.Zero()
+        placement = self._data.oMi[joint]
+        bias = placement.act(self._data.a_gf[joint]) + self.robot.model.gravity
+        return placement.act(self._data.v[joint]), bias
+
     def body(self, joint: int) -> BodyMotion:
         """Return the motion of a joint's body at the (q, v) of the last :meth:`update`, joint accelerations zero.
 

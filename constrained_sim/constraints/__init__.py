@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, Constraint, ConstraintStack
+from constrained_sim.constraints.custom_constraint import CustomConstraint
+from constrained_sim.constraints.frame_anchor import FrameAnchor
+from constrained_sim.constraints.joint_coupling import JointCoupling
+from constrained_sim.constraints.joint_velocity import JointVelocity
 from constrained_sim.constraints.point_anchor import PointAnchor
 from constrained_sim.constraints.point_contact import BoundContact, PointContact
 
-CONSTRAINTS: dict[str, type[Constraint]] = {kind.kind: kind for kind in (PointAnchor, PointContact)}
+KINDS = (PointAnchor, FrameAnchor, JointCoupling, JointVelocity, CustomConstraint, PointContact)
+
+CONSTRAINTS: dict[str, type[Constraint]] = {kind.kind: kind for kind in KINDS}
 
 __all__ = [
     "CONSTRAINTS",
@@ -15,6 +21,10 @@ __all__ = [
     "BoundContact",
     "Constraint",
     "ConstraintStack",
+    "CustomConstraint",
+    "FrameAnchor",
+    "JointCoupling",
+    "JointVelocity",
     "PointAnchor",
     "PointContact",
 ]

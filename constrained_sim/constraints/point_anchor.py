@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,8 @@ from constrained_sim.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.validation import Array, finite_array, unit_vector
+
+MovingPoint = Callable[[float], Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +29,8 @@ class PointAnchor(Bilateral):
         link_a: link or frame that is held.
         point_a: (3,) [m], in link_a.
         link_b: link or frame that holds it, or ``"world"``.
-        point_b: (3,) [m], in link_b; None: where point_a is when the constraint is bound.
+        point_b: (3,) [m], in link_b; None: where point_a is when the constraint is bound; or a function of time [s]
+            that returns the point and its first two derivatives, (3,) each: a moving anchor.
         normals: (k, 3) held directions in the axes of link_b, normalised on creation; None: x, y, z.
 
     Raises:
@@ -38,7 +41,7 @@ class PointAnchor(Bilateral):
     link_a: str
     point_a: Sequence[float]
     link_b: str = WORLD
-    point_b: Sequence[float] | None = None
+    point_b: Sequence[float] | MovingPoint | None = None
     normals: Any = None
 
     kind = "point_anchor"
@@ -48,13 +51,21 @@ class PointAnchor(Bilateral):
         checked_name(self.name)
         what = f"of point anchor {self.name!r}"
         object.__setattr__(self, "point_a", finite_array(f"point_a {what}", self.point_a, (3,)))
-        if self.point_b is not None:
+        if self.point_b is not None and not callable(self.point_b):
             object.__setattr__(self, "point_b", finite_array(f"point_b {what}", self.point_b, (3,)))
         if self.normals is not None:
             if np.ndim(self.normals) != 2 or not len(self.normals):
                 raise InvalidValue(f"normals {what}", self.normals, "k x 3 directions, or None for all three")
             directions = [unit_vector(f"a normal {what}", direction) for direction in self.normals]
             object.__setattr__(self, "normals", np.array(directions))
+
+    def point_b_at(self, t: float) -> Array:
+        """Return (3, 3) the moving point_b, its velocity and its acceleration at time `t`, in link_b.
+
+        Raises:
+            InvalidValue: the function did not return three points of finite numbers.
+        """
+        return finite_array(f"point_b of {self.name!r} at t = {t}", self.point_b(t), (3, 3))  # type: ignore[operator, misc]
 
     def bind(self, robot: Robot, q: Array) -> BoundPointAnchor:
         """Resolve links; take `point_b` from `q` where it is None."""
@@ -73,7 +84,10 @@ class BoundPointAnchor(BoundConstraint):
         normals = np.eye(3) if declaration.normals is None else declaration.normals
         self._normals = normals @ placement_b.rotation.T
         self.dim = len(normals)
-        if declaration.point_b is None:
+        self._frame_b = placement_b
+        if callable(declaration.point_b):
+            offset_b = placement_b.translation
+        elif declaration.point_b is None:
             dynamics = Dynamics(robot)
             dynamics.update_kinematics(q)
             offset_b = _to_joint(dynamics, joint_b, dynamics.point_positions(self._joints[:1], offset_a[None])[0])
@@ -84,7 +98,7 @@ class BoundPointAnchor(BoundConstraint):
     def phi(self, dynamics: Dynamics) -> Array:
         """Return (dim,) ``N^T R_b^T (p_a - p_b)`` [m]."""
         point_a, point_b = dynamics.point_positions(self._joints, self._offsets)
-        return self._axes(dynamics) @ (point_a - point_b)
+        return self._axes(dynamics) @ (point_a - point_b) - self._moved(dynamics.t, 0)
 
     def jacobian(self, dynamics: Dynamics) -> Array:
         """Return (dim, nv): relative velocity of the two body points that are at p_a now, in the axes of link_b."""
@@ -93,13 +107,21 @@ class BoundPointAnchor(BoundConstraint):
         velocities = dynamics.row_jacobian(self._joints, np.array([point_a, point_a]), axes)
         return self._axes(dynamics) @ (velocities[:3] - velocities[3:])
 
+    def velocity(self, dynamics: Dynamics, v: Array, t: float) -> Array:
+        """Return (dim,) ``J v``, less the velocity of a moving point_b [m/s]."""
+        return self.jacobian(dynamics) @ v - self._moved(t, 1)
+
     def gamma(self, dynamics: Dynamics) -> Array:
-        """Return (dim,) ``N^T R_b^T (a_a - a_b - 2 omega_b x v)``, with v the relative velocity at p_a [m/s^2]."""
+        """Return (dim,) ``N^T R_b^T (a_a - a_b - 2 omega_b x v)``, with v the relative velocity at p_a [m/s^2].
+
+        Less the acceleration of a moving point_b.
+        """
         point_a = dynamics.point_positions(self._joints, self._offsets)[0]
         body_a, body_b = (dynamics.body(joint) for joint in self._joints)
         slip = body_a.velocity_at(point_a) - body_b.velocity_at(point_a)
         coriolis = 2.0 * np.cross(body_b.angular_velocity, slip)
-        return self._axes(dynamics) @ (body_a.bias_at(point_a) - body_b.bias_at(point_a) - coriolis)
+        bias = body_a.bias_at(point_a) - body_b.bias_at(point_a) - coriolis
+        return self._axes(dynamics) @ bias - self._moved(dynamics.t, 2)
 
     def wrench(self, dynamics: Dynamics, multipliers: Array, link: str) -> Array:
         """Return (6,) force on `link` at p_a, no moment, world axes."""
@@ -107,6 +129,12 @@ class BoundPointAnchor(BoundConstraint):
         if link not in signs:
             raise UnknownName(f"link of constraint {self.name!r}", link, signs)
         return np.concatenate([signs[link] * multipliers @ self._axes(dynamics), np.zeros(3)])
+
+    def _moved(self, t: float, derivative: int) -> Array | float:
+        """Return (dim,) a moving point_b, or a time derivative of it, along the rows; 0 if it is fixed."""
+        if not callable(self.declaration.point_b):
+            return 0.0
+        return self._normals @ (self._frame_b.rotation @ self.declaration.point_b_at(t)[derivative])
 
     def _axes(self, dynamics: Dynamics) -> Array:
         """Return (dim, 3) the held directions in world axes."""

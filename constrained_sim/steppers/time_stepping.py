@@ -263,6 +263,7 @@ class TimeStepping(Stepper):
         """Return what the constraints look like at (q, v); leaves inertia and kinematics at q in ``_here``."""
         here = self._here
         here.update_inertia(q, t)
+        here.v = v
         return Observation(
             bound,
             t,

@@ -1,0 +1,121 @@
+"""CustomConstraint: rows of the user's own, by functions or by subclass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, checked_name
+from constrained_sim.dynamics import Dynamics
+from constrained_sim.exceptions import InvalidValue
+from constrained_sim.robot import Robot
+from constrained_sim.validation import Array, finite_array
+
+RowFunction = Callable[[Array, Array, float], Any]
+
+
+class CustomConstraint(Bilateral):
+    """Rows given by functions of (q, v, t), or by a subclass that overrides the methods of the same names.
+
+    Position level, ``phi(q, t) = 0``: phi, jacobian and gamma are needed, and velocity (``s = J v + phi_t``) where phi
+    depends on time. Velocity level, ``psi(q, v, t) = 0``: velocity (psi), jacobian (dpsi/dv) and gamma are needed.
+
+    Attributes:
+        name: unique name.
+        dim: number of rows.
+        is_position_level: whether there is a phi.
+    """
+
+    kind = "custom"
+
+    def __init__(
+        self,
+        name: str,
+        dim: int,
+        phi: RowFunction | None = None,
+        jacobian: RowFunction | None = None,
+        gamma: RowFunction | None = None,
+        velocity: RowFunction | None = None,
+    ) -> None:
+        """Take the functions; a subclass passes the name and the number of rows only.
+
+        Args:
+            name: unique name.
+            dim: number of rows.
+            phi: (dim,) violation [m, rad]; None: velocity level.
+            jacobian: (dim, nv) derivative of the row velocity by v.
+            gamma: (dim,) what of ds/dt is not ``J a``.
+            velocity: (dim,) row velocity s; None: ``J v``.
+
+        Raises:
+            InvalidValue: no name, no rows, or a function that is missing.
+        """
+        self.name = checked_name(name)
+        if not isinstance(dim, int) or dim < 1:
+            raise InvalidValue(f"dim of {name!r}", dim, "a positive whole number")
+        self.dim = dim
+        given = {"phi": phi, "jacobian": jacobian, "gamma": gamma, "velocity": velocity}
+        for method, function in given.items():
+            if function is not None:
+                setattr(self, method, function)
+        own = {
+            method
+            for method in given
+            if given[method] or getattr(type(self), method) is not getattr(CustomConstraint, method)
+        }
+        missing = {"jacobian", "gamma"} - own or ({"phi or velocity"} if not own & {"phi", "velocity"} else set())
+        if missing:
+            raise InvalidValue(f"functions of {name!r}", sorted(own), f"also {', '.join(sorted(missing))}")
+        self.is_position_level = "phi" in own
+
+    def phi(self, q: Array, v: Array, t: float) -> Any:
+        """Return (dim,) the violation [m, rad]."""
+        return np.zeros(self.dim)
+
+    def jacobian(self, q: Array, v: Array, t: float) -> Any:
+        """Return (dim, nv)."""
+        raise NotImplementedError
+
+    def gamma(self, q: Array, v: Array, t: float) -> Any:
+        """Return (dim,) [m/s^2, rad/s^2]."""
+        raise NotImplementedError
+
+    def velocity(self, q: Array, v: Array, t: float) -> Any:
+        """Return (dim,) the row velocity [m/s, rad/s]."""
+        return np.asarray(self.jacobian(q, v, t)) @ v
+
+    def bind(self, robot: Robot, q: Array) -> BoundCustomConstraint:
+        """Return the rows; the functions see the q and v of `robot`."""
+        return BoundCustomConstraint(self, robot)
+
+
+class BoundCustomConstraint(BoundConstraint):
+    """A :class:`CustomConstraint` on one robot; what its functions return is checked at every call."""
+
+    def __init__(self, declaration: CustomConstraint, robot: Robot) -> None:
+        """Bind `declaration`."""
+        self.declaration: CustomConstraint = declaration
+        self.dim = declaration.dim
+        self.is_position_level = declaration.is_position_level
+        self._nv = robot.nv
+
+    def phi(self, dynamics: Dynamics) -> Array:
+        """Return (dim,) the violation; 0 at velocity level."""
+        return self._checked("phi", (self.dim,), dynamics.q, dynamics.v, dynamics.t)
+
+    def jacobian(self, dynamics: Dynamics) -> Array:
+        """Return (dim, nv)."""
+        return self._checked("jacobian", (self.dim, self._nv), dynamics.q, dynamics.v, dynamics.t)
+
+    def gamma(self, dynamics: Dynamics) -> Array:
+        """Return (dim,)."""
+        return self._checked("gamma", (self.dim,), dynamics.q, dynamics.v, dynamics.t)
+
+    def velocity(self, dynamics: Dynamics, v: Array, t: float) -> Array:
+        """Return (dim,) the row velocity."""
+        return self._checked("velocity", (self.dim,), dynamics.q, v, t)
+
+    def _checked(self, method: str, shape: tuple[int, ...], q: Array, v: Array, t: float) -> Array:
+        return finite_array(f"{method} of {self.name!r}", getattr(self.declaration, method)(q, v, t), shape)

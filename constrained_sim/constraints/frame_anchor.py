@@ -1,0 +1,147 @@
+"""FrameAnchor: a frame of one link coincides with a frame of another link, or of the world."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from scipy.linalg import expm_frechet
+
+from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, checked_name
+from constrained_sim.dynamics import Dynamics
+from constrained_sim.exceptions import InvalidValue, UnknownName
+from constrained_sim.robot import WORLD, Robot
+from constrained_sim.validation import Array, finite_array
+
+
+@dataclass(frozen=True, eq=False)
+class FrameAnchor(Bilateral):
+    """Holds the frame `placement_a` of `link_a` on the frame `placement_b` of `link_b`: six rows, a weld.
+
+    ``phi = log6(b^-1 a)``, 3 linear rows [m], then 3 angular rows [rad], with a and b the frames' placements. Its
+    derivative is exact at any distance: ``s = Jlog6(b^-1 a) nu``, nu the velocity of a relative to b in the axes of a.
+
+    Attributes:
+        name: unique name.
+        link_a: link or frame that is held.
+        placement_a: pinocchio.SE3, 4 x 4 matrix, or position and quaternion xyzw (7,), in link_a.
+        link_b: link or frame that holds it, or ``"world"``.
+        placement_b: likewise, in link_b; None: where the first frame is when the constraint is bound.
+
+    Raises:
+        InvalidValue: not a placement.
+    """
+
+    name: str
+    link_a: str
+    placement_a: Any
+    link_b: str = WORLD
+    placement_b: Any = None
+
+    kind = "frame_anchor"
+
+    def __post_init__(self) -> None:
+        """Check and convert."""
+        checked_name(self.name)
+        object.__setattr__(self, "placement_a", as_placement(f"placement_a of {self.name!r}", self.placement_a))
+        if self.placement_b is not None:
+            object.__setattr__(self, "placement_b", as_placement(f"placement_b of {self.name!r}", self.placement_b))
+
+    def bind(self, robot: Robot, q: Array) -> BoundFrameAnchor:
+        """Resolve links; take `placement_b` from `q` where it is None."""
+        return BoundFrameAnchor(self, robot, q)
+
+
+class BoundFrameAnchor(BoundConstraint):
+    """A :class:`FrameAnchor` on one robot."""
+
+    dim = 6
+
+    def __init__(self, declaration: FrameAnchor, robot: Robot, q: Array) -> None:
+        """Resolve the links of `declaration`."""
+        self.declaration: FrameAnchor = declaration
+        self._joint_a, link_a = robot.link_placement(declaration.link_a)
+        self._joint_b, link_b = robot.link_placement(declaration.link_b)
+        self._in_a = link_a * declaration.placement_a
+        if declaration.placement_b is None:
+            dynamics = Dynamics(robot)
+            dynamics.update_kinematics(q)
+            self._in_b = dynamics.placement(self._joint_b).actInv(dynamics.placement(self._joint_a) * self._in_a)
+        else:
+            self._in_b = link_b * declaration.placement_b
+        self._moves = (robot.support[self._joint_a].astype(float) - robot.support[self._joint_b])[:, None]
+
+    def phi(self, dynamics: Dynamics) -> Array:
+        """Return (6,) ``log6(b^-1 a)`` [m, rad]."""
+        return pin.log6(self._relative(dynamics)[1]).vector
+
+    def jacobian(self, dynamics: Dynamics) -> Array:
+        """Return (6, nv) ``Jlog6 Ad(a^-1) (J_a - J_b)``, from the joints' axes in the world frame."""
+        a, relative = self._relative(dynamics)
+        return pin.Jlog6(relative) @ a.toActionMatrixInverse() @ (dynamics.joint_axes * self._moves).T
+
+    def gamma(self, dynamics: Dynamics) -> Array:
+        """Return (6,) ``Jlog6 dnu/dt + d(Jlog6)/dt nu`` for zero joint accelerations [m/s^2, rad/s^2].
+
+        With spatial velocities V and accelerations A of the bodies in world axes, ``nu = Ad(a^-1) (V_a - V_b)`` and
+        ``dnu/dt = Ad(a^-1) (A_a - A_b - V_a x (V_a - V_b))``.
+        """
+        a, relative = self._relative(dynamics)
+        velocity_a, bias_a = dynamics.spatial_motion(self._joint_a)
+        velocity_b, bias_b = dynamics.spatial_motion(self._joint_b)
+        slip = velocity_a - velocity_b
+        nu = a.actInv(slip).vector
+        nu_dot = a.actInv(bias_a - bias_b - velocity_a.cross(slip)).vector
+        jlog = pin.Jlog6(relative)
+        x_dot = jlog @ nu
+        turning = _right_jacobian_derivative(pin.log6(relative), pin.Motion(x_dot))
+        return jlog @ (nu_dot - turning @ x_dot)
+
+    def wrench(self, dynamics: Dynamics, multipliers: Array, link: str) -> Array:
+        """Return (6,) force and moment on `link` about the origin of the first frame, world axes."""
+        signs = {self.declaration.link_b: -1.0, self.declaration.link_a: 1.0}
+        if link not in signs:
+            raise UnknownName(f"link of constraint {self.name!r}", link, signs)
+        a, relative = self._relative(dynamics)
+        in_a = pin.Jlog6(relative).T @ multipliers
+        return signs[link] * np.concatenate([a.rotation @ in_a[:3], a.rotation @ in_a[3:]])
+
+    def _relative(self, dynamics: Dynamics) -> tuple[pin.SE3, pin.SE3]:
+        """Return the placement of a in the world and in b."""
+        a = dynamics.placement(self._joint_a) * self._in_a
+        return a, (dynamics.placement(self._joint_b) * self._in_b).actInv(a)
+
+
+def as_placement(what: str, value: Any) -> pin.SE3:
+    """Return a placement from a pinocchio.SE3, a 4 x 4 matrix, or position and quaternion xyzw (7,).
+
+    Raises:
+        InvalidValue: anything else, a matrix that is not a rigid motion, or a zero quaternion.
+    """
+    if isinstance(value, pin.SE3):
+        return pin.SE3(value)
+    if np.shape(value) == (4, 4):
+        matrix = finite_array(what, value, (4, 4))
+        rotation = matrix[:3, :3]
+        is_rigid = np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-9) and np.linalg.det(rotation) > 0.0
+        if not is_rigid or not np.allclose(matrix[3], (0.0, 0.0, 0.0, 1.0)):
+            raise InvalidValue(what, matrix.tolist(), "a rigid motion")
+        return pin.SE3(rotation, matrix[:3, 3])
+    vector = finite_array(what, value, (7,))
+    if np.linalg.norm(vector[3:]) < 1e-12:
+        raise InvalidValue(what, vector.tolist(), "a quaternion of non-zero length")
+    return pin.SE3(pin.Quaternion(vector[3:] / np.linalg.norm(vector[3:])).matrix(), vector[:3])
+
+
+def _right_jacobian_derivative(x: pin.Motion, x_dot: pin.Motion) -> Array:
+    """Return (6, 6) the rate of the right Jacobian of exp6 at x, along x_dot.
+
+    ``J_r(x) = phi_1(-ad_x)`` with ``phi_1(z) = (e^z - 1) / z``, the corner of ``expm([[-ad_x, I], [0, 0]])``, so its
+    derivative is that of the matrix exponential (Al-Mohy and Higham, 2009). Jlog6 is the inverse of J_r.
+    """
+    matrix, direction = np.zeros((12, 12)), np.zeros((12, 12))
+    matrix[:6, :6], matrix[:6, 6:] = -x.action, np.eye(6)
+    direction[:6, :6] = -x_dot.action
+    return expm_frechet(matrix, direction, compute_expm=False, check_finite=False)[:6, 6:]

@@ -1,0 +1,278 @@
+"""Every kind of bilateral constraint: its derivatives, its forces, and what it does to a motion."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mechanisms import double_pendulum, property_test, random_state, random_tree, simulator
+
+from constrained_sim import (
+    CustomConstraint,
+    FrameAnchor,
+    JointCoupling,
+    JointVelocity,
+    PointAnchor,
+    constrained_acceleration,
+    resolve_impact,
+)
+from constrained_sim.dynamics import Dynamics
+from constrained_sim.exceptions import ConstrainedSimError
+
+SEEDS = st.integers(0, 2**31)
+
+
+def circling(t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A point on a circle of 0.2 m, 3 rad/s, with its derivatives."""
+    c, s = np.cos(3 * t), np.sin(3 * t)
+    return 0.2 * np.array([c, s, t]), 0.6 * np.array([-s, c, 1 / 3]), 1.8 * np.array([-c, -s, 0])
+
+
+def radius_constraint(name: str, robot) -> CustomConstraint:  # type: ignore[no-untyped-def]
+    """Half the squared distance of the last joint from the origin stays as it is: written with Pinocchio alone."""
+    data, joint = robot.model.createData(), robot.model.njoints - 1
+
+    def point(q, v):  # type: ignore[no-untyped-def]
+        pin.forwardKinematics(robot.model, data, q, v, np.zeros(robot.nv))
+        pin.computeJointJacobians(robot.model, data, q)
+        J = pin.getJointJacobian(robot.model, data, joint, pin.LOCAL_WORLD_ALIGNED)[:3]
+        a = pin.getClassicalAcceleration(robot.model, data, joint, pin.LOCAL_WORLD_ALIGNED).linear
+        return data.oMi[joint].translation.copy(), J.copy(), a.copy()
+
+    def phi(q, v, t):  # type: ignore[no-untyped-def]
+        p, _, _ = point(q, v)
+        return [0.5 * p @ p - 0.3 * np.sin(t)]
+
+    def jacobian(q, v, t):  # type: ignore[no-untyped-def]
+        p, J, _ = point(q, v)
+        return [p @ J]
+
+    def gamma(q, v, t):  # type: ignore[no-untyped-def]
+        p, J, a = point(q, v)
+        return [p @ a + (J @ v) @ (J @ v) + 0.3 * np.sin(t)]
+
+    def velocity(q, v, t):  # type: ignore[no-untyped-def]
+        p, J, _ = point(q, v)
+        return [p @ J @ v - 0.3 * np.cos(t)]
+
+    return CustomConstraint(name, 1, phi, jacobian, gamma, velocity)
+
+
+class SpeedLimit(CustomConstraint):
+    """The squared speed of all joints is prescribed: a velocity-level constraint, not linear in v."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, 1)
+
+    def velocity(self, q, v, t):  # type: ignore[no-untyped-def]
+        return [0.5 * v @ v - t]
+
+    def jacobian(self, q, v, t):  # type: ignore[no-untyped-def]
+        return [v]
+
+    def gamma(self, q, v, t):  # type: ignore[no-untyped-def]
+        return [-1.0]
+
+
+def make(kind: str, robot, rng):  # type: ignore[no-untyped-def]
+    """Return a constraint of this kind between random places of `robot`."""
+    links = [name for name in robot.links if name not in ("universe", "world")]
+    single = [name for name in robot.joint_names if robot.model.joints[robot.model.getJointId(name)].nv == 1]
+    a, b = rng.choice(links), rng.choice(links)
+    point, other = rng.normal(size=3) * 0.2, rng.normal(size=3) * 0.2
+    if kind == "point_anchor":
+        return PointAnchor("c", a, point, b, other, rng.normal(size=(2, 3)))
+    if kind == "moving_anchor":
+        return PointAnchor("c", a, point, b, circling)
+    if kind == "frame_anchor":
+        return FrameAnchor("c", a, pin.SE3.Random(), b, pin.SE3.Random())
+    if kind == "weld_to_world":
+        return FrameAnchor("c", a, np.eye(4))
+    if kind == "joint_coupling":
+        first, second = rng.choice(single, size=2, replace=False)
+        return JointCoupling("c", first, second, 1.7, 0.2)
+    if kind == "joint_velocity":
+        return JointVelocity("c", rng.choice(single), lambda t: (np.sin(2 * t), 2 * np.cos(2 * t)))
+    return SpeedLimit("c") if kind == "custom_velocity" else radius_constraint("c", robot)
+
+
+KINDS = (
+    "point_anchor",
+    "moving_anchor",
+    "frame_anchor",
+    "weld_to_world",
+    "joint_coupling",
+    "joint_velocity",
+    "custom",
+    "custom_velocity",
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@property_test(20)
+@given(seed=SEEDS)
+def test_derivatives_against_finite_differences(kind: str, seed: int) -> None:
+    """J v + phi_t is dphi/dt, and J a + gamma is ds/dt, along an arbitrary motion of a random tree."""
+    rng = np.random.default_rng(seed)
+    robot = random_tree(rng, 5, floating_base=bool(seed % 2))
+    q, v = random_state(robot, rng)
+    a, t0 = rng.normal(size=robot.nv), 0.4
+    bound = make(kind, robot, rng).bind(robot, q)
+    here = Dynamics.at(robot, q, v, t0)
+    s = bound.velocity(here, v, t0)
+
+    def at(h: float) -> tuple[np.ndarray, np.ndarray]:
+        moved = pin.integrate(robot.model, q, h * v + 0.5 * h**2 * a)
+        # Along a curved path the velocity at h, in body axes, is the derivative of the path there.
+        ahead = pin.integrate(robot.model, q, (h + 1e-6) * v + 0.5 * (h + 1e-6) ** 2 * a)
+        behind = pin.integrate(robot.model, q, (h - 1e-6) * v + 0.5 * (h - 1e-6) ** 2 * a)
+        speed = pin.difference(robot.model, behind, ahead) / 2e-6
+        there = Dynamics.at(robot, moved, speed, t0 + h)
+        return bound.phi(there), bound.velocity(there, speed, t0 + h)
+
+    h = 1e-4
+    (phi_plus, s_plus), (phi_minus, s_minus) = at(h), at(-h)
+    scale = 1.0 + np.abs(s).max() + np.abs(bound.gamma(here)).max()
+    if bound.is_position_level:
+        assert np.abs((phi_plus - phi_minus) / (2 * h) - s).max() < 1e-5 * scale
+    predicted = bound.jacobian(here) @ a + bound.gamma(here)
+    assert np.abs((s_plus - s_minus) / (2 * h) - predicted).max() < 2e-4 * scale * (1.0 + np.abs(predicted).max())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@property_test(10)
+@given(seed=SEEDS)
+def test_accelerations_hold_the_rows(kind: str, seed: int) -> None:
+    """The constrained acceleration satisfies ``J a + gamma = 0``, and M a + h = S^T tau + J^T lam with every solver."""
+    rng = np.random.default_rng(seed)
+    robot = random_tree(rng, 5, floating_base=bool(seed % 2))
+    q, v = random_state(robot, rng)
+    tau, constraint = rng.normal(size=robot.nu), make(kind, robot, rng)
+    results = [
+        constrained_acceleration(robot, q, v, tau, [constraint], solver, t=0.4)
+        for solver in ("direct", "range_space", "null_space")
+    ]
+    bound, here = constraint.bind(robot, q), Dynamics.at(robot, q, v, 0.4)
+    J, gamma = bound.jacobian(here), bound.gamma(here)
+    force = np.zeros(robot.nv)
+    force[robot.actuation] = tau
+    for motion in results:
+        residual = here.M @ motion.a + here.h - force - J.T @ motion.lam
+        assert np.abs(residual).max() < 1e-9 * max(1.0, np.abs(here.h).max(), np.abs(J.T @ motion.lam).max())
+        if motion.rank == bound.dim:
+            largest = max(1.0, np.abs(gamma).max(), np.abs(motion.a).max())
+            assert np.abs(J @ motion.a + gamma).max() < 1e-9 * largest * max(1.0, np.abs(J).max())
+
+
+def test_moving_anchor_moves_the_foot_of_a_pendulum() -> None:
+    """A point that is anchored to a moving point follows it: the tip of the pendulum oscillates as prescribed."""
+    robot = double_pendulum()
+    q = np.array([0.9, -1.4])
+    dynamics = Dynamics.at(robot, q, np.zeros(2))
+    tip = PointAnchor("tip", robot.model.frames[robot.model.nframes - 1].name, (0.0, 0.0, 0.0))
+    where = dynamics.placement(2) * robot.link_placement(tip.link_a)[1]
+    start = where.translation.copy()
+
+    def path(t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        wave = np.array([1.0, 0.0, 0.0]) * 0.05
+        return start + wave * np.sin(4 * t) ** 2, wave * 4 * np.sin(8 * t), wave * 32 * np.cos(8 * t)
+
+    anchor = PointAnchor("tip", tip.link_a, (0.0, 0.0, 0.0), "world", path, normals=[(1, 0, 0), (0, 0, 1)])
+    sim = simulator(robot, q, constraints=[anchor])
+    for _ in range(500):
+        sim.step()
+    here = Dynamics.at(robot, sim.state.q, sim.state.v, sim.state.t)
+    bound = anchor.bind(robot, q)
+    assert np.abs(bound.phi(here)).max() < 1e-8
+    assert np.abs(bound.velocity(here, sim.state.v, sim.state.t)).max() < 1e-11
+
+
+def test_prescribed_velocity_is_followed_and_its_effort_is_the_inverse_dynamics() -> None:
+    """A driven joint has the prescribed velocity at every step; its multiplier is the torque that this takes."""
+    robot = double_pendulum()
+    driven = JointVelocity("drive", robot.joint_names[0], lambda t: (1.0 - np.cos(3 * t), 3 * np.sin(3 * t)))
+    sim = simulator(robot, [0.3, 0.4], constraints=[driven], dt=1e-3)
+    for _ in range(300):
+        sim.step()
+        assert abs(sim.state.v[0] - driven.at(sim.state.t)[0]) < 1e-12
+    motion = constrained_acceleration(robot, sim.state.q, sim.state.v, np.zeros(2), [driven], t=sim.state.t)
+    tau = pin.rnea(robot.model, robot.model.createData(), sim.state.q, sim.state.v, motion.a)
+    assert motion.multipliers("drive")[0] == pytest.approx(tau[0], rel=1e-11)
+    assert abs(tau[1]) < 1e-12
+
+
+def test_gear_equals_a_single_joint_of_reflected_inertia() -> None:
+    """Two joints coupled by a gear accelerate like one joint with inertia ``M11 + 2 r M12 + r^2 M22``."""
+    robot, ratio = double_pendulum(), -0.6
+    q, v = np.array([0.5, 0.5 * ratio]), np.array([1.1, 1.1 * ratio])
+    gear = JointCoupling("gear", robot.joint_names[1], robot.joint_names[0], ratio)
+    tau = np.array([0.7, -0.2])
+    motion = constrained_acceleration(robot, q, v, tau, [gear])
+    here = Dynamics.at(robot, q, v)
+    gamma_map = np.array([1.0, ratio])
+    reflected = gamma_map @ here.M @ gamma_map
+    assert motion.a[0] == pytest.approx(gamma_map @ (tau - here.h) / reflected, rel=1e-12)
+    assert motion.a[1] == pytest.approx(ratio * motion.a[0], rel=1e-12)
+
+
+def test_weld_removes_all_relative_motion() -> None:
+    """A link that is welded to the world comes to rest in one impact, and stays where it is under gravity."""
+    rng = np.random.default_rng(3)
+    robot = random_tree(rng, 4, floating_base=True)
+    q, v = random_state(robot, rng)
+    link = next(name for name in robot.links if name not in ("universe", "world"))
+    weld = FrameAnchor("weld", link, pin.SE3.Identity())
+    impact = resolve_impact(robot, q, v, [weld])
+    here = Dynamics.at(robot, q, impact.v_plus)
+    assert np.abs(weld.bind(robot, q).jacobian(here) @ impact.v_plus).max() < 1e-12
+    assert impact.energy_lost > 0.0
+    sim = simulator(robot, q, impact.v_plus, [weld])
+    before = here.placement(robot.link_placement(link)[0])
+    for _ in range(200):
+        sim.step()
+    after = Dynamics.at(robot, sim.state.q, sim.state.v).placement(robot.link_placement(link)[0])
+    assert np.abs(pin.log6(before.actInv(after)).vector).max() < 2e-8
+
+
+def test_wrench_of_a_weld_is_the_multipliers_power() -> None:
+    """The wrench on both links does the same power as the multipliers: J^T lam = J_a^T w - J_b^T w at any distance."""
+    rng = np.random.default_rng(8)
+    robot = random_tree(rng, 5, floating_base=True)
+    q, v = random_state(robot, rng)
+    links = [name for name in robot.links if name not in ("universe", "world")]
+    weld = FrameAnchor("weld", links[-1], pin.SE3.Random(), links[0], pin.SE3.Random())
+    bound, here, lam = weld.bind(robot, q), Dynamics.at(robot, q, v), rng.normal(size=6)
+    joint_a, joint_b = (robot.link_placement(link)[0] for link in (links[-1], links[0]))
+    origin = (here.placement(joint_a) * robot.link_placement(links[-1])[1] * weld.placement_a).translation
+    power = 0.0
+    for link, joint in ((links[-1], joint_a), (links[0], joint_b)):
+        wrench, body = bound.wrench(here, lam, link), here.body(joint)
+        power += wrench[:3] @ body.velocity_at(origin) + wrench[3:] @ body.angular_velocity
+    assert power == pytest.approx(lam @ (bound.jacobian(here) @ v), rel=1e-11)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        lambda: JointCoupling("c", "a", "a", 1.0),
+        lambda: JointCoupling("c", "a", "b", np.nan),
+        lambda: JointVelocity("c", "a", "fast"),
+        lambda: FrameAnchor("c", "a", np.ones((4, 4))),
+        lambda: FrameAnchor("c", "a", np.zeros(7)),
+        lambda: CustomConstraint("c", 0),
+        lambda: CustomConstraint("c", 1, phi=lambda q, v, t: [0.0]),
+        lambda: CustomConstraint("", 1),
+        lambda: JointVelocity("c", "no such joint", 1.0).bind(double_pendulum(), np.zeros(2)),
+        lambda: (
+            CustomConstraint("c", 1, *[lambda q, v, t: [np.nan]] * 3)
+            .bind(double_pendulum(), np.zeros(2))
+            .phi(Dynamics.at(double_pendulum(), np.zeros(2), np.zeros(2)))
+        ),
+    ],
+)
+def test_bad_declarations_are_refused(bad) -> None:  # type: ignore[no-untyped-def]
+    """What makes no sense is refused where it enters, with our own exception."""
+    with pytest.raises(ConstrainedSimError):
+        bad()
