@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.exceptions import InvalidValue
+from constrained_sim.solvers import Solver, System
+from constrained_sim.solvers.row_space import RANK_TOLERANCE
 from constrained_sim.validation import Array, number
 
 
@@ -74,6 +76,12 @@ class Projection:
         for tolerance in ("position_tolerance", "velocity_tolerance"):
             object.__setattr__(self, tolerance, number(f"{tolerance} of a projection", getattr(self, tolerance), 0.0))
 
-    def weight(self, M: Array) -> Array:
-        """Return (nv, nv) the metric, given the inertia."""
-        return M if self.metric == "mass" else np.eye(len(M))
+    def tangent_step(self, solver: Solver, system: System, error: Array) -> Array:
+        """Return the smallest step x (nv,) with ``J x = -error`` in the metric; least squares where rows contradict.
+
+        With the mass metric this is the linear problem of all other jobs, ``M x - J^T lam = 0``; with the Euclidean one
+        it is ``-J^+ error``, by a singular value decomposition of J.
+        """
+        if self.metric == "mass":
+            return solver.factor(system).solve(np.zeros(system.J.shape[1]), -error)[0]
+        return -np.asarray(np.linalg.lstsq(system.J, error, rcond=RANK_TOLERANCE)[0], dtype=np.float64)

@@ -62,6 +62,7 @@ class Dynamics:
         """Allocate the work space for `robot`."""
         self.robot = robot
         self._data = data = robot.model.createData()
+        self._articulated = robot.model.createData()
         # For one degree of freedom, the bindings return one-dimensional arrays.
         self.M: Array = data.M.reshape(robot.nv, robot.nv)
         self.h: Array = np.zeros(robot.nv)
@@ -95,6 +96,16 @@ class Dynamics:
         self.update_inertia(q, t)
         self.v = v
         self.h = pin.nonLinearEffects(self.robot.model, self._data, q, v)
+
+    def articulated_response(self, q: Array, rows: Array, armature: Array | float = 0.0) -> Array:
+        """Return ``(M + diag(armature))^-1 r`` for every row r of `rows` (k, nv), by the articulated-body algorithm.
+
+        On the robot at rest without gravity, joint accelerations under the efforts r; inertia added to a degree of
+        freedom is a rotor's.
+        """
+        model = self.robot.weightless_model
+        model.armature = self.robot.model.armature + armature
+        return np.array([pin.aba(model, self._articulated, q, self._rest, row) for row in rows]).reshape(rows.shape)
 
     def inertia_rate(self, q: Array, v: Array) -> Array:
         """Return (nv,) ``dM/dt v``, the part of ``d(M v)/dt = dM/dt v - h + f`` that no force accounts for.

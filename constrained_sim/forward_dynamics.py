@@ -15,9 +15,9 @@ from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.drift import Baumgarte
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.exceptions import ContactNotSolved, UnknownName
-from constrained_sim.motion import ContactRows, Motion, solve_motion
+from constrained_sim.motion import ContactRows, Motion, robot_system, solve_motion
 from constrained_sim.robot import WORLD, Robot
-from constrained_sim.solvers import Solver, System, as_solver
+from constrained_sim.solvers import Solver, as_solver
 from constrained_sim.validation import Array, finite_array, number, read_only
 from constrained_sim.wrench import Wrench, generalised_force
 
@@ -57,7 +57,7 @@ class ConstrainedAcceleration:
         dynamics, contacts = self._dynamics, self._constraints.contacts
         contact_rows = contacts.rows(dynamics, np.zeros_like(self.a)).J
         J = np.vstack([self._constraints.bilateral.jacobian(dynamics), contact_rows])
-        return System(dynamics.M, J, dynamics.robot.inertia_parents).row_space.rank
+        return robot_system(dynamics, dynamics.q, dynamics.M, J).row_space.rank
 
     def multipliers(self, name: str) -> Array:
         """Return the rows of the constraint or contact `name` [N, N m].
@@ -138,7 +138,8 @@ def constrained_acceleration(
         b = b - stabilization.feedback(bound.bilateral.phi(dynamics), s, is_position_level)
     contact_gamma = bound.contacts.gamma(dynamics)
     contacts = _contact_rows(bound, dynamics, v, contact_gamma, stabilization)
-    motion = solve_motion(as_solver(solver), System(dynamics.M, J, robot.inertia_parents), force, b, contacts, "newton")
+    system = robot_system(dynamics, q, dynamics.M, J)
+    motion = solve_motion(as_solver(solver), system, force, b, contacts, "newton")
     if motion.contact is not None and not motion.contact.converged:
         raise ContactNotSolved(motion.contact.residual)
     lam, all_gamma = bound.rows(motion.lam, motion.impulse), bound.rows(gamma, contact_gamma)

@@ -15,7 +15,7 @@ from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact.table import rows_of
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.exceptions import ContactNotSolved, InvalidValue
-from constrained_sim.motion import ContactRows, Motion, solve_motion
+from constrained_sim.motion import ContactRows, Motion, robot_system, solve_motion
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import Solver, System, as_solver
 from constrained_sim.validation import Array, finite_array, number, read_only
@@ -204,7 +204,7 @@ def impact_at(
     )
     rows = rows_of(closing)
     problem = ImpactProblem(
-        System(dynamics.M, bilateral, dynamics.robot.inertia_parents),
+        robot_system(dynamics, dynamics.q, dynamics.M, bilateral),
         contact_rows[rows],
         table.friction[closing],
         v,
@@ -229,7 +229,7 @@ def impact_at(
         factor,
         -0.5 * float((v + motion.x) @ generalised),
         dynamics.t,
-        dynamics.q,
+        read_only(dynamics.q),
         points,
         bound,
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from constrained_sim.contact import kernels as contact_kernels
 from constrained_sim.contact.problem import RELATIVE_TOLERANCE, ContactProblem, ContactSolution, solve_contacts
+from constrained_sim.dynamics import Dynamics
 from constrained_sim.solvers import Solver, System
 from constrained_sim.solvers import kernels as solver_kernels
 from constrained_sim.validation import Array
@@ -34,6 +35,24 @@ class ContactRows:
     def none(cls, nv: int) -> ContactRows:
         """Return no rows."""
         return cls(np.zeros((0, nv)), np.zeros(0), np.zeros(0), np.zeros((0, 2)))
+
+
+def robot_system(dynamics: Dynamics, q: Array, M: Array, J: Array, added: Array | None = None) -> System:
+    """Return the linear system of a robot.
+
+    Args:
+        dynamics: of the robot.
+        q: (nq,) configuration.
+        M: (nv, nv) inertia there.
+        J: (m, nv) bilateral rows.
+        added: (nv,) to add to the diagonal of M, such as implicit damping.
+    """
+
+    def respond(rows: Array) -> Array:
+        return dynamics.articulated_response(q, rows, 0.0 if added is None else added)
+
+    total = M if added is None else M + np.diag(added)
+    return System(total, J, dynamics.robot.inertia_parents, respond)
 
 
 @dataclass(frozen=True, eq=False)

@@ -156,14 +156,21 @@ class Robot:
         return np.array(self.model.damping)
 
     @cached_property
-    def damping_matrix(self) -> Array | None:
-        """(nv, nv) diagonal matrix of :attr:`damping`; None without any."""
-        return np.diag(self.damping) if self.damping.any() else None
+    def is_damped(self) -> bool:
+        """Whether any joint has viscous damping."""
+        return bool(self.damping.any())
 
     @cached_property
     def mass(self) -> float:
         """Total mass [kg]."""
         return float(pin.computeTotalMass(self.model))
+
+    @cached_property
+    def weightless_model(self) -> pin.Model:
+        """A copy of the model without gravity, whose armature is working space."""
+        model = pin.Model(self.model)
+        model.gravity = pin.Motion.Zero()
+        return model
 
     @cached_property
     def inertia_parents(self) -> npt.NDArray[np.int64]:

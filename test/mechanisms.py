@@ -12,7 +12,7 @@ import pinocchio as pin
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from constrained_sim import SOLVERS, PointContact, Robot, load_config
+from constrained_sim import SOLVERS, PointContact, Robot, Simulator, load_config
 from constrained_sim.config import Config
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.dynamics import Dynamics
@@ -23,7 +23,9 @@ ROOT = Path(__file__).resolve().parents[1]
 GRAVITY = 9.81
 
 SOLO_FEET = ("FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT")
-SOLO_POSTURE = {f"{leg}_{joint}": value for leg in ("FL", "FR", "HL", "HR") for joint, value in (("HFE", 0.8), ("KFE", -1.6))}
+SOLO_POSTURE = {
+    f"{leg}_{joint}": value for leg in ("FL", "FR", "HL", "HR") for joint, value in (("HFE", 0.8), ("KFE", -1.6))
+}
 
 METHODS: list[tuple[str, dict[str, str]]] = [
     (name, options)
@@ -86,11 +88,15 @@ def solo_contacts(**options: object) -> list[PointContact]:
 def link(name: str, mass: float, centre: object = (0, 0, 0), inertia: object = (1e-3, 1e-3, 1e-3)) -> str:
     """Return the URDF of a link; `inertia`: the diagonal, or ixx, iyy, izz, ixy, ixz, iyz."""
     values = [*np.asarray(inertia, float), 0.0, 0.0, 0.0][:6]
-    moments = " ".join(f'{k}="{x!r}"' for k, x in zip(("ixx", "iyy", "izz", "ixy", "ixz", "iyz"), map(float, values), strict=True))
+    moments = " ".join(
+        f'{k}="{x!r}"' for k, x in zip(("ixx", "iyy", "izz", "ixy", "ixz", "iyz"), map(float, values), strict=True)
+    )
     return f'<link name="{name}"><inertial><origin xyz="{_text(centre)}"/><mass value="{mass!r}"/><inertia {moments}/></inertial></link>'
 
 
-def joint(name: str, kind: str, parent: str, child: str, axis: object = (0, 1, 0), origin: object = (0, 0, 0), more: str = "") -> str:
+def joint(
+    name: str, kind: str, parent: str, child: str, axis: object = (0, 1, 0), origin: object = (0, 0, 0), more: str = ""
+) -> str:
     """Return the URDF of a joint."""
     return (
         f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
@@ -128,7 +134,9 @@ def double_pendulum() -> Robot:
 BLOCK_HALF = (0.15, 0.10, 0.05)
 
 
-def block(half: tuple[float, float, float] = BLOCK_HALF, mass: float = 2.0, gravity: object = (0, 0, -GRAVITY)) -> Robot:
+def block(
+    half: tuple[float, float, float] = BLOCK_HALF, mass: float = 2.0, gravity: object = (0, 0, -GRAVITY)
+) -> Robot:
     """Return a homogeneous box of half lengths `half` [m] on a free-flyer, link ``block``."""
     x, y, z = np.square(half) * mass / 3.0
     return Robot.from_urdf(urdf(link("block", mass, inertia=(y + z, x + z, x + y))), True, gravity)  # type: ignore[arg-type]
@@ -163,7 +171,9 @@ def random_tree(rng: np.random.Generator, joints: int, floating_base: bool = Fal
         axis = rng.normal(size=3)
         parent = f"link{rng.integers(max(0, i - 3), i)}"
         parts.append(random_link(rng, f"link{i}"))
-        parts.append(joint(f"joint{i}", kind, parent, f"link{i}", axis / np.linalg.norm(axis), rng.uniform(-0.4, 0.4, 3), LIMIT))
+        parts.append(
+            joint(f"joint{i}", kind, parent, f"link{i}", axis / np.linalg.norm(axis), rng.uniform(-0.4, 0.4, 3), LIMIT)
+        )
     return Robot.from_urdf(urdf(*parts), floating_base)
 
 
@@ -187,6 +197,15 @@ def tilted(angle: float, axis: int = 1) -> np.ndarray:
     quaternion = np.zeros(4)
     quaternion[axis], quaternion[3] = np.sin(0.5 * angle), np.cos(0.5 * angle)
     return quaternion
+
+
+def simulator(robot: Robot, q: object, v: object = None, constraints: object = (), **options: object) -> Simulator:
+    """Return a simulator at (q, v) with `constraints`, which need not hold at the neutral configuration."""
+    sim = Simulator(robot, **options)  # type: ignore[arg-type]
+    sim.reset(q, v)
+    for constraint in constraints:  # type: ignore[attr-defined]
+        sim.add(constraint)
+    return sim
 
 
 # -- oracles
@@ -249,7 +268,10 @@ def derivative(function, step: float = 1e-3) -> np.ndarray:  # type: ignore[no-u
 def exact_kkt(M: np.ndarray, J: np.ndarray, f: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Solve ``M x - J^T lam = f, J x = b`` for independent rows in rational arithmetic."""
     n, m = len(f), len(b)
-    rows = [[Fraction(float(x)) for x in row] for row in np.block([[M, -J.T, f[:, None]], [J, np.zeros((m, m)), b[:, None]]])]
+    rows = [
+        [Fraction(float(x)) for x in row]
+        for row in np.block([[M, -J.T, f[:, None]], [J, np.zeros((m, m)), b[:, None]]])
+    ]
     for k in range(n + m):
         pivot = next(i for i in range(k, n + m) if rows[i][k] != 0)
         rows[k], rows[pivot] = rows[pivot], rows[k]

@@ -78,7 +78,9 @@ def compare_solvers(robot, q, v, tau, constraints, tolerance=1e-10):
     for motion in motions:
         assert relative(motion.a, first.a) < tolerance
         assert relative(motion.lam, first.lam) < tolerance
-        largest = max(np.abs(M @ motion.a).max(), np.abs(h).max(), np.abs(J.T @ motion.lam).max(), np.abs(tau).max(initial=0))
+        largest = max(
+            np.abs(M @ motion.a).max(), np.abs(h).max(), np.abs(J.T @ motion.lam).max(), np.abs(tau).max(initial=0)
+        )
         assert np.abs(M @ motion.a + h - force - J.T @ motion.lam).max() < 1e-10 * largest
         assert np.abs(J @ motion.a + motion.gamma).max() < 1e-10 * max(np.abs(J).max() * np.abs(motion.a).max(), 1.0)
         assert motion.dynamics_residual < 1e-11
@@ -163,7 +165,10 @@ def test_contact_on_a_link_that_cannot_move():
 def test_contact_of_a_foot_that_is_anchored(friction):
     """An anchor already holds the foot: a contact of the same foot adds nothing to the motion."""
     robot, q = leg(), leg_config().q
-    anchor, contact = PointAnchor("anchor", "foot", (0, 0, 0)), PointContact("contact", "foot", (0, 0, 0), friction=friction)
+    anchor, contact = (
+        PointAnchor("anchor", "foot", (0, 0, 0)),
+        PointContact("contact", "foot", (0, 0, 0), friction=friction),
+    )
     expected = constrained_acceleration(robot, q, np.zeros(3), np.zeros(2), [anchor])
     for solver in every_solver():
         motion = constrained_acceleration(robot, q, np.zeros(3), np.zeros(2), [anchor, contact], solver)
@@ -199,7 +204,13 @@ def well_conditioned(robot, q, J, full_rank=True):
     moving = lengths > 1e-9
     values = np.linalg.svd(whitened[moving] / lengths[moving, None], compute_uv=False)
     clear = (values > 1e-2) if full_rank else (values > 1e-2) | (values < 1e-12)
-    return moving.any() and (moving.all() or not full_rank) and clear.all() and values.size == moving.sum() and np.linalg.cond(M) < 1e5
+    return (
+        moving.any()
+        and (moving.all() or not full_rank)
+        and clear.all()
+        and values.size == moving.sum()
+        and np.linalg.cond(M) < 1e5
+    )
 
 
 @property_test(40)
@@ -280,7 +291,9 @@ def test_anchor_position_is_that_of_the_definition(seed):
             point_b = placement(robot, q0, anchor.link_b).actInv(point_of(robot, q0, anchor.link_a, anchor.point_a))
         b = placement(robot, q, anchor.link_b)
         normals = np.eye(3) if anchor.normals is None else anchor.normals
-        expected = normals @ b.rotation.T @ (point_of(robot, q, anchor.link_a, anchor.point_a) - b.act(np.asarray(point_b)))
+        expected = (
+            normals @ b.rotation.T @ (point_of(robot, q, anchor.link_a, anchor.point_a) - b.act(np.asarray(point_b)))
+        )
         assert np.abs(bound.bilateral.phi(Dynamics.at(robot, q, v)) - expected).max() < 1e-13
         if anchor.point_b is None:
             assert np.abs(bound.bilateral.phi(Dynamics.at(robot, q0, v))).max() < 1e-13
@@ -357,7 +370,9 @@ def test_contact_rows_move_with_the_body_point_that_touches(seed):
         body, axes = placement(robot, q, contact.link), contact.surface.axes
         touching = point_of(robot, q, contact.link, contact.point) - contact.radius * contact.surface.normal
         fixed = body.actInv(touching)
-        velocity = derivative(lambda t, c=contact, p=fixed: point_of(robot, pin.integrate(robot.model, q, t * v), c.link, p))
+        velocity = derivative(
+            lambda t, c=contact, p=fixed: point_of(robot, pin.integrate(robot.model, q, t * v), c.link, p)
+        )
         _, s = rows_at(robot, bind(robot, q, contact), q, v)
         assert np.abs(axes @ velocity - s).max() < 1e-9 * max(1.0, np.abs(v).max())
 
@@ -456,7 +471,9 @@ def test_constraints_do_no_work(seed):
 def test_hanging_block_is_carried_by_its_anchor():
     """A block hung by a point above its centre pulls with its weight; the anchor pushes up."""
     robot = block()
-    motion = constrained_acceleration(robot, robot.neutral(), np.zeros(6), FREE, [PointAnchor("hook", "block", (0, 0, 0.05))])
+    motion = constrained_acceleration(
+        robot, robot.neutral(), np.zeros(6), FREE, [PointAnchor("hook", "block", (0, 0, 0.05))]
+    )
     assert motion.multipliers("hook") == pytest.approx([0.0, 0.0, 2.0 * GRAVITY], abs=1e-13)
     assert motion.wrench("hook", "block") == pytest.approx([0, 0, 2.0 * GRAVITY, 0, 0, 0], abs=1e-13)
     assert np.abs(motion.a).max() < 1e-13
@@ -487,7 +504,10 @@ def test_baumgarte_feedback():
     rng = np.random.default_rng(6)
     robot = random_tree(rng, 6, True)
     q, v = random_state(robot, rng)
-    anchors = [PointAnchor("one", "link3", (0, 0, 0.1), point_b=(0.3, 0.2, 0.1)), PointAnchor("two", "link5", (0, 0, 0.1), "link1")]
+    anchors = [
+        PointAnchor("one", "link3", (0, 0, 0.1), point_b=(0.3, 0.2, 0.1)),
+        PointAnchor("two", "link5", (0, 0, 0.1), "link1"),
+    ]
     feedback = Baumgarte(0.05)
     assert (feedback.kp, feedback.kd) == (pytest.approx(400.0), pytest.approx(40.0))
     motion = constrained_acceleration(robot, q, v, np.zeros(robot.nu), anchors, stabilization=feedback)
@@ -651,7 +671,9 @@ def test_external_wrench_is_the_jacobian_transpose():
     robot = random_tree(rng, 5, True)
     q, v = random_state(robot, rng)
     force, torque, point = rng.normal(size=(3, 3))
-    motion = constrained_acceleration(robot, q, v, np.zeros(5), [], wrenches=[Wrench("link3", force, torque, point, "link1")])
+    motion = constrained_acceleration(
+        robot, q, v, np.zeros(5), [], wrenches=[Wrench("link3", force, torque, point, "link1")]
+    )
     data = robot.model.createData()
     J = pin.computeFrameJacobian(robot.model, data, q, robot.model.getFrameId("link3"), pin.LOCAL_WORLD_ALIGNED)
     turn = placement(robot, q, "link1").rotation
@@ -712,7 +734,9 @@ def test_contacts_check_their_values(wrong):
 
 def test_results_cannot_be_written():
     """Results own read-only arrays."""
-    motion = constrained_acceleration(leg(), leg().neutral(), np.zeros(3), np.zeros(2), [PointAnchor("a", "foot", (0, 0, 0))])
+    motion = constrained_acceleration(
+        leg(), leg().neutral(), np.zeros(3), np.zeros(2), [PointAnchor("a", "foot", (0, 0, 0))]
+    )
     for array in (motion.a, motion.lam, motion.gamma):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1.0

@@ -96,7 +96,10 @@ def test_energy_lost_is_the_difference_of_kinetic_energies(seed):
     rng = np.random.default_rng(seed)
     robot = random_tree(rng, 6, True)
     q, v = random_state(robot, rng)
-    anchors = [PointAnchor("one", "link3", rng.normal(size=3)), PointAnchor("two", "link6", (0.1, 0, 0), "link1", normals=[(1, 1, 0)])]
+    anchors = [
+        PointAnchor("one", "link3", rng.normal(size=3)),
+        PointAnchor("two", "link6", (0.1, 0, 0), "link1", normals=[(1, 1, 0)]),
+    ]
     J = jacobian(robot, q, *anchors)
     impact = resolve_impact(robot, q, v, anchors, restitution=rng.uniform(), row_velocity_plus=rng.normal(size=4))
     lost = kinetic_energy(robot, q, v) - kinetic_energy(robot, q, impact.v_plus)
@@ -124,7 +127,11 @@ def test_restitution_reverses_the_rows():
     """s_plus = -e s_minus on bilateral rows, by number and by name; the default is 0."""
     robot, rng = solo12(), np.random.default_rng(3)
     q, v = random_state(robot, rng)
-    for restitution, factors in ((0.3, [0.3] * 4), ({"FL_FOOT": 0.5, "HR_FOOT": 1.0}, [0.5, 0, 0, 1.0]), (None, [0.0] * 4)):
+    for restitution, factors in (
+        (0.3, [0.3] * 4),
+        ({"FL_FOOT": 0.5, "HR_FOOT": 1.0}, [0.5, 0, 0, 1.0]),
+        (None, [0.0] * 4),
+    ):
         impact = resolve_impact(robot, q, v, feet(), restitution=restitution)
         expected = -np.repeat(factors, 3) * impact.row_velocity_minus
         assert np.abs(impact.row_velocity_plus - expected).max() < 1e-11
@@ -149,7 +156,9 @@ def test_impulses_between_links_keep_the_momentum(seed):
     robot = random_tree(rng, 6, True)
     q, v = random_state(robot, rng)
     a, b = rng.choice([f"link{i}" for i in range(7)], 2, replace=False)
-    impact = resolve_impact(robot, q, v, [PointAnchor("catch", str(a), rng.uniform(-0.3, 0.3, 3), str(b), normals=[(1, 2, 3)])])
+    impact = resolve_impact(
+        robot, q, v, [PointAnchor("catch", str(a), rng.uniform(-0.3, 0.3, 3), str(b), normals=[(1, 2, 3)])]
+    )
     before, after = (centroidal_momentum(robot, q, x) for x in (v, impact.v_plus))
     assert np.abs(after - before).max() < 1e-11 * max(np.abs(before).max(), np.abs(impact.impulse).max())
 
@@ -181,7 +190,9 @@ def test_ball_with_friction_slips_or_grips(friction, rolls):
     """Tangential impulse: mu times the normal one, or what makes it roll, 2/7 of the slip's momentum (homogeneous)."""
     robot, mass, radius, slip = ball(), 0.5, 0.1, 1.0
     contact = PointContact("ball", "ball", (0, 0, 0), friction=friction, radius=radius)
-    impact = resolve_impact(robot, robot.configuration({}, [0, 0, radius, 0, 0, 0, 1]), [slip, 0, -2.0, 0, 0, 0], [contact])
+    impact = resolve_impact(
+        robot, robot.configuration({}, [0, 0, radius, 0, 0, 0, 1]), [slip, 0, -2.0, 0, 0, 0], [contact]
+    )
     normal, tangential = mass * 2.0, mass * slip * 2.0 / 7.0 if rolls else friction * mass * 2.0
     assert impact.impulse == pytest.approx([-tangential, 0, normal], abs=1e-13)
     left = impact.v_plus[0] - impact.v_plus[4] * radius
@@ -228,9 +239,13 @@ def test_no_impact_of_a_rod_creates_energy(seed):
     rng = np.random.default_rng(seed)
     robot, q, v = falling_rod(rng.uniform(-1.5, 1.5), rng.uniform(-3, 3), rng.uniform(-6, 6))
     friction, restitution = rng.uniform(0, 2), rng.uniform()
-    impact = resolve_impact(robot, q, v, [PointContact("tip", "rod", (0, 0, -0.5), friction=friction, restitution=restitution)])
+    impact = resolve_impact(
+        robot, q, v, [PointContact("tip", "rod", (0, 0, -0.5), friction=friction, restitution=restitution)]
+    )
     assert impact.energy_lost >= -1e-13 * 2.0 * kinetic_energy(robot, q, v)
-    assert impact.energy_lost == pytest.approx(kinetic_energy(robot, q, v) - kinetic_energy(robot, q, impact.v_plus), abs=1e-12)
+    assert impact.energy_lost == pytest.approx(
+        kinetic_energy(robot, q, v) - kinetic_energy(robot, q, impact.v_plus), abs=1e-12
+    )
     assert impact.impulse[2] >= 0.0
     assert np.hypot(*impact.impulse[:2]) <= friction * impact.impulse[2] * (1 + 1e-12) + 1e-15
 
@@ -287,7 +302,11 @@ def test_solvers_agree_with_contacts(seed):
     """Anchors, redundant ones too, and frictional contacts in one impact."""
     robot, q, rng = solo12(), standing_solo(), np.random.default_rng(seed)
     v = rng.normal(size=robot.nv)
-    constraints = [PointAnchor("held", "FL_FOOT", (0, 0, 0)), PointAnchor("again", "FL_FOOT", (0, 0, 0)), *solo_contacts(friction=0.6)[1:]]
+    constraints = [
+        PointAnchor("held", "FL_FOOT", (0, 0, 0)),
+        PointAnchor("again", "FL_FOOT", (0, 0, 0)),
+        *solo_contacts(friction=0.6)[1:],
+    ]
     impacts = [resolve_impact(robot, q, v, constraints, solver) for solver in every_solver()]
     for impact in impacts[1:]:
         assert relative(impact.v_plus, impacts[0].v_plus) < 1e-10
@@ -298,7 +317,9 @@ def test_normal_velocity_of_a_contact_can_be_prescribed():
     """As a lower bound: a floor that moves up takes the ball along, one that moves down does not pull it."""
     contact = PointContact("c", "ball", (0, 0, 0), radius=0.1)
     for wanted, expected in ((0.5, 0.5), (-2.0, -1.0)):
-        impact = resolve_impact(ball(), ball().neutral(), [0, 0, -1.0, 0, 0, 0], [contact], row_velocity_plus={"c": (0, 0, wanted)})
+        impact = resolve_impact(
+            ball(), ball().neutral(), [0, 0, -1.0, 0, 0, 0], [contact], row_velocity_plus={"c": (0, 0, wanted)}
+        )
         assert impact.v_plus[2] == pytest.approx(expected, abs=1e-14)
 
 
@@ -312,7 +333,9 @@ def test_sticking_contact_stops_all_slip():
 def test_tilted_plane():
     """The jump is along the normal of the plane."""
     plane = Plane((1.0, 0.0, 1.0))
-    impact = resolve_impact(ball(), ball().neutral(), [0, 0, -1.0, 0, 0, 0], [PointContact("c", "ball", (0, 0, 0), plane, radius=0.1)])
+    impact = resolve_impact(
+        ball(), ball().neutral(), [0, 0, -1.0, 0, 0, 0], [PointContact("c", "ball", (0, 0, 0), plane, radius=0.1)]
+    )
     assert impact.v_plus == pytest.approx([0.5, 0, -0.5, 0, 0, 0], abs=1e-15)
 
 
@@ -363,6 +386,13 @@ def test_unknown_names_are_refused():
 def test_results_cannot_be_written():
     """Results own read-only arrays."""
     impact = resolve_impact(leg(), leg().neutral(), np.ones(3), [PointAnchor("a", "foot", (0, 0, 0))])
-    for array in (impact.v_minus, impact.v_plus, impact.impulse, impact.row_velocity_minus, impact.row_velocity_plus, impact.q):
+    for array in (
+        impact.v_minus,
+        impact.v_plus,
+        impact.impulse,
+        impact.row_velocity_minus,
+        impact.row_velocity_plus,
+        impact.q,
+    ):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1.0

@@ -8,12 +8,16 @@ import numpy as np
 
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.solvers.direct import Direct
+from constrained_sim.solvers.kokkevis import Kokkevis
 from constrained_sim.solvers.null_space import NullSpace
+from constrained_sim.solvers.projected import ContactConsistentDynamics, Projected
 from constrained_sim.solvers.range_space import RangeSpace
 from constrained_sim.solvers.solver import Factorization, Solver, System
 from constrained_sim.validation import Array, finite_array, lookup
 
-SOLVERS: dict[str, type[Solver]] = {solver.name: solver for solver in (Direct, RangeSpace, NullSpace)}
+SOLVERS: dict[str, type[Solver]] = {
+    solver.name: solver for solver in (Direct, RangeSpace, NullSpace, Kokkevis, Projected)
+}
 
 
 def make_solver(name: str, **options: Any) -> Solver:
@@ -81,4 +85,13 @@ def solve_kkt(M: Array, J: Array, f: Array, b: Array, method: str = "direct", **
     )
 
 
-__all__ = ["SOLVERS", "Factorization", "Solver", "System", "as_solver", "make_solver", "solve_kkt"]
+__all__ = [
+    "SOLVERS",
+    "ContactConsistentDynamics",
+    "Factorization",
+    "Solver",
+    "System",
+    "as_solver",
+    "make_solver",
+    "solve_kkt",
+]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import lapack, qr, solve_triangular
 
+from constrained_sim.solvers.row_space import RowSpace
 from constrained_sim.solvers.solver import FullRankFactorization, Solver, System
 from constrained_sim.validation import Array, lookup
 
@@ -30,8 +31,8 @@ class Direct(Solver):
         self._factorize = lookup("factorization", factorization, FACTORIZATIONS)
         self.factorization = factorization
 
-    def _factor(self, system: System) -> FullRankFactorization:
-        return self._factorize(system)
+    def _factor(self, system: System, space: RowSpace, rows: Array) -> FullRankFactorization:
+        return self._factorize(system.M, rows)
 
 
 class _KKT(FullRankFactorization):
@@ -39,10 +40,10 @@ class _KKT(FullRankFactorization):
 
     sign = -1.0
 
-    def __init__(self, system: System) -> None:
-        J, nv = system.scaled_rows, len(system.M)
+    def __init__(self, M: Array, J: Array) -> None:
+        nv = len(M)
         kkt = np.zeros((nv + len(J), nv + len(J)), order="F")
-        kkt[:nv, :nv] = system.M
+        kkt[:nv, :nv] = M
         kkt[:nv, nv:] = self.sign * J.T
         kkt[nv:, :nv] = J
         self._nv = nv

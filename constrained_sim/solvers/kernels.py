@@ -74,44 +74,53 @@ def free_response(M, parents, f, rows):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def pivoted_rows(rows, tolerance):  # type: ignore[no-untyped-def]
-    """Order rows by pivoted modified Gram-Schmidt and find how many are independent.
+def pivoted_rows(rows, responses, tolerance):  # type: ignore[no-untyped-def]
+    """Order rows by pivoted modified Gram-Schmidt in the metric of M^-1, and find how many are independent.
 
     Rows are scaled to unit length first (a zero row keeps its length), so that `tolerance` is relative and metres
     compare with radians: ``rows / scale = R^T Q`` in the returned order, Q with orthonormal rows.
+
+    Args:
+        rows: (m, nv) the rows of J.
+        responses: (m, nv) ``M^-1 J^T``, transposed; or, with whitened rows, these again.
+        tolerance: relative length of a remainder that counts as zero.
 
     Returns:
         (scale (m,), order (m,), R (m, m) upper trapezoidal in that order, rank).
     """
     count, size = rows.shape
     scale = np.ones(count)
-    q = rows.copy()
+    q, d = rows.copy(), responses.copy()
     for i in range(count):
-        length = np.sqrt(np.dot(rows[i], rows[i]))
-        if length > 0.0:
-            scale[i] = length
-            q[i] /= length
+        square = np.dot(rows[i], responses[i])
+        if square > 0.0:
+            scale[i] = np.sqrt(square)
+            q[i] /= scale[i]
+            d[i] /= scale[i]
     order = np.arange(count)
     R = np.zeros((count, count))
     rank = 0
     for k in range(min(count, size)):
         best, longest = k, -1.0
         for i in range(k, count):
-            length = np.dot(q[i], q[i])
-            if length > longest * (1.0 + 1e-9):
-                best, longest = i, length
-        longest = np.sqrt(longest)
-        if not longest > tolerance:
+            square = np.dot(q[i], d[i])
+            if square > longest * (1.0 + 1e-9):
+                best, longest = i, square
+        if not longest > tolerance**2:
             break
+        longest = np.sqrt(longest)
         for j in range(size):
             q[k, j], q[best, j] = q[best, j], q[k, j]
+            d[k, j], d[best, j] = d[best, j], d[k, j]
         for j in range(k):
             R[j, k], R[j, best] = R[j, best], R[j, k]
         order[k], order[best] = order[best], order[k]
         R[k, k] = longest
         q[k] /= longest
+        d[k] /= longest
         for i in range(k + 1, count):
-            R[k, i] = np.dot(q[k], q[i])
+            R[k, i] = np.dot(d[k], q[i])
             q[i] -= R[k, i] * q[k]
+            d[i] -= R[k, i] * d[k]
         rank += 1
     return scale, order, R, rank

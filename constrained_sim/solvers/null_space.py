@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import lapack, qr, solve_triangular
 
+from constrained_sim.solvers.row_space import RowSpace
 from constrained_sim.solvers.solver import FullRankFactorization, Solver, System
 from constrained_sim.validation import Array
 
@@ -18,15 +19,15 @@ class NullSpace(Solver):
 
     name = "null_space"
 
-    def _factor(self, system: System) -> FullRankFactorization:
-        return _Bases(system)
+    def _factor(self, system: System, space: RowSpace, rows: Array) -> FullRankFactorization:
+        return _Bases(system.M, rows)
 
 
 class _Bases(FullRankFactorization):
-    def __init__(self, system: System) -> None:
-        rank = system.row_space.rank
-        basis, upper = qr(system.scaled_rows.T, check_finite=False)
-        self._M = system.M
+    def __init__(self, M: Array, rows: Array) -> None:
+        rank = len(rows)
+        basis, upper = qr(rows.T, check_finite=False)
+        self._M = M
         self._Y, self._Z = basis[:, :rank], basis[:, rank:]
         self._R = upper[:rank]
         self._free_inertia = lapack.dpotrf(self._Z.T @ self._M @ self._Z, lower=True)[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import lapack
 
+from constrained_sim.solvers.row_space import RowSpace
 from constrained_sim.solvers.solver import FullRankFactorization, Solver, System
 from constrained_sim.validation import Array
 
@@ -19,16 +20,14 @@ class RangeSpace(Solver):
 
     name = "range_space"
 
-    def _factor(self, system: System) -> FullRankFactorization:
-        return _Delassus(system)
+    def _factor(self, system: System, space: RowSpace, rows: Array) -> FullRankFactorization:
+        return _Delassus(system, system.whitened_rows[space.independent] / space.scale[space.independent, None])
 
 
 class _Delassus(FullRankFactorization):
-    def __init__(self, system: System) -> None:
-        space = system.row_space
-        self._system = system
-        self._rows = system.whitened_rows[space.independent] / space.scale[space.independent, None]
-        self._cholesky = lapack.dpotrf(self._rows @ self._rows.T, lower=True)[0]
+    def __init__(self, system: System, whitened: Array) -> None:
+        self._system, self._rows = system, whitened
+        self._cholesky = lapack.dpotrf(whitened @ whitened.T, lower=True)[0]
 
     def solve(self, f: Array, b: Array) -> tuple[Array, Array]:
         free = self._system.whiten(np.ascontiguousarray(f))

@@ -35,13 +35,13 @@ class RowSpace:
     combination: Array | None
 
     @classmethod
-    def of(cls, whitened: Array) -> RowSpace:
-        """Decide the rank of rows given as ``L^-T J^T``, transposed (m, nv), with ``M = L^T L``.
+    def of(cls, rows: Array, responses: Array) -> RowSpace:
+        """Decide the rank of rows, given with their responses ``M^-1 J^T``, or whitened: then both are the same.
 
         The rows are scaled to unit length in the metric of M^-1 and ordered by a pivoted QR factorisation; rows whose
         remainder is below 1e-10 are combinations of those before.
         """
-        scale, order, R, rank = kernels.pivoted_rows(whitened, RANK_TOLERANCE)
+        scale, order, R, rank = kernels.pivoted_rows(rows, responses, RANK_TOLERANCE)
         count = len(scale)
         if rank == count:
             return cls(np.arange(count), scale, None)

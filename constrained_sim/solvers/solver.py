@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from constrained_sim.exceptions import InvalidValue
 from constrained_sim.solvers import kernels
 from constrained_sim.solvers.row_space import RowSpace
 from constrained_sim.validation import Array
@@ -20,11 +22,18 @@ class System:
         M: (nv, nv) symmetric positive definite inertia.
         J: (m, nv) constraint Jacobian; m may be 0, larger than nv, and rows may depend on each other.
         parents: (nv,) parent of each degree of freedom: where M is zero.
+        respond: from rows r (k, nv) to ``M^-1 r`` by the articulated-body algorithm; None if there is no robot.
     """
 
-    def __init__(self, M: Array, J: Array, parents: npt.NDArray[np.int64] | None = None) -> None:
+    def __init__(
+        self,
+        M: Array,
+        J: Array,
+        parents: npt.NDArray[np.int64] | None = None,
+        respond: Callable[[Array], Array] | None = None,
+    ) -> None:
         """Take the matrices as they are; `parents` None: M may be full."""
-        self.M, self.J = M, J
+        self.M, self.J, self.respond = M, J, respond
         self.parents = np.arange(-1, M.shape[0] - 1) if parents is None else parents
 
     @cached_property
@@ -48,31 +57,42 @@ class System:
     @cached_property
     def row_space(self) -> RowSpace:
         """Which rows of J are independent."""
-        return RowSpace.of(self.whitened_rows)
-
-    @cached_property
-    def scaled_rows(self) -> Array:
-        """(rank, nv) the independent rows of J, each of unit length in the metric of M^-1."""
-        space = self.row_space
-        return self.J[space.independent] / space.scale[space.independent, None]
+        return RowSpace.of(self.whitened_rows, self.whitened_rows)
 
 
 class Solver(ABC):
     """A way to solve ``M x - J^T lam = f, J x = b``; one instance per configuration of options.
 
-    A subclass factors the full-rank problem of :attr:`System.scaled_rows` once and solves it for many right-hand
-    sides. This class makes of it the treatment of dependent rows, which is so the same for every solver.
+    A subclass factors the full-rank problem of the independent rows once and solves it for many right-hand sides. This
+    class makes of it the treatment of dependent rows, which is so the same for every solver.
+
+    Attributes:
+        name: in the registry.
+        needs_robot: whether matrices alone are not enough.
     """
 
     name: str
+    needs_robot = False
 
     def factor(self, system: System) -> Factorization:
-        """Factor the matrices of `system`."""
-        return Factorization(system, self._factor(system) if system.row_space.rank else _Free(system))
+        """Factor the matrices of `system`.
+
+        Raises:
+            InvalidValue: a system that this solver cannot do.
+        """
+        if self.needs_robot and system.respond is None:
+            raise InvalidValue(f"problem for solver {self.name!r}", "matrices alone", "one of a robot")
+        space = self._row_space(system)
+        rows = system.J[space.independent] / space.scale[space.independent, None]
+        return Factorization(space, self._factor(system, space, rows) if space.rank else _Free(system))
+
+    def _row_space(self, system: System) -> RowSpace:
+        """Return which rows are independent."""
+        return system.row_space
 
     @abstractmethod
-    def _factor(self, system: System) -> FullRankFactorization:
-        """Factor M and the scaled independent rows."""
+    def _factor(self, system: System, space: RowSpace, rows: Array) -> FullRankFactorization:
+        """Factor M and the independent `rows` (rank, nv), each of unit length in the metric of M^-1."""
 
 
 class FullRankFactorization(ABC):
@@ -86,15 +106,15 @@ class FullRankFactorization(ABC):
 class Factorization:
     """A factored system, dependent rows included."""
 
-    def __init__(self, system: System, full_rank: FullRankFactorization) -> None:
+    def __init__(self, space: RowSpace, full_rank: FullRankFactorization) -> None:
         """Wrap the factorisation of the independent rows."""
-        self.system = system
+        self._space = space
         self._full_rank = full_rank
 
     @property
     def rank(self) -> int:
         """Number of independent rows of J."""
-        return self.system.row_space.rank
+        return self._space.rank
 
     def solve(self, f: Array, b: Array) -> tuple[Array, Array]:
         """Solve for one right-hand side, `f` (nv,) and `b` (m,), or for k at once, (k, nv) and (k, m).
@@ -103,7 +123,7 @@ class Factorization:
             x of the shape of f and lam of the shape of b: the least-squares x where the rows of J contradict each
             other, the lam of least norm where they repeat each other.
         """
-        space = self.system.row_space
+        space = self._space
         scale = space.scale[space.independent]
         x, scaled = self._full_rank.solve(np.atleast_2d(f), space.reduce(np.atleast_2d(b)) / scale)
         lam = space.expand(scaled / scale)

@@ -14,9 +14,9 @@ from constrained_sim.dynamics import Dynamics, integrate, potential_energy
 from constrained_sim.exceptions import ContactNotSolved
 from constrained_sim.impact import Impact, impact_at
 from constrained_sim.integrators import Integrator
-from constrained_sim.motion import ContactRows, Motion, solve_motion
+from constrained_sim.motion import ContactRows, Motion, robot_system, solve_motion
 from constrained_sim.robot import Robot
-from constrained_sim.solvers import Solver, System
+from constrained_sim.solvers import Solver
 from constrained_sim.steppers import kernels
 from constrained_sim.steppers.stepper import Observation, StepOutcome, Stepper
 from constrained_sim.validation import Array, read_only
@@ -184,8 +184,7 @@ class TimeStepping(Stepper):
             external += h * generalised_force(robot, mid, loads.wrenches)
         candidates, rows = self._contact_rows(begin, h, excluded)
         bilateral, b = self._bilateral_rows(begin, h)
-        damped = mid.M if robot.damping_matrix is None else mid.M + h * robot.damping_matrix
-        system = System(damped, bilateral, robot.inertia_parents)
+        system = robot_system(mid, q_mid, mid.M, bilateral, h * robot.damping if robot.is_damped else None)
         momentum = kernels.momentum(mid.M, v, impulses)
         motion = solve_motion(loads.solver, system, momentum, b, rows, loads.method)
         _refuse_unsolved(motion)
@@ -215,7 +214,7 @@ class TimeStepping(Stepper):
         end, rows = part.end, rows_of(held)
         J, predicted = end.contact.J[rows], part.impulse[rows]
         contacts = ContactRows(J, np.zeros(len(J)), end.bound.contacts.friction[held], np.zeros((len(held), 2)))
-        system = System(end.M, end.J_bilateral, self.robot.inertia_parents)
+        system = robot_system(self._here, end.q, end.M, end.J_bilateral)
         free = momentum - predicted @ J
         b = end.J_bilateral @ end.v - end.s_bilateral
         motion = solve_motion(loads.solver, system, free, b, contacts, loads.method)
@@ -248,8 +247,8 @@ class TimeStepping(Stepper):
         for _ in range(5):
             phi = np.concatenate([end.phi, np.where(rows % 3 == 2, end.contact.gaps[rows // 3], 0.0)])
             J = np.vstack([end.J_bilateral, end.contact.J[rows]])
-            system = System(self.projection.weight(end.M), J, self.robot.inertia_parents)
-            dq, _ = loads.solver.factor(system).solve(np.zeros(self.robot.nv), -phi)
+            system = robot_system(self._here, end.q, end.M, J)
+            dq = self.projection.tangent_step(loads.solver, system, phi)
             end = self._observe(end.bound, end.t, integrate(self.robot, end.q, dq), end.v)
             if not kernels.has_drifted(end.phi, end.contact.gaps, held, tolerance):
                 break

@@ -3,18 +3,18 @@
 import contextlib
 
 import pytest
+from constrained_sim.msg import ContactForces, Impact, SimulationStatus
+from constrained_sim.srv import Reset, SetSolver, Step
 from rcl_interfaces.srv import SetParameters
+from ros.bags import Bag
+from ros.live import CONFIG, NODE, START_TIME, Client, Process, arguments, free_domain, nanoseconds, stamp
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
 from constrained_sim import load_config
 from constrained_sim.contact import METHODS
-from constrained_sim.msg import ContactForces, Impact, SimulationStatus
 from constrained_sim.solvers import SOLVERS
-from constrained_sim.srv import Reset, SetSolver, Step
-from ros.bags import Bag
-from ros.live import CONFIG, NODE, START_TIME, Client, Process, arguments, free_domain, nanoseconds, stamp
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -78,7 +78,9 @@ class Simulation:
         assert answer.success, answer.message
         last = nanoseconds(answer.stamp)
         for messages in (self.states, self.forces, self.clock):
-            self.wait_for(lambda messages=messages: messages and stamp(messages[-1]) == last, "message of the last period")
+            self.wait_for(
+                lambda messages=messages: messages and stamp(messages[-1]) == last, "message of the last period"
+            )
         return self.states[-1], self.forces[-1]
 
     def reset(self, keep_time=False, keep_constraints=False, timeout=20.0, **joints):
@@ -167,9 +169,7 @@ def run_to_end(tmp_path_factory):
         processes = [Process(folder, domain, "simulator", *words)]
         try:
             if controller != "none":
-                processes.append(
-                    Process(folder, domain, "leg_controller", "--ros-args", "-p", f"mode:={controller}")
-                )
+                processes.append(Process(folder, domain, "leg_controller", "--ros-args", "-p", f"mode:={controller}"))
             code = processes[0].wait(timeout)
             assert code == 0, processes[0].stderr
         finally:

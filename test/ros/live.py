@@ -72,7 +72,12 @@ class Process:
         path = Path(get_package_prefix("constrained_sim")) / "lib" / "constrained_sim" / executable
         with self._out.open("wb") as out, self._err.open("wb") as err:
             self.popen = subprocess.Popen(
-                [path, *words], stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment, start_new_session=True
+                [path, *words],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                env=environment,
+                start_new_session=True,
             )
         self.pid = self.popen.pid
 

@@ -3,7 +3,6 @@
 import math
 
 import pytest
-
 from constrained_sim.msg import Contact
 from constrained_sim.srv import AddContact, ListContacts, RemoveContact
 from ros.bags import Mechanics

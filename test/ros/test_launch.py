@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from ament_index_python.packages import get_package_prefix, get_package_share_directory
-
 from ros.live import ROOT
 
 LAUNCH = ROOT / "launch" / "leg.launch.py"

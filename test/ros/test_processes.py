@@ -6,10 +6,10 @@ import time
 
 import pytest
 import yaml
-
-from constrained_sim import load_config
 from ros.bags import Bag
 from ros.live import CONFIG, PERIOD, URDF, Process, arguments, free_domain, stamp
+
+from constrained_sim import load_config
 
 
 def massless(folder):

@@ -6,12 +6,11 @@ import time
 
 import pytest
 from mcap.reader import make_reader
-from rclpy.serialization import serialize_message
+from ros.bags import TYPES, Bag, Mechanics
+from ros.live import CONFIG, NODE, PERIOD, URDF, Process, arguments, free_domain, stamp
 from rosbags.highlevel import AnyReader
 
 from constrained_sim import load_config
-from ros.bags import TYPES, Bag, Mechanics
-from ros.live import CONFIG, NODE, PERIOD, URDF, Process, arguments, free_domain, stamp
 
 TOPICS = {"/clock", "/joint_states", "/contact_forces", "/impacts", "/robot_description", f"{NODE}/status"}
 
@@ -54,9 +53,13 @@ def test_metadata_tells_what_is_in_the_bag(dropped, hopping):
     for bag in (dropped, hopping):
         metadata = bag.metadata
         counts = {t["topic_metadata"]["name"]: t["message_count"] for t in metadata["topics_with_message_count"]}
-        types = {t["topic_metadata"]["name"]: t["topic_metadata"]["type"] for t in metadata["topics_with_message_count"]}
+        types = {
+            t["topic_metadata"]["name"]: t["topic_metadata"]["type"] for t in metadata["topics_with_message_count"]
+        }
         assert counts == {topic: len(messages) for topic, messages in bag.raw.items()}
-        assert types == {topic: f"{TYPES[topic].__module__.split('.')[0]}/msg/{TYPES[topic].__name__}" for topic in counts}
+        assert types == {
+            topic: f"{TYPES[topic].__module__.split('.')[0]}/msg/{TYPES[topic].__name__}" for topic in counts
+        }
         assert metadata["message_count"] == sum(counts.values())
         assert metadata["storage_identifier"] == "mcap"
         assert metadata["starting_time"]["nanoseconds_since_epoch"] == 1_000_000_000
@@ -92,16 +95,9 @@ def test_bag_holds_what_the_core_computes(dropped):
         assert list(state.velocity) == result.state.v.tolist()
 
 
-def test_bag_holds_the_serialised_messages(dropped):
-    """What was recorded is what was sent: the bytes that rclpy makes of the message."""
-    for topic in ("/joint_states", "/contact_forces", "/impacts"):
-        assert [serialize_message(message) for message in dropped.messages(topic)] == dropped.raw[topic]
-
-
-@pytest.mark.parametrize("clock_mode", ["fast", "realtime"])
-def test_bag_of_a_killed_node_is_readable(tmp_path, clock_mode):
+def test_bag_of_a_killed_node_is_readable(tmp_path):
     """SIGKILL leaves a finished bag without gaps, and no process."""
-    words = arguments(clock_mode=clock_mode, record=tmp_path / "bag")
+    words = arguments(clock_mode="fast", record=tmp_path / "bag")
     process = Process(tmp_path, free_domain(), "simulator", *words)
     try:
         end = time.monotonic() + 20.0

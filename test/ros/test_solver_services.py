@@ -3,10 +3,9 @@
 import math
 
 import pytest
+from constrained_sim.srv import SetSolver
 from rcl_interfaces.srv import GetParameters, SetParametersAtomically
 from rclpy.parameter import Parameter, parameter_value_to_python
-
-from constrained_sim.srv import SetSolver
 from ros.live import NODE
 
 NAMES = ("solver", "factorization", "stepper", "contact_method")
@@ -82,7 +81,10 @@ REFUSED = {
     "unknown factorization": ({"factorization": "svd"}, ["svd", "lu", "qr_pivoting", "qr", "ldlt"]),
     "unknown stepper": ({"stepper": "magic"}, ["magic", "time_stepping"]),
     "unknown contact method": ({"contact_method": "magic"}, ["magic", "newton", "gauss_seidel"]),
-    "factorization for range_space": ({"solver": "range_space", "factorization": "lu"}, ["range_space", "factorization"]),
+    "factorization for range_space": (
+        {"solver": "range_space", "factorization": "lu"},
+        ["range_space", "factorization"],
+    ),
     "good solver, bad method": ({"solver": "null_space", "contact_method": "magic"}, ["magic"]),
     "good solver, bad stepper": ({"solver": "null_space", "stepper": "magic"}, ["magic"]),
 }

@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from std_msgs.msg import Float64MultiArray, String
-
-from constrained_sim import load_config
 from constrained_sim.msg import Contact, ContactForce, SimulationStatus
 from constrained_sim.srv import AddContact
 from ros.bags import Mechanics, phases
 from ros.live import CONFIG, NODE, PERIOD, START_TIME, URDF, nanoseconds, stamp
+from std_msgs.msg import Float64MultiArray, String
+
+from constrained_sim import load_config
 
 START = round(START_TIME * 1e9)
 
@@ -180,7 +180,11 @@ def test_status_tells_what_is_in_effect(stepped, mechanics):
 
 
 def _floats(message):
-    return [(name, getattr(message, name)) for name, kind in message.get_fields_and_field_types().items() if kind == "double"]
+    return [
+        (name, getattr(message, name))
+        for name, kind in message.get_fields_and_field_types().items()
+        if kind == "double"
+    ]
 
 
 def test_residuals_are_rounding_errors(dropped, standing, hopping):
@@ -206,7 +210,7 @@ def test_clock_comes_first_and_last(dropped):
     """One clock at start_time precedes everything; in every period states and forces come before the clock."""
     order = [topic for topic in dropped.topics_in_order() if topic in ("/clock", "/joint_states", "/contact_forces")]
     assert dropped.topics_in_order()[0] == "/clock"
-    assert [stamp(message) for message in dropped.messages("/clock")][0] == START
+    assert stamp(dropped.messages("/clock")[0]) == START
     assert order[:3] == ["/clock", "/joint_states", "/clock"]
     assert order[3:] == ["/joint_states", "/contact_forces", "/clock"] * 400
 

@@ -1,0 +1,726 @@
+"""One step after the other: contacts, impacts, momentum, energy, order of convergence."""
+
+import numpy as np
+import pytest
+from mechanisms import (
+    BLOCK_HALF,
+    GRAVITY,
+    METHOD_NAMES,
+    METHODS,
+    SOLO_FEET,
+    ball,
+    block,
+    chain,
+    corners,
+    double_pendulum,
+    inertia_of,
+    leg,
+    leg_config,
+    linear_momentum,
+    mechanical_energy,
+    placement,
+    point_of,
+    rod,
+    simulator,
+    solo12,
+    solo_contacts,
+    standing_solo,
+    tilted,
+)
+from scipy.integrate import solve_ivp
+
+from constrained_sim import (
+    INTEGRATORS,
+    SOLVERS,
+    Plane,
+    PointAnchor,
+    PointContact,
+    Projection,
+    Robot,
+    Wrench,
+    constrained_acceleration,
+    resolve_impact,
+)
+from constrained_sim.step_result import ContactStatus
+
+ORDERS = {"midpoint": 2, "semi_implicit_euler": 1}
+
+every_integrator = pytest.mark.parametrize("integrator", INTEGRATORS)
+
+
+def hold(robot, q, stiffness=60.0, damping=1.0):
+    """Return a PD law that holds the actuated joints of q (joints of one value each)."""
+    joints = [robot.model.joints[robot.model.getJointId(name)] for name in robot.actuated_joints]
+    positions = [joint.idx_q for joint in joints]
+    target = np.array(q)[positions]
+    return lambda t, q, v: stiffness * (target - q[positions]) - damping * v[robot.actuation]
+
+
+def percussion(result, *names):
+    """Return the sum of the impulses (3,) of all impacts of a step on level contacts."""
+    return sum((impact.multipliers(name) for impact in result.impacts for name in names), np.zeros(3))
+
+
+def pushes(result):
+    """Return the sum of the mean contact forces (3,) of a step."""
+    return sum((contact.force for contact in result.contact_forces.values()), np.zeros(3))
+
+
+# -- the dropped leg
+
+
+@pytest.fixture(scope="module")
+def drop():
+    """Return the shipped leg dropped onto its foot, posture held for 1.5 s: simulator, results, initial state."""
+    config = leg_config()
+    sim, law = config.simulator(), hold(config.robot, config.q)
+    start = sim.state
+    return sim, [sim.step(law(sim.state.t, sim.state.q, sim.state.v)) for _ in range(1500)], start
+
+
+def landing(results):
+    """Return the index of the step with the first impact."""
+    return next(i for i, result in enumerate(results) if result.impacts)
+
+
+def test_touchdown_at_the_time_of_free_fall(drop):
+    """Posture held, the leg falls like a stone: t = sqrt(2 height / g), v = sqrt(2 g height)."""
+    _, results, start = drop
+    height = point_of(leg(), start.q, "foot")[2]
+    impact = results[landing(results)].impacts[0]
+    assert height == pytest.approx(0.32 - 0.32 * np.cos(0.6), abs=1e-12)
+    assert impact.t == pytest.approx(np.sqrt(2.0 * height / GRAVITY), abs=1e-9)
+    assert impact.v_minus[0] == pytest.approx(-np.sqrt(2.0 * GRAVITY * height), abs=1e-8)
+    assert impact.points[0, 2] == pytest.approx(0.0, abs=1e-8)
+
+
+def test_foot_stops_at_the_impact_and_stays(drop):
+    """The foot's velocity is zero right after the impact, and no step afterwards lets it sink or move."""
+    _, results, _ = drop
+    first = landing(results)
+    impact = results[first].impacts[0]
+    assert np.abs(impact.row_velocity_plus).max() < 1e-14
+    assert impact.multipliers("foot")[2] > 0.1
+    for result in results[first:]:
+        foot = result.contact_forces["foot"]
+        assert foot.gap > -1e-7
+        if foot.status != ContactStatus.OPEN:
+            assert abs(foot.gap) < 1e-7
+        if foot.status == ContactStatus.STICKING:
+            assert np.abs(foot.slip).max() < 1e-12
+
+
+def test_no_impact_without_approach_and_no_force_in_the_air(drop):
+    """Percussions and forces need a foot on the ground, and never pull."""
+    _, results, _ = drop
+    first = landing(results)
+    assert all(not result.contact_forces["foot"].force.any() for result in results[:first])
+    assert all(result.contact_forces["foot"].normal_force >= 0.0 for result in results)
+    for result in results:
+        foot = result.contact_forces["foot"]
+        assert np.hypot(*foot.force[:2]) <= 0.8 * foot.normal_force * (1.0 + 1e-10)
+
+
+def test_contact_feeds_no_energy(drop):
+    """Contact forces take energy or none, impacts take energy, and the audit of every step closes to rounding."""
+    _, results, _ = drop
+    for result in results:
+        assert result.energy.contacts <= 1e-12
+        assert result.energy.impact_losses >= 0.0
+        assert abs(result.energy.residual) < 1e-13
+        assert result.dynamics_residual < 1e-12
+    assert sum(result.energy.impact_losses for result in results) > 0.1
+
+
+def test_weight_is_carried_at_rest(drop):
+    """Once at rest the foot carries m g, the joints hold still, and nothing slips."""
+    _, results, _ = drop
+    last = results[-1]
+    assert np.abs(last.state.v).max() < 1e-6
+    assert last.contact_forces["foot"].normal_force == pytest.approx(leg().mass * GRAVITY, rel=1e-6)
+    assert last.contact_forces["foot"].status == ContactStatus.STICKING
+
+
+def test_vertical_momentum_of_every_step_and_of_the_run(drop):
+    """The slider's momentum changes by weight, contact force and percussion, and by nothing else."""
+    _, results, start = drop
+    weight, dt = leg().mass * GRAVITY, 1e-3
+    q, v, total = start.q, start.v, 0.0
+    initial = inertia_of(leg(), q)[0] @ v
+    for result in results:
+        before, after = inertia_of(leg(), q)[0] @ v, inertia_of(leg(), result.state.q)[0] @ result.state.v
+        impulse = dt * (pushes(result)[2] - weight) + percussion(result, "foot")[2]
+        assert abs(after - before - impulse) < 1e-12
+        q, v, total = result.state.q, result.state.v, total + impulse
+    assert abs(after - initial - total) < 1e-12
+
+
+def test_mechanical_energy_is_accounted_for(drop):
+    """What no cause accounts for is the integrator's error: small beside what the impact took."""
+    sim, results, start = drop
+    terms = sim.energy
+    causes = terms.actuators + terms.damping + terms.contacts - terms.impact_losses + terms.projection
+    change = mechanical_energy(leg(), sim.state.q, sim.state.v) - mechanical_energy(leg(), start.q, start.v)
+    assert sim.integration_energy() == pytest.approx(change - causes, abs=1e-12)
+    assert abs(sim.integration_energy()) < 1e-4
+    assert terms.impact_losses == pytest.approx(sum(result.energy.impact_losses for result in results), rel=1e-12)
+
+
+def test_momentum_with_joint_efforts_that_jump():
+    """The balance does not depend on smooth efforts: random ones, kicked every step, hop and land included."""
+    config, rng = leg_config(), np.random.default_rng(0)
+    sim, dt = config.simulator(), 1e-3
+    worst = impacts = 0
+    for _ in range(600):
+        before = inertia_of(leg(), sim.state.q)[0] @ sim.state.v
+        result = sim.step(rng.uniform(-4, 4, 2))
+        after = inertia_of(leg(), sim.state.q)[0] @ sim.state.v
+        impacts += len(result.impacts)
+        worst = max(
+            worst, abs(after - before - dt * (pushes(result)[2] - leg().mass * GRAVITY) - percussion(result, "foot")[2])
+        )
+    assert impacts > 0
+    assert worst < 1e-12
+
+
+# -- the dropped quadruped
+
+
+@pytest.fixture(scope="module")
+def solo_drop():
+    """Return solo12 dropped askew from 5 cm, posture held for 0.6 s: results and initial state."""
+    robot, q = solo12(), standing_solo(0.05, tilt=0.1)
+    sim, law = simulator(robot, q, constraints=solo_contacts(friction=0.7)), hold(robot, q, 3.0, 0.1)
+    start = sim.state
+    return [sim.step(law(sim.state.t, sim.state.q, sim.state.v)) for _ in range(600)], start
+
+
+def test_solo12_stays_on_the_ground(solo_drop):
+    """Feet land one after the other, do not sink, and do not pull."""
+    results, _ = solo_drop
+    assert sum(len(result.impacts) for result in results) >= 3
+    assert min(contact.gap for result in results for contact in result.contact_forces.values()) > -1e-7
+    assert min(contact.normal_force for result in results for contact in result.contact_forces.values()) >= 0.0
+
+
+def test_solo12_audit_closes(solo_drop):
+    """Each step's energy terms sum up to rounding, and impacts only take."""
+    results, _ = solo_drop
+    assert max(abs(result.energy.residual) for result in results) < 1e-13
+    assert min(result.energy.impact_losses for result in results) >= 0.0
+
+
+def test_solo12_linear_momentum(solo_drop):
+    """Linear momentum changes by weight and contact impulses; what is missing is of the order of the integrator."""
+    results, start = solo_drop
+    robot, dt = solo12(), 1e-3
+    initial = before = linear_momentum(robot, start.q, start.v)
+    total, errors = np.zeros(3), []
+    for result in results:
+        after = linear_momentum(robot, result.state.q, result.state.v)
+        impulse = dt * (pushes(result) - [0, 0, robot.mass * GRAVITY]) + percussion(result, *SOLO_FEET)
+        errors.append(np.abs(after - before - impulse).max())
+        before, total = after, total + impulse
+    step_weight = robot.mass * GRAVITY * dt
+    assert np.median(errors) < 1e-3 * step_weight
+    assert max(errors) < 1e-2 * step_weight
+    assert np.abs(before - initial - total).max() < 1e-2 * step_weight
+
+
+def test_solo12_contacts_feed_no_energy(solo_drop):
+    """Contact forces take energy or none, where feet stop slipping too."""
+    results, _ = solo_drop
+    assert max(result.energy.contacts for result in results) <= 1e-12
+
+
+@every_integrator
+def test_free_robot_keeps_its_momentum(integrator):
+    """In free fall, joints driven, linear momentum changes by the weight alone; the error has the integrator's order."""
+    robot, rng = solo12(), np.random.default_rng(1)
+    v0, tau = rng.normal(size=robot.nv), 0.3 * rng.normal(size=robot.nu)
+    errors = []
+    for dt in (1e-3, 5e-4):
+        sim = simulator(robot, standing_solo(1.0), v0, dt=dt, integrator=integrator)
+        before = linear_momentum(robot, sim.state.q, sim.state.v)
+        for _ in range(round(0.1 / dt)):
+            sim.step(tau)
+        change = linear_momentum(robot, sim.state.q, sim.state.v) - before
+        errors.append(np.abs(change - [0, 0, -0.1 * robot.mass * GRAVITY]).max())
+    assert errors[0] < {1: 2e-2, 2: 3e-4}[ORDERS[integrator]]
+    assert errors[1] < errors[0] / (0.8 * 2 ** ORDERS[integrator])
+
+
+# -- blocks on slopes
+
+
+def slope(angle, friction):
+    """Return a block at rest on a slope about y that falls towards +x: simulator."""
+    normal = np.array([np.sin(angle), 0.0, np.cos(angle)])
+    robot = block()
+    q = robot.configuration({}, [*(BLOCK_HALF[2] * normal), *tilted(angle)])
+    return simulator(robot, q, constraints=corners(surface=Plane(normal), friction=friction))
+
+
+@pytest.mark.parametrize("degrees", [5.0, 15.0, 24.2])
+def test_block_sticks_below_the_friction_angle(degrees):
+    """No creep at all: friction 0.45 holds up to 24.2 degrees."""
+    sim = slope(np.radians(degrees), 0.45)
+    start = sim.state
+    for _ in range(300):
+        result = sim.step()
+    assert np.abs(sim.state.v).max() < 1e-13
+    assert np.abs(sim.state.q - start.q).max() < 1e-13
+    assert {contact.status for contact in result.contact_forces.values()} == {ContactStatus.STICKING}
+    assert pushes(result) == pytest.approx([0, 0, 2.0 * GRAVITY], abs=1e-10)
+
+
+@pytest.mark.parametrize("degrees", [24.3, 35.0])
+def test_block_slides_above_the_friction_angle(degrees):
+    """v = g (sin - mu cos) t down the slope, flat on it, force on the cone."""
+    angle, friction = np.radians(degrees), 0.45
+    sim = slope(angle, friction)
+    for _ in range(300):
+        result = sim.step()
+    speed = GRAVITY * (np.sin(angle) - friction * np.cos(angle)) * 0.3
+    assert sim.state.v == pytest.approx([speed, 0, 0, 0, 0, 0], abs=1e-11)
+    assert max(abs(contact.gap) for contact in result.contact_forces.values()) < 1e-9
+    for contact in result.contact_forces.values():
+        drag = contact.force - contact.normal_force * contact.normal
+        assert np.linalg.norm(drag) == pytest.approx(friction * contact.normal_force, rel=1e-10)
+    assert result.energy.contacts < 0.0
+
+
+def test_sliding_block_stops_where_coulomb_says():
+    """From 1 m/s on level ground with friction 0.5 a flat block goes v^2 / (2 mu g), then rests for good."""
+    half = (0.3, 0.3, 0.02)
+    robot = block(half)
+    q = robot.configuration({}, [0, 0, 0.02, 0, 0, 0, 1])
+    sim = simulator(robot, q, [1.0, 0, 0, 0, 0, 0], corners(half, friction=0.5))
+    trajectory = sim.run(0.4)
+    assert trajectory.q[-1, 0] == pytest.approx(1.0 / (2 * 0.5 * GRAVITY), abs=1e-6)
+    assert trajectory.energy["contacts"].sum() == pytest.approx(-0.5 * 2.0, rel=1e-6)
+    assert np.abs(sim.state.v).max() < 1e-13
+
+
+def test_spinning_ball_begins_to_roll():
+    """A ball set down with spin slips until it rolls: v = 2/7 r omega of a homogeneous sphere, then keeps it."""
+    robot, radius = ball(), 0.1
+    q = robot.configuration({}, [0, 0, radius, 0, 0, 0, 1])
+    sim = simulator(
+        robot, q, [0, 0, 0, 0, 10.0, 0], [PointContact("c", "ball", (0, 0, 0), friction=0.3, radius=radius)]
+    )
+    sim.run(0.5)
+    velocity = placement(robot, sim.state.q, "ball").rotation @ sim.state.v[:3]
+    assert velocity == pytest.approx([2 / 7 * radius * 10.0, 0, 0], abs=1e-6)
+    assert sim.state.v[4] == pytest.approx(2 / 7 * 10.0, abs=1e-5)
+    assert abs(sim.step().contact_forces["c"].slip[0]) < 1e-10
+
+
+# -- order of convergence
+
+
+def observed_order(errors, steps):
+    """Return the slope of log error over log step."""
+    return np.polyfit(np.log(steps), np.log(errors), 1)[0]
+
+
+@every_integrator
+def test_order_on_free_motion(integrator):
+    """A double pendulum from rest, against a reference of twelve digits."""
+    robot, q0, duration = double_pendulum(), np.array([1.2, -0.7]), 0.4
+    reference = solve_ivp(
+        lambda t, y: np.concatenate([y[2:], constrained_acceleration(robot, y[:2], y[2:], np.zeros(2), []).a]),
+        (0, duration),
+        [*q0, 0, 0],
+        method="DOP853",
+        rtol=1e-12,
+        atol=1e-13,
+    ).y[:, -1]
+    steps, errors = (2e-3, 1e-3, 5e-4), []
+    for dt in steps:
+        sim = simulator(robot, q0, dt=dt, integrator=integrator)
+        sim.run(duration)
+        errors.append(np.abs(np.concatenate([sim.state.q, sim.state.v]) - reference).max())
+    assert observed_order(errors, steps) == pytest.approx(ORDERS[integrator], abs=0.1)
+    assert errors[-1] < {1: 1.5e-2, 2: 2e-4}[ORDERS[integrator]]
+
+
+PINNED = (0.4, 0.55, 0.3)
+
+
+def pinned_chain():
+    """Return three unequal rods whose tip is pinned to the world, a four-bar linkage: robot, q, anchor."""
+    robot, q = chain(PINNED), np.array([0.5, 1.1, -0.4])
+    return robot, q, PointAnchor("pin", "tip", (0, 0, 0), normals=[(1, 0, 0), (0, 0, 1)])
+
+
+@every_integrator
+def test_order_on_a_pinned_chain(integrator):
+    """A closed chain swings freely, against a reference at acceleration level."""
+    robot, q0, anchor = pinned_chain()
+    fixed = PointAnchor("pin", "tip", (0, 0, 0), point_b=point_of(robot, q0, "tip"), normals=anchor.normals)
+    duration = 0.4
+
+    def rate(t, y):
+        return np.concatenate([y[3:], constrained_acceleration(robot, y[:3], y[3:], np.zeros(3), [fixed]).a])
+
+    reference = solve_ivp(rate, (0, duration), [*q0, 0, 0, 0], method="DOP853", rtol=1e-12, atol=1e-13).y[:, -1]
+    steps, errors = (2e-3, 1e-3, 5e-4), []
+    for dt in steps:
+        sim = simulator(robot, q0, constraints=[fixed], dt=dt, integrator=integrator)
+        sim.run(duration)
+        errors.append(np.abs(np.concatenate([sim.state.q, sim.state.v]) - reference).max())
+    assert observed_order(errors, steps) == pytest.approx(ORDERS[integrator], abs=0.1)
+    assert errors[-1] < {1: 0.1, 2: 2.5e-4}[ORDERS[integrator]]
+
+
+def test_energy_of_a_passive_double_pendulum():
+    """Two seconds at 1 ms lose or gain less than 5 mJ of 10 J."""
+    sim = simulator(double_pendulum(), [1.5, 0.5])
+    before = sim.mechanical_energy()
+    sim.run(2.0)
+    assert abs(sim.mechanical_energy() - before) < 5e-3
+    assert sim.integration_energy() == pytest.approx(sim.mechanical_energy() - before, abs=1e-12)
+
+
+# -- closed loops
+
+
+@pytest.mark.parametrize(("solver", "options"), METHODS, ids=METHOD_NAMES)
+def test_closed_loop_stays_closed(solver, options):
+    """The pin of a swinging four-bar holds to the projection's tolerance, its row velocity to rounding."""
+    robot, q, anchor = pinned_chain()
+    sim = simulator(robot, q, constraints=[anchor])
+    sim.set_solver(solver, **options)
+    tip = point_of(robot, q, "tip")
+    for _ in range(300):
+        result = sim.step()
+        violation, speed = sim.largest_violation()
+        assert violation <= Projection().position_tolerance
+        assert speed < 1e-12
+        assert abs(result.energy.constraints) < 1e-12
+        assert abs(result.energy.residual) < 1e-13
+    assert np.abs(sim.state.v).max() > 0.3
+    assert np.abs(point_of(robot, sim.state.q, "tip") - tip).max() <= 1.01 * Projection().position_tolerance
+
+
+@pytest.mark.parametrize("metric", ["mass", "euclidean"])
+def test_closure_to_the_tolerance_that_was_asked_for(metric):
+    """A finer projection holds the pin finer, in either metric, and the audit knows what it cost."""
+    robot, q, anchor = pinned_chain()
+    sim = simulator(robot, q, constraints=[anchor], stabilization=Projection(metric, position_tolerance=1e-13))
+    for _ in range(200):
+        sim.step()
+        assert sim.largest_violation()[0] <= 1e-13
+    assert 0.0 < abs(sim.energy.projection) < 1e-4
+
+
+def test_closure_between_links():
+    """A loop closed between two links of a falling tree: no drift, and momentum as if it were not there."""
+    robot, q = solo12(), standing_solo(1.0)
+    anchors = [
+        PointAnchor("front", "FL_FOOT", (0, 0, 0), "FR_FOOT"),
+        PointAnchor("hind", "HL_FOOT", (0, 0, 0), "HR_FOOT"),
+    ]
+    sim = simulator(robot, q, np.concatenate([np.zeros(3), [1.0, 2.0, 0.5], np.zeros(12)]))
+    for anchor in anchors:
+        sim.add(anchor)
+    before = linear_momentum(robot, sim.state.q, sim.state.v)
+    tau = 0.2 * np.random.default_rng(2).normal(size=12)
+    for _ in range(200):
+        sim.step(tau)
+        assert sim.largest_violation()[0] <= Projection().position_tolerance
+        assert sim.largest_violation()[1] < 1e-12
+    change = linear_momentum(robot, sim.state.q, sim.state.v) - before
+    assert np.abs(change - [0, 0, -0.2 * robot.mass * GRAVITY]).max() < 1e-3
+
+
+def pendulum_pair(dt, duration=0.5, angle=1.0):
+    """Return the rod's angle at the end: on a revolute joint, and free with its end anchored to the world."""
+    jointed = simulator(chain((1.0,), (1.0,)), [angle], dt=dt)
+    robot = rod()
+    q = robot.configuration({}, [0, 0, 0, *tilted(angle)])
+    q[:3] = -placement(robot, q, "rod").rotation @ [0, 0, 0.5]
+    anchored = simulator(robot, q, constraints=[PointAnchor("pivot", "rod", (0, 0, 0.5))], dt=dt)
+    jointed.run(duration)
+    anchored.run(duration)
+    return jointed.state, anchored.state
+
+
+def test_free_link_with_an_anchor_swings_like_a_revolute_joint():
+    """Two models of one pendulum: the difference of their angles is of second order in the step."""
+    differences = []
+    for dt in (4e-3, 2e-3):
+        jointed, anchored = pendulum_pair(dt)
+        assert np.abs(anchored.q[[3, 5]]).max() < 1e-12
+        differences.append(abs(2.0 * np.arctan2(anchored.q[4], anchored.q[6]) - jointed.q[0]))
+    assert differences[1] < 1e-5
+    assert differences[1] < differences[0] / 3.5
+
+
+# -- bouncing and landing
+
+
+@every_integrator
+def test_bouncing_ball(integrator):
+    """Touchdowns at sqrt(2 h / g) and then every 2 e^k v / g; each bounce keeps e^2 of the energy."""
+    restitution, height = 0.6, 0.5
+    contact = PointContact("c", "ball", (0, 0, 0), restitution=restitution, radius=0.1)
+    robot = ball()
+    q = robot.configuration({}, [0, 0, 0.1 + height, 0, 0, 0, 1])
+    impacts = simulator(robot, q, constraints=[contact], integrator=integrator).run(1.2).impacts
+    t, speed = np.sqrt(2.0 * height / GRAVITY), np.sqrt(2.0 * height * GRAVITY)
+    tolerance = {1: 2e-2, 2: 1e-7}[ORDERS[integrator]]
+    assert len(impacts) >= 3
+    for impact in impacts[:3]:
+        assert impact.t == pytest.approx(t, abs=tolerance)
+        assert -impact.v_minus[2] == pytest.approx(speed, abs=10.0 * tolerance)
+        assert impact.v_plus[2] == pytest.approx(-restitution * impact.v_minus[2], rel=1e-13)
+        assert impact.energy_lost == pytest.approx(0.25 * impact.v_minus[2] ** 2 * (1.0 - restitution**2), rel=1e-12)
+        speed *= restitution
+        t += 2.0 * speed / GRAVITY
+
+
+def test_bounces_come_to_an_end():
+    """An infinity of ever smaller bounces ends in rest at the right time, on the ground."""
+    restitution, height = 0.5, 0.2
+    robot = ball()
+    q = robot.configuration({}, [0, 0, 0.1 + height, 0, 0, 0, 1])
+    sim = simulator(robot, q, constraints=[PointContact("c", "ball", (0, 0, 0), restitution=restitution, radius=0.1)])
+    first = np.sqrt(2.0 * height / GRAVITY)
+    end = first * (1.0 + 2.0 * restitution / (1.0 - restitution))
+    sim.run(end - 0.02)
+    assert abs(sim.state.v[2]) > 1e-3
+    sim.run(0.05)
+    assert np.abs(sim.state.v).max() < 1e-13
+    result = sim.step()
+    assert result.contact_forces["c"].normal_force == pytest.approx(0.5 * GRAVITY, rel=1e-12)
+    assert abs(result.contact_forces["c"].gap) < 1e-8
+
+
+def test_contacts_that_close_within_one_step_do_so_in_order():
+    """The corners of a block that comes down almost flat strike within one step, the lowest first."""
+    robot, lean = block(), 1e-3
+    height = BLOCK_HALF[2] * np.cos(lean) + BLOCK_HALF[0] * np.sin(lean)
+    q = robot.configuration({}, [0, 0, height + 1e-3, *tilted(lean)])
+    sim = simulator(robot, q, [0, 0, -2.0, 0, 0, 0], corners(friction=0.3))
+    results = [sim.step() for _ in range(5)]
+    several = next(result for result in results if len(result.impacts) > 1)
+    times = [impact.t for impact in several.impacts]
+    assert times == sorted(times)
+    assert times[0] == pytest.approx((-2.0 + np.sqrt(4.0 + 2e-3 * GRAVITY)) / GRAVITY, abs=1e-9)
+    first = several.impacts[0].impulse.reshape(4, 3)[:, 2]
+    low = int(np.argmin([point_of(robot, q, "block", contact.point)[2] for contact in corners()])) % 2
+    assert first[low::2].min() > 0.0
+    assert not first[1 - low :: 2].any()
+    assert min(contact.gap for contact in results[-1].contact_forces.values()) > -1e-7
+    assert all(result.energy.impact_losses >= 0.0 for result in results)
+
+
+def test_fast_ball_does_not_tunnel():
+    """A step that would take it a metre below ground ends on top of it."""
+    robot = ball()
+    q = robot.configuration({}, [0, 0, 0.6, 0, 0, 0, 1])
+    sim = simulator(robot, q, [0, 0, -1000.0, 0, 0, 0], [PointContact("c", "ball", (0, 0, 0), radius=0.1)])
+    result = sim.step()
+    assert len(result.impacts) == 1
+    assert result.impacts[0].t == pytest.approx(0.5e-3, abs=1e-8)
+    assert result.contact_forces["c"].gap == pytest.approx(0.0, abs=1e-8)
+    assert np.abs(sim.state.v).max() < 1e-12
+
+
+def pushed_ball(gap, speed):
+    """Return a ball of 0.5 kg without weight that comes down: simulator."""
+    robot = Robot.from_urdf(ball().urdf, True, (0, 0, 0))
+    q = robot.configuration({}, [0, 0, 0.1 + gap, 0, 0, 0, 1])
+    return simulator(robot, q, [0, 0, -speed, 0, 0, 0], [PointContact("c", "ball", (0, 0, 0), radius=0.1)])
+
+
+def test_no_impact_in_the_air():
+    """A ball caught just above the ground by a force that turns round touches nothing: no impact, no loss."""
+    sim = pushed_ball(3.7e-3, 1.0)
+    sim.step(wrenches=[Wrench("ball", (0, 0, -500.0))])
+    result = sim.step(wrenches=[Wrench("ball", (0, 0, 500.0))])
+    assert result.contact_forces["c"].gap > 1e-4
+    assert not result.impacts
+    assert result.energy.impact_losses == 0.0
+    assert sim.state.v[2] == pytest.approx(-1.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("late", [-1e-12, -1e-16, 0.0, 1e-16, 1e-12])
+def test_touchdown_at_the_end_of_a_step(late):
+    """An impact at the very end of a step counts whole or not yet: momentum is what was reported."""
+    sim = pushed_ball(1e-3 * (1.0 + late), 1.0)
+    momentum, reported = -0.5, 0.0
+    for _ in range(3):
+        result = sim.step()
+        reported += percussion(result, "c")[2] + 1e-3 * pushes(result)[2]
+        assert 0.5 * sim.state.v[2] == pytest.approx(momentum + reported, abs=1e-14)
+    assert sim.energy.impact_losses == pytest.approx(0.25, rel=1e-12)
+
+
+def test_contact_lets_go_without_pulling():
+    """Pulled up with more than its weight the block leaves at once, at exactly the surplus acceleration."""
+    robot = block()
+    sim = simulator(
+        robot, robot.configuration({}, [0, 0, BLOCK_HALF[2], 0, 0, 0, 1]), constraints=corners(friction=0.5)
+    )
+    for force, expected in ((1.5 * GRAVITY, 0.0), (3.0 * GRAVITY, 0.5 * GRAVITY)):
+        result = sim.step(wrenches=[Wrench("block", (0, 0, force))])
+        assert result.a[2] == pytest.approx(expected, abs=1e-11)
+        assert pushes(result)[2] == pytest.approx(max(0.0, 2.0 * GRAVITY - force), abs=1e-10)
+
+
+# -- solvers and methods
+
+
+def switched(make, steps, law):
+    """Return v and forces one step after switching to every solver, from the same state."""
+    outcomes = []
+    for name, options in METHODS:
+        sim = make()
+        for _ in range(steps):
+            sim.step(law(sim.state.t, sim.state.q, sim.state.v))
+        sim.set_solver(name, **options)
+        result = sim.step(law(sim.state.t, sim.state.q, sim.state.v))
+        outcomes.append((result.state.v, result.lam))
+    return outcomes
+
+
+def swinging_chain():
+    """Return a four-bar linkage in motion."""
+    robot, q, anchor = pinned_chain()
+    return simulator(robot, q, constraints=[anchor])
+
+
+def crouching_leg():
+    """Return the leg with its foot anchored and in contact, all at once."""
+    config = leg_config()
+    q = config.q.copy()
+    q[0] -= point_of(config.robot, q, "foot")[2]
+    return simulator(config.robot, q, constraints=[*config.constraints, PointAnchor("held", "foot", (0, 0, 0))])
+
+
+@pytest.mark.parametrize("make", [swinging_chain, crouching_leg])
+def test_switching_the_solver_changes_rounding_only(make):
+    """One step after the switch, velocities and forces differ by 1e-12 of their size at most."""
+    (v, lam), *others = switched(make, 40, lambda t, q, v: 0.5 * np.ones(3 if make is swinging_chain else 2))
+    for v_other, lam_other in others:
+        assert np.abs(v_other - v).max() <= 1e-12 * max(1.0, np.abs(v).max())
+        assert np.abs(lam_other - lam).max() <= 1e-12 * max(1.0, np.abs(lam).max())
+
+
+def standing_leg():
+    """Return the leg on the ground, foot not yet held: robot, q."""
+    config = leg_config()
+    q = config.q.copy()
+    q[0] -= point_of(config.robot, q, "foot")[2]
+    return config.robot, q
+
+
+def test_standing_leg_does_not_notice_the_solver():
+    """Switching solvers every tenth of a second, the leg on its anchored foot stays within 1e-9 for a second."""
+    robot, q = standing_leg()
+    law, anchor = hold(robot, q), PointAnchor("held", "foot", (0, 0, 0))
+    plain, mixed = (simulator(robot, q, constraints=[anchor]) for _ in range(2))
+    for step in range(1000):
+        if step % 100 == 50:
+            name, options = METHODS[step // 100 % len(METHODS)]
+            mixed.set_solver(name, **options)
+        for sim in (plain, mixed):
+            sim.step(law(sim.state.t, sim.state.q, sim.state.v))
+        assert np.abs(plain.state.q - mixed.state.q).max() < 1e-9
+        assert np.abs(plain.state.v - mixed.state.v).max() < 1e-9
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_foot_held_by_an_anchor_and_a_contact(solver):
+    """The contact adds nothing to an anchor of the same foot: the leg comes to rest, the two carry the weight."""
+    robot, q = standing_leg()
+    sim = simulator(robot, q, constraints=[*leg_config().constraints, PointAnchor("held", "foot", (0, 0, 0))], solver=solver)
+    law = hold(robot, q)
+    for _ in range(600):
+        result = sim.step(law(sim.state.t, sim.state.q, sim.state.v))
+    carried = result.multipliers("foot")[2] + result.multipliers("held")[2]
+    assert carried == pytest.approx(robot.mass * GRAVITY, rel=1e-6)
+
+
+def test_contact_method_changes_no_motion():
+    """Whichever contact method begins, a landing solo12 moves the same, step by step."""
+    robot, q = solo12(), standing_solo(0.005, tilt=0.05)
+    law = hold(robot, q, 3.0, 0.1)
+    newton, sweeps = (
+        simulator(robot, q, [0.3, 0, -0.5, *np.zeros(15)], solo_contacts(friction=0.4), contact_method=method)
+        for method in ("newton", "gauss_seidel")
+    )
+    slides = 0
+    for _ in range(60):
+        sweeps.reset(newton.state.q, newton.state.v)
+        newton.reset(newton.state.q, newton.state.v)
+        tau = law(0.0, newton.state.q, newton.state.v)
+        one, other = newton.step(tau), sweeps.step(tau)
+        slides += any(contact.status == ContactStatus.SLIDING for contact in one.contact_forces.values())
+        assert np.abs(one.state.v - other.state.v).max() < 1e-9
+    assert slides > 5
+
+
+def test_semi_implicit_euler_holds_contacts_too():
+    """The other integrator: the leg lands, stands, and its momentum balances."""
+    config = leg_config()
+    sim, law, dt = (
+        simulator(config.robot, config.q, integrator="semi_implicit_euler"),
+        hold(config.robot, config.q),
+        1e-3,
+    )
+    for constraint in config.constraints:
+        sim.add(constraint)
+    for _ in range(1500):
+        before = inertia_of(leg(), sim.state.q)[0] @ sim.state.v
+        result = sim.step(law(sim.state.t, sim.state.q, sim.state.v))
+        after = inertia_of(leg(), sim.state.q)[0] @ sim.state.v
+        balance = dt * (pushes(result)[2] - leg().mass * GRAVITY) + percussion(result, "foot")[2]
+        assert abs(after - before - balance) < 1e-12
+        assert result.energy.contacts <= 1e-12
+        assert result.contact_forces["foot"].gap > -1e-7
+    assert result.contact_forces["foot"].normal_force == pytest.approx(leg().mass * GRAVITY, rel=1e-6)
+
+
+# -- joint damping and external wrenches
+
+
+def test_joint_damping_takes_energy():
+    """Viscous joints take v D v: nothing else brings the damped leg to rest in the air."""
+    robot = leg()
+    sim = simulator(robot, [0.9, 0.3, -0.5], [0.0, 3.0, -4.0])
+    result = sim.step()
+    assert result.energy.damping < 0.0
+    trajectory = sim.run(0.1)
+    assert (trajectory.energy["damping"] <= 0.0).all()
+    power = -0.01 * (trajectory.v[:, 1] ** 2 + trajectory.v[:, 2] ** 2)
+    assert trajectory.energy["damping"].sum() == pytest.approx(power.sum() * 1e-3, rel=1e-2)
+
+
+def test_velocity_after_an_impact_enters_the_rest_of_the_step():
+    """A ball that strikes in mid-step ends it at v_plus - g (dt - t), at the height that this makes."""
+    robot = ball()
+    q = robot.configuration({}, [0, 0, 0.1 + 1e-3, 0, 0, 0, 1])
+    sim = simulator(
+        robot, q, [0, 0, -2.0, 0, 0, 0], [PointContact("c", "ball", (0, 0, 0), restitution=0.5, radius=0.1)]
+    )
+    result = sim.step()
+    impact, rest = result.impacts[0], 1e-3 - result.impacts[0].t
+    assert sim.state.v[2] == pytest.approx(impact.v_plus[2] - GRAVITY * rest, rel=1e-12)
+    gap = impact.v_plus[2] * rest - 0.5 * GRAVITY * rest**2
+    assert result.contact_forces["c"].gap == pytest.approx(gap, abs=2e-9)
+
+
+def test_two_ways_to_the_same_impact():
+    """The percussion within a step is that of resolve_impact at its configuration."""
+    config = leg_config()
+    sim, law = config.simulator(), hold(config.robot, config.q)
+    while not (result := sim.step(law(sim.state.t, sim.state.q, sim.state.v))).impacts:
+        pass
+    impact = result.impacts[0]
+    alone = resolve_impact(config.robot, impact.q, impact.v_minus, config.constraints)
+    assert np.abs(alone.v_plus - impact.v_plus).max() < 1e-13
+    assert np.abs(alone.impulse - impact.impulse).max() < 1e-13
