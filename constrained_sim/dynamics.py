@@ -72,7 +72,7 @@ class Dynamics:
         self.placements: Array = _joint_table(data.oMi, "rotation", (4, 3))
         self._velocities = _joint_table(data.v, "linear", (2, 3))
         self._biases = _joint_table(data.a_gf, "linear", (2, 3))
-        self._gravity: Array = np.array(robot.model.gravity.linear)
+        self._gravity: Array = robot.gravity
 
     @classmethod
     def at(cls, robot: Robot, q: Array, v: Array, t: float = 0.0) -> Dynamics:

@@ -101,17 +101,19 @@ def solve_motion(solver: Solver, system: System, f: Array, b: Array, contacts: C
         return _solve_free(system, f, contacts, method)
     factorization = solver.factor(system)
     x, lam = factorization.solve(f, b)
+    # What constraints cut away by cancellation leaves rounding of this size, however small the rest is.
+    terms = np.maximum(np.abs(x), np.abs(system.unwhiten(system.whiten(f[None]))[0]))
     impulse, solution = np.zeros(0), None
     if len(contacts.friction):
         response, bilateral = factorization.solve(contacts.J, np.zeros((len(contacts.J), len(b))))
         delassus, free = contact_kernels.delassus(contacts.J, response, x, contacts.offset)
         whitened = system.whiten(contacts.J)
-        contact_kernels.drop_held(delassus, free, contacts.J, x, np.einsum("ij,ij->i", whitened, whitened))
+        contact_kernels.drop_held(delassus, free, contacts.J, terms, np.einsum("ij,ij->i", whitened, whitened))
         solution = solve_contacts(ContactProblem(delassus, free, contacts.friction, contacts.slip), method)
         impulse = solution.impulse
         x, lam = x + impulse @ response, lam + impulse @ bilateral
     dynamics = _dynamics_residual(system.M, x, f, lam @ system.J + impulse @ contacts.J)
-    return Motion(x, lam, impulse, factorization.rank, solution, dynamics, _constraint_residual(system, f, x, b))
+    return Motion(x, lam, impulse, factorization.rank, solution, dynamics, _constraint_residual(system.J, x, b, terms))
 
 
 def _solve_free(system: System, f: Array, contacts: ContactRows, method: str) -> Motion:
@@ -161,9 +163,7 @@ def _dynamics_residual(M, x, f, reaction):  # type: ignore[no-untyped-def]
     return worst / largest if largest > 0.0 else worst
 
 
-def _constraint_residual(system: System, f: Array, x: Array, b: Array) -> float:
-    """Return ``|J x - b|`` relative to its largest term, ``|J| |M^-1 f|`` of the unconstrained motion included."""
-    unconstrained = system.unwhiten(system.whiten(f[None]))[0]
-    terms = np.abs(system.J) @ np.maximum(np.abs(x), np.abs(unconstrained))
-    largest = max(np.abs(b).max(), terms.max())
-    return float(np.abs(system.J @ x - b).max() / largest) if largest > 0.0 else 0.0
+def _constraint_residual(J: Array, x: Array, b: Array, terms: Array) -> float:
+    """Return ``|J x - b|`` relative to b and to ``|J| terms``, the magnitudes of which x is the remainder."""
+    largest = max(np.abs(b).max(), (np.abs(J) @ terms).max())
+    return float(np.abs(J @ x - b).max() / largest) if largest > 0.0 else 0.0

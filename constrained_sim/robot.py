@@ -161,6 +161,11 @@ class Robot:
         return bool(self.damping.any())
 
     @cached_property
+    def gravity(self) -> Array:
+        """(3,) acceleration of gravity [m/s^2], world axes."""
+        return np.array(self.model.gravity.linear)
+
+    @cached_property
     def mass(self) -> float:
         """Total mass [kg]."""
         return float(pin.computeTotalMass(self.model))

@@ -54,9 +54,9 @@ class Trajectory:
         rows = [{name: result.multipliers(name) for name in result.outcome.end.bound.slices} for result in results]
         return cls(
             np.array([result.state.t for result in results]),
-            np.array([result.state.q for result in results]).reshape(-1, nq),
-            np.array([result.state.v for result in results]).reshape(-1, nv),
-            np.array([result.tau_applied for result in results]).reshape(-1, nu),
+            np.array([result.state.q for result in results]).reshape(len(results), nq),
+            np.array([result.state.v for result in results]).reshape(len(results), nv),
+            np.array([result.tau_applied for result in results]).reshape(len(results), nu),
             _by_name(forces),
             _by_name(rows),
             {f.name: np.array([getattr(result.energy, f.name) for result in results]) for f in fields(EnergyTerms)},

@@ -34,7 +34,11 @@ METHODS: list[tuple[str, dict[str, str]]] = [
 ]
 """Every solver with every factorisation it has."""
 
+MATRIX_METHODS = [(name, options) for name, options in METHODS if not SOLVERS[name].needs_robot]
+"""Those that need no more than the matrices."""
+
 METHOD_NAMES = ["-".join([name, *options.values()]) for name, options in METHODS]
+MATRIX_METHOD_NAMES = ["-".join([name, *options.values()]) for name, options in MATRIX_METHODS]
 
 
 def property_test(examples: int) -> settings:
@@ -72,7 +76,7 @@ def solo12() -> Robot:
 
 
 def standing_solo(height: float = 0.0, tilt: float = 0.0) -> np.ndarray:
-    """Return solo12 with bent knees, its lowest foot `height` [m] above the ground; the base turned by `tilt` about x."""
+    """Return solo12 with bent knees, its lowest foot `height` [m] above ground, the base turned by `tilt` about x."""
     robot = solo12()
     quaternion = [np.sin(0.5 * tilt), 0.0, 0.0, np.cos(0.5 * tilt)]
     q = robot.configuration(SOLO_POSTURE, base=[0.0, 0.0, 0.0, *quaternion])
@@ -91,7 +95,8 @@ def link(name: str, mass: float, centre: object = (0, 0, 0), inertia: object = (
     moments = " ".join(
         f'{k}="{x!r}"' for k, x in zip(("ixx", "iyy", "izz", "ixy", "ixz", "iyz"), map(float, values), strict=True)
     )
-    return f'<link name="{name}"><inertial><origin xyz="{_text(centre)}"/><mass value="{mass!r}"/><inertia {moments}/></inertial></link>'
+    frame = f'<origin xyz="{_text(centre)}"/>'
+    return f'<link name="{name}"><inertial>{frame}<mass value="{mass!r}"/><inertia {moments}/></inertial></link>'
 
 
 def joint(

@@ -314,7 +314,7 @@ def test_anchor_jacobian_and_gamma(seed):
             dynamics = Dynamics.at(robot, q_t, v)
             return bound.bilateral.phi(dynamics) if what == "phi" else bound.bilateral.jacobian(dynamics) @ v
 
-        J, s = rows_at(robot, bound, q, v)
+        _, s = rows_at(robot, bound, q, v)
         gamma = constrained_acceleration(robot, q, v, np.zeros(robot.nu), [anchor]).gamma
         scale = max(1.0, np.abs(v).max()) ** 3
         assert np.abs(derivative(lambda t, along=along: along(t, "phi")) - s).max() < 1e-10 * scale
@@ -721,11 +721,22 @@ def test_anchors_check_their_values(wrong):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"point": (0, 0)}, {"friction": -0.1}, {"friction": np.inf}, {"restitution": 1.1}, {"restitution": -0.1}, {"radius": -1.0},
-     {"friction": True}, {"law": "rigid"}, {"surface": "ground"}, {"law": Frictionless(), "friction": 0.1},
-     {"law": Sticking(), "friction": 0.1}, {"name": ""}],
+    [
+        {"point": (0, 0)},
+        {"friction": -0.1},
+        {"friction": np.inf},
+        {"friction": True},
+        {"restitution": 1.1},
+        {"restitution": -0.1},
+        {"radius": -1.0},
+        {"law": "rigid"},
+        {"surface": "ground"},
+        {"law": Frictionless(), "friction": 0.1},
+        {"law": Sticking(), "friction": 0.1},
+        {"name": ""},
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_contacts_check_their_values(wrong):
     """Coefficients stay in their ranges, and laws that have none take none."""
     with pytest.raises(InvalidValue):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from mechanisms import METHOD_NAMES, METHODS, exact_kkt, property_test, pseudo_kkt, relative, seeds
+from mechanisms import MATRIX_METHOD_NAMES, MATRIX_METHODS, exact_kkt, property_test, pseudo_kkt, relative, seeds
 
 from constrained_sim import SOLVERS, solve_kkt
 from constrained_sim.exceptions import InvalidValue, UnknownName
@@ -11,7 +11,9 @@ from constrained_sim.exceptions import InvalidValue, UnknownName
 EPS = np.finfo(float).eps
 
 MATRIX_METHODS = {
-    label: method for label, method in zip(METHOD_NAMES, METHODS, strict=True) if not SOLVERS[method[0]].needs_robot
+    label: method
+    for label, method in zip(MATRIX_METHOD_NAMES, MATRIX_METHODS, strict=True)
+    if not SOLVERS[method[0]].needs_robot
 }
 every_method = pytest.mark.parametrize(("method", "options"), MATRIX_METHODS.values(), ids=MATRIX_METHODS)
 

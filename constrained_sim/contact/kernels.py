@@ -233,21 +233,21 @@ def delassus(J, response, x, offset):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def drop_held(G, b, J, x, free_diagonal):  # type: ignore[no-untyped-def]
+def drop_held(G, b, J, terms, free_diagonal):  # type: ignore[no-untyped-def]
     """Set to zero, in place, what of G and b is rounding, in directions that the bilateral rows hold already.
 
     Args:
         G: (n, n) Delassus matrix, bilateral rows held.
         b: (n,) row velocities without contact impulses.
         J: (n, nv) the rows.
-        x: (nv,) the motion without contact impulses.
+        terms: (nv,) magnitudes of what the motion without contact impulses is the remainder of.
         free_diagonal: (n,) diagonal of the Delassus matrix without bilateral rows.
     """
     for i in range(G.shape[0]):
         for j in range(G.shape[0]):
             if abs(G[i, j]) <= RANK_TOLERANCE * np.sqrt(free_diagonal[i] * free_diagonal[j]):
                 G[i, j] = 0.0
-        if G[i, i] == 0.0 and abs(b[i]) <= RANK_TOLERANCE * np.dot(np.abs(J[i]), np.abs(x)):
+        if G[i, i] == 0.0 and abs(b[i]) <= RANK_TOLERANCE * np.dot(np.abs(J[i]), terms):
             b[i] = 0.0
 
 

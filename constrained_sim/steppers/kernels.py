@@ -8,6 +8,9 @@ import numpy as np
 from constrained_sim.contact.kernels import STICKING
 from constrained_sim.contact.table import TOUCHING
 
+POSITIVE_WORK = 1e-13
+"""[J] of friction in one step that is not rounding."""
+
 
 @numba.njit(cache=True)
 def closing_contacts(gaps, s, J, acceleration, rest, impact_speed):  # type: ignore[no-untyped-def]
@@ -69,6 +72,35 @@ def candidate_rows(gaps, s, s_middle, J_middle, friction, excluded, h, reach):  
 
 
 @numba.njit(cache=True)
+def oppose_mean_slip(candidates, s, J, offset, v_plus, impulse):  # type: ignore[no-untyped-def]
+    """Find contacts whose friction would do positive work, and let it oppose the mean slip: offset += s, in place.
+
+    Args:
+        candidates: (c,) contacts.
+        s: (3 k,) row velocities of all contacts at the beginning of the step [m/s].
+        J: (3 c, nv) rows of the candidates.
+        offset: (3 c,) of the rows.
+        v_plus: (nv,) velocity found.
+        impulse: (3 c,) impulses found [N s].
+
+    Returns:
+        Whether any offset was changed, so that the problem has to be solved again.
+    """
+    changed = False
+    for i in range(candidates.shape[0]):
+        c = candidates[i]
+        work = 0.0
+        for r in range(2):
+            s_plus = np.dot(J[3 * i + r], v_plus) + offset[3 * i + r]
+            work += 0.5 * impulse[3 * i + r] * (s[3 * c + r] + s_plus)
+        if work > POSITIVE_WORK:
+            offset[3 * i] += s[3 * c]
+            offset[3 * i + 1] += s[3 * c + 1]
+            changed = True
+    return changed
+
+
+@numba.njit(cache=True)
 def spread(candidates, impulse, status, gaps):  # type: ignore[no-untyped-def]
     """Return impulses (3 k,) and status (k,) of all contacts, and those that press and touched from the beginning."""
     all_impulses = np.zeros(3 * gaps.shape[0])
@@ -113,6 +145,53 @@ def momentum(M, v, impulses):  # type: ignore[no-untyped-def]
     for impulse in impulses:
         total += impulse
     return total
+
+
+@numba.njit(cache=True)
+def floating_momentum(M, v, M_middle, impulses, h, gravity, begin, middle, end):  # type: ignore[no-untyped-def]
+    """Return (6,) the base rows of the momentum at the end of a step of a floating-base robot.
+
+    These rows are the momentum of the whole robot in the base's axes. It changes by external impulses only, so it is
+    carried from axes to axes exactly, and no inertial force is needed.
+
+    Args:
+        M: (nv, nv) inertia at the beginning.
+        v: (nv,) velocity there.
+        M_middle: (nv, nv) inertia where the forces were evaluated; it also tells mass and centre of mass.
+        impulses: (6, nv) generalised impulses of the causes in the order of ``FORCES``.
+        h: length of the step [s].
+        gravity: (3,) [m/s^2], world axes.
+        begin: (4, 3) rotation columns and translation of the base at the beginning.
+        middle: (4, 3) where the forces were evaluated.
+        end: (4, 3) at the end.
+    """
+    mass = M_middle[0, 0]
+    centre = np.array([M_middle[1, 5], M_middle[2, 3], M_middle[0, 4]]) / mass
+    external = np.zeros(6)
+    for cause in range(1, impulses.shape[0]):
+        external += impulses[cause, :6]
+    weight = h * mass * (middle[:3] @ gravity)
+    external[:3] += weight
+    external[3:] += np.cross(centre, weight)
+    return _in_axes(end, _in_world(begin, M[:6] @ v) + _in_world(middle, external))
+
+
+@numba.njit(cache=True)
+def _in_world(placement, force):  # type: ignore[no-untyped-def]
+    """Return a spatial force or momentum (6,) about the world's origin, given in the axes of a placement."""
+    moved = np.empty(6)
+    moved[:3] = force[:3] @ placement[:3]
+    moved[3:] = force[3:] @ placement[:3] + np.cross(placement[3], moved[:3])
+    return moved
+
+
+@numba.njit(cache=True)
+def _in_axes(placement, force):  # type: ignore[no-untyped-def]
+    """Return a spatial force or momentum (6,) in the axes of a placement, given about the world's origin."""
+    moved = np.empty(6)
+    moved[:3] = placement[:3] @ force[:3]
+    moved[3:] = placement[:3] @ (force[3:] - np.cross(placement[3], force[:3]))
+    return moved
 
 
 @numba.njit(cache=True)

@@ -29,6 +29,7 @@ class Observation(NamedTuple):
         q: (nq,).
         v: (nv,).
         M: (nv, nv) inertia at q.
+        base: (4, 3) rotation columns and translation of the first joint's frame.
         contact: points, gaps and rows of the contacts.
         phi: (m,) violations of the bilateral rows.
         J_bilateral: (m, nv).
@@ -40,6 +41,7 @@ class Observation(NamedTuple):
     q: Array
     v: Array
     M: Array
+    base: Array
     contact: ContactGeometry
     phi: Array
     J_bilateral: Array

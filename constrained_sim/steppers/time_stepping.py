@@ -55,7 +55,8 @@ class TimeStepping(Stepper):
     the beginning: the row velocity at the end, up to O(h^2), whichever point J was evaluated at. It makes the work of
     a held row, ``lam J (v + v') / 2 = lam (s + s') / 2``, exactly zero from one held state to the next. For the same
     reason a separating contact may not end a step faster downwards than it began upwards (the offset of its normal row
-    is at least s_n), and penetration is not pushed out by forces.
+    is at least s_n), penetration is not pushed out by forces, and where slip comes to an end within a step so that
+    friction would do positive work, friction opposes the mean slip ``(s + s') / 2``.
 
     What is left of the row velocities at the end of the step is removed there, by the same laws for the total impulse
     of the step (as in RATTLE, whose second multiplier holds the velocities): the impulse that this takes is O(h) of
@@ -107,6 +108,8 @@ class TimeStepping(Stepper):
             if flight is not None:
                 parts.append(flight)
                 here, rest = flight.end, rest - flight.h
+            if here.contact.gaps[closing[0]] > TOUCHING:
+                continue  # forces have changed since the prediction: it does not touch yet
             impacts.append(self._impact(here, closing, loads))
             here = here.with_velocity(impacts[-1].v_plus)
             self._forget()
@@ -187,6 +190,8 @@ class TimeStepping(Stepper):
         system = robot_system(mid, q_mid, mid.M, bilateral, h * robot.damping if robot.is_damped else None)
         momentum = kernels.momentum(mid.M, v, impulses)
         motion = solve_motion(loads.solver, system, momentum, b, rows, loads.method)
+        if kernels.oppose_mean_slip(candidates, begin.contact.s, rows.J, rows.offset, motion.x, motion.impulse):
+            motion = solve_motion(loads.solver, system, momentum, b, rows, loads.method)
         _refuse_unsolved(motion)
         damping -= h * robot.damping * motion.x
         contact += motion.impulse @ rows.J
@@ -199,6 +204,10 @@ class TimeStepping(Stepper):
         part = self._hold_positions(_Part(h, end, motion.lam, impulse, status, energy, motion, v), held, loads)
         if kernels.exceeds(v, SLOW) or kernels.exceeds(motion.x, SLOW):
             momentum = kernels.momentum(begin.M, v, impulses) + h * mid.inertia_rate(q_mid, v_mid)
+            if robot.floating_base:
+                momentum[:6] = kernels.floating_momentum(
+                    begin.M, v, mid.M, impulses, h, robot.gravity, begin.base, mid.placements[1], part.end.base
+                )
             part = self._correct(part, momentum, held, loads)
         return part
 
@@ -269,6 +278,7 @@ class TimeStepping(Stepper):
             read_only(q),
             read_only(v),
             here.M.copy(),
+            here.placements[1].copy(),
             bound.contacts.rows(here, v),
             bound.bilateral.phi(here),
             bound.bilateral.jacobian(here),

@@ -1,0 +1,286 @@
+"""Configuration files: what is read, what is refused, and that they make the simulation they describe."""
+
+import numpy as np
+import pytest
+import yaml
+from mechanisms import ROOT, leg_config, urdf
+from mechanisms import link as link_of
+
+from constrained_sim import PointAnchor, PointContact, load_config
+from constrained_sim.config import load_parameters, read_config, resolve_path
+from constrained_sim.exceptions import ConfigError, ConstrainedSimError, InvalidValue, UnknownName
+
+LEG = ROOT / "config" / "leg.yaml"
+
+
+def parameters(**changes):
+    """Return the shipped parameters with `changes`; ``a__b``: key b of section a; None removes."""
+    values = load_parameters(LEG)
+    for path, value in changes.items():
+        *sections, key = path.split("__")
+        section = values
+        for name in sections:
+            section = section.setdefault(name, {})
+        if value is None:
+            section.pop(key)
+        else:
+            section[key] = value
+    return values
+
+
+def read(**changes):
+    """Return the configuration of the shipped parameters with `changes`."""
+    return read_config(parameters(**changes), LEG.parent)
+
+
+def test_the_shipped_configuration():
+    """The leg, its foot, its posture, its step."""
+    config = load_config(LEG)
+    assert config.robot.actuated_joints == ("hip", "knee")
+    assert config.q.tolist() == [0.32, 0.60, -1.20]
+    assert not config.v.any()
+    (foot,) = config.constraints
+    assert (foot.name, foot.link, foot.friction, foot.restitution) == ("foot", "foot", 0.8, 0.0)
+    assert config.simulation.dt == 1e-3
+    assert config.node.joints == ("hip", "knee")
+
+
+def test_it_makes_a_simulator():
+    """In the configured state, with the configured constraints and settings."""
+    sim = read(
+        dt=5e-4, solver="null_space", factorization="", contact_method="gauss_seidel", integrator="semi_implicit_euler"
+    ).simulator()
+    assert (sim.dt, sim.solver.name, sim.contact_method) == (5e-4, "null_space", "gauss_seidel")
+    assert sim.integrator_name == "semi_implicit_euler"
+    assert sim.state.q.tolist() == [0.32, 0.60, -1.20]
+    assert [constraint.name for constraint in sim.constraints] == ["foot"]
+
+
+def test_simulator_in_another_state_with_other_constraints():
+    """The state and the constraints can be replaced."""
+    sim = leg_config().simulator(np.array([0.5, 0, 0]), np.array([0, 1.0, 0]), [])
+    assert sim.state.q.tolist() == [0.5, 0, 0]
+    assert sim.state.v.tolist() == [0, 1.0, 0]
+    assert sim.constraints == ()
+
+
+def test_the_wrapper_of_ros_may_be_left_out(tmp_path):
+    """A plain mapping and a parameter file of a named node say the same."""
+    values = parameters(robot__urdf=str(ROOT / "urdf" / "leg.urdf"))
+    for name, content in (("plain", values), ("node", {"/leg/constrained_sim": {"ros__parameters": values}})):
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(content))
+        assert load_config(str(tmp_path / f"{name}.yaml")).q.tolist() == [0.32, 0.60, -1.20]
+
+
+def test_relative_paths_start_at_the_file(tmp_path):
+    """Not at the working directory."""
+    (tmp_path / "box.urdf").write_text(urdf(link_of("box", 1.0)))
+    (tmp_path / "box.yaml").write_text("robot: {urdf: box.urdf, floating_base: true}\n")
+    assert load_config(tmp_path / "box.yaml").robot.nv == 6
+
+
+def test_packages_are_found_around_the_file(tmp_path):
+    """package:// means the folder with that package.xml among the parents; unknown packages are refused."""
+    (tmp_path / "config").mkdir()
+    (tmp_path / "package.xml").write_text("<package><name>my_robot</name></package>")
+    assert resolve_path("package://my_robot/urdf/a.urdf", tmp_path / "config") == tmp_path / "urdf" / "a.urdf"
+    with pytest.raises(ConfigError, match="no_such_package"):
+        resolve_path("package://no_such_package/urdf/a.urdf", tmp_path / "config")
+    found = resolve_path("package://constrained_sim/urdf/leg.urdf", LEG.parent)
+    assert found.read_text() == (ROOT / "urdf" / "leg.urdf").read_text()
+
+
+def test_xml_in_place_of_a_path():
+    """The description itself may stand there."""
+    config = read_config(
+        {"robot": {"urdf": urdf(link_of("box", 1.0)), "floating_base": True, "gravity": [0, 0, -1.62]}}
+    )
+    assert config.robot.floating_base
+    assert config.robot.model.gravity.linear.tolist() == [0, 0, -1.62]
+
+
+def test_least_configuration():
+    """A robot is all that is needed: neutral, at rest, unconstrained."""
+    config = read_config({"robot": {"urdf": str(ROOT / "urdf" / "leg.urdf")}})
+    assert (config.q.tolist(), config.v.tolist(), config.constraints) == ([0, 0, 0], [0, 0, 0], ())
+
+
+def test_contacts():
+    """Every key of a contact arrives where it belongs."""
+    config = read(contacts={"ball": {
+        "link": "foot", "point": [0, 0, 0.1], "radius": 0.02, "normal": [0.0, 0.0, 2.0], "offset": -0.1,
+        "law": "rigid", "friction": 1, "restitution": 0.5}})  # fmt: skip
+    (ball,) = config.constraints
+    assert isinstance(ball, PointContact)
+    assert (ball.name, list(ball.point), ball.radius, ball.friction, ball.restitution) == (
+        "ball",
+        [0, 0, 0.1],
+        0.02,
+        1.0,
+        0.5,
+    )
+    assert (ball.surface.normal.tolist(), ball.surface.offset) == ([0, 0, 1], -0.1)
+
+
+def test_point_anchors():
+    """Anchors by their kind; directions as nine numbers or fewer, three each."""
+    spec = {"kind": "point_anchor", "link_a": "foot", "link_b": "carriage", "normals": [1.0, 0.0, 0.0, 0.0, 0.0, 3.0]}
+    (anchor,) = read(contacts={}, constraints={"loop": spec}).constraints
+    assert isinstance(anchor, PointAnchor)
+    assert (anchor.name, anchor.link_a, anchor.link_b) == ("loop", "foot", "carriage")
+    assert anchor.normals.tolist() == [[1, 0, 0], [0, 0, 1]]
+
+
+def test_initial_state():
+    """Positions and velocities by name, base pose and twist of a floating base."""
+    values = {
+        "robot": {"urdf": str(ROOT / "urdf" / "leg.urdf"), "floating_base": True},
+        "initial": {
+            "positions": {"hip": 1},
+            "velocities": {"knee": 2, "root_joint.2": 0.5},
+            "base_pose": [1, 2, 3, 0, 0, 0, 2],
+        },
+    }
+    config = read_config(values)
+    assert config.q.tolist() == [1, 2, 3, 0, 0, 0, 1, 0, 1, 0]
+    assert config.v.tolist() == [0, 0, 0.5, 0, 0, 0, 0, 0, 2]
+    values["initial"]["base_twist"] = [1, 2, 3, 4, 5, 6]
+    assert read_config(values).v[:6].tolist() == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize(
+    ("changes", "names"),
+    [
+        ({"timestep": 0.001}, ("timestep", "dt")),
+        ({"robot__colour": "red"}, ("colour", "urdf")),
+        ({"contacts__foot__mu": 0.5}, ("mu", "friction", "foot")),
+        ({"initial__pose": [0]}, ("pose", "positions")),
+        ({"contacts__foot__frictoin": 0.5}, ("frictoin",)),
+    ],
+    ids=str,
+)
+def test_a_key_that_nobody_reads_is_refused(changes, names):
+    """With the key, where it stands, and what could have been meant."""
+    with pytest.raises(ConfigError) as refusal:
+        read(**changes)
+    assert all(name in str(refusal.value) for name in names)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"dt": "fast"},
+        {"dt": True},
+        {"solver": 3},
+        {"start_paused": 1},
+        {"lockstep_commands": 1.5},
+        {"joints": "hip"},
+        {"robot": ["leg.urdf"]},
+        {"robot": None},
+        {"contacts": ["foot"]},
+        {"contacts__foot": "foot"},
+        {"contacts__foot__link": 3},
+        {"contacts__foot__link": None},
+        {"contacts__foot__friction": "high"},
+        {"contacts__foot__point": 0.0},
+        {"robot__floating_base": "yes"},
+        {"initial__positions": [0.3, 0.6]},
+        {"constraints": {"a": {"link_a": "foot"}}},
+        {"simulation": {}},
+    ],
+    ids=str,
+)
+def test_values_of_the_wrong_kind_are_refused(changes):
+    """Numbers are numbers, lists are lists, sections are sections, and what is needed is there."""
+    with pytest.raises(ConfigError):
+        read(**changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"dt": 0.0}, InvalidValue),
+        ({"dt": -0.001}, InvalidValue),
+        ({"dt": float("nan")}, InvalidValue),
+        ({"dt": 1.23456789e-6}, InvalidValue),
+        ({"control_period": 0.0015}, InvalidValue),
+        ({"control_period": 0.0005}, InvalidValue),
+        ({"clock_mode": "warp"}, InvalidValue),
+        ({"lockstep_match": "luck"}, InvalidValue),
+        ({"lockstep_commands": 0}, InvalidValue),
+        ({"command_reliability": "some"}, InvalidValue),
+        ({"real_time_factor": 0.0}, InvalidValue),
+        ({"status_rate": float("inf")}, InvalidValue),
+        ({"duration": -1.0}, InvalidValue),
+        ({"joints": ["hip", "ankle"]}, UnknownName),
+        ({"robot__actuated_joints": ["hips"]}, UnknownName),
+        ({"robot__gravity": [0, -9.81]}, InvalidValue),
+        ({"initial__positions__ankle": 0.0}, UnknownName),
+        ({"initial__velocities__ankle": 0.0}, UnknownName),
+        ({"initial__positions__knee": "bent"}, InvalidValue),
+        ({"initial__base_pose": [0, 0, 0, 0, 0, 0, 1]}, InvalidValue),
+        ({"initial__base_twist": [0, 0, 0, 0, 0, 0]}, InvalidValue),
+        ({"contacts__foot__law": "magic"}, UnknownName),
+        ({"contacts__foot__friction": -0.1}, InvalidValue),
+        ({"contacts__foot__normal": [0.0, 0.0, 0.0]}, InvalidValue),
+        ({"contacts__foot__point": [0.0, "a", 0.0]}, InvalidValue),
+        ({"constraints": {"a": {"kind": "magic"}}}, UnknownName),
+        ({"constraints": {"a": {"kind": "point_anchor", "link_a": "foot", "normals": [1.0, 0.0]}}}, InvalidValue),
+        ({"constraints": {"a": {"kind": "point_anchor", "link_a": "foot", "normals": []}}}, InvalidValue),
+    ],
+    ids=str,
+)
+def test_values_that_are_not_allowed_are_refused(changes, error):
+    """By the exception that says what was given and what is allowed."""
+    with pytest.raises(error):
+        read(**changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"solver": "magic"},
+        {"stepper": "magic"},
+        {"integrator": "magic"},
+        {"factorization": "magic"},
+        {"contact_method": "magic"},
+        {"solver": "range_space"},
+        {"contacts__foot__link": "toe"},
+        {"contacts__foot__offset": 0.2},
+        {"position_tolerance": -1.0},
+        {"constraints__foot": {"kind": "point_anchor", "link_a": "foot"}},
+    ],
+    ids=str,
+)
+def test_what_makes_no_simulator_is_refused(changes):
+    """Names and states are checked at the latest when the simulator is made (`factorization: lu` fits direct only)."""
+    with pytest.raises(ConstrainedSimError):
+        read(**changes).simulator()
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    """Missing, a folder, binary, not YAML, not a mapping, several nodes, empty."""
+    with pytest.raises(ConfigError, match="nothing"):
+        load_config(tmp_path / "nothing.yaml")
+    with pytest.raises(ConfigError):
+        load_config(tmp_path)
+    contents = {
+        "broken": b"robot: {urdf: [",
+        "binary": bytes(range(128, 256)),
+        "list": b"- 1\n- 2\n",
+        "text": b"leg\n",
+        "empty": b"",
+        "nodes": b"a: {ros__parameters: {}}\nb: {ros__parameters: {}}\n",
+        "null": b"/**: {ros__parameters: }\n",
+        "tags": b"robot: !!python/object/apply:os.system ['true']\n",
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(ConfigError):
+            load_config(tmp_path / name)
+
+
+def test_missing_robot_file_is_refused():
+    """The description that is named must exist."""
+    with pytest.raises(ConstrainedSimError, match=r"no_such\.urdf"):
+        read(robot__urdf="no_such.urdf")
