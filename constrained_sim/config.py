@@ -205,7 +205,7 @@ def load_parameters(path: str | os.PathLike[str]) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot read the configuration {str(path)!r}: {error}") from error
     except yaml.YAMLError as error:
-        raise ConfigError(f"{str(path)!r} is not valid YAML: {error}") from error
+        raise ConfigError(f"{str(path)!r} is not valid YAML: {' '.join(str(error).split())}") from error
     if not isinstance(content, Mapping):
         raise ConfigError(f"{str(path)!r} must hold a mapping, got {type(content).__name__}")
     nodes = [

@@ -62,12 +62,14 @@ class LegController:
     TAKEOFF_LENGTH = 0.285
     THRUST = 40.0  # N, on the ground
     CROUCH_TIME = 0.25  # s
+    LANDING_TIME = 0.15  # s
 
     def __init__(self, mode: str) -> None:
         """Choose `mode`, ``stand`` or ``hop``."""
         self._hops = mode == "hop"
         self.phase = "flight"
         self._since = 0.0
+        self._landing_length = self.STAND_LENGTH
 
     def efforts(self, t: float, leg: LegState) -> np.ndarray:
         """Return the efforts of hip and knee [N m] at time `t` [s]."""
@@ -77,7 +79,7 @@ class LegController:
         if self.phase == "thrust":
             sideways = -self.STIFFNESS[0] * leg.foot[0] - self.DAMPING[0] * velocity[0]
             return jacobian.T @ np.array([sideways, -self.THRUST])
-        length = self.CROUCH_LENGTH if self._hops and self.phase == "stance" else self.STAND_LENGTH
+        length = self._wanted_length(t)
         in_flight = self.phase == "flight"
         stiffness = self.FLIGHT_STIFFNESS if in_flight else self.STIFFNESS
         damping = self.FLIGHT_DAMPING if in_flight else self.DAMPING
@@ -86,10 +88,19 @@ class LegController:
             force[1] -= MASS * GRAVITY
         return jacobian.T @ force
 
+    def _wanted_length(self, t: float) -> float:
+        """Return the length of the leg to aim at [m]: after a landing it goes from that at touchdown to the next."""
+        if self.phase == "flight":
+            return self.STAND_LENGTH
+        goal = self.CROUCH_LENGTH if self._hops else self.STAND_LENGTH
+        progress = min(1.0, (t - self._since) / self.LANDING_TIME)
+        return self._landing_length + progress * (goal - self._landing_length)
+
     def _change_phase(self, t: float, leg: LegState) -> None:
         lasted = t - self._since
         length = -leg.foot[1]
         if self.phase == "flight" and leg.foot_height < 1e-3 and leg.velocity[0] < 0.1:
+            self._landing_length = length
             self._enter("stance", t)
         elif self.phase == "stance" and self._hops and lasted > self.CROUCH_TIME:
             self._enter("thrust", t)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from rclpy.signals import SignalHandlerGuardCondition
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
@@ -31,8 +30,7 @@ class Commands:
         self._logger, self._world, self._joints, self._outputs = node.get_logger(), world, joints, outputs
         self._match_stamps = options.clock_mode == "lockstep" and options.lockstep_match == "stamp"
         self.answers = 0
-        self._interrupted = SignalHandlerGuardCondition(context=node.context)
-        self._wait_set = rclpy_implementation.WaitSet(2, 1, 0, 0, 0, 0, node.context.handle)
+        self._wait_set = rclpy_implementation.WaitSet(2, 0, 0, 0, 0, 0, node.context.handle)
         qos = QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy[options.command_reliability.upper()])
         self._subscriptions = (
             (node.create_subscription(JointState, "joint_commands", self._by_name, qos), self._by_name),
@@ -40,14 +38,13 @@ class Commands:
         )
 
     def wait(self, timeout: float) -> None:
-        """Sleep until a command arrives, the process is told to stop, or `timeout` [s] is over.
+        """Sleep until a command arrives or `timeout` [s] is over.
 
         A wait set of its own, made once: an executor builds one from everything that the node has at every spin.
         """
         self._wait_set.clear_entities()
         for subscription, _ in self._subscriptions:
             self._wait_set.add_subscription(subscription.handle)
-        self._wait_set.add_guard_condition(self._interrupted.handle)
         self._wait_set.wait(round(timeout * 1e9))
 
     @property

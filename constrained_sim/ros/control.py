@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.task import Future
 
@@ -45,6 +45,7 @@ class Control:
         self._executor.add_node(node)
         self._options = world.config.node
         self._paused = self._options.start_paused
+        self._stopped = False
         self._steps_wanted = 0
         self._steps_done: Future | None = None
         self._waiting_since: float | None = None
@@ -97,6 +98,7 @@ class Control:
         """Publish the state after a reset."""
         self._finish_steps("the simulation was reset")
         self._commands.answers = 0
+        self._outputs.commands_dropped = self._outputs.commands_refused = self._outputs.late_periods = 0
         self._waiting_since = None
         self._rate_from = (time.monotonic(), self._world.stamp)
         self._pace.restart()
@@ -111,20 +113,17 @@ class Control:
     # -- the loop
 
     def run(self) -> None:
-        """Run until the context is shut down or the configured duration has been simulated."""
-        try:
-            self._outputs.start()
-            self._send_status()
-            self._pace.restart()
-            while self._node.context.ok() and not self._finished():
-                self._loop_once()
-        except (ExternalShutdownException, ShutdownException):
-            pass
-        finally:
-            self._finish_steps("the node is shut down")
+        """Run until stopped, or until the configured duration has been simulated."""
+        self._outputs.start()
+        self._send_status()
+        self._pace.restart()
+        while not self._stopped and (self._end is None or self._world.stamp < self._end):
+            self._loop_once()
+        self._finish_steps("the node ends")
 
-    def _finished(self) -> bool:
-        return self._end is not None and self._world.stamp >= self._end
+    def stop(self) -> None:
+        """End the loop at the next period boundary."""
+        self._stopped = True
 
     def _loop_once(self) -> None:
         self._commands.take_all()

@@ -90,6 +90,9 @@ class StateMessages:
     """Fills the messages of every control period; made once, since making one costs more than filling it.
 
     A message is the same object at every call: serialise it before the next.
+
+    Attributes:
+        layout: changes whenever the lengths of strings and sequences in the contact forces do.
     """
 
     def __init__(self, joints: JointNames, frame: str, period: int, link_prefix: str) -> None:
@@ -100,6 +103,7 @@ class StateMessages:
         self._state = JointState(header=self._header, name=joints.names)
         self._forces = msg.ContactForces(header=self._header, period=to_duration(period))
         self._names: list[str] = []
+        self.layout = 0
 
     def stamp(self, nanoseconds: int) -> None:
         """Set the stamp of all messages."""
@@ -128,6 +132,7 @@ class StateMessages:
         names = sorted(contacts)
         if names != self._names:
             self._names = names
+            self.layout += 1
             self._forces.contacts = [msg.ContactForce(name=name) for name in names]
         for name, message in zip(names, self._forces.contacts, strict=True):
             contact, force = contacts[name], mean_forces[name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -11,6 +12,7 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.exceptions import InvalidParameterException, InvalidParameterValueException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.signals import SignalHandlerOptions
 
 from constrained_sim.config import load_parameters, read_config
 from constrained_sim.exceptions import ConfigError, ConstrainedSimError
@@ -55,6 +57,7 @@ class SimulationNode(Node):
         pace = make_pace(config.node, world.period_ns * 1e-9)
         self._control = Control(self, world, self._outputs, commands, pace)
         self._offered = Services(self, world, self._control)
+        self.add_pre_set_parameters_callback(self._complete_parameters)
         self.add_on_set_parameters_callback(self._set_parameters)
 
     def run(self) -> None:
@@ -63,6 +66,17 @@ class SimulationNode(Node):
             self._control.run()
         finally:
             self._outputs.close()
+
+    def stop(self) -> None:
+        """End :meth:`run` at the next period boundary."""
+        self._control.stop()
+
+    def _complete_parameters(self, parameters: list[Parameter]) -> list[Parameter]:
+        """A solver without a factorization takes its default one."""
+        names = [parameter.name for parameter in parameters]
+        if "solver" in names and "factorization" not in names:
+            return [*parameters, Parameter("factorization", value="")]
+        return parameters
 
     def _set_parameters(self, parameters: Sequence[Parameter]) -> SetParametersResult:
         values = {parameter.name: parameter.value for parameter in parameters if parameter.name in CHANGEABLE}
@@ -84,13 +98,15 @@ def main(args: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv if args is None else args)
     try:
         check_parameter_files(arguments)
-        rclpy.init(args=arguments)
-        SimulationNode().run()
+        # The context stays valid until the loop has ended, at a period boundary: what was simulated is published whole.
+        rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+        node = SimulationNode()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: node.stop())
+        node.run()
     except (ConstrainedSimError, InvalidParameterException, InvalidParameterValueException) as error:
         print(f"constrained_sim: {error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        pass
     finally:
         rclpy.try_shutdown()
     return 0

@@ -15,6 +15,7 @@ from std_msgs.msg import Header, String
 from constrained_sim import msg
 from constrained_sim.dynamics import potential_energy
 from constrained_sim.ros.conversions import JointNames, StateMessages, impact_message, to_time
+from constrained_sim.ros.padding import padding_of, zero_padding
 from constrained_sim.ros.recorder import Recorder
 from constrained_sim.ros.world import Period, Residuals, World
 from constrained_sim.validation import Array
@@ -32,9 +33,16 @@ class _Topic:
         self._recorder = recorder
 
         self._name = self.publisher.topic_name
+        self._layout: tuple[int, int] | None = None
+        self._padding: list[slice] = []
 
-    def send(self, message: Any, stamp: int) -> bytes:
+    def send(self, message: Any, stamp: int, layout: int | None = None) -> bytes:
+        """Publish and record `message`; one of the same `layout` and size has its padding where the last one had."""
         data = serialize_message(message)
+        if layout is None or self._layout != (layout, len(data)):
+            self._layout = None if layout is None else (layout, len(data))
+            self._padding = padding_of(message)
+        data = zero_padding(data, self._padding)
         self.publisher.publish(data)
         if self._recorder is not None:
             self._recorder.write(self._name, self._type, stamp, data)
@@ -97,7 +105,8 @@ class Outputs:
         """Publish the results of a control period; the clock comes last."""
         result = period.result
         self._send_state(result.state.q, result.state.v, result.tau_applied)
-        self._forces.send(self._messages.forces(result.contact_forces, period.mean_forces), period.stamp)
+        forces = self._messages.forces(result.contact_forces, period.mean_forces)
+        self._forces.send(forces, period.stamp, self._messages.layout)
         for stamp, impact in period.impacts:
             options = self._world.config.node
             header = Header(stamp=to_time(stamp), frame_id=options.world_frame)
@@ -158,10 +167,10 @@ class Outputs:
 
     def _send_state(self, q: Array, v: Array, tau: Array) -> None:
         self._messages.stamp(self._world.stamp)
-        self._last_state = self._states.send(self._messages.state(q, v, tau), self._world.stamp)
+        self._last_state = self._states.send(self._messages.state(q, v, tau), self._world.stamp, layout=0)
 
     def _send_clock(self) -> None:
-        self._clock.send(self._messages.clock, self._world.stamp)
+        self._clock.send(self._messages.clock, self._world.stamp, layout=0)
 
     def _header(self) -> Header:
         return Header(stamp=to_time(self._world.stamp), frame_id=self._world.config.node.world_frame)

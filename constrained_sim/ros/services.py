@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from std_srvs.srv import SetBool
@@ -34,7 +35,8 @@ class Services:
         node.create_service(srv.SetSolver, "~/set_solver", self._refusing(self._set_solver))
         node.create_service(srv.Reset, "~/reset", self._refusing(self._reset))
         node.create_service(SetBool, "~/pause", self._refusing(self._pause))
-        node.create_service(srv.Step, "~/step", self._step)
+        # The coroutine of a step waits for the loop; meanwhile other services are answered.
+        node.create_service(srv.Step, "~/step", self._step, callback_group=ReentrantCallbackGroup())
 
     def _refusing(self, handle: Callable[[Any, Any], None]) -> Callable[[Any, Any], Any]:
         """Return a callback that answers with the text of our exceptions."""
@@ -80,9 +82,11 @@ class Services:
         }
         if request.solver or request.factorization:
             wanted["factorization"] = request.factorization
-        result = self._node.set_parameters_atomically([Parameter(key, value=value) for key, value in wanted.items()])
-        if not result.successful:
-            raise ConstrainedSimError(result.reason)
+        if wanted:
+            parameters = [Parameter(key, value=value) for key, value in wanted.items()]
+            result = self._node.set_parameters_atomically(parameters)
+            if not result.successful:
+                raise ConstrainedSimError(result.reason)
         response.solver, response.stepper = sim.solver.name, sim.stepper_name
         response.factorization, response.contact_method = (
             getattr(sim.solver, "factorization", ""),
