@@ -18,6 +18,7 @@ from mechanisms import (
     solo12,
     solo_contacts,
     standing_solo,
+    tilted,
 )
 
 from constrained_sim import (
@@ -237,6 +238,21 @@ def test_reset_refuses_bad_states(wrong):
     assert snapshot(sim) == before
 
 
+@pytest.mark.parametrize("length", [0.5, 2.0])
+def test_reset_makes_of_a_quaternion_a_rotation_or_refuses_it(length):
+    """A quaternion that is not of unit length is no rotation: inertia and gravity would be scaled by it."""
+    q = block().configuration({}, [0, 0, 1.0, *tilted(0.4)])
+    stretched = q.copy()
+    stretched[3:] *= length
+    expected = simulator(block(), q, [0, 0, 0, 1.0, 2.0, 0]).step()
+    try:
+        result = simulator(block(), stretched, [0, 0, 0, 1.0, 2.0, 0]).step()
+    except InvalidValue:
+        return
+    assert np.abs(result.state.q - expected.state.q).max() < 1e-12
+    assert np.abs(result.state.v - expected.state.v).max() < 1e-12
+
+
 def test_reset_refuses_what_violates_the_constraints():
     """A contact under ground, an anchor elsewhere: the old state stays."""
     q = ball().configuration({}, [0, 0, 0.2, 0, 0, 0, 1])
@@ -391,6 +407,7 @@ def test_neutral_at_rest_is_where_it_begins():
     assert (sim.state.t, sim.state.q.tolist(), sim.state.v.tolist()) == (0.0, [0.0, 0.0], [0.0, 0.0])
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_step_beyond_all_numbers_is_refused():
     """A state that turns non-finite freezes at the last good one, with the step and the time."""
     sim = simulator(double_pendulum(), [0.4, -0.9], [1e200, -1e200])

@@ -1,5 +1,7 @@
 """One step after the other: contacts, impacts, momentum, energy, order of convergence."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from mechanisms import (
@@ -211,20 +213,59 @@ def test_solo12_audit_closes(solo_drop):
 
 
 def test_solo12_linear_momentum(solo_drop):
-    """Linear momentum changes by weight and contact impulses; what is missing is of the order of the integrator."""
+    """Momentum of every step and of the run: weight, contact forces and percussions, and nothing else."""
     results, start = solo_drop
     robot, dt = solo12(), 1e-3
     initial = before = linear_momentum(robot, start.q, start.v)
-    total, errors = np.zeros(3), []
+    total = np.zeros(3)
     for result in results:
         after = linear_momentum(robot, result.state.q, result.state.v)
         impulse = dt * (pushes(result) - [0, 0, robot.mass * GRAVITY]) + percussion(result, *SOLO_FEET)
-        errors.append(np.abs(after - before - impulse).max())
+        assert np.abs(after - before - impulse).max() < 1e-12
         before, total = after, total + impulse
-    step_weight = robot.mass * GRAVITY * dt
-    assert np.median(errors) < 1e-3 * step_weight
-    assert max(errors) < 1e-2 * step_weight
-    assert np.abs(before - initial - total).max() < 1e-2 * step_weight
+    assert np.abs(before - initial - total).max() < 1e-12
+
+
+@cache
+def kicked_about(integrator, seed):
+    """Return, for every step of a solo12 whose efforts jump every step, its result and what momentum lacks [N s]."""
+    robot, rng, dt = solo12(), np.random.default_rng(seed), 1e-3
+    v0, contacts = 0.3 * rng.normal(size=18), solo_contacts(friction=0.5, restitution=0.3)
+    sim = simulator(robot, standing_solo(0.02, 0.2), v0, contacts, integrator=integrator)
+    steps = []
+    for _ in range(550):
+        before = linear_momentum(robot, sim.state.q, sim.state.v)
+        result = sim.step(rng.uniform(-2, 2, 12))
+        impulse = dt * (pushes(result) - [0, 0, robot.mass * GRAVITY]) + percussion(result, *SOLO_FEET)
+        steps.append((result, np.abs(linear_momentum(robot, sim.state.q, sim.state.v) - before - impulse).max()))
+    return steps
+
+
+@every_integrator
+@pytest.mark.parametrize("seed", [3, 5])
+def test_momentum_of_a_quadruped_that_is_kicked_about(integrator, seed):
+    """Feet that bounce, slide and tumble: momentum still is what was reported."""
+    steps = kicked_about(integrator, seed)
+    assert sum(len(result.impacts) for result, _ in steps) > 10
+    assert max(error for _, error in steps) < 1e-12
+
+
+@every_integrator
+@pytest.mark.parametrize("seed", [3, 5])
+def test_energy_of_a_quadruped_that_is_kicked_about(integrator, seed):
+    """Contacts and impacts take energy only, and every audit closes."""
+    steps = kicked_about(integrator, seed)
+    assert max(result.energy.contacts for result, _ in steps) <= 1e-12
+    assert min(result.energy.impact_losses for result, _ in steps) >= 0.0
+    assert max(abs(result.energy.residual) for result, _ in steps) < 1e-12
+
+
+@every_integrator
+@pytest.mark.parametrize("seed", [3, 5])
+def test_feet_of_a_quadruped_that_is_kicked_about_do_not_sink(integrator, seed):
+    """However suddenly it is pushed down, a foot ends no step under ground."""
+    gaps = [contact.gap for result, _ in kicked_about(integrator, seed) for contact in result.contact_forces.values()]
+    assert min(gaps) > -1e-7
 
 
 def test_solo12_contacts_feed_no_energy(solo_drop):
@@ -235,19 +276,15 @@ def test_solo12_contacts_feed_no_energy(solo_drop):
 
 @every_integrator
 def test_free_robot_keeps_its_momentum(integrator):
-    """In free fall, joints driven, momentum changes by the weight alone; the error has the integrator's order."""
+    """In free fall, tumbling, joints driven, linear momentum changes by the weight alone."""
     robot, rng = solo12(), np.random.default_rng(1)
     v0, tau = rng.normal(size=robot.nv), 0.3 * rng.normal(size=robot.nu)
-    errors = []
-    for dt in (1e-3, 5e-4):
-        sim = simulator(robot, standing_solo(1.0), v0, dt=dt, integrator=integrator)
-        before = linear_momentum(robot, sim.state.q, sim.state.v)
-        for _ in range(round(0.1 / dt)):
-            sim.step(tau)
-        change = linear_momentum(robot, sim.state.q, sim.state.v) - before
-        errors.append(np.abs(change - [0, 0, -0.1 * robot.mass * GRAVITY]).max())
-    assert errors[0] < {1: 2e-2, 2: 3e-4}[ORDERS[integrator]]
-    assert errors[1] < errors[0] / (0.8 * 2 ** ORDERS[integrator])
+    sim = simulator(robot, standing_solo(1.0), v0, integrator=integrator)
+    before = linear_momentum(robot, sim.state.q, sim.state.v)
+    for _ in range(100):
+        sim.step(tau)
+    change = linear_momentum(robot, sim.state.q, sim.state.v) - before
+    assert np.abs(change - [0, 0, -0.1 * robot.mass * GRAVITY]).max() < 1e-12
 
 
 # -- blocks on slopes
@@ -459,15 +496,13 @@ def pendulum_pair(dt, duration=0.5, angle=1.0):
     return jointed.state, anchored.state
 
 
-def test_free_link_with_an_anchor_swings_like_a_revolute_joint():
-    """Two models of one pendulum: the difference of their angles is of second order in the step."""
-    differences = []
-    for dt in (4e-3, 2e-3):
-        jointed, anchored = pendulum_pair(dt)
-        assert np.abs(anchored.q[[3, 5]]).max() < 1e-12
-        differences.append(abs(2.0 * np.arctan2(anchored.q[4], anchored.q[6]) - jointed.q[0]))
-    assert differences[1] < 1e-5
-    assert differences[1] < differences[0] / 3.5
+@pytest.mark.parametrize("dt", [4e-3, 1e-3])
+def test_free_link_with_an_anchor_swings_like_a_revolute_joint(dt):
+    """Two models of one pendulum, one motion: the integrators of both see the same generalised momentum."""
+    jointed, anchored = pendulum_pair(dt)
+    assert np.abs(anchored.q[[3, 5]]).max() < 1e-12
+    assert 2.0 * np.arctan2(anchored.q[4], anchored.q[6]) == pytest.approx(jointed.q[0], abs=1e-12)
+    assert anchored.v[4] == pytest.approx(jointed.v[0], abs=1e-11)
 
 
 # -- bouncing and landing
@@ -569,6 +604,29 @@ def test_touchdown_at_the_end_of_a_step(late):
         reported += percussion(result, "c")[2] + 1e-3 * pushes(result)[2]
         assert 0.5 * sim.state.v[2] == pytest.approx(momentum + reported, abs=1e-14)
     assert sim.energy.impact_losses == pytest.approx(0.25, rel=1e-12)
+
+
+def test_touchdown_within_the_last_nanometres_of_a_step():
+    """Predicted or not: an impact that is reported at the end of a step has changed the velocity."""
+    sim = pushed_ball(3e-3 + 5e-9, 1.0)
+    sim.step(wrenches=[Wrench("ball", (0, 0, -500.0))])
+    before = sim.state.v[2]
+    result = sim.step(wrenches=[Wrench("ball", (0, 0, 500.0))])
+    impulse = 1e-3 * (500.0 + pushes(result)[2]) + percussion(result, "c")[2]
+    assert 0.5 * (sim.state.v[2] - before) == pytest.approx(impulse, abs=1e-13)
+
+
+@every_integrator
+@pytest.mark.parametrize(("gap", "speed"), [(3e-5, 0.25), (0.0, 0.25), (3e-5, 0.0), (0.0, 0.0)])
+def test_sudden_push_does_not_sink_what_was_about_to_leave(integrator, gap, speed):
+    """A ball that rises, just off the ground, and is struck down within one step does not end it under ground."""
+    robot = Robot.from_urdf(ball().urdf, True, (0, 0, 0))
+    q = robot.configuration({}, [0, 0, 0.1 + gap, 0, 0, 0, 1])
+    contact = PointContact("c", "ball", (0, 0, 0), radius=0.1)
+    sim = simulator(robot, q, [0, 0, speed, 0, 0, 0], [contact], integrator=integrator)
+    result = sim.step(wrenches=[Wrench("ball", (0, 0, -225.0))])
+    assert result.contact_forces["c"].gap >= -1e-8
+    assert result.energy.contacts <= 1e-12
 
 
 def test_contact_lets_go_without_pulling():

@@ -14,7 +14,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 
-from constrained_sim.config import load_parameters, read_config
+from constrained_sim.config import configured_solver, load_parameters, read_config
 from constrained_sim.exceptions import ConfigError, ConstrainedSimError
 from constrained_sim.ros.commands import Commands
 from constrained_sim.ros.control import Control
@@ -50,6 +50,8 @@ class SimulationNode(Node):
         super().__init__("constrained_sim", automatically_declare_parameters_from_overrides=True)
         config = read_config(nested_parameters(self))
         declare_options(self)
+        in_effect = getattr(config.simulation.make_solver(), "factorization", "")
+        self.set_parameters([Parameter("factorization", value=in_effect)])
         world = World(config)
         joints = JointNames(config.robot, config.node.joints)
         self._outputs = Outputs(self, world, joints)
@@ -72,11 +74,16 @@ class SimulationNode(Node):
         self._control.stop()
 
     def _complete_parameters(self, parameters: list[Parameter]) -> list[Parameter]:
-        """A solver without a factorization takes its default one."""
-        names = [parameter.name for parameter in parameters]
-        if "solver" in names and "factorization" not in names:
-            return [*parameters, Parameter("factorization", value="")]
-        return parameters
+        """Say which factorization an empty one, or a change of solver without one, means."""
+        values = {parameter.name: parameter.value for parameter in parameters}
+        if not (values.keys() & {"solver", "factorization"} and values.get("factorization", "") == ""):
+            return parameters
+        try:
+            solver = configured_solver(values.get("solver", self.get_parameter("solver").value))
+        except ConstrainedSimError:
+            return parameters  # to be refused as it is
+        others = [parameter for parameter in parameters if parameter.name != "factorization"]
+        return [*others, Parameter("factorization", value=getattr(solver, "factorization", ""))]
 
     def _set_parameters(self, parameters: Sequence[Parameter]) -> SetParametersResult:
         values = {parameter.name: parameter.value for parameter in parameters if parameter.name in CHANGEABLE}

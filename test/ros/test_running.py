@@ -92,10 +92,11 @@ def test_time_follows_the_wall_clock_times_a_factor(running):
         running.forget()
         first = stamp(running.wait_for(lambda: running.states, "state")[-1])
         begun = time.monotonic()
-        running.client.spin(0.6)
+        running.client.spin(1.5)
         simulated = (stamp(running.states[-1]) - first) * 1e-9
         elapsed = time.monotonic() - begun
-        assert simulated <= factor * (elapsed + 0.15)  # debts of up to 0.1 s are made up for
+        # Debts of up to 0.1 s are made up for, and states may have waited in this busy process before the start.
+        assert simulated <= factor * (elapsed + 0.4)
         assert simulated >= 0.25 * factor * elapsed
 
 
