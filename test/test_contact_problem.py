@@ -210,6 +210,42 @@ def test_single_mass_sticks_and_slides():
     assert solve(2.0).status.tolist() == [SLIDING]
 
 
+def planar_solutions(G, b, friction):
+    """Return all (r_t, r_n) that solve a single planar contact: open, stuck, sliding either way."""
+    stuck = np.linalg.solve(G, -b)
+    solutions = [np.zeros(2)] if b[1] >= 0.0 else []
+    if stuck[1] >= 0.0 and abs(stuck[0]) <= friction * stuck[1]:
+        solutions.append(stuck)
+    for sign in (1.0, -1.0):
+        cone = np.array([-sign * friction, 1.0])
+        normal = -b[1] / (G[1] @ cone)
+        if normal >= 0.0 and sign * (G[0] @ cone * normal + b[0]) >= 0.0:
+            solutions.append(normal * cone)
+    return solutions
+
+
+@pytest.mark.parametrize("method", METHODS)
+@property_test(400)
+@given(seed=seeds)
+def test_single_planar_contact_against_enumeration(method, seed):
+    """Open, stuck or sliding either way: one of the solutions is found, also where friction could jam."""
+    rng = np.random.default_rng(seed)
+    angle, ratio, friction = rng.uniform(0, np.pi), 10.0 ** rng.uniform(-2, 0), rng.uniform(0, 1.5)
+    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    planar = turn @ np.diag([1.0, ratio]) @ turn.T
+    near_the_cone = [rng.choice([-1.0, 1.0]) * friction * (1.0 + 0.01 * rng.normal()), 1.0]
+    b = rng.normal(size=2) * [1.0, 0.1] if rng.integers(2) else -planar @ near_the_cone
+    solutions = planar_solutions(planar, b, friction)
+    assert solutions
+    G = np.zeros((3, 3))
+    G[np.ix_([0, 2], [0, 2])] = 0.5 * (planar + planar.T)
+    problem = ContactProblem(G, np.array([b[0], 0.0, b[1]]), np.array([friction]), np.zeros((1, 2)))
+    solution = solve_contacts(problem, method)
+    assert solution.converged
+    scale = 1e-8 * max(1.0, np.abs(solution.impulse).max())
+    assert min(np.abs(solution.impulse[[0, 2]] - found).max() for found in solutions) < scale
+
+
 def test_sliding_does_not_lift_off():
     """The exact law, not its convex relaxation: a fast sliding contact keeps u_n = 0, no matter how fast."""
     problem = ContactProblem(np.eye(3), np.array([100.0, 0, -1.0]), np.array([0.9]), np.zeros((1, 2)))

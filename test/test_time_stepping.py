@@ -185,6 +185,17 @@ def test_momentum_with_joint_efforts_that_jump():
     assert worst < 1e-12
 
 
+@pytest.mark.parametrize("seed", [65, 100])
+def test_tumbling_leg_lands_in_any_posture(seed):
+    """Thrown with its joints free, it strikes the ground where friction could jam: the way on is found."""
+    config, rng = leg_config(), np.random.default_rng(seed)
+    sim = simulator(config.robot, config.q, rng.normal(size=3) * [1, 5, 5], config.constraints)
+    for _ in range(300):
+        result = sim.step()
+        assert result.energy.contacts <= 1e-12
+    assert np.isfinite(sim.state.v).all()
+
+
 # -- the dropped quadruped
 
 

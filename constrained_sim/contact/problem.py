@@ -70,7 +70,8 @@ def solve_contacts(problem: ContactProblem, method: str = "newton") -> ContactSo
     """Solve `problem`; the result depends on the problem only, never on what was solved before.
 
     First all contacts are taken to stick, which is linear; where this violates a cone, Newton's method and projected
-    Gauss-Seidel take turns, starting with `method`, until one converges or both have had their say.
+    Gauss-Seidel, which begins without any force, take turns, starting with `method`, until one converges or both have
+    had their say.
 
     Raises:
         UnknownName: no such method.
@@ -82,9 +83,10 @@ def solve_contacts(problem: ContactProblem, method: str = "newton") -> ContactSo
     if error <= tolerance:
         return ContactSolution(impulse, status, "stick", 0, error / magnitude)
     used, iterations, best = "stick", 0, (error, impulse)
-    impulse = kernels.stick(G, b) if first is kernels.newton else np.zeros_like(b)
-    for step in [first] + [kernels.newton, kernels.gauss_seidel] * 4:
-        budget = 40 if step is kernels.newton else 200
+    impulse, tried_from_rest = kernels.stick(G, b), False
+    for step, budget in [(first, BUDGETS[first]), *SCHEDULE]:
+        if step is kernels.gauss_seidel and not tried_from_rest:
+            impulse, tried_from_rest = np.zeros_like(b), True
         impulse, error, done = step(G, b, friction, slip, scale, impulse, tolerance, budget)
         iterations += done
         if error < best[0]:
@@ -96,5 +98,13 @@ def solve_contacts(problem: ContactProblem, method: str = "newton") -> ContactSo
     return ContactSolution(impulse, status, used, iterations, problem.residual(impulse))
 
 
+NEWTON_STEPS = 40
+BUDGETS = {kernels.newton: NEWTON_STEPS, kernels.gauss_seidel: 200}
+SCHEDULE = (
+    (kernels.gauss_seidel, 200),
+    (kernels.newton, NEWTON_STEPS),
+    (kernels.gauss_seidel, 1000),
+    (kernels.newton, NEWTON_STEPS),
+)
 METHODS = {"newton": kernels.newton, "gauss_seidel": kernels.gauss_seidel}
 NAMES = {step: name for name, step in METHODS.items()}

@@ -75,6 +75,8 @@ def candidate_rows(gaps, s, s_middle, J_middle, friction, excluded, h, reach):  
 def oppose_mean_slip(candidates, s, J, offset, v_plus, impulse):  # type: ignore[no-untyped-def]
     """Find contacts whose friction would do positive work, and let it oppose the mean slip: offset += s, in place.
 
+    The work of friction over a step is ``r_t (s + s') / 2``.
+
     Args:
         candidates: (c,) contacts.
         s: (3 k,) row velocities of all contacts at the beginning of the step [m/s].
@@ -91,7 +93,7 @@ def oppose_mean_slip(candidates, s, J, offset, v_plus, impulse):  # type: ignore
         c = candidates[i]
         work = 0.0
         for r in range(2):
-            s_plus = np.dot(J[3 * i + r], v_plus) + offset[3 * i + r]
+            s_plus = np.dot(J[3 * i + r], v_plus)
             work += 0.5 * impulse[3 * i + r] * (s[3 * c + r] + s_plus)
         if work > POSITIVE_WORK:
             offset[3 * i] += s[3 * c]
@@ -136,6 +138,17 @@ def has_drifted(phi, gaps, held, tolerance):  # type: ignore[no-untyped-def]
         if abs(gaps[c]) > tolerance:
             return True
     return False
+
+
+@numba.njit(cache=True)
+def attribute_work(energy, contacts, constraints):  # type: ignore[no-untyped-def]
+    """Set the work of contacts and constraints in `energy` (9,) to that of their whole impulses, in place.
+
+    Prediction and correction each close on their own, but a force that is predicted and then withdrawn would show as
+    work though it never acted: the difference belongs to the inertial forces, which the correction is about.
+    """
+    energy[0] += energy[4] + energy[5] - contacts - constraints
+    energy[4], energy[5] = contacts, constraints
 
 
 @numba.njit(cache=True)

@@ -55,13 +55,14 @@ class TimeStepping(Stepper):
     the beginning: the row velocity at the end, up to O(h^2), whichever point J was evaluated at. It makes the work of
     a held row, ``lam J (v + v') / 2 = lam (s + s') / 2``, exactly zero from one held state to the next. For the same
     reason a separating contact may not end a step faster downwards than it began upwards (the offset of its normal row
-    is at least s_n), penetration is not pushed out by forces, and where slip comes to an end within a step so that
-    friction would do positive work, friction opposes the mean slip ``(s + s') / 2``.
+    is at least s_n), and penetration is not pushed out by forces.
 
-    What is left of the row velocities at the end of the step is removed there, by the same laws for the total impulse
-    of the step (as in RATTLE, whose second multiplier holds the velocities): the impulse that this takes is O(h) of
-    the whole and counts as force. Contact forces so never feed energy, and momentum is what they say. Positions drift
-    by O(h^3) per step, which a projection removes.
+    This predicts the configuration at the end. The velocity there is then corrected: to the momentum that all impulses
+    account for, and so that the whole impulse of the step obeys the same laws with the row velocities there (as in
+    RATTLE, whose second multiplier holds the velocities). What this adds is O(h) of the impulses, and counts as force.
+    So momentum is what the forces say, and contact forces never feed energy. (The prediction need not be exact: rows of
+    many contacts of one body may contradict each other by O(h^2) there, never at the end.) Positions drift by O(h^3)
+    per step, which a projection removes.
 
     Sources: Moreau, Unilateral contact and dry friction in finite freedom dynamics, 1988; Stewart and Trinkle, An
     implicit time-stepping scheme for rigid body dynamics with inelastic collisions and Coulomb friction, 1996.
@@ -115,8 +116,9 @@ class TimeStepping(Stepper):
             self._forget()
         if rest > 0.0:
             parts.append(self._advance(here, rest, loads, NO_CONTACT))
-        self._acceleration, self._passes = parts[-1].a, 1
-        return _outcome(parts, impacts, self.dt)
+            here = parts[-1].end
+            self._acceleration, self._passes = parts[-1].a, 1
+        return _outcome(here, parts, impacts, self.dt)
 
     # -- impacts
 
@@ -133,7 +135,7 @@ class TimeStepping(Stepper):
             return None
         h = min(float(-gap / s), rest)
         for _ in range(5):
-            flight = self._advance(here, h, loads, closing)
+            flight = self._advance(here, h, loads, closing[:1])
             gap, s = flight.end.contact.gaps[first], flight.end.contact.s_normal[first]
             if abs(gap) <= 0.1 * TOUCHING or s >= 0.0:
                 break
@@ -190,9 +192,6 @@ class TimeStepping(Stepper):
         system = robot_system(mid, q_mid, mid.M, bilateral, h * robot.damping if robot.is_damped else None)
         momentum = kernels.momentum(mid.M, v, impulses)
         motion = solve_motion(loads.solver, system, momentum, b, rows, loads.method)
-        if kernels.oppose_mean_slip(candidates, begin.contact.s, rows.J, rows.offset, motion.x, motion.impulse):
-            motion = solve_motion(loads.solver, system, momentum, b, rows, loads.method)
-        _refuse_unsolved(motion)
         damping -= h * robot.damping * motion.x
         contact += motion.impulse @ rows.J
         constraint += motion.lam @ bilateral
@@ -208,13 +207,20 @@ class TimeStepping(Stepper):
                 momentum[:6] = kernels.floating_momentum(
                     begin.M, v, mid.M, impulses, h, robot.gravity, begin.base, mid.placements[1], part.end.base
                 )
-            part = self._correct(part, momentum, held, loads)
+            return self._correct(begin, part, momentum, held, loads)
+        _refuse_unsolved(motion)
         return part
 
-    def _correct(self, part: _Part, momentum: Array, held: npt.NDArray[np.intp], loads: _Loads) -> _Part:
+    def _correct(
+        self, begin: Observation, part: _Part, momentum: Array, held: npt.NDArray[np.intp], loads: _Loads
+    ) -> _Part:
         """Make the momentum at the end of the step what it must be, and the row velocities there obey their laws.
 
+        Where slip ends within the step, the friction that holds at its end may be along the slip at its beginning:
+        there friction is made to oppose the mean slip, so that it never does positive work.
+
         Args:
+            begin: the state at the beginning.
             part: the step as predicted; its configuration stays.
             momentum: (nv,) generalised momentum at the end, with the constraint impulses of the prediction.
             held: contacts that may carry force at the end.
@@ -223,10 +229,13 @@ class TimeStepping(Stepper):
         end, rows = part.end, rows_of(held)
         J, predicted = end.contact.J[rows], part.impulse[rows]
         contacts = ContactRows(J, np.zeros(len(J)), end.bound.contacts.friction[held], np.zeros((len(held), 2)))
+        contacts.offset[2::3] = np.maximum(begin.contact.s_normal[held], 0.0)
         system = robot_system(self._here, end.q, end.M, end.J_bilateral)
         free = momentum - predicted @ J
         b = end.J_bilateral @ end.v - end.s_bilateral
         motion = solve_motion(loads.solver, system, free, b, contacts, loads.method)
+        if kernels.oppose_mean_slip(held, begin.contact.s, J, contacts.offset, motion.x, motion.impulse):
+            motion = solve_motion(loads.solver, system, free, b, contacts, loads.method)
         _refuse_unsolved(motion)
         impulse, status = part.impulse.copy(), part.status.copy()
         impulse[rows] = motion.impulse
@@ -236,13 +245,12 @@ class TimeStepping(Stepper):
         impulses[0] = momentum - end.M @ end.v
         impulses[4] = (motion.impulse - predicted) @ J
         impulses[5] = motion.lam @ end.J_bilateral
-        return part._replace(
-            end=end.with_velocity(motion.x),
-            lam=part.lam + motion.lam,
-            impulse=impulse,
-            status=status,
-            energy=part.energy + kernels.energy_of(end.v, motion.x, end.M, impulses),
-        )
+        corrected = end.with_velocity(motion.x)
+        energy = part.energy + kernels.energy_of(end.v, motion.x, end.M, impulses)
+        lam = part.lam + motion.lam
+        held_work = 0.5 * float(lam @ (begin.J_bilateral @ begin.v + end.J_bilateral @ motion.x))
+        kernels.attribute_work(energy, 0.5 * float(impulse @ (begin.contact.s + corrected.contact.s)), held_work)
+        return part._replace(end=corrected, lam=lam, impulse=impulse, status=status, energy=energy)
 
     def _hold_positions(self, part: _Part, held: npt.NDArray[np.intp], loads: _Loads) -> _Part:
         """Project the configuration onto the bilateral rows and the contacts `held`.
@@ -340,14 +348,14 @@ class _Part(NamedTuple):
         return self.end.bound.rows(self.lam, self.impulse)
 
 
-def _outcome(parts: list[_Part], impacts: list[Impact], dt: float) -> StepOutcome:
-    """Put the parts of a step together."""
+def _outcome(end: Observation, parts: list[_Part], impacts: list[Impact], dt: float) -> StepOutcome:
+    """Put the parts of a step together; `end` is the state after them and all impacts."""
     last = parts[-1]
     rows, energy = last.rows, last.energy.copy()
     for part in parts[:-1]:
         rows, energy = rows + part.rows, energy + part.energy
     energy[-2] += sum(impact.energy_lost for impact in impacts)
-    return StepOutcome(last.end, last.a, rows / dt, last.status, tuple(impacts), energy, last.motion)
+    return StepOutcome(end, last.a, rows / dt, last.status, tuple(impacts), energy, last.motion)
 
 
 def _refuse_unsolved(motion: Motion) -> None:
