@@ -215,7 +215,10 @@ def load_parameters(path: str | os.PathLike[str]) -> dict[str, Any]:
     ]
     if len(nodes) > 1:
         raise ConfigError(f"{str(path)!r} holds the parameters of {len(nodes)} nodes, allowed: one")
-    return dict(nodes[0] if nodes else content)
+    parameters = nodes[0] if nodes else content
+    if not isinstance(parameters, Mapping):
+        raise ConfigError(f"{str(path)!r}: ros__parameters must hold a mapping, got {parameters!r}")
+    return dict(parameters)
 
 
 def read_config(parameters: Mapping[str, Any], base: Path | None = None) -> Config:
@@ -385,8 +388,16 @@ def _read_point_anchor(section: _Section) -> PointAnchor:
         section.take("point_a", tuple, (0.0, 0.0, 0.0)),
         section.take("link_b", str, WORLD),
         section.take("point_b", tuple, None),
-        None if normals is None else finite_array("normals", normals, (len(normals),)).reshape(-1, 3),
+        None if normals is None else _directions(f"{section.where}.normals", normals),
     )
+
+
+def _directions(what: str, values: tuple[Any, ...]) -> Array:
+    """Return (k, 3) directions from a list of triples, or (as in ROS parameters) from one list of 3 k numbers."""
+    shape = (len(values), 3) if values and np.ndim(values[0]) else (len(values),)
+    if len(shape) == 1 and len(values) % 3:
+        raise InvalidValue(what, list(values), "three numbers for each direction")
+    return finite_array(what, values, shape).reshape(-1, 3)
 
 
 def _read_frame_anchor(section: _Section) -> FrameAnchor:

@@ -126,7 +126,7 @@ def constrained_acceleration(
     Source: RBDL, module Contacts, ForwardDynamicsContacts*; Tedrake, Drake implementation of rigid body dynamics
     algorithms with constraints, sec. 1 and 3.1.
     """
-    q, v = finite_array("q", q, (robot.nq,)), finite_array("v", v, (robot.nv,))
+    q, v = robot.checked_configuration(q), finite_array("v", v, (robot.nv,))
     bound = ConstraintSet.bind(robot, q, constraints)
     dynamics = Dynamics.at(robot, q, v, number("t", t))
     force = generalised_force(robot, dynamics, wrenches) - dynamics.h

@@ -152,7 +152,7 @@ def resolve_impact(
 
     Source: RBDL, module Contacts, ComputeContactImpulses*; Tedrake, sec. 3.2.
     """
-    q, v = finite_array("q", q, (robot.nq,)), finite_array("v", v, (robot.nv,))
+    q, v = robot.checked_configuration(q), finite_array("v", v, (robot.nv,))
     bound = ConstraintSet.bind(robot, q, constraints)
     dynamics = Dynamics(robot)
     dynamics.update_inertia(q, number("t", t))

@@ -97,6 +97,8 @@ class Robot:
             )
         except (RuntimeError, ValueError, IndexError) as error:
             raise ModelError(f"not a valid URDF: {error}") from error
+        if model.nv == 0:
+            raise ModelError("the robot description has no moving joint")
         model.gravity = pin.Motion(finite_array("gravity", gravity, (3,)), np.zeros(3))
         _refuse_massless_joints(model)
         return cls(model, _actuated(model, floating_base, actuated_joints), floating_base, xml)
@@ -231,6 +233,19 @@ class Robot:
             joint = self.model.joints[self.model.getJointId(name)]
             q[joint.idx_q : joint.idx_q + joint.nq] = _joint_values(joint, name, value)
         return q
+
+    def checked_configuration(self, q: Any) -> Array:
+        """Return `q` (nq,), quaternions and pairs (cos, sin) normalised.
+
+        Raises:
+            InvalidValue: wrong length, NaN, infinity, or a quaternion or pair that is far from normalised.
+        """
+        q = finite_array("q", q, (self.nq,))
+        if not pin.isNormalized(self.model, q, 1e-6):
+            raise InvalidValue(
+                "q", q.tolist(), "quaternions, and pairs (cos, sin) of continuous joints, of unit length"
+            )
+        return pin.normalize(self.model, q)
 
     def clamp(self, tau: Any) -> Array:
         """Return `tau` (nu,) [N m, N] limited to the effort limits.

@@ -165,7 +165,7 @@ class Simulator:
             InvalidValue: wrong length, NaN or infinity.
             ViolatedConstraint: a constraint that does not hold at q.
         """
-        q = self.robot.neutral() if q is None else finite_array("q", q, (self.robot.nq,))
+        q = self.robot.neutral() if q is None else self.robot.checked_configuration(q)
         v = np.zeros(self.robot.nv) if v is None else finite_array("v", v, (self.robot.nv,))
         bound = ConstraintSet.bind(self.robot, q, self._declared)
         t = number("t", t)

@@ -70,7 +70,7 @@ def lookup(kind: str, name: Any, registry: Mapping[str, T]) -> T:
         raise UnknownName(kind, name, registry) from None
 
 
-def read_only(array: Array) -> Array:
+def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return `array` itself, made unwritable."""
     array.flags.writeable = False
     return array

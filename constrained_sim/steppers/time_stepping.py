@@ -105,13 +105,12 @@ class TimeStepping(Stepper):
             )
             if not closing.size:
                 break
-            flight = self._fly_to_touchdown(here, closing, rest, loads)
-            if flight is not None:
-                parts.append(flight)
-                here, rest = flight.end, rest - flight.h
             if here.contact.gaps[closing[0]] > TOUCHING:
-                continue  # forces have changed since the prediction: it does not touch yet
-            impacts.append(self._impact(here, closing, loads))
+                parts.append(self._fly_to_touchdown(here, closing, rest, loads))
+                here, rest = parts[-1].end, rest - parts[-1].h
+            if not (here.contact.gaps[closing] <= TOUCHING).any():
+                continue  # forces have changed since the prediction: nothing touches yet
+            impacts.append(self._impact(here, loads))
             here = here.with_velocity(impacts[-1].v_plus)
             self._forget()
         if rest > 0.0:
@@ -122,30 +121,28 @@ class TimeStepping(Stepper):
 
     # -- impacts
 
-    def _fly_to_touchdown(
-        self, here: Observation, closing: npt.NDArray[np.intp], rest: float, loads: _Loads
-    ) -> _Part | None:
-        """Advance to the instant at which the first of `closing` touches; None if it touches already.
+    def _fly_to_touchdown(self, here: Observation, closing: npt.NDArray[np.intp], rest: float, loads: _Loads) -> _Part:
+        """Advance to the instant at which the first of `closing` touches, or by `rest` [s] if none does.
 
-        Newton's method on the length of this part of the step.
+        Newton's method on the length of this part of the step, always towards the contact that is due first.
         """
-        first = closing[0]
-        gap, s = here.contact.gaps[first], here.contact.s_normal[first]
-        if gap <= TOUCHING:
-            return None
-        h = min(float(-gap / s), rest)
-        for _ in range(5):
-            flight = self._advance(here, h, loads, closing[:1])
-            gap, s = flight.end.contact.gaps[first], flight.end.contact.s_normal[first]
-            if abs(gap) <= 0.1 * TOUCHING or s >= 0.0:
+        gaps, s = here.contact.gaps[closing], here.contact.s_normal[closing]
+        h = min(float((-gaps / s).min()), rest)
+        for _ in range(8):
+            flight = self._advance(here, h, loads, closing)
+            gaps, s = flight.end.contact.gaps[closing], flight.end.contact.s_normal[closing]
+            due = np.where(s < 0.0, h - gaps / np.where(s < 0.0, s, 1.0), np.inf)
+            first = int(np.argmin(due))
+            wanted = min(max(float(due[first]), 0.1 * h), rest)
+            if abs(gaps[first]) <= 0.1 * TOUCHING or wanted == h:
                 break
-            h = min(max(float(h - gap / s), 0.1 * h), rest)
+            h = wanted
         return flight
 
-    def _impact(self, here: Observation, closing: npt.NDArray[np.intp], loads: _Loads) -> Impact:
-        """Resolve the impact of the first of `closing` and of all contacts that touch."""
+    def _impact(self, here: Observation, loads: _Loads) -> Impact:
+        """Resolve the impact of all contacts that touch."""
         bound = here.bound
-        touching = np.union1d(np.flatnonzero(here.contact.gaps <= TOUCHING), closing[:1])
+        touching = np.flatnonzero(here.contact.gaps <= TOUCHING)
         bounces = here.contact.s_normal < -self.bounce_velocity
         restitution = np.repeat(np.where(bounces, bound.contacts.restitution, 0.0), 3)
         self._here.update_inertia(here.q, here.t)
@@ -355,7 +352,7 @@ def _outcome(end: Observation, parts: list[_Part], impacts: list[Impact], dt: fl
     for part in parts[:-1]:
         rows, energy = rows + part.rows, energy + part.energy
     energy[-2] += sum(impact.energy_lost for impact in impacts)
-    return StepOutcome(end, last.a, rows / dt, last.status, tuple(impacts), energy, last.motion)
+    return StepOutcome(end, last.a, read_only(rows / dt), read_only(last.status), tuple(impacts), energy, last.motion)
 
 
 def _refuse_unsolved(motion: Motion) -> None:
