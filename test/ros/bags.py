@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import yaml
-from constrained_sim.msg import ContactForces, Impact, SimulationStatus
 from mcap.reader import make_reader
 from rclpy.serialization import deserialize_message
 from ros.live import NODE, nanoseconds, stamp
@@ -14,6 +13,8 @@ from rosbags.highlevel import AnyReader
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+
+from constrained_sim.msg import ContactForces, Impact, SimulationStatus
 
 TYPES = {
     "/clock": Clock,

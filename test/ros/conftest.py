@@ -3,8 +3,6 @@
 import contextlib
 
 import pytest
-from constrained_sim.msg import ContactForces, Impact, SimulationStatus
-from constrained_sim.srv import Reset, SetSolver, Step
 from rcl_interfaces.srv import SetParameters
 from ros.bags import Bag
 from ros.live import CONFIG, NODE, START_TIME, Client, Process, arguments, free_domain, nanoseconds, stamp
@@ -14,7 +12,9 @@ from std_srvs.srv import SetBool
 
 from constrained_sim import load_config
 from constrained_sim.contact import METHODS
+from constrained_sim.msg import ContactForces, Impact, SimulationStatus
 from constrained_sim.solvers import SOLVERS
+from constrained_sim.srv import Reset, SetSolver, Step
 
 
 @pytest.fixture(scope="session", autouse=True)

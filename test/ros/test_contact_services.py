@@ -3,10 +3,11 @@
 import math
 
 import pytest
-from constrained_sim.msg import Contact
-from constrained_sim.srv import AddContact, ListContacts, RemoveContact
 from ros.bags import Mechanics
 from ros.live import PERIOD, START_TIME, URDF, nanoseconds, stamp
+
+from constrained_sim.msg import Contact
+from constrained_sim.srv import AddContact, ListContacts, RemoveContact
 
 NAN = math.nan
 GROUNDED = {"slider": 0.32 * math.cos(0.6), "hip": 0.6, "knee": -1.2}

@@ -5,10 +5,11 @@ import time
 
 import pytest
 from builtin_interfaces.msg import Time
-from constrained_sim.msg import SimulationStatus
 from ros.live import NODE, PERIOD, START_TIME, stamp
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
+
+from constrained_sim.msg import SimulationStatus
 
 START = round(START_TIME * 1e9)
 

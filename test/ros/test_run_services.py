@@ -3,11 +3,12 @@
 import math
 
 import pytest
-from constrained_sim.msg import Contact, SimulationStatus
-from constrained_sim.srv import AddContact, ListContacts, RemoveContact, Reset, SetSolver, Step
 from ros.live import NODE, PERIOD, START_TIME, nanoseconds, stamp
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
+
+from constrained_sim.msg import Contact, SimulationStatus
+from constrained_sim.srv import AddContact, ListContacts, RemoveContact, Reset, SetSolver, Step
 
 START = round(START_TIME * 1e9)
 

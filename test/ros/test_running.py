@@ -5,12 +5,13 @@ import math
 import time
 
 import pytest
-from constrained_sim.msg import Contact, SimulationStatus
-from constrained_sim.srv import AddContact, RemoveContact, Step
 from rclpy.parameter import Parameter
 from ros.live import NODE, PERIOD, nanoseconds, stamp
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
+
+from constrained_sim.msg import Contact, SimulationStatus
+from constrained_sim.srv import AddContact, RemoveContact, Step
 
 NAN = math.nan
 

@@ -3,10 +3,11 @@
 import math
 
 import pytest
-from constrained_sim.srv import SetSolver
 from rcl_interfaces.srv import GetParameters, SetParametersAtomically
 from rclpy.parameter import Parameter, parameter_value_to_python
 from ros.live import NODE
+
+from constrained_sim.srv import SetSolver
 
 NAMES = ("solver", "factorization", "stepper", "contact_method")
 CONFIGURED = {"solver": "direct", "factorization": "lu", "stepper": "time_stepping", "contact_method": "newton"}

@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from constrained_sim.msg import Contact, ContactForce, SimulationStatus
-from constrained_sim.srv import AddContact
 from ros.bags import Mechanics, phases
 from ros.live import CONFIG, NODE, PERIOD, START_TIME, URDF, nanoseconds, stamp
 from std_msgs.msg import Float64MultiArray, String
 
 from constrained_sim import load_config
+from constrained_sim.msg import Contact, ContactForce, SimulationStatus
+from constrained_sim.srv import AddContact
 
 START = round(START_TIME * 1e9)
 
