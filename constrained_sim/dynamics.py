@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -35,12 +36,14 @@ class BodyMotion(NamedTuple):
 
     def velocity_at(self, point: Array) -> Array:
         """Return the velocity [m/s] of the body point that is at world position `point` now."""
-        return self.velocity + np.cross(self.angular_velocity, point - self.position)
+        return self.velocity + kinematics.cross(self.angular_velocity, point - self.position)
 
     def bias_at(self, point: Array) -> Array:
         """Return the bias acceleration [m/s^2] of the body point that is at world position `point` now."""
         arm, omega = point - self.position, self.angular_velocity
-        return self.bias + np.cross(self.angular_bias, arm) + np.cross(omega, np.cross(omega, arm))
+        return (
+            self.bias + kinematics.cross(self.angular_bias, arm) + kinematics.cross(omega, kinematics.cross(omega, arm))
+        )
 
 
 class Dynamics:
@@ -62,7 +65,6 @@ class Dynamics:
         """Allocate the work space for `robot`."""
         self.robot = robot
         self._data = data = robot.model.createData()
-        self._articulated = robot.model.createData()
         # For one degree of freedom, the bindings return one-dimensional arrays.
         self.M: Array = data.M.reshape(robot.nv, robot.nv)
         self.h: Array = np.zeros(robot.nv)
@@ -73,6 +75,10 @@ class Dynamics:
         self._velocities = _joint_table(data.v, "linear", (2, 3))
         self._biases = _joint_table(data.a_gf, "linear", (2, 3))
         self._gravity: Array = robot.gravity
+
+    @cached_property
+    def _articulated_data(self) -> pin.Data:
+        return self.robot.model.createData()
 
     @classmethod
     def at(cls, robot: Robot, q: Array, v: Array, t: float = 0.0) -> Dynamics:
@@ -105,7 +111,9 @@ class Dynamics:
         """
         model = self.robot.weightless_model
         model.armature = self.robot.model.armature + armature
-        return np.array([pin.aba(model, self._articulated, q, self._rest, row) for row in rows]).reshape(rows.shape)
+        return np.array([pin.aba(model, self._articulated_data, q, self._rest, row) for row in rows]).reshape(
+            rows.shape
+        )
 
     def inertia_rate(self, q: Array, v: Array) -> Array:
         """Return (nv,) ``dM/dt v``, the part of ``d(M v)/dt = dM/dt v - h + f`` that no force accounts for.
@@ -156,9 +164,21 @@ class Dynamics:
             placement[3],
             rotation @ linear,
             rotation @ angular,
-            rotation @ (linear_bias + np.cross(angular, linear)) + self._gravity,
+            rotation @ (linear_bias + kinematics.cross(angular, linear)) + self._gravity,
             rotation @ angular_bias,
         )
+
+
+@lru_cache(maxsize=8)
+def _work_space(robot: Robot) -> Dynamics:
+    return Dynamics(robot)
+
+
+def kinematics_at(robot: Robot, q: Array) -> Dynamics:
+    """Return the kinematics of `robot` at `q` (nq,), in a work space that the next call uses again."""
+    dynamics = _work_space(robot)
+    dynamics.update_kinematics(q)
+    return dynamics
 
 
 def potential_energy(robot: Robot, q: Array) -> float:
@@ -179,8 +199,8 @@ def _joint_table(members: pin.StdVec_SE3, part: str, shape: tuple[int, int]) -> 
     """
     first = getattr(members[0], part)
     size = 8 * shape[0] * shape[1]
-    for index in range(len(members)):
-        if getattr(members[index], part).ctypes.data != first.ctypes.data + index * size:
-            raise RuntimeError("this build of Pinocchio lays out its data differently: cannot map joint placements")
+    last = len(members) - 1
+    if getattr(members[last], part).ctypes.data != first.ctypes.data + last * size:
+        raise RuntimeError("this build of Pinocchio lays out its data differently: cannot map joint placements")
     origin = as_strided(first.T if first.ndim == 2 else first, (1,), (8,))
     return as_strided(origin, (len(members), *shape), (size, 8 * shape[1], 8))

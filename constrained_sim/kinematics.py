@@ -7,6 +7,12 @@ import numpy as np
 
 
 @numba.njit(cache=True)
+def cross(a, b):  # type: ignore[no-untyped-def]
+    """Return the vector product of two 3-vectors; NumPy's takes thirty times as long for one pair."""
+    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+
+
+@numba.njit(cache=True)
 def point_positions(joints, offsets, placements):  # type: ignore[no-untyped-def]
     """Return (k, 3) world positions of points fixed in joints' frames [m].
 

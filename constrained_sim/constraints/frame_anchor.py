@@ -10,7 +10,7 @@ import pinocchio as pin
 from scipy.linalg import expm_frechet
 
 from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, checked_name
-from constrained_sim.dynamics import Dynamics
+from constrained_sim.dynamics import Dynamics, kinematics_at
 from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.validation import Array, finite_array
@@ -66,8 +66,7 @@ class BoundFrameAnchor(BoundConstraint):
         self._joint_b, link_b = robot.link_placement(declaration.link_b)
         self._in_a = link_a * declaration.placement_a
         if declaration.placement_b is None:
-            dynamics = Dynamics(robot)
-            dynamics.update_kinematics(q)
+            dynamics = kinematics_at(robot, q)
             self._in_b = dynamics.placement(self._joint_b).actInv(dynamics.placement(self._joint_a) * self._in_a)
         else:
             self._in_b = link_b * declaration.placement_b

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, checked_name
-from constrained_sim.dynamics import Dynamics
+from constrained_sim.dynamics import Dynamics, kinematics_at
 from constrained_sim.exceptions import InvalidValue, UnknownName
+from constrained_sim.kinematics import cross
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.validation import Array, finite_array, unit_vector
 
@@ -88,8 +89,7 @@ class BoundPointAnchor(BoundConstraint):
         if callable(declaration.point_b):
             offset_b = placement_b.translation
         elif declaration.point_b is None:
-            dynamics = Dynamics(robot)
-            dynamics.update_kinematics(q)
+            dynamics = kinematics_at(robot, q)
             offset_b = _to_joint(dynamics, joint_b, dynamics.point_positions(self._joints[:1], offset_a[None])[0])
         else:
             offset_b = placement_b.act(declaration.point_b)
@@ -119,7 +119,7 @@ class BoundPointAnchor(BoundConstraint):
         point_a = dynamics.point_positions(self._joints, self._offsets)[0]
         body_a, body_b = (dynamics.body(joint) for joint in self._joints)
         slip = body_a.velocity_at(point_a) - body_b.velocity_at(point_a)
-        coriolis = 2.0 * np.cross(body_b.angular_velocity, slip)
+        coriolis = 2.0 * cross(body_b.angular_velocity, slip)
         bias = body_a.bias_at(point_a) - body_b.bias_at(point_a) - coriolis
         return self._axes(dynamics) @ bias - self._moved(dynamics.t, 2)
 

@@ -102,7 +102,7 @@ class ContactTable:
             body = dynamics.body(int(joint))
             centre = body.position + body.rotation @ point
             arm = -self._radii[i] * self.normals[i]
-            gamma[i] = self.axes[i] @ (body.bias_at(centre) + np.cross(body.angular_bias, arm))
+            gamma[i] = self.axes[i] @ (body.bias_at(centre) + kinematics.cross(body.angular_bias, arm))
         return gamma.ravel()
 
 
