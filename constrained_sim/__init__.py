@@ -15,6 +15,7 @@ from constrained_sim.drift import Baumgarte, Projection
 from constrained_sim.forward_dynamics import constrained_acceleration
 from constrained_sim.impact import resolve_impact
 from constrained_sim.integrators import INTEGRATORS
+from constrained_sim.inverse_dynamics import inverse_dynamics, minimal_acceleration
 from constrained_sim.robot import Robot
 from constrained_sim.simulator import Simulator
 from constrained_sim.solvers import SOLVERS, solve_kkt
@@ -49,7 +50,9 @@ __all__ = [
     "Trajectory",
     "Wrench",
     "constrained_acceleration",
+    "inverse_dynamics",
     "load_config",
+    "minimal_acceleration",
     "resolve_impact",
     "solve_kkt",
 ]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.solvers import Solver, System
-from constrained_sim.solvers.row_space import RANK_TOLERANCE
+from constrained_sim.solvers.row_space import least_squares
 from constrained_sim.validation import Array, number
 
 
@@ -84,4 +84,4 @@ class Projection:
         """
         if self.metric == "mass":
             return solver.factor(system).solve(np.zeros(system.J.shape[1]), -error)[0]
-        return -np.asarray(np.linalg.lstsq(system.J, error, rcond=RANK_TOLERANCE)[0], dtype=np.float64)
+        return -least_squares(system.J, error)

@@ -110,3 +110,19 @@ class ContactNotSolved(ConstrainedSimError):
             "with friction at acceleration level there may be none"
         )
         self.residual = residual
+
+
+class NotFollowed(ConstrainedSimError):
+    """A motion that the actuators cannot give.
+
+    Attributes:
+        directions: names of the independent velocities whose accelerations are missed.
+    """
+
+    def __init__(self, directions: Iterable[str], how: str = "") -> None:
+        """Name the `directions` that cannot be followed."""
+        self.directions = tuple(directions)
+        super().__init__(
+            f"the actuators cannot give the accelerations of {', '.join(self.directions)}{how and ' ' + how}; "
+            "actuate more joints, or ask for accelerations that the others can give"
+        )

@@ -15,6 +15,11 @@ from constrained_sim.validation import Array
 RANK_TOLERANCE = 1e-10
 
 
+def least_squares(A: Array, b: Array) -> Array:
+    """Return the x of least 2-norm that minimises ``|A x - b|``, of rank as everywhere."""
+    return np.asarray(np.linalg.lstsq(A, b, rcond=RANK_TOLERANCE)[0], dtype=np.float64)
+
+
 @dataclass(frozen=True, eq=False)
 class RowSpace:
     """Independent rows of J, and the map between them and all rows.

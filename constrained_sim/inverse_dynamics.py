@@ -1,0 +1,266 @@
+"""Inverse dynamics of robots with holonomic constraints, through independent coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import qr
+from scipy.optimize import minimize
+
+from constrained_sim.constraints import Constraint
+from constrained_sim.constraints.constraint_set import ConstraintSet
+from constrained_sim.dynamics import Dynamics
+from constrained_sim.exceptions import InvalidValue, NotFollowed, UnknownName
+from constrained_sim.motion import robot_system
+from constrained_sim.robot import Robot
+from constrained_sim.solvers.row_space import RANK_TOLERANCE, RowSpace, least_squares
+from constrained_sim.validation import Array, finite_array, number, read_only
+from constrained_sim.wrench import Wrench, generalised_force
+
+FOLLOWED = 1e-9
+"""Relative residual up to which the actuators are taken to produce the wanted motion."""
+
+
+@dataclass(frozen=True, eq=False)
+class InverseDynamics:
+    """Result of :func:`inverse_dynamics`.
+
+    Attributes:
+        tau: (nu,) efforts [N m, N].
+        lam: (rows,) constraint forces [N, N m], of least norm.
+        a: (nv,) acceleration of all coordinates.
+        independent: names of the independent velocities.
+        velocity_map: Gamma (nv, n - rank): ``v = Gamma v_ind`` and ``a = Gamma a_ind + a_bias``.
+        uncontrolled: names of the independent velocities that some combination without an actuator moves.
+        residual: ``|M a + h - S^T tau - J_ext^T w - J^T lam|``, relative to its largest term.
+    """
+
+    tau: Array
+    lam: Array
+    a: Array
+    independent: tuple[str, ...]
+    velocity_map: Array
+    uncontrolled: tuple[str, ...]
+    residual: float
+
+
+@dataclass(frozen=True, eq=False)
+class MinimalCoordinates:
+    """The motions that constraints leave: ``v = Gamma v_ind``, ``a = Gamma a_ind + a_bias``.
+
+    From ``J v = 0`` with the columns of J split into independent and dependent ones, ``Gamma`` is the identity on the
+    independent rows and ``-J_dep^-1 J_ind`` on the others; ``a_bias`` follows from ``J a + gamma = 0`` likewise. Only
+    the null space of J matters, so a rank-deficient J is replaced by independent rows that span the same.
+
+    Attributes:
+        independent: (n - rank,) indices of velocities.
+        velocity_map: Gamma (nv, n - rank).
+        a_bias: (nv,).
+        row_space: of J.
+    """
+
+    independent: npt.NDArray[np.int64]
+    velocity_map: Array
+    a_bias: Array
+    row_space: RowSpace
+
+    @classmethod
+    def of(
+        cls, J: Array, gamma: Array, row_space: RowSpace, wanted: npt.NDArray[np.int64] | None, names: Sequence[str]
+    ) -> MinimalCoordinates:
+        """Split the coordinates.
+
+        Args:
+            J: (m, nv) of any rank.
+            gamma: (m,).
+            row_space: of J.
+            wanted: indices of the independent velocities; None: the columns that pivoting leaves over.
+            names: of the velocities, for messages.
+
+        Raises:
+            InvalidValue: not as many wanted as there are freedoms, or velocities that do not determine the others.
+        """
+        rows = J[row_space.independent]
+        nv, rank = J.shape[1], row_space.rank
+        if wanted is None:
+            wanted = np.sort(qr(rows, mode="r", pivoting=True)[1][rank:]) if rank else np.arange(nv)
+        if len(wanted) != nv - rank:
+            given = [names[i] for i in wanted]
+            raise InvalidValue(
+                "independent", given, f"{nv - rank} velocities: {nv} with {rank} independent constraints"
+            )
+        dependent = np.setdiff1d(np.arange(nv), wanted)
+        pivots = rows[:, dependent]
+        if rank and np.linalg.cond(pivots / row_space.scale[row_space.independent, None]) > 1.0 / RANK_TOLERANCE:
+            given = [names[i] for i in wanted]
+            raise InvalidValue("independent", given, "velocities that determine all others here")
+        velocity_map, a_bias = np.zeros((nv, nv - rank)), np.zeros(nv)
+        velocity_map[wanted, np.arange(nv - rank)] = 1.0
+        velocity_map[dependent] = -np.linalg.solve(pivots, rows[:, wanted])
+        a_bias[dependent] = -np.linalg.solve(pivots, row_space.reduce(gamma[None])[0])
+        return cls(wanted, velocity_map, a_bias, row_space)
+
+
+def inverse_dynamics(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    a_independent: Any,
+    constraints: Iterable[Constraint],
+    independent: Sequence[str] | None = None,
+    wrenches: Iterable[Wrench] = (),
+    limited: bool = False,
+    t: float = 0.0,
+) -> InverseDynamics:
+    """Return the efforts that give the independent coordinates the accelerations `a_independent` (computed torque).
+
+    The constraint forces drop out of ``(Gamma^T S^T) tau = Gamma^T (M a + h - J_ext^T w)``. With as many actuators as
+    freedoms this is solved; with more, the efforts of least norm are taken, within the effort limits on request; with
+    fewer, the motion must be one that the actuators can give.
+
+    Args:
+        robot: the robot.
+        q: (nq,) configuration.
+        v: (nv,) velocity, consistent with the constraints.
+        a_independent: accelerations of the independent velocities, in their order [rad/s^2, m/s^2].
+        constraints: bilateral constraints, in any number and rank.
+        independent: names of the independent velocities (``robot.velocity_names``); None: chosen by pivoting.
+        wrenches: external forces.
+        limited: keep the efforts within ``robot.effort_limits`` where there are more actuators than freedoms.
+        t: time, for constraints that depend on it [s].
+
+    Raises:
+        InvalidValue: wrong lengths, NaN, infinity, a contact among the constraints, or independent velocities that do
+            not determine the others.
+        UnknownName: a velocity that does not exist.
+        NotFollowed: the actuators cannot give this motion; names the directions.
+
+    Source: Inverse dynamics with holonomic constraints; its ``u = gamma^T B^-1 [...]`` is the case in which the
+    actuated velocities are the independent ones.
+    """
+    model = _Model(robot, q, v, constraints, independent, t)
+    coordinates, M, h = model.coordinates, model.dynamics.M, model.dynamics.h
+    wanted = finite_array("a_independent", a_independent, (len(coordinates.independent),))
+    a = coordinates.velocity_map @ wanted + coordinates.a_bias
+    needed = M @ a + h - generalised_force(robot, model.dynamics, wrenches)
+    actuation = coordinates.velocity_map[robot.actuation].T
+    goal = coordinates.velocity_map.T @ needed
+    tau = least_squares(actuation, goal)
+    scale = max(np.abs(goal).max(initial=0.0), (np.abs(coordinates.velocity_map.T) @ np.abs(needed)).max(initial=0.0))
+    missed = actuation @ tau - goal
+    names = [robot.velocity_names[i] for i in coordinates.independent]
+    if np.abs(missed).max(initial=0.0) > FOLLOWED * scale:
+        raise NotFollowed([name for name, part in zip(names, missed, strict=True) if abs(part) > FOLLOWED * scale])
+    if limited and (np.abs(tau) > robot.effort_limits).any():
+        tau = _within_limits(actuation, goal, tau, robot.effort_limits, names)
+    lam, residual = _constraint_forces(model, needed, tau)
+    return InverseDynamics(
+        read_only(tau),
+        read_only(lam),
+        read_only(a),
+        tuple(names),
+        read_only(coordinates.velocity_map),
+        _without_actuator(actuation, names),
+        residual,
+    )
+
+
+def minimal_acceleration(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    tau: Any,
+    constraints: Iterable[Constraint],
+    independent: Sequence[str] | None = None,
+    wrenches: Iterable[Wrench] = (),
+    t: float = 0.0,
+) -> Array:
+    """Return (nv,) the acceleration from the dynamics in minimal coordinates, without any constraint force.
+
+    ``(Gamma^T M Gamma) a_ind = Gamma^T (S^T tau + J_ext^T w - h - M a_bias)``. Arguments and errors as those of
+    :func:`inverse_dynamics`; `tau` (nu,) are the efforts [N m, N].
+    """
+    model = _Model(robot, q, v, constraints, independent, t)
+    velocity_map, a_bias = model.coordinates.velocity_map, model.coordinates.a_bias
+    force = generalised_force(robot, model.dynamics, wrenches) - model.dynamics.h - model.dynamics.M @ a_bias
+    force[robot.actuation] += finite_array("tau", tau, (robot.nu,))
+    inertia = velocity_map.T @ model.dynamics.M @ velocity_map
+    return velocity_map @ np.linalg.solve(inertia, velocity_map.T @ force) + a_bias
+
+
+class _Model:
+    """The robot with its constraints at one state."""
+
+    def __init__(
+        self,
+        robot: Robot,
+        q: Any,
+        v: Any,
+        constraints: Iterable[Constraint],
+        independent: Sequence[str] | None,
+        t: float,
+    ) -> None:
+        q, v = robot.checked_configuration(q), finite_array("v", v, (robot.nv,))
+        bound = ConstraintSet.bind(robot, q, constraints)
+        if len(bound.contacts):
+            names = [member.name for member in bound.contacts.members]
+            raise InvalidValue("constraints", names, "bilateral ones: hold a contact by a PointAnchor")
+        self.robot, self.dynamics = robot, Dynamics.at(robot, q, v, number("t", t))
+        self.J, gamma = bound.bilateral.jacobian(self.dynamics), bound.bilateral.gamma(self.dynamics)
+        space = robot_system(self.dynamics, q, self.dynamics.M, self.J).row_space
+        wanted = (
+            None if independent is None else np.array([_index(robot, name) for name in independent], dtype=np.int64)
+        )
+        self.coordinates = MinimalCoordinates.of(self.J, gamma, space, wanted, robot.velocity_names)
+
+
+def _index(robot: Robot, name: str) -> int:
+    if name not in robot.velocity_names:
+        raise UnknownName("velocity", name, robot.velocity_names)
+    return robot.velocity_names.index(name)
+
+
+def _constraint_forces(model: _Model, needed: Array, tau: Array) -> tuple[Array, float]:
+    """Return the multipliers of least norm that make up for what the efforts leave, and the relative residual."""
+    rest = needed.copy()
+    rest[model.robot.actuation] -= tau
+    space = model.coordinates.row_space
+    reduced = least_squares(model.J[space.independent].T, rest)
+    lam = space.expand(reduced[None])[0]
+    scale = max(np.abs(needed).max(), np.abs(tau).max(initial=0.0))
+    return lam, float(np.abs(rest - model.J.T @ lam).max() / scale) if scale > 0.0 else 0.0
+
+
+def _without_actuator(actuation: Array, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the independent velocities that take part in motions on which no actuator works."""
+    left, singular, _ = np.linalg.svd(actuation)
+    rank = int(np.sum(singular > RANK_TOLERANCE * singular.max(initial=0.0)))
+    free = np.abs(left[:, rank:]).max(axis=1, initial=0.0)
+    return tuple(name for name, part in zip(names, free, strict=True) if part > RANK_TOLERANCE)
+
+
+def _within_limits(actuation: Array, goal: Array, start: Array, limits: Array, names: Sequence[str]) -> Array:
+    """Return the efforts of least norm within `limits` that give the same motion.
+
+    Raises:
+        NotFollowed: there are none.
+    """
+    scale = np.where(np.isfinite(limits), limits, np.abs(start).max())
+    found = minimize(
+        lambda u: 0.5 * u @ (scale**2 * u),
+        start / scale,
+        jac=lambda u: scale**2 * u,
+        method="SLSQP",
+        bounds=list(zip(-limits / scale, limits / scale, strict=True)),
+        constraints={"type": "eq", "fun": lambda u: actuation @ (scale * u) - goal, "jac": lambda u: actuation * scale},
+        options={"maxiter": 500, "ftol": 1e-15},
+    )
+    tau = np.clip(scale * found.x, -limits, limits)
+    missed = np.abs(actuation @ tau - goal)
+    if missed.max() > 1e-7 * max(np.abs(goal).max(), 1e-300):
+        raise NotFollowed([name for name, part in zip(names, missed, strict=True) if part > 0.0], "within the limits")
+    return tau
