@@ -170,7 +170,10 @@ class Outputs:
         self._last_state = self._states.send(self._messages.state(q, v, tau), self._world.stamp, layout=0)
 
     def _send_clock(self) -> None:
+        """Publish the clock, which ends a period: what was published since the last one goes to the recorder."""
         self._clock.send(self._messages.clock, self._world.stamp, layout=0)
+        if self.recorder is not None:
+            self.recorder.flush()
 
     def _header(self) -> Header:
         return Header(stamp=to_time(self._world.stamp), frame_id=self._world.config.node.world_frame)

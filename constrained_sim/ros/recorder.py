@@ -25,6 +25,7 @@ from mcap.writer import CompressionType, Writer
 from constrained_sim.exceptions import ConfigError
 
 FRAME = struct.Struct("<HqI")
+NEW_TOPIC = -1
 PIPE_BYTES = 1 << 20
 CHUNK_BYTES = 64 << 10
 FLUSH_PERIOD = 0.5
@@ -44,6 +45,9 @@ class Recorder:
     patient: bool = True
     lost: int = 0
     _topics: dict[str, int] = field(default_factory=dict)
+    _announced: set[str] = field(default_factory=set)
+    _buffer: bytearray = field(default_factory=bytearray)
+    _waiting: int = 0
 
     def __post_init__(self) -> None:
         """Start the writing process.
@@ -64,33 +68,48 @@ class Recorder:
         fcntl.fcntl(self._pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
     def write(self, topic: str, type_name: str, stamp: int, serialised: bytes) -> None:
-        """Hand over a message with its `stamp` [ns]."""
-        if not self.patient and self._queued() + len(serialised) > PIPE_BYTES // 2:
-            self.lost += 1
-            return
+        """Take a message with its `stamp` [ns]; :meth:`flush` hands it over."""
+        number = self._topics.setdefault(topic, len(self._topics))
+        if topic not in self._announced:
+            self._announced.add(topic)
+            self._put(number, NEW_TOPIC, f"{topic} {type_name}".encode())
+        self._put(number, stamp, serialised)
+        self._waiting += 1
+
+    def flush(self) -> None:
+        """Hand over what has been taken, in one piece: once per control period."""
+        if not self.patient and self._queued() + len(self._buffer) > PIPE_BYTES:
+            return self._lose()
+        view = memoryview(bytes(self._buffer))
         try:
-            if topic not in self._topics:
-                self._topics[topic] = len(self._topics)
-                self._send(self._topics[topic], -1, f"{topic} {type_name}".encode())
-            self._send(self._topics[topic], stamp, serialised)
+            while view:
+                view = view[os.write(self._pipe.fileno(), view) :]
         except BrokenPipeError:
-            self.lost += 1
+            return self._lose()
+        self._buffer.clear()
+        self._waiting = 0
 
     def close(self) -> None:
         """Finish the bag."""
+        self.flush()
         try:
             self._pipe.close()
         except BrokenPipeError:
             pass
         self._process.wait()
 
+    def _lose(self) -> None:
+        """Drop the messages that wait; topics may have been announced among them, and are announced again."""
+        self.lost += self._waiting
+        self._announced.clear()
+        self._buffer.clear()
+        self._waiting = 0
+
     def _queued(self) -> int:
         return struct.unpack("i", fcntl.ioctl(self._pipe, termios.FIONREAD, b"\0" * 4))[0]
 
-    def _send(self, channel: int, stamp: int, payload: bytes) -> None:
-        view = memoryview(FRAME.pack(channel, stamp, len(payload)) + payload)
-        while view:
-            view = view[os.write(self._pipe.fileno(), view) :]
+    def _put(self, channel: int, stamp: int, payload: bytes) -> None:
+        self._buffer += FRAME.pack(channel, stamp, len(payload)) + payload
 
 
 class BagWriter:
@@ -110,7 +129,9 @@ class BagWriter:
         self._write_metadata()
 
     def add_channel(self, number: int, topic: str, type_name: str) -> None:
-        """Register a topic."""
+        """Register a topic; one that is known already stays as it is."""
+        if number in self._channels:
+            return
         schema = self._writer.register_schema(type_name, "ros2msg", message_definition(type_name).encode())
         channel = self._writer.register_channel(topic, "cdr", schema, {"offered_qos_profiles": ""})
         self._channels[number] = (channel, topic, type_name)
@@ -206,7 +227,7 @@ def write_bag(stream: BinaryIO, directory: Path) -> None:
             payload = _read(stream, size)
             if len(payload) < size:
                 break
-            if stamp < 0:
+            if stamp == NEW_TOPIC:
                 writer.add_channel(channel, *payload.decode().split(" "))
             else:
                 writer.add_message(channel, stamp, payload)
