@@ -132,6 +132,10 @@ class Dynamics:
         """Return (3 k, nv) Jacobians of body points at world `positions` (k, 3) along `axes` (k, 3, 3)."""
         return kinematics.row_jacobian(joints, positions, axes, self.joint_axes, self.robot.support)
 
+    def potential_energy(self, q: Array) -> float:
+        """Return the energy of gravity [J] at `q` (nq,); the placements are those at q afterwards."""
+        return float(pin.computePotentialEnergy(self.robot.model, self._data, q))
+
     def placement(self, joint: int) -> pin.SE3:
         """Return the placement of a joint's frame in the world."""
         return pin.SE3(self._data.oMi[joint])
@@ -183,7 +187,7 @@ def kinematics_at(robot: Robot, q: Array) -> Dynamics:
 
 def potential_energy(robot: Robot, q: Array) -> float:
     """Return the energy of gravity [J] at `q` (nq,), zero where the centre of mass is at the world's origin."""
-    return float(pin.computePotentialEnergy(robot.model, robot.model.createData(), q))
+    return _work_space(robot).potential_energy(q)
 
 
 def integrate(robot: Robot, q: Array, tangent: Array) -> Array:

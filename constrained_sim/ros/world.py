@@ -101,7 +101,10 @@ class World:
             impacts += [(self._stamp_at_reset + round(impact.t * 1e9), impact) for impact in result.impacts]
         self.last = result
         self.stamp = self._stamp_at_reset + self.sim.steps * self._dt_ns
-        return Period(self.stamp, result, result.forces_on_contacts(total / self._steps_per_period), tuple(impacts))
+        means = {name: contact.force for name, contact in result.contact_forces.items()}
+        if self._steps_per_period > 1:
+            means = result.forces_on_contacts(total / self._steps_per_period)
+        return Period(self.stamp, result, means, tuple(impacts))
 
     def reset(self, q: Array, v: Array, keep_time: bool, keep_constraints: bool) -> None:
         """Start anew at (q, v), with the solver in effect; commands are forgotten.

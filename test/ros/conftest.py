@@ -65,7 +65,9 @@ class Simulation:
         """Return a status that is sent from now on."""
         self.status.clear()
         self.pause()
-        return self.wait_for(lambda: self.status, "status")[-1]
+        self.wait_for(lambda: self.status, "status")
+        self.client.spin(0.2)  # what was sent before the call may arrive after its answer; the last one is the newest
+        return self.status[-1]
 
     def forget(self):
         """Drop what has arrived."""
