@@ -26,7 +26,7 @@ ARGUMENTS = [
     DeclareLaunchArgument(
         "solver",
         default_value="",
-        description="direct, range_space or null_space; empty: as configured. It changes rounding only.",
+        description="direct, range_space, null_space, kokkevis, projected; empty: as configured. All agree.",
     ),
     DeclareLaunchArgument(
         "record",
