@@ -25,9 +25,8 @@ from rich.table import Table
 from constrained_sim import PointAnchor, PointContact, Simulator, constrained_acceleration, load_config, resolve_impact
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.dynamics import Dynamics
-from constrained_sim.motion import robot_system
 from constrained_sim.robot import Robot
-from constrained_sim.solvers import SOLVERS, make_solver
+from constrained_sim.solvers import SOLVERS, RobotSystem, make_solver
 from constrained_sim.solvers.direct import FACTORIZATIONS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -101,9 +100,7 @@ def solvers() -> Iterator[tuple[Robot, np.ndarray, list[Row]]]:
         for options in [{"factorization": kind} for kind in FACTORIZATIONS] if name == "direct" else [{}]:
             solver = make_solver(name, **options)
             label = " ".join([name, *options.values()])
-            rows.append(
-                (f"solve: {label}", lambda s=solver: s.factor(robot_system(dynamics, q, dynamics.M, J)).solve(f, b))
-            )
+            rows.append((f"solve: {label}", lambda s=solver: s.factor(RobotSystem(dynamics, J)).solve(f, b)))
     rows += [
         (f"{call.__name__}: {name}", lambda call=call, extra=extra, name=name: call(robot, q, v, *extra, anchors, name))
         for call, extra in ((constrained_acceleration, (tau,)), (resolve_impact, ()))

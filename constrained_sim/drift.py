@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from constrained_sim.exceptions import InvalidValue
-from constrained_sim.solvers import Solver, System
+from constrained_sim.constraints import BoundConstraint, Constraint, ConstraintStack
+from constrained_sim.constraints.constraint_set import ConstraintSet
+from constrained_sim.contact import kernels as contact_kernels
+from constrained_sim.dynamics import Dynamics, difference, integrate
+from constrained_sim.exceptions import InvalidValue, ViolatedConstraint
+from constrained_sim.robot import Robot
+from constrained_sim.solvers import RobotSystem, Solver, System, as_solver
 from constrained_sim.solvers.row_space import least_squares
-from constrained_sim.validation import Array, number
+from constrained_sim.validation import Array, finite_array, number
+
+PROJECTION_STEPS = 50
+ACCEPTABLE_VIOLATION = 1e-9
+"""Violation [m, rad] up to which a projected configuration counts as one that satisfies its constraints."""
 
 
 class Baumgarte:
@@ -76,12 +87,146 @@ class Projection:
         for tolerance in ("position_tolerance", "velocity_tolerance"):
             object.__setattr__(self, tolerance, number(f"{tolerance} of a projection", getattr(self, tolerance), 0.0))
 
-    def tangent_step(self, solver: Solver, system: System, error: Array) -> Array:
-        """Return the smallest step x (nv,) with ``J x = -error`` in the metric; least squares where rows contradict.
+    def tangent_step(self, solver: Solver, system: System, phi: Array, held: Array, gaps: Array) -> Array:
+        """Return the smallest step x (nv,) with ``J x = -phi`` and ``J_h x = -gaps``; least squares where they clash.
 
-        With the mass metric this is the linear problem of all other jobs, ``M x - J^T lam = 0``; with the Euclidean one
-        it is ``-J^+ error``, by a singular value decomposition of J.
+        In the mass metric this is the linear problem of all other jobs, ``M x - J^T lam = 0``; the rows `held` are
+        added to it by superposition. In the Euclidean one it is ``-J^+ phi``, by one singular value decomposition.
+
+        Args:
+            solver: of the linear problem.
+            system: M and the (m, nv) bilateral rows J.
+            phi: (m,) their violations [m, rad].
+            held: J_h (k, nv), rows of contacts whose position is to stay.
+            gaps: (k,) [m].
         """
-        if self.metric == "mass":
-            return solver.factor(system).solve(np.zeros(system.J.shape[1]), -error)[0]
-        return -least_squares(system.J, error)
+        if self.metric == "euclidean":
+            return -least_squares(np.vstack([system.J, held]), np.concatenate([phi, gaps]))
+        factorization = solver.factor(system)
+        x = factorization.solve(np.zeros(system.J.shape[1]), -phi)[0]
+        if not len(gaps):
+            return x
+        response = factorization.solve(held, np.zeros((len(held), len(phi))))[0]
+        delassus, error = contact_kernels.delassus(held, response, x, gaps)
+        whitened = system.whiten(held)
+        contact_kernels.drop_held(delassus, error, held, np.abs(x), np.einsum("ij,ij->i", whitened, whitened))
+        return x + contact_kernels.stick(delassus, error) @ response
+
+    def velocity(self, solver: Solver, system: System, v: Array, s: Array) -> Array:
+        """Return the velocity (nv,) nearest to `v` in the metric for which the row velocities `s` (m,) vanish."""
+        if self.metric == "euclidean":
+            return v - least_squares(system.J, s)
+        return solver.factor(system).solve(system.M @ v, system.J @ v - s)[0]
+
+
+def project_position(
+    robot: Robot,
+    q: Any,
+    constraints: Iterable[Constraint],
+    metric: str = "mass",
+    about: Any = None,
+    solver: str | Solver = "direct",
+    t: float = 0.0,
+) -> Array:
+    """Return the configuration near `q` that satisfies the position-level `constraints`.
+
+    They are linearised at q0 (`about`): the tangent step x from q0 with ``g0 + J x = 0`` that ends nearest to q. With
+    N an orthonormal basis of the null space of J, in the Euclidean metric ``x = -J^+ g0 + N N^+ (q - q0)``, so that
+    ``q0 + x = (I - N N^+)(q0 - J^+ g0) + N N^+ q``. Sums and differences are those of the manifold of configurations:
+    a quaternion stays one. The step is repeated about its result until phi vanishes to rounding.
+
+    Args:
+        robot: the robot.
+        q: (nq,) estimate of the configuration.
+        constraints: bilateral constraints; velocity-level ones have no say here.
+        metric: ``"mass"`` or ``"euclidean"``.
+        about: (nq,) q0; None: q.
+        solver: of the linear problem in the mass metric.
+        t: time [s].
+
+    Raises:
+        InvalidValue: wrong length, NaN, infinity, an unknown metric, or a contact among the constraints.
+        ViolatedConstraint: no configuration nearby satisfies them all.
+
+    Source: Savin, Contact-aware Control, lecture 5, eq. 15 to 20.
+    """
+    projection, solver = Projection(metric), as_solver(solver)
+    goal = robot.checked_configuration(q)
+    here = goal if about is None else robot.checked_configuration(about)
+    members = bilateral_members(robot, goal, constraints, solver)
+    bound = ConstraintStack(tuple(member for member in members if member.is_position_level), robot.nv)
+    dynamics, before = Dynamics(robot), np.inf
+    for _ in range(PROJECTION_STEPS):
+        dynamics.update_inertia(here, number("t", t))
+        phi, J = bound.phi(dynamics), bound.jacobian(dynamics)
+        offset, violation = difference(robot, here, goal), np.abs(phi).max(initial=0.0)
+        if not offset.any() and (violation == 0.0 or violation > 0.5 * before):
+            break
+        system = RobotSystem(dynamics, J, bound.members)
+        step = offset + projection.tangent_step(solver, system, phi + J @ offset, *no_rows(robot.nv))
+        here = goal = integrate(robot, here, step)
+        before = violation
+    if violation > ACCEPTABLE_VIOLATION:
+        worst = np.abs(phi).argmax()
+        name = next(name for name, rows in bound.slices.items() if rows.start <= worst < rows.stop)
+        raise ViolatedConstraint(name, float(violation), ACCEPTABLE_VIOLATION)
+    return here
+
+
+def project_velocity(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    constraints: Iterable[Constraint],
+    metric: str = "mass",
+    solver: str | Solver = "direct",
+    t: float = 0.0,
+) -> Array:
+    """Return the velocity (nv,) nearest to `v` for which the row velocities of `constraints` vanish at q.
+
+    In the Euclidean metric ``v - J^+ s``, which is ``N N^+ v`` where rows do not depend on time; in the metric of the
+    kinetic energy, which this then never raises, the velocity after an inelastic impact of the rows.
+
+    Args:
+        robot: the robot.
+        q: (nq,) configuration.
+        v: (nv,) estimate of the velocity.
+        constraints: bilateral constraints at either level.
+        metric: ``"mass"`` or ``"euclidean"``.
+        solver: of the linear problem in the mass metric.
+        t: time [s].
+
+    Raises:
+        InvalidValue: wrong length, NaN, infinity, an unknown metric, or a contact among the constraints.
+
+    Source: Savin, Contact-aware Control, lecture 5, eq. 12 to 14.
+    """
+    projection, solver = Projection(metric), as_solver(solver)
+    q, v = robot.checked_configuration(q), finite_array("v", v, (robot.nv,))
+    bound = ConstraintStack(bilateral_members(robot, q, constraints, solver), robot.nv)
+    dynamics = Dynamics.at(robot, q, v, number("t", t))
+    system = RobotSystem(dynamics, bound.jacobian(dynamics), bound.members)
+    return projection.velocity(solver, system, v, bound.velocity(dynamics, v, t))
+
+
+def bilateral_members(
+    robot: Robot, q: Array, constraints: Iterable[Constraint], solver: Solver | None = None
+) -> tuple[BoundConstraint, ...]:
+    """Bind `constraints` at `q` (nq,), all of which must be bilateral, and ones that `solver` can do.
+
+    Raises:
+        InvalidValue: a contact among them.
+        NotSupported: one that the solver cannot do.
+    """
+    bound = ConstraintSet.bind(robot, q, constraints)
+    if bound.contacts:
+        names = [member.name for member in bound.contacts.members]
+        raise InvalidValue("constraints", names, "bilateral ones: hold a contact by a PointAnchor")
+    if solver is not None:
+        solver.check(bound.declarations)
+    return bound.bilateral.members
+
+
+def no_rows(nv: int) -> tuple[Array, Array]:
+    """Return no rows (0, nv) with no violations (0,)."""
+    return np.zeros((0, nv)), np.zeros(0)

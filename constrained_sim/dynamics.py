@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property, lru_cache
+from threading import get_ident
 from typing import NamedTuple
 
 import numpy as np
@@ -115,6 +117,30 @@ class Dynamics:
             rows.shape
         )
 
+    def damped_kkt(
+        self, constraints: Sequence[pin.RigidConstraintModel], q: Array, mu: float, armature: Array | float = 0.0
+    ) -> pin.ConstraintCholeskyDecomposition:
+        """Return Pinocchio's branch-sparse Cholesky factorisation of ``[[-mu I, -J], [-J^T, M + diag(armature)]]``.
+
+        Args:
+            constraints: with m rows J.
+            q: (nq,) configuration.
+            mu: damping of the Delassus matrix.
+            armature: added to the diagonal of the inertia.
+        """
+        model, data = self.robot.weightless_model, self._articulated_data
+        model.armature = self.robot.model.armature + armature
+        pin.crba(model, data, q, pin.Convention.WORLD)
+        models, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+        for constraint in constraints:
+            models.append(constraint)
+            datas.append(constraint.createData())
+        for constraint, constraint_data in zip(models, datas, strict=True):
+            constraint.calc(model, data, constraint_data)
+        cholesky = pin.ConstraintCholeskyDecomposition(model, data, models, datas)
+        cholesky.compute(model, data, models, datas, mu)
+        return cholesky
+
     def inertia_rate(self, q: Array, v: Array) -> Array:
         """Return (nv,) ``dM/dt v``, the part of ``d(M v)/dt = dM/dt v - h + f`` that no force accounts for.
 
@@ -173,9 +199,20 @@ class Dynamics:
         )
 
 
-@lru_cache(maxsize=8)
-def _work_space(robot: Robot) -> Dynamics:
+@lru_cache(maxsize=16)
+def _work_space_of(robot: Robot, thread: int) -> Dynamics:
     return Dynamics(robot)
+
+
+def _work_space(robot: Robot) -> Dynamics:
+    return _work_space_of(robot, get_ident())
+
+
+def dynamics_at(robot: Robot, q: Array, v: Array, t: float = 0.0) -> Dynamics:
+    """Return the dynamics of `robot` at (q, v) and time `t`, in a work space that the next call uses again."""
+    dynamics = _work_space(robot)
+    dynamics.update(q, v, t)
+    return dynamics
 
 
 def kinematics_at(robot: Robot, q: Array) -> Dynamics:
@@ -193,6 +230,11 @@ def potential_energy(robot: Robot, q: Array) -> float:
 def integrate(robot: Robot, q: Array, tangent: Array) -> Array:
     """Return the configuration reached from `q` (nq,) by the tangent step `tangent` (nv,)."""
     return pin.integrate(robot.model, q, tangent)
+
+
+def difference(robot: Robot, q: Array, other: Array) -> Array:
+    """Return the tangent step (nv,) that leads from `q` (nq,) to `other` (nq,)."""
+    return pin.difference(robot.model, q, other)
 
 
 def _joint_table(members: pin.StdVec_SE3, part: str, shape: tuple[int, int]) -> Array:

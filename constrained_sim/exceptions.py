@@ -96,6 +96,49 @@ class NonFiniteState(ConstrainedSimError):
         self.step, self.t = step, t
 
 
+class NotSupported(ConstrainedSimError, ValueError):
+    """A constraint that the chosen solver cannot do.
+
+    Attributes:
+        solver: its name.
+        constraint: name of the constraint.
+    """
+
+    def __init__(self, solver: str, constraint: str, supported: str) -> None:
+        """Say that `solver` cannot do `constraint`, and what is `supported`."""
+        super().__init__(f"solver {solver!r} cannot do {constraint!r}, allowed: {supported}")
+        self.solver, self.constraint = solver, constraint
+
+
+class InconsistentConstraints(ConstrainedSimError):
+    """Rows that contradict each other, where this was to be refused.
+
+    Attributes:
+        residual: ``|J x - b|`` relative to its terms.
+    """
+
+    def __init__(self, residual: float) -> None:
+        """Say by how much the rows cannot be satisfied at once."""
+        super().__init__(
+            f"constraint rows contradict each other: no motion satisfies them all (relative residual {residual:.3g}); "
+            "remove one, or allow the least-squares motion"
+        )
+        self.residual = residual
+
+
+class MissingLibrary(ConstrainedSimError, ImportError):
+    """An optional library that is not installed.
+
+    Attributes:
+        library: name on PyPI.
+    """
+
+    def __init__(self, library: str, needed_for: str) -> None:
+        """Say what needs `library`."""
+        super().__init__(f"{needed_for} needs the library {library!r}: pip install {library}")
+        self.library = library
+
+
 class ContactNotSolved(ConstrainedSimError):
     """A frictional contact problem for which no method found a solution; at acceleration level there may be none.
 

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from constrained_sim.constraints import Constraint
-from constrained_sim.constraints.constraint import BoundConstraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.drift import Baumgarte
-from constrained_sim.dynamics import Dynamics
-from constrained_sim.exceptions import ContactNotSolved, UnknownName
-from constrained_sim.motion import ContactRows, Motion, robot_system, solve_motion
+from constrained_sim.dynamics import Dynamics, dynamics_at
+from constrained_sim.exceptions import ContactNotSolved
+from constrained_sim.motion import ContactRows, Motion, solve_motion
 from constrained_sim.robot import WORLD, Robot
-from constrained_sim.solvers import Solver, as_solver
+from constrained_sim.solvers import RobotSystem, Solver, as_solver, check_consistency
+from constrained_sim.solvers.row_space import RowSpace
 from constrained_sim.validation import Array, finite_array, number, read_only
 from constrained_sim.wrench import Wrench, generalised_force
 
@@ -39,7 +39,7 @@ class ConstrainedAcceleration:
     gamma: Array
     _motion: Motion
     _constraints: ConstraintSet
-    _dynamics: Dynamics
+    _state: tuple[Robot, Array, Array, float]
 
     @property
     def dynamics_residual(self) -> float:
@@ -51,13 +51,15 @@ class ConstrainedAcceleration:
         """Largest violation of the bilateral ``J a = b``, relative to its terms: not small where rows contradict."""
         return self._motion.constraint_residual
 
-    @cached_property
+    @property
     def rank(self) -> int:
         """Number of independent rows among all that were given."""
-        dynamics, contacts = self._dynamics, self._constraints.contacts
-        contact_rows = contacts.rows(dynamics, np.zeros_like(self.a)).J
-        J = np.vstack([self._constraints.bilateral.jacobian(dynamics), contact_rows])
-        return robot_system(dynamics, dynamics.q, dynamics.M, J).row_space.rank
+        return self._row_space.rank
+
+    @property
+    def condition(self) -> float:
+        """Condition of the Delassus matrix of all rows over its range: lam is exact to about eps times this."""
+        return self._row_space.condition
 
     def multipliers(self, name: str) -> Array:
         """Return the rows of the constraint or contact `name` [N, N m].
@@ -78,17 +80,17 @@ class ConstrainedAcceleration:
         Raises:
             UnknownName: no such constraint, or one that does not act on this link.
         """
-        member, rows = self._constraints.member(name), self.multipliers(name)
-        if isinstance(member, BoundConstraint):
-            wrench = member.wrench(self._dynamics, rows, link)
-        elif link == member.declaration.link:
-            wrench = np.concatenate([rows @ member.declaration.surface.axes, np.zeros(3)])
-        else:
-            raise UnknownName(f"link of contact {name!r}", link, [member.declaration.link])
-        robot = self._dynamics.robot
-        joint, placement = robot.link_placement(axes)
-        rotation = self._dynamics.placements[joint][:3].T @ placement.rotation
-        return np.concatenate([rotation.T @ wrench[:3], rotation.T @ wrench[3:]])
+        return self._constraints.wrench(self._dynamics, name, self.multipliers(name), link, axes)
+
+    @cached_property
+    def _dynamics(self) -> Dynamics:
+        return Dynamics.at(*self._state)
+
+    @cached_property
+    def _row_space(self) -> RowSpace:
+        dynamics, bound = self._dynamics, self._constraints
+        J = bound.rows_jacobian(bound.bilateral.jacobian(dynamics), bound.contacts.rows(dynamics, dynamics.v).J)
+        return RobotSystem(dynamics, J).row_space
 
 
 def constrained_acceleration(
@@ -101,6 +103,7 @@ def constrained_acceleration(
     stabilization: Baumgarte | None = None,
     t: float = 0.0,
     wrenches: Iterable[Wrench] = (),
+    refuse_inconsistent: bool = False,
 ) -> ConstrainedAcceleration:
     """Solve ``M a + h = S^T tau + J_ext^T w + J^T lam`` with ``J a = -gamma - feedback`` and the contact laws.
 
@@ -117,18 +120,22 @@ def constrained_acceleration(
         stabilization: feedback on ``phi`` and ``s`` of bilateral and normal rows; None: none.
         t: time, for constraints that depend on it [s].
         wrenches: external forces.
+        refuse_inconsistent: raise where bilateral rows contradict each other, instead of the least-squares motion.
 
     Raises:
         InvalidValue: wrong lengths, NaN or infinity.
         UnknownName: a link, joint or solver that does not exist.
+        NotSupported: a constraint that the solver cannot do.
+        InconsistentConstraints: on request, see above.
         ContactNotSolved: the contact problem has no solution that could be found (Painleve's paradox among others).
 
     Source: RBDL, module Contacts, ForwardDynamicsContacts*; Tedrake, Drake implementation of rigid body dynamics
     algorithms with constraints, sec. 1 and 3.1.
     """
-    q, v = robot.checked_configuration(q), finite_array("v", v, (robot.nv,))
+    q, v, solver = robot.checked_configuration(q), finite_array("v", v, (robot.nv,)), as_solver(solver)
     bound = ConstraintSet.bind(robot, q, constraints)
-    dynamics = Dynamics.at(robot, q, v, number("t", t))
+    solver.check(bound.declarations)
+    dynamics = dynamics_at(robot, q, v, number("t", t))
     force = generalised_force(robot, dynamics, wrenches) - dynamics.h
     force[robot.actuation] += finite_array("tau", tau, (robot.nu,))
     J, gamma = bound.bilateral.jacobian(dynamics), bound.bilateral.gamma(dynamics)
@@ -138,12 +145,15 @@ def constrained_acceleration(
         b = b - stabilization.feedback(bound.bilateral.phi(dynamics), s, is_position_level)
     contact_gamma = bound.contacts.gamma(dynamics)
     contacts = _contact_rows(bound, dynamics, v, contact_gamma, stabilization)
-    system = robot_system(dynamics, q, dynamics.M, J)
-    motion = solve_motion(as_solver(solver), system, force, b, contacts, "newton")
+    system = RobotSystem(dynamics, J, bound.bilateral.members)
+    motion = solve_motion(solver, system, force, b, contacts, "newton")
+    if refuse_inconsistent:
+        check_consistency(motion.constraint_residual)
     if motion.contact is not None and not motion.contact.converged:
         raise ContactNotSolved(motion.contact.residual)
     lam, all_gamma = bound.rows(motion.lam, motion.impulse), bound.rows(gamma, contact_gamma)
-    return ConstrainedAcceleration(read_only(motion.x), read_only(lam), read_only(all_gamma), motion, bound, dynamics)
+    state = robot, q, v, dynamics.t
+    return ConstrainedAcceleration(read_only(motion.x), read_only(lam), read_only(all_gamma), motion, bound, state)
 
 
 def _contact_rows(

@@ -13,11 +13,12 @@ from scipy.optimize import brentq
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact.table import rows_of
-from constrained_sim.dynamics import Dynamics
+from constrained_sim.dynamics import Dynamics, dynamics_at
 from constrained_sim.exceptions import ContactNotSolved, InvalidValue
-from constrained_sim.motion import ContactRows, Motion, robot_system, solve_motion
+from constrained_sim.motion import ContactRows, Motion, solve_motion
 from constrained_sim.robot import Robot
-from constrained_sim.solvers import Solver, System, as_solver
+from constrained_sim.solvers import RobotSystem, Solver, System, as_solver, check_consistency
+from constrained_sim.solvers.row_space import RowSpace
 from constrained_sim.validation import Array, finite_array, number, read_only
 
 
@@ -39,6 +40,8 @@ class Impact:
         q: (nq,) configuration.
         points: (k, 3) contact points of all contacts [m], world frame.
         constraints: the constraints that the rows belong to.
+        dynamics_residual: of ``M (v_plus - v_minus) = J^T impulse``, relative to its largest term.
+        constraint_residual: of the bilateral rows, relative likewise: not small where they contradict each other.
     """
 
     v_minus: Array
@@ -52,6 +55,23 @@ class Impact:
     q: Array
     points: Array
     constraints: ConstraintSet
+    dynamics_residual: float
+    constraint_residual: float
+    _system: System
+
+    @property
+    def rank(self) -> int:
+        """Number of independent rows among those that took part."""
+        return self._row_space.rank
+
+    @property
+    def condition(self) -> float:
+        """Condition of their Delassus matrix over its range: impulses are exact to about eps times this."""
+        return self._row_space.condition
+
+    @property
+    def _row_space(self) -> RowSpace:
+        return self._system.row_space
 
     def multipliers(self, name: str) -> Array:
         """Return the impulses of the rows of constraint or contact `name`.
@@ -131,6 +151,7 @@ def resolve_impact(
     restitution: float | Mapping[str, float] | None = None,
     row_velocity_plus: Any = None,
     t: float = 0.0,
+    refuse_inconsistent: bool = False,
 ) -> Impact:
     """Return the velocity after all `constraints` become active at once at (q, v).
 
@@ -144,26 +165,31 @@ def resolve_impact(
         row_velocity_plus: prescribed row velocities after the impact [m/s, rad/s], (rows,) in the order of the
             constraints or by name; None: 0. Of a contact only the normal one may be prescribed, as a lower bound.
         t: time, for constraints that depend on it [s].
+        refuse_inconsistent: raise where bilateral rows contradict each other, instead of the least-squares motion.
 
     Raises:
         InvalidValue: wrong lengths, NaN, infinity, a coefficient outside 0..1, a prescribed tangential velocity.
         UnknownName: a link, solver, or constraint that does not exist.
+        NotSupported: a constraint that the solver cannot do.
+        InconsistentConstraints: on request, see above.
         ContactNotSolved: no method found a solution.
 
     Source: RBDL, module Contacts, ComputeContactImpulses*; Tedrake, sec. 3.2.
     """
     q, v = robot.checked_configuration(q), finite_array("v", v, (robot.nv,))
     bound = ConstraintSet.bind(robot, q, constraints)
-    dynamics = Dynamics(robot)
-    dynamics.update_inertia(q, number("t", t))
+    solver = as_solver(solver)
+    solver.check(bound.declarations)
+    dynamics = dynamics_at(robot, q, v, number("t", t))
     return impact_at(
         dynamics,
         bound,
         v,
         np.arange(len(bound.contacts)),
-        as_solver(solver),
+        solver,
         coefficients=_coefficients(bound, restitution),
         targets=_targets(bound, row_velocity_plus),
+        refuse_inconsistent=refuse_inconsistent,
     )
 
 
@@ -176,6 +202,7 @@ def impact_at(
     method: str = "newton",
     coefficients: Array | None = None,
     targets: Array | None = None,
+    refuse_inconsistent: bool = False,
 ) -> Impact:
     """Resolve an impact in which all bilateral constraints and the contacts `closing` (indices) take part.
 
@@ -188,8 +215,10 @@ def impact_at(
         method: contact method.
         coefficients: (rows,) Newton's coefficients; None: those of the contacts, bilateral rows 0.
         targets: (rows,) prescribed row velocities after; None: 0.
+        refuse_inconsistent: raise where bilateral rows contradict each other.
 
     Raises:
+        InconsistentConstraints: on request, see above.
         ContactNotSolved: no method found a solution.
     """
     table = bound.contacts
@@ -204,7 +233,7 @@ def impact_at(
     )
     rows = rows_of(closing)
     problem = ImpactProblem(
-        robot_system(dynamics, dynamics.q, dynamics.M, bilateral),
+        RobotSystem(dynamics, bilateral, bound.bilateral.members),
         contact_rows[rows],
         table.friction[closing],
         v,
@@ -215,6 +244,8 @@ def impact_at(
         contact_target[rows][2::3],
     )
     motion, factor = problem.solve(solver, method)
+    if refuse_inconsistent:
+        check_consistency(motion.constraint_residual)
     if motion.contact is not None and not motion.contact.converged:
         raise ContactNotSolved(motion.contact.residual)
     impulse = np.zeros(len(contact_rows))
@@ -232,6 +263,9 @@ def impact_at(
         read_only(dynamics.q),
         points,
         bound,
+        motion.dynamics_residual,
+        motion.constraint_residual,
+        System(dynamics.M.copy(), np.vstack([bilateral, contact_rows[rows]]), dynamics.robot.inertia_parents),
     )
 
 

@@ -11,12 +11,12 @@ import numpy.typing as npt
 from scipy.linalg import qr
 from scipy.optimize import minimize
 
-from constrained_sim.constraints import Constraint
-from constrained_sim.constraints.constraint_set import ConstraintSet
+from constrained_sim.constraints import Constraint, ConstraintStack
+from constrained_sim.drift import bilateral_members
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue, NotFollowed, UnknownName
-from constrained_sim.motion import robot_system
 from constrained_sim.robot import Robot
+from constrained_sim.solvers import RobotSystem
 from constrained_sim.solvers.row_space import RANK_TOLERANCE, RowSpace, least_squares
 from constrained_sim.validation import Array, finite_array, number, read_only
 from constrained_sim.wrench import Wrench, generalised_force
@@ -205,13 +205,10 @@ class _Model:
         t: float,
     ) -> None:
         q, v = robot.checked_configuration(q), finite_array("v", v, (robot.nv,))
-        bound = ConstraintSet.bind(robot, q, constraints)
-        if len(bound.contacts):
-            names = [member.name for member in bound.contacts.members]
-            raise InvalidValue("constraints", names, "bilateral ones: hold a contact by a PointAnchor")
+        bound = ConstraintStack(bilateral_members(robot, q, constraints), robot.nv)
         self.robot, self.dynamics = robot, Dynamics.at(robot, q, v, number("t", t))
-        self.J, gamma = bound.bilateral.jacobian(self.dynamics), bound.bilateral.gamma(self.dynamics)
-        space = robot_system(self.dynamics, q, self.dynamics.M, self.J).row_space
+        self.J, gamma = bound.jacobian(self.dynamics), bound.gamma(self.dynamics)
+        space = RobotSystem(self.dynamics, self.J).row_space
         wanted = (
             None if independent is None else np.array([_index(robot, name) for name in independent], dtype=np.int64)
         )

@@ -9,9 +9,9 @@ import numpy as np
 
 from constrained_sim.contact import kernels as contact_kernels
 from constrained_sim.contact.problem import RELATIVE_TOLERANCE, ContactProblem, ContactSolution, solve_contacts
-from constrained_sim.dynamics import Dynamics
-from constrained_sim.solvers import Solver, System
+from constrained_sim.solvers import Gauss, Solver, System
 from constrained_sim.solvers import kernels as solver_kernels
+from constrained_sim.solvers.solver import remainder_of, row_residual
 from constrained_sim.validation import Array
 
 
@@ -37,24 +37,6 @@ class ContactRows:
         return cls(np.zeros((0, nv)), np.zeros(0), np.zeros(0), np.zeros((0, 2)))
 
 
-def robot_system(dynamics: Dynamics, q: Array, M: Array, J: Array, added: Array | None = None) -> System:
-    """Return the linear system of a robot.
-
-    Args:
-        dynamics: of the robot.
-        q: (nq,) configuration.
-        M: (nv, nv) inertia there.
-        J: (m, nv) bilateral rows.
-        added: (nv,) to add to the diagonal of M, such as implicit damping.
-    """
-
-    def respond(rows: Array) -> Array:
-        return dynamics.articulated_response(q, rows, 0.0 if added is None else added)
-
-    total = M if added is None else M + np.diag(added)
-    return System(total, J, dynamics.robot.inertia_parents, respond)
-
-
 @dataclass(frozen=True, eq=False)
 class Motion:
     """Solution of ``M x - J^T lam - J_c^T impulse = f`` with the bilateral rows ``J x = b`` and the contact law.
@@ -63,7 +45,6 @@ class Motion:
         x: (nv,) acceleration or velocity.
         lam: (m,) bilateral multipliers [N, N m], or impulses.
         impulse: (3 k,) contact forces or impulses.
-        rank: independent bilateral rows.
         contact: how the contacts were solved; None without contacts.
         dynamics_residual: of the first equation, relative to the largest of its terms.
         constraint_residual: of the second, relative likewise.
@@ -72,7 +53,6 @@ class Motion:
     x: Array
     lam: Array
     impulse: Array
-    rank: int
     contact: ContactSolution | None
     dynamics_residual: float
     constraint_residual: float
@@ -96,13 +76,15 @@ def solve_motion(solver: Solver, system: System, f: Array, b: Array, contacts: C
 
     Raises:
         UnknownName: no such contact method.
+        ContactNotSolved: the solver decides contacts itself, and found no motion that they allow.
     """
+    if isinstance(solver, Gauss) and len(contacts.friction):
+        return _solve_program(solver, system, f, b, contacts)
     if not len(b):
         return _solve_free(system, f, contacts, method)
     factorization = solver.factor(system)
     x, lam = factorization.solve(f, b)
-    # What constraints cut away by cancellation leaves rounding of this size, however small the rest is.
-    terms = np.maximum(np.abs(x), np.abs(system.unwhiten(system.whiten(f[None]))[0]))
+    terms = remainder_of(system, f, x)
     impulse, solution = np.zeros(0), None
     if len(contacts.friction):
         response, bilateral = factorization.solve(contacts.J, np.zeros((len(contacts.J), len(b))))
@@ -113,7 +95,20 @@ def solve_motion(solver: Solver, system: System, f: Array, b: Array, contacts: C
         impulse = solution.impulse
         x, lam = x + impulse @ response, lam + impulse @ bilateral
     dynamics = _dynamics_residual(system.M, x, f, lam @ system.J + impulse @ contacts.J)
-    return Motion(x, lam, impulse, factorization.rank, solution, dynamics, _constraint_residual(system.J, x, b, terms))
+    return Motion(x, lam, impulse, solution, dynamics, row_residual(system, f, b, x))
+
+
+def _solve_program(solver: Gauss, system: System, f: Array, b: Array, contacts: ContactRows) -> Motion:
+    """Solve with the normal rows of frictionless contacts as inequalities of Gauss' principle."""
+    J, offset = contacts.J, contacts.offset
+    x, lam, normal = solver.solve_normal_contacts(system, f, b, J[2::3], offset[2::3])
+    impulse = np.zeros(len(J))
+    impulse[2::3] = normal
+    delassus = J @ system.unwhiten(system.whiten(J)).T
+    problem = ContactProblem(delassus, J @ x + offset - delassus @ impulse, contacts.friction, contacts.slip)
+    dynamics = _dynamics_residual(system.M, x, f, lam @ system.J + impulse @ J)
+    solution = problem.judged(impulse, solver.name)
+    return Motion(x, lam, impulse, solution, dynamics, row_residual(system, f, b, x))
 
 
 def _solve_free(system: System, f: Array, contacts: ContactRows, method: str) -> Motion:
@@ -121,7 +116,7 @@ def _solve_free(system: System, f: Array, contacts: ContactRows, method: str) ->
     J, friction, slip = contacts.J, contacts.friction, contacts.slip
     if not len(friction):
         x, _ = solver_kernels.free_response(system.M, system.parents, f, J)
-        return Motion(x, np.zeros(0), np.zeros(0), 0, None, _dynamics_residual(system.M, x, f, np.zeros_like(f)), 0.0)
+        return Motion(x, np.zeros(0), np.zeros(0), None, _dynamics_residual(system.M, x, f, np.zeros_like(f)), 0.0)
     x, response, delassus, free, impulse, status, residual, dynamics = _sticking_motion(
         system.M, system.parents, f, J, contacts.offset, friction, slip
     )
@@ -132,7 +127,7 @@ def _solve_free(system: System, f: Array, contacts: ContactRows, method: str) ->
         impulse = solution.impulse
         x = x + impulse @ response
         dynamics = _dynamics_residual(system.M, x, f, impulse @ J)
-    return Motion(x, np.zeros(0), impulse, 0, solution, dynamics, 0.0)
+    return Motion(x, np.zeros(0), impulse, solution, dynamics, 0.0)
 
 
 @numba.njit(cache=True)
@@ -161,9 +156,3 @@ def _dynamics_residual(M, x, f, reaction):  # type: ignore[no-untyped-def]
         worst = max(worst, abs(momentum[i] - reaction[i] - f[i]))
         largest = max(largest, abs(momentum[i]), abs(reaction[i]), abs(f[i]))
     return worst / largest if largest > 0.0 else worst
-
-
-def _constraint_residual(J: Array, x: Array, b: Array, terms: Array) -> float:
-    """Return ``|J x - b|`` relative to b and to ``|J| terms``, the magnitudes of which x is the remainder."""
-    largest = max(np.abs(b).max(), (np.abs(J) @ terms).max())
-    return float(np.abs(J @ x - b).max() / largest) if largest > 0.0 else 0.0

@@ -87,9 +87,9 @@ class Simulator:
             raise InvalidValue(f"stabilization of stepper {stepper!r}", stabilization, "None or a Projection")
         scheme = Midpoint() if integrator is None else lookup("integrator", integrator, INTEGRATORS)()
         self._stepper = lookup("stepper", stepper, STEPPERS)(robot, self.dt, scheme, projection)
+        self._declared = list(constraints)
         self.set_solver(solver)
         self.set_contact_method(contact_method)
-        self._declared = list(constraints)
         self._applied: list[tuple[Wrench, int]] = []
         self._observation: Observation
         self.reset()
@@ -135,8 +135,12 @@ class Simulator:
         Raises:
             UnknownName: no such solver or factorization.
             InvalidValue: an option that the solver does not have.
+            NotSupported: a constraint that the solver cannot do.
+            MissingLibrary: an optional library that the solver needs.
         """
-        self._solver = as_solver(solver, **options)
+        solver = as_solver(solver, **options)
+        solver.check(self._declared)
+        self._solver = solver
 
     def set_contact_method(self, name: str) -> None:
         """Use another contact method from the next step on.
@@ -185,6 +189,7 @@ class Simulator:
         Raises:
             DuplicateName: the name is taken.
             UnknownName: a link that the robot does not have.
+            NotSupported: the solver cannot do it.
             ViolatedConstraint: it does not hold here, or the contact starts too deep.
             ContactNotSolved: the impact could not be solved.
         """
@@ -193,6 +198,7 @@ class Simulator:
             raise InvalidValue("constraint", constraint, "an instance of a class in CONSTRAINTS")
         if constraint.name in here.bound.slices:
             raise DuplicateName(constraint.name)
+        self._solver.check([constraint])
         bound = ConstraintSet(self.robot, [*here.bound.members, constraint.bind(self.robot, here.q)])  # type: ignore[list-item]
         self._check_violations(bound, here.q, self.state.t, [constraint.name])
         v, impact = here.v, None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import cache
 from importlib.metadata import files
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from constrained_sim import SOLVERS, PointContact, Robot, Simulator, load_config
 from constrained_sim.config import Config
+from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.solvers import Solver, make_solver
@@ -49,9 +51,11 @@ def property_test(examples: int) -> settings:
 seeds = st.integers(0, 2**32 - 1)
 
 
-def every_solver() -> list[Solver]:
-    """Return one of each."""
-    return [make_solver(name, **options) for name, options in METHODS]
+def every_solver(constraints: Iterable[Constraint] = ()) -> list[Solver]:
+    """Return one of each that can do all of `constraints`."""
+    constraints = list(constraints)
+    solvers = [make_solver(name, **options) for name, options in METHODS]
+    return [solver for solver in solvers if all(solver.supports(constraint) for constraint in constraints)]
 
 
 # -- robots

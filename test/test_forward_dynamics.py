@@ -29,7 +29,9 @@ from mechanisms import (
     rod,
     rows_at,
     seeds,
+    simulator,
     solo12,
+    solo_contacts,
     standing_solo,
     tilted,
 )
@@ -37,6 +39,7 @@ from mechanisms import (
 from constrained_sim import (
     Baumgarte,
     Frictionless,
+    JointCoupling,
     Plane,
     PointAnchor,
     PointContact,
@@ -47,7 +50,7 @@ from constrained_sim import (
 )
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.dynamics import Dynamics
-from constrained_sim.exceptions import DuplicateName, InvalidValue, UnknownName
+from constrained_sim.exceptions import DuplicateName, InconsistentConstraints, InvalidValue, NotSupported, UnknownName
 
 FREE = np.zeros(0)
 
@@ -68,7 +71,7 @@ def random_anchor(rng, robot, name, rows=3, closed=False):
 
 def compare_solvers(robot, q, v, tau, constraints, tolerance=1e-10):
     """Check that all solvers find one motion and one set of multipliers that satisfy both equations."""
-    motions = [constrained_acceleration(robot, q, v, tau, constraints, solver) for solver in every_solver()]
+    motions = [constrained_acceleration(robot, q, v, tau, constraints, solver) for solver in every_solver(constraints)]
     bound = bind(robot, q, *constraints)
     J, _ = rows_at(robot, bound, q, v)
     M, h = inertia_of(robot, q), bias_of(robot, q, v)
@@ -170,7 +173,7 @@ def test_contact_of_a_foot_that_is_anchored(friction):
         PointContact("contact", "foot", (0, 0, 0), friction=friction),
     )
     expected = constrained_acceleration(robot, q, np.zeros(3), np.zeros(2), [anchor])
-    for solver in every_solver():
+    for solver in every_solver([contact]):
         motion = constrained_acceleration(robot, q, np.zeros(3), np.zeros(2), [anchor, contact], solver)
         assert relative(motion.a, expected.a) < 1e-11
         assert relative(motion.multipliers("anchor") + motion.multipliers("contact"), expected.lam) < 1e-11
@@ -229,7 +232,7 @@ def test_pinocchio_agrees(seed):
     force[robot.actuation] = tau
     a = pin.forwardDynamics(robot.model, data, q, v, force, J, motion.gamma, 0.0)
     assert relative(motion.a, a) < 1e-9
-    assert relative(motion.lam, data.lambda_c) < 1e-9
+    assert relative(motion.lam, -data.lambda_c) < 1e-9  # Pinocchio's is the force on its first joint, the world
 
 
 def test_pinocchio_agrees_on_solo12():
@@ -244,7 +247,7 @@ def test_pinocchio_agrees_on_solo12():
         data, force = robot.model.createData(), np.concatenate([np.zeros(6), tau])
         a = pin.forwardDynamics(robot.model, data, q, v, force, J, motion.gamma, 0.0)
         assert relative(motion.a, a) < 1e-9
-        assert relative(motion.lam, data.lambda_c) < 1e-9
+        assert relative(motion.lam, -data.lambda_c) < 1e-9  # Pinocchio's is the force on its first joint, the world
 
 
 def test_free_motion_is_that_of_the_articulated_body_algorithm():
@@ -645,7 +648,7 @@ def test_solvers_agree_with_anchors_and_frictional_contacts_together(seed):
     constraints = [PointAnchor("held", "FL_FOOT", (0, 0, 0)), PointAnchor("again", "FL_FOOT", (0, 0, 0))]
     constraints += [PointContact(foot, foot, (0, 0, 0), friction=0.6) for foot in SOLO_FEET[1:]]
     tau = rng.normal(size=robot.nu)
-    motions = [constrained_acceleration(robot, q, v, tau, constraints, solver) for solver in every_solver()]
+    motions = [constrained_acceleration(robot, q, v, tau, constraints, solver) for solver in every_solver(constraints)]
     for motion in motions[1:]:
         assert relative(motion.a, motions[0].a) < 1e-10
         assert relative(motion.lam, motions[0].lam) < 1e-10
@@ -751,3 +754,122 @@ def test_results_cannot_be_written():
     for array in (motion.a, motion.lam, motion.gamma):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1.0
+
+
+# -- solvers that do not do everything, and Pinocchio's
+
+
+def refused_by(solver, constraint, robot, q):
+    """Check that a solver names what it cannot do, in every call that takes one, and that nothing changes."""
+    state = robot, q, np.zeros(robot.nv)
+    for call, arguments in ((constrained_acceleration, (np.zeros(robot.nu),)), (resolve_impact, ())):
+        with pytest.raises(NotSupported, match=constraint.name):
+            call(*state, *arguments, [constraint], solver)
+    sim = simulator(robot, q, constraints=[constraint])
+    with pytest.raises(NotSupported, match=constraint.name):
+        sim.set_solver(solver)
+    assert sim.solver.name == "direct"
+    sim = simulator(robot, q, solver=solver)
+    with pytest.raises(NotSupported, match=constraint.name):
+        sim.add(constraint)
+    assert sim.constraints == ()
+
+
+def test_solvers_name_what_they_cannot_do():
+    """Gauss' principle knows no Coulomb friction; Pinocchio has no model of a coupling or of a single held row."""
+    robot, q = solo12(), standing_solo()
+    refused_by("gauss", PointContact("foot", "FL_FOOT", (0, 0, 0), friction=0.5), robot, q)
+    refused_by("proximal", JointCoupling("gear", "FL_HFE", "FR_HFE", 1.0), robot, q)
+    refused_by("proximal", PointAnchor("line", "FL_FOOT", (0, 0, 0), normals=[(0, 0, 1)]), robot, q)
+
+
+@property_test(20)
+@given(seed=seeds)
+def test_gauss_with_normal_contacts(seed):
+    """The inequalities of Gauss' principle are the complementarity of frictionless contacts."""
+    rng = np.random.default_rng(seed)
+    robot, q = solo12(), standing_solo(tilt=0.1)
+    v, tau = 0.1 * rng.normal(size=robot.nv), rng.normal(size=robot.nu)
+    constraints = [PointAnchor("held", "FL_FOOT", (0, 0, 0)), *solo_contacts()[1:]]
+    expected = constrained_acceleration(robot, q, v, tau, constraints)
+    motion = constrained_acceleration(robot, q, v, tau, constraints, "gauss")
+    assert relative(motion.a, expected.a) < 1e-9
+    assert relative(motion.lam, expected.lam) < 1e-9
+    assert max(motion.dynamics_residual, motion.constraint_residual) < 1e-11
+
+
+@property_test(20)
+@given(seed=seeds)
+def test_gauss_principle(seed):
+    """Of all accelerations that the constraints allow, the true one is nearest to the free one in the metric of M."""
+    rng = np.random.default_rng(seed)
+    robot = random_tree(rng, 6, floating_base=bool(seed % 2))
+    q, v = random_state(robot, rng)
+    tau = rng.normal(size=robot.nu)
+    anchor = random_anchor(rng, robot, "anchor", rows=2)
+    J, _ = rows_at(robot, bind(robot, q, anchor), q, v)
+    assume(well_conditioned(robot, q, J))
+    M = inertia_of(robot, q)
+    free = constrained_acceleration(robot, q, v, tau, []).a
+    true = constrained_acceleration(robot, q, v, tau, [anchor]).a
+
+    def compulsion(a):
+        return 0.5 * (a - free) @ M @ (a - free)
+
+    allowed = np.eye(robot.nv) - np.linalg.pinv(J) @ J
+    for _ in range(20):
+        other = true + allowed @ rng.normal(size=robot.nv)
+        gain = compulsion(other) - compulsion(true)
+        assert gain == pytest.approx(0.5 * (other - true) @ M @ (other - true), rel=1e-6)
+        assert gain > 0.0
+
+
+@property_test(20)
+@given(seed=seeds)
+def test_proximal_is_pinocchio(seed):
+    """Acceleration and multipliers of frame and point anchors are those of pinocchio.constraintDynamics."""
+    rng = np.random.default_rng(seed)
+    robot, q = solo12(), standing_solo()
+    q = pin.integrate(robot.model, q, 0.3 * rng.normal(size=robot.nv))
+    v, tau = rng.normal(size=robot.nv), rng.normal(size=robot.nu)
+    model, data = robot.model, robot.model.createData()
+    anchors, contacts = [], pin.StdVec_RigidConstraintModel()
+    for foot in SOLO_FEET[:2]:
+        frame = model.frames[model.getFrameId(foot)]
+        anchors.append(PointAnchor(foot, foot, (0, 0, 0)))
+        at_foot = pin.SE3(np.eye(3), frame.placement.translation)
+        ground = pin.SE3(np.eye(3), point_of(robot, q, foot))
+        contacts.append(
+            pin.RigidConstraintModel(
+                pin.ContactType.CONTACT_3D, model, 0, ground, frame.parentJoint, at_foot, pin.ReferenceFrame.LOCAL
+            )
+        )
+    datas = pin.StdVec_RigidConstraintData()
+    for contact in contacts:
+        datas.append(contact.createData())
+    pin.initConstraintDynamics(model, data, contacts, datas)
+    force = np.concatenate([np.zeros(6), tau])
+    expected = pin.constraintDynamics(
+        model, data, q, v, force, contacts, datas, pin.ProximalSettings(1e-14, 1e-14, 1e-9, 100)
+    )
+    motion = constrained_acceleration(robot, q, v, tau, anchors, "proximal")
+    assert relative(motion.a, expected) < 1e-9
+    assert relative(motion.lam, -data.lambda_c) < 1e-9  # Pinocchio's is the force on its first joint, the world
+
+
+def test_condition_and_refusal_of_contradictions():
+    """A foot in two places at once is refused on request, by name of what is wrong; one place twice is not."""
+    robot, q = leg(), leg_config().q
+    places = [PointAnchor(str(z), "foot", (0, 0, 0), point_b=(0.0, 0.0, z)) for z in (0.0, 0.3)]
+    state, tau = (robot, q, np.zeros(3)), np.zeros(2)
+    with pytest.raises(InconsistentConstraints):
+        constrained_acceleration(*state, tau, places, stabilization=Baumgarte(0.1), refuse_inconsistent=True)
+    with pytest.raises(InconsistentConstraints):
+        resolve_impact(*state, places, row_velocity_plus={"0.3": (0, 0, 1.0)}, refuse_inconsistent=True)
+    twice = [PointAnchor(name, "foot", (0, 0, 0)) for name in ("one", "other")]
+    motion = constrained_acceleration(*state, tau, twice, refuse_inconsistent=True)
+    J, _ = rows_at(robot, bind(robot, q, twice[0]), q, np.zeros(3))
+    whitened = np.linalg.svd(np.linalg.solve(np.linalg.cholesky(inertia_of(robot, q)), J.T), compute_uv=False)
+    assert motion.rank == 2
+    assert motion.condition == pytest.approx((whitened[0] / whitened[1]) ** 2, rel=1e-9)
+    assert resolve_impact(*state, twice).condition == pytest.approx(motion.condition, rel=1e-9)

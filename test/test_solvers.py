@@ -1,12 +1,15 @@
 """solve_kkt: every solver, every factorisation, against independent oracles."""
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
 from mechanisms import MATRIX_METHOD_NAMES, MATRIX_METHODS, exact_kkt, property_test, pseudo_kkt, relative, seeds
 
 from constrained_sim import SOLVERS, solve_kkt
-from constrained_sim.exceptions import InvalidValue, UnknownName
+from constrained_sim.exceptions import InconsistentConstraints, InvalidValue, MissingLibrary, UnknownName
+from constrained_sim.solvers import System, kkt_inverse, make_solver
 
 EPS = np.finfo(float).eps
 
@@ -238,3 +241,61 @@ def test_the_caller_keeps_its_matrices(method, options):
     solve_kkt(*parts, method, **options)
     for part, copy in zip(parts, copies, strict=True):
         np.testing.assert_array_equal(part, copy)
+
+
+# -- the inverse of the KKT matrix, condition, consistency
+
+
+@every_method
+@pytest.mark.parametrize("kind", ["independent", *KINDS])
+def test_blocks_of_the_inverse(method, options, kind):
+    """The blocks solve every problem, satisfy a projector's identities, and are those of NumPy's pseudo-inverse."""
+    rng = np.random.default_rng(11)
+    n = 7
+    M, J = random_inertia(rng, n), rng.normal(size=(3, n)) if kind == "independent" else redundant_rows(rng, kind, n)[0]
+    f, b = rng.normal(size=n), J @ rng.normal(size=n)
+    inverse = kkt_inverse(M, J, method, **options)
+    x, lam = solve_kkt(M, J, f, b, method, **options)
+    assert relative(inverse.L11 @ f + inverse.L12 @ b, x) < 1e-11
+    assert relative(inverse.L21 @ f + inverse.L22 @ b, lam, 1e-6) < 1e-11
+    delassus_inverse = np.linalg.pinv(J @ np.linalg.solve(M, J.T), rcond=1e-11, hermitian=True)
+    assert relative(inverse.L22, delassus_inverse, 1e-6) < 1e-10
+    assert relative(inverse.L12, np.linalg.solve(M, J.T) @ delassus_inverse, 1e-6) < 1e-10
+    assert relative(inverse.L21, -inverse.L12.T, 1e-6) < 1e-11
+    assert np.abs(J @ inverse.L11).max() < 1e-11
+    assert np.abs(inverse.L11 @ M @ inverse.L11 - inverse.L11).max() < 1e-12
+
+
+@pytest.mark.parametrize("method", ["direct", "range_space"])
+@pytest.mark.parametrize("condition", [1.0, 1e3, 1e10])
+def test_condition_is_that_of_the_delassus_matrix(method, condition):
+    """Over the range of J, whether rows repeat each other or not."""
+    rng = np.random.default_rng(5)
+    left, right = np.linalg.qr(rng.normal(size=(4, 4)))[0], np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    M = random_inertia(rng, 6)
+    root = np.linalg.cholesky(M)
+    J = (left * np.geomspace(1.0, condition**-0.5, 4)) @ right[:4] @ root.T
+    for rows in (J, np.vstack([J, np.zeros((1, 6))])):
+        factorization = make_solver(method).factor(System(M, rows))
+        assert factorization.rank == 4
+        assert factorization.condition == pytest.approx(condition, rel=1e-6)
+
+
+@every_method
+def test_contradicting_rows_are_refused_on_request(method, options):
+    """A point cannot be in two places: the refusal carries the residual, and nothing is refused unasked."""
+    M, J, f = np.diag([1.0, 2.0]), np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([0.0, 3.0])
+    x, _ = solve_kkt(M, J, f, np.array([0.0, 1.0]), method, **options)
+    assert x == pytest.approx([0.5, 1.5], abs=1e-13)
+    with pytest.raises(InconsistentConstraints) as refusal:
+        solve_kkt(M, J, f, np.array([0.0, 1.0]), method, refuse_inconsistent=True, **options)
+    assert refusal.value.residual == pytest.approx(0.5)
+    x, _ = solve_kkt(M, J, f, np.array([1.0, 1.0]), method, refuse_inconsistent=True, **options)
+    assert x == pytest.approx([1.0, 1.5], abs=1e-13)
+
+
+def test_a_missing_library_is_named(monkeypatch):
+    """Without proxsuite the solver gauss says what to install."""
+    monkeypatch.setitem(sys.modules, "proxsuite", None)
+    with pytest.raises(MissingLibrary, match="pip install proxsuite"):
+        make_solver("gauss")

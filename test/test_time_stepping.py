@@ -15,6 +15,7 @@ from mechanisms import (
     chain,
     corners,
     double_pendulum,
+    every_solver,
     inertia_of,
     leg,
     leg_config,
@@ -437,7 +438,7 @@ def test_energy_of_a_passive_double_pendulum():
 def test_closed_loop_stays_closed(solver, options):
     """The pin of a swinging four-bar holds to the projection's tolerance, its row velocity to rounding."""
     robot, q, anchor = pinned_chain()
-    sim = simulator(robot, q, constraints=[anchor])
+    sim = simulator(robot, q, constraints=[PointAnchor(anchor.name, anchor.link_a, anchor.point_a)])
     sim.set_solver(solver, **options)
     tip = point_of(robot, q, "tip")
     for _ in range(300):
@@ -659,11 +660,11 @@ def test_contact_lets_go_without_pulling():
 def switched(make, steps, law):
     """Return v and forces one step after switching to every solver, from the same state."""
     outcomes = []
-    for name, options in METHODS:
+    for solver in every_solver(make().constraints):
         sim = make()
         for _ in range(steps):
             sim.step(law(sim.state.t, sim.state.q, sim.state.v))
-        sim.set_solver(name, **options)
+        sim.set_solver(solver)
         result = sim.step(law(sim.state.t, sim.state.q, sim.state.v))
         outcomes.append((result.state.v, result.lam))
     return outcomes
@@ -715,7 +716,7 @@ def test_standing_leg_does_not_notice_the_solver():
         assert np.abs(plain.state.v - mixed.state.v).max() < 1e-9
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", sorted(set(SOLVERS) - {"gauss"}))
 def test_foot_held_by_an_anchor_and_a_contact(solver):
     """The contact adds nothing to an anchor of the same foot: the leg comes to rest, the two carry the weight."""
     robot, q = standing_leg()

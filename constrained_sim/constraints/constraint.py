@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+import pinocchio as pin
 
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue, UnknownName
@@ -35,7 +36,13 @@ class Constraint(ABC):
 
 
 class Bilateral(Constraint):
-    """A constraint whose force may act both ways."""
+    """A constraint whose force may act both ways.
+
+    Attributes:
+        pinocchio_type: kind of Pinocchio's constraint model with rows that span the same; None if there is none.
+    """
+
+    pinocchio_type: pin.ContactType | None = None
 
     @abstractmethod
     def bind(self, robot: Robot, q: Array) -> BoundConstraint:
@@ -81,6 +88,13 @@ class BoundConstraint(ABC):
             UnknownName: the constraint does not act on `link`, or on joints instead of links.
         """
         raise UnknownName(f"link of constraint {self.name!r}", link, ())
+
+    def pinocchio_constraint(self, dynamics: Dynamics) -> tuple[pin.RigidConstraintModel, Array]:
+        """Return Pinocchio's model, for the configuration of `dynamics`, and T (dim, dim): our rows are T times its.
+
+        Only of constraints whose declaration has a ``pinocchio_type``.
+        """
+        raise NotImplementedError
 
     @property
     def name(self) -> str:

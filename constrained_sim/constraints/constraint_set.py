@@ -10,8 +10,9 @@ import numpy.typing as npt
 from constrained_sim.constraints.constraint import BoundConstraint, Constraint, ConstraintStack
 from constrained_sim.constraints.point_contact import BoundContact
 from constrained_sim.contact.table import ContactTable
+from constrained_sim.dynamics import Dynamics
 from constrained_sim.exceptions import DuplicateName, InvalidValue, UnknownName
-from constrained_sim.robot import Robot
+from constrained_sim.robot import WORLD, Robot
 from constrained_sim.validation import Array, lookup
 
 
@@ -61,6 +62,11 @@ class ConstraintSet:
                 raise InvalidValue("constraint", constraint, "an instance of a class in CONSTRAINTS")
         return cls(robot, [constraint.bind(robot, q) for constraint in constraints])  # type: ignore[misc]
 
+    @property
+    def declarations(self) -> tuple[Constraint, ...]:
+        """What was bound, in the order of declaration."""
+        return tuple(member.declaration for member in self.members)
+
     def member(self, name: str) -> BoundConstraint | BoundContact:
         """Return the bound constraint or contact `name`.
 
@@ -68,6 +74,36 @@ class ConstraintSet:
             UnknownName: with the names that exist.
         """
         return lookup("constraint or contact", name, {member.name: member for member in self.members})
+
+    def wrench(self, dynamics: Dynamics, name: str, multipliers: Array, link: str, axes: str = WORLD) -> Array:
+        """Return (6,) the force [N] and the moment [N m] about the point where it acts, by `name` on `link`.
+
+        Args:
+            dynamics: at the configuration in question.
+            name: constraint or contact.
+            multipliers: its rows [N, N m].
+            link: the link that is acted on.
+            axes: ``"world"``, or a link whose axes to use.
+
+        Raises:
+            UnknownName: no such constraint, or one that does not act on this link.
+        """
+        member = self.member(name)
+        if isinstance(member, BoundConstraint):
+            wrench = member.wrench(dynamics, multipliers, link)
+        elif link == member.declaration.link:
+            wrench = np.concatenate([multipliers @ member.declaration.surface.axes, np.zeros(3)])
+        else:
+            raise UnknownName(f"link of contact {name!r}", link, [member.declaration.link])
+        joint, placement = dynamics.robot.link_placement(axes)
+        rotation = dynamics.placements[joint][:3].T @ placement.rotation
+        return np.concatenate([rotation.T @ wrench[:3], rotation.T @ wrench[3:]])
+
+    def rows_jacobian(self, bilateral: Array, contact: Array) -> Array:
+        """Return (dim, nv) the Jacobian of all rows in the order of declaration, from the two kinds."""
+        combined = np.zeros((self.dim, bilateral.shape[1]))
+        combined[self._bilateral_rows], combined[self._contact_rows] = bilateral, contact
+        return combined
 
     def rows(self, bilateral: Array, contact: Array) -> Array:
         """Return (dim,) values of all rows in the order of declaration, from the two kinds."""

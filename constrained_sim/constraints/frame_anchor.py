@@ -41,6 +41,7 @@ class FrameAnchor(Bilateral):
     placement_b: Any = None
 
     kind = "frame_anchor"
+    pinocchio_type = pin.ContactType.CONTACT_6D
 
     def __post_init__(self) -> None:
         """Check and convert."""
@@ -106,6 +107,14 @@ class BoundFrameAnchor(BoundConstraint):
         a, relative = self._relative(dynamics)
         in_a = pin.Jlog6(relative).T @ multipliers
         return signs[link] * np.concatenate([a.rotation @ in_a[:3], a.rotation @ in_a[3:]])
+
+    def pinocchio_constraint(self, dynamics: Dynamics) -> tuple[pin.RigidConstraintModel, Array]:
+        """Return the 6-D contact of the body frames that are at the first frame now, rows in its axes."""
+        a, relative = self._relative(dynamics)
+        in_b = dynamics.placement(self._joint_b).actInv(a)
+        model, kind = dynamics.robot.model, self.declaration.pinocchio_type
+        contact = pin.RigidConstraintModel(kind, model, self._joint_b, in_b, self._joint_a, self._in_a, pin.LOCAL)
+        return contact, pin.Jlog6(relative)
 
     def _relative(self, dynamics: Dynamics) -> tuple[pin.SE3, pin.SE3]:
         """Return the placement of a in the world and in b."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 
 from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, checked_name
 from constrained_sim.dynamics import Dynamics, kinematics_at
@@ -59,6 +60,12 @@ class PointAnchor(Bilateral):
                 raise InvalidValue(f"normals {what}", self.normals, "k x 3 directions, or None for all three")
             directions = [unit_vector(f"a normal {what}", direction) for direction in self.normals]
             object.__setattr__(self, "normals", np.array(directions))
+
+    @property
+    def pinocchio_type(self) -> pin.ContactType | None:  # type: ignore[override]
+        """Three independent directions make a 3-D contact of Pinocchio's; fewer have no model there."""
+        whole = self.normals is None or (len(self.normals) == 3 and np.linalg.matrix_rank(self.normals, 1e-6) == 3)
+        return pin.ContactType.CONTACT_3D if whole else None
 
     def point_b_at(self, t: float) -> Array:
         """Return (3, 3) the moving point_b, its velocity and its acceleration at time `t`, in link_b.
@@ -129,6 +136,15 @@ class BoundPointAnchor(BoundConstraint):
         if link not in signs:
             raise UnknownName(f"link of constraint {self.name!r}", link, signs)
         return np.concatenate([signs[link] * multipliers @ self._axes(dynamics), np.zeros(3)])
+
+    def pinocchio_constraint(self, dynamics: Dynamics) -> tuple[pin.RigidConstraintModel, Array]:
+        """Return the 3-D contact of the body points that are at p_a now, its rows along the axes of link_b's joint."""
+        point_a = dynamics.point_positions(self._joints, self._offsets)[0]
+        joint_a, joint_b = (int(joint) for joint in self._joints)
+        in_a = pin.SE3(np.eye(3), self._offsets[0])
+        in_b = pin.SE3(np.eye(3), _to_joint(dynamics, joint_b, point_a))
+        model, kind = dynamics.robot.model, self.declaration.pinocchio_type
+        return pin.RigidConstraintModel(kind, model, joint_b, in_b, joint_a, in_a, pin.LOCAL), self._normals
 
     def _moved(self, t: float, derivative: int) -> Array | float:
         """Return (dim,) a moving point_b, or a time derivative of it, along the rows; 0 if it is fixed."""

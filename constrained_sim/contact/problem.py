@@ -38,6 +38,13 @@ class ContactProblem:
         error = np.abs(kernels.natural_map(self.G, self.b, self.friction, self.slip, scale, impulse)).max(initial=0.0)
         return float(error / self._magnitude(scale, impulse))
 
+    def judged(self, impulse: Array, method: str, iterations: int = 0) -> ContactSolution:
+        """Return `impulse` (3 k,), found by `method`, as a solution with its status and residual."""
+        scale = kernels.inverse_scale(self.G)
+        tolerance = 10.0 * RELATIVE_TOLERANCE * self._magnitude(scale, impulse)
+        status = kernels.classify(self.G, self.b, self.friction, self.slip, scale, impulse, tolerance)
+        return ContactSolution(impulse, status, method, iterations, self.residual(impulse))
+
     def _magnitude(self, scale: Array, impulse: Array) -> float:
         return max(np.abs(impulse).max(initial=0.0), np.abs(scale * self.b).max(initial=0.0), 1e-300)
 

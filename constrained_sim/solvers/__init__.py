@@ -8,15 +8,18 @@ import numpy as np
 
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.solvers.direct import Direct
+from constrained_sim.solvers.gauss import Gauss
 from constrained_sim.solvers.kokkevis import Kokkevis
 from constrained_sim.solvers.null_space import NullSpace
 from constrained_sim.solvers.projected import ContactConsistentDynamics, Projected
+from constrained_sim.solvers.proximal import Proximal
 from constrained_sim.solvers.range_space import RangeSpace
-from constrained_sim.solvers.solver import Factorization, Solver, System
+from constrained_sim.solvers.robot_system import RobotSystem
+from constrained_sim.solvers.solver import Factorization, KKTInverse, Solver, System, check_consistency, row_residual
 from constrained_sim.validation import Array, finite_array, lookup
 
 SOLVERS: dict[str, type[Solver]] = {
-    solver.name: solver for solver in (Direct, RangeSpace, NullSpace, Kokkevis, Projected)
+    solver.name: solver for solver in (Direct, RangeSpace, NullSpace, Kokkevis, Projected, Gauss, Proximal)
 }
 
 
@@ -48,7 +51,15 @@ def as_solver(solver: str | Solver, **options: Any) -> Solver:
     return solver
 
 
-def solve_kkt(M: Array, J: Array, f: Array, b: Array, method: str = "direct", **options: Any) -> tuple[Array, Array]:
+def solve_kkt(
+    M: Array,
+    J: Array,
+    f: Array,
+    b: Array,
+    method: str = "direct",
+    refuse_inconsistent: bool = False,
+    **options: Any,
+) -> tuple[Array, Array]:
     """Solve ``M x - J^T lam = f, J x = b`` for matrices of the caller.
 
     Args:
@@ -57,6 +68,7 @@ def solve_kkt(M: Array, J: Array, f: Array, b: Array, method: str = "direct", **
         f: (n,) generalised force.
         b: (m,) right-hand side of the constraints.
         method: a name in ``SOLVERS``.
+        refuse_inconsistent: raise where rows contradict each other.
         **options: of that solver.
 
     Returns:
@@ -65,11 +77,38 @@ def solve_kkt(M: Array, J: Array, f: Array, b: Array, method: str = "direct", **
     Raises:
         InvalidValue: shapes that do not fit, NaN or infinity, M not symmetric positive definite.
         UnknownName: no such method.
+        InconsistentConstraints: on request, see above.
 
     Source: RBDL, module Contacts, SolveContactSystemDirect, -RangeSpaceSparse and -NullSpace (lam positive on the
     robot; RBDL's gamma is b).
     """
     size, rows = np.shape(f)[0] if np.ndim(f) else 0, np.shape(b)[0] if np.ndim(b) else 0
+    system = _checked_system(M, J, size, rows)
+    f, b = finite_array("f", f, (size,)), finite_array("b", b, (rows,))
+    x, lam = make_solver(method, **options).factor(system).solve(f, b)
+    if refuse_inconsistent:
+        check_consistency(row_residual(system, f, b, x))
+    return x, lam
+
+
+def kkt_inverse(M: Array, J: Array, method: str = "direct", **options: Any) -> KKTInverse:
+    """Return the blocks of the inverse of the KKT matrix, ``x = L11 f + L12 b`` and ``lam = L21 f + L22 b``.
+
+    Args:
+        M: (n, n) symmetric positive definite.
+        J: (m, n) of any rank.
+        method: a name in ``SOLVERS``.
+        **options: of that solver.
+
+    Raises:
+        InvalidValue: shapes that do not fit, NaN or infinity, M not symmetric positive definite.
+        UnknownName: no such method.
+    """
+    size, rows = len(M), len(J)
+    return make_solver(method, **options).factor(_checked_system(M, J, size, rows)).inverse(size, rows)
+
+
+def _checked_system(M: Array, J: Array, size: int, rows: int) -> System:
     M = finite_array("M", M, (size, size))
     J = np.zeros((0, size)) if rows == 0 and np.size(J) == 0 else finite_array("J", J, (rows, size))
     system = System(M, J)
@@ -78,20 +117,22 @@ def solve_kkt(M: Array, J: Array, f: Array, b: Array, method: str = "direct", **
         or not np.isfinite(system.inertia_factor).all()
     ):
         raise InvalidValue("M", M.tolist(), "a symmetric positive definite matrix")
-    return (
-        make_solver(method, **options)
-        .factor(system)
-        .solve(finite_array("f", f, (size,)), finite_array("b", b, (rows,)))
-    )
+    return system
 
 
 __all__ = [
     "SOLVERS",
     "ContactConsistentDynamics",
     "Factorization",
+    "Gauss",
+    "KKTInverse",
+    "RobotSystem",
     "Solver",
     "System",
     "as_solver",
+    "check_consistency",
+    "kkt_inverse",
     "make_solver",
+    "row_residual",
     "solve_kkt",
 ]

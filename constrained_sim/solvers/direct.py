@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import lapack, qr, solve_triangular
 
+from constrained_sim.solvers import kernels
 from constrained_sim.solvers.row_space import RowSpace
-from constrained_sim.solvers.solver import FullRankFactorization, Solver, System
+from constrained_sim.solvers.solver import FullRankFactorization, FullRankSolver, System
 from constrained_sim.validation import Array, lookup
 
 
-class Direct(Solver):
+class Direct(FullRankSolver):
     """Factor ``[[M, -J^T], [J, 0]]`` with unknowns (x, lam), or its symmetric form with unknowns (x, -lam).
 
     RBDL, module Contacts, "Linear System of the Constrained Dynamics".
@@ -31,8 +32,8 @@ class Direct(Solver):
         self._factorize = lookup("factorization", factorization, FACTORIZATIONS)
         self.factorization = factorization
 
-    def _factor(self, system: System, space: RowSpace, rows: Array) -> FullRankFactorization:
-        return self._factorize(system.M, rows)
+    def _factor(self, system: System, space: RowSpace) -> FullRankFactorization:
+        return self._factorize(system.M, space.scaled(system.J))
 
 
 class _KKT(FullRankFactorization):
@@ -41,13 +42,8 @@ class _KKT(FullRankFactorization):
     sign = -1.0
 
     def __init__(self, M: Array, J: Array) -> None:
-        nv = len(M)
-        kkt = np.zeros((nv + len(J), nv + len(J)), order="F")
-        kkt[:nv, :nv] = M
-        kkt[:nv, nv:] = self.sign * J.T
-        kkt[nv:, :nv] = J
-        self._nv = nv
-        self._factor(kkt)
+        self._nv = len(M)
+        self._factor(kernels.assemble_kkt(M, J, self.sign).T)
 
     def _factor(self, kkt: Array) -> None:
         raise NotImplementedError
@@ -56,8 +52,8 @@ class _KKT(FullRankFactorization):
         raise NotImplementedError
 
     def solve(self, f: Array, b: Array) -> tuple[Array, Array]:
-        unknowns = self._solve(np.hstack([f, b]).T).T
-        return unknowns[:, : self._nv], -self.sign * unknowns[:, self._nv :]
+        unknowns = self._solve(np.concatenate([f, b], axis=1).T).T
+        return np.ascontiguousarray(unknowns[:, : self._nv]), -self.sign * unknowns[:, self._nv :]
 
 
 class _LU(_KKT):

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+LARGE_PIVOT = 1e-6
+"""Pivot of a matrix with unit diagonal that rounding cannot have made."""
+
 
 @numba.njit(cache=True)
 def factor_inertia(M, parents):  # type: ignore[no-untyped-def]
@@ -74,6 +77,102 @@ def free_response(M, parents, f, rows):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
+def cholesky(A):  # type: ignore[no-untyped-def]
+    """Return the lower triangular C with ``A = C C^T``; only the lower triangle of A is read. No check of pivots."""
+    C = np.zeros_like(A)
+    for i in range(A.shape[0]):
+        for j in range(i + 1):
+            total = A[i, j]
+            for k in range(j):
+                total -= C[i, k] * C[j, k]
+            C[i, j] = np.sqrt(total) if i == j else total / C[j, j]
+    return C
+
+
+@numba.njit(cache=True)
+def solve_lower(C, rows):  # type: ignore[no-untyped-def]
+    """Return ``C^-1 r`` of every row r, C lower triangular."""
+    solved = rows.copy()
+    for row in solved:
+        for i in range(C.shape[0]):
+            for j in range(i):
+                row[i] -= C[i, j] * row[j]
+            row[i] /= C[i, i]
+    return solved
+
+
+@numba.njit(cache=True)
+def solve_upper(C, rows):  # type: ignore[no-untyped-def]
+    """Return ``C^-T r`` of every row r, C lower triangular."""
+    solved = rows.copy()
+    for row in solved:
+        for i in range(C.shape[0] - 1, -1, -1):
+            row[i] /= C[i, i]
+            for j in range(i):
+                row[j] -= C[i, j] * row[i]
+    return solved
+
+
+@numba.njit(cache=True)
+def analyse(M, parents, J):  # type: ignore[no-untyped-def]
+    """Return what all solvers need of M (nv, nv) and J (m, nv).
+
+    Returns:
+        (L of :func:`factor_inertia`, whitened rows of J, and scale, C and whether they are regular as from
+        :func:`regular_rows`).
+    """
+    L = factor_inertia(M, parents)
+    whitened = whiten(L, parents, J)
+    scale, C, regular = regular_rows(whitened, whitened)
+    return L, whitened, scale, C, regular
+
+
+@numba.njit(cache=True)
+def regular_rows(rows, responses):  # type: ignore[no-untyped-def]
+    """Find out cheaply whether rows are far from depending on each other.
+
+    Cholesky factorisation of the Delassus matrix of the rows, scaled to a unit diagonal, with a check of its pivots.
+
+    Args:
+        rows: (m, nv) the rows of J.
+        responses: (m, nv) ``M^-1 J^T``, transposed; or, with whitened rows, these again.
+
+    Returns:
+        (scale (m,): square roots of the diagonal, 1 for a zero row; C (m, m), of use only if the third is true;
+        whether all pivots are large).
+    """
+    count, size = rows.shape
+    scale, C = np.ones(count), np.zeros((count, count))
+    regular = count <= size
+    for i in range(count):
+        square = np.dot(rows[i], responses[i])
+        if square > 0.0:
+            scale[i] = np.sqrt(square)
+    for i in range(count):
+        if not regular:
+            break
+        for j in range(i + 1):
+            total = np.dot(rows[i], responses[j]) / (scale[i] * scale[j])
+            for k in range(j):
+                total -= C[i, k] * C[j, k]
+            if j < i:
+                C[i, j] = total / C[j, j]
+            else:
+                regular = total > LARGE_PIVOT
+                C[i, i] = np.sqrt(total) if regular else 1.0
+    return scale, C, regular
+
+
+@numba.njit(cache=True)
+def scaled_rows(rows, independent, scale):  # type: ignore[no-untyped-def]
+    """Return (rank, nv) the `independent` ones of `rows`, each divided by its entry of `scale`."""
+    chosen = np.empty((independent.shape[0], rows.shape[1]))
+    for i in range(independent.shape[0]):
+        chosen[i] = rows[independent[i]] / scale[independent[i]]
+    return chosen
+
+
+@numba.njit(cache=True)
 def pivoted_rows(rows, responses, tolerance):  # type: ignore[no-untyped-def]
     """Order rows by pivoted modified Gram-Schmidt in the metric of M^-1, and find how many are independent.
 
@@ -124,3 +223,88 @@ def pivoted_rows(rows, responses, tolerance):  # type: ignore[no-untyped-def]
             d[i] -= R[k, i] * d[k]
         rank += 1
     return scale, order, R, rank
+
+
+@numba.njit(cache=True)
+def range_space_solve(L, parents, whitened, C, f, b):  # type: ignore[no-untyped-def]
+    """Return x (k, nv) and multipliers (k, r) of the range-space method.
+
+    Args:
+        L: (nv, nv) factor of M.
+        parents: see :func:`factor_inertia`.
+        whitened: (r, nv) whitened rows.
+        C: (r, r) Cholesky factor of their Delassus matrix.
+        f: (k, nv).
+        b: (k, r).
+    """
+    free = whiten(L, parents, f)
+    lam = solve_upper(C, solve_lower(C, b - free @ whitened.T))
+    return unwhiten(L, parents, free + lam @ whitened), lam
+
+
+@numba.njit(cache=True)
+def assemble_kkt(M, J, sign):  # type: ignore[no-untyped-def]
+    """Return the transpose of ``[[M, sign J^T], [J, 0]]``, rows first: for LAPACK, the matrix itself."""
+    nv, count = M.shape[0], J.shape[0]
+    kkt = np.zeros((nv + count, nv + count))
+    kkt[:nv, :nv] = M
+    for i in range(count):
+        for j in range(nv):
+            kkt[j, nv + i] = J[i, j]
+            kkt[nv + i, j] = sign * J[i, j]
+    return kkt
+
+
+@numba.njit(cache=True)
+def null_space_bases(M, rows):  # type: ignore[no-untyped-def]
+    """Return the bases of the null-space method for independent rows (r, nv), by Householder reflections.
+
+    Returns:
+        (Y^T (r, nv), Z^T (nv - r, nv), C (r, r) lower triangular with ``rows = C Y^T``, and the Cholesky factor of
+        ``Z^T M Z``).
+    """
+    rank, nv = rows.shape
+    reduced, basis = rows.copy(), np.eye(nv)
+    for k in range(rank):
+        length = np.sqrt(np.dot(reduced[k, k:], reduced[k, k:]))
+        v = reduced[k].copy()
+        v[:k] = 0.0
+        v[k] += length if v[k] >= 0.0 else -length
+        square = np.dot(v[k:], v[k:])
+        if square > 0.0:
+            _reflect(reduced[k:], v, k, 2.0 / square)
+            _reflect(basis, v, k, 2.0 / square)
+    Yt, Zt = basis[:, :rank].T.copy(), basis[:, rank:].T.copy()
+    return Yt, Zt, np.tril(reduced[:, :rank]), cholesky(Zt @ M @ Zt.T)
+
+
+@numba.njit(cache=True)
+def _reflect(rows, v, first, factor):  # type: ignore[no-untyped-def]
+    """Apply ``I - factor v v^T`` to each of `rows` in place; v is zero before its entry `first`."""
+    for row in rows:
+        along = 0.0
+        for j in range(first, v.shape[0]):
+            along += row[j] * v[j]
+        along *= factor
+        for j in range(first, v.shape[0]):
+            row[j] -= along * v[j]
+
+
+@numba.njit(cache=True)
+def null_space_solve(M, Yt, Zt, C, free_inertia, f, b):  # type: ignore[no-untyped-def]
+    """Return x (k, nv) and multipliers (k, r) of the null-space method.
+
+    Args:
+        M: (nv, nv).
+        Yt: see :func:`null_space_bases`.
+        Zt: likewise.
+        C: likewise.
+        free_inertia: Cholesky factor of ``Z^T M Z``.
+        f: (k, nv).
+        b: (k, r).
+    """
+    x = solve_lower(C, b) @ Yt
+    if Zt.shape[0]:
+        force = (f - x @ M) @ Zt.T
+        x = x + solve_upper(free_inertia, solve_lower(free_inertia, force)) @ Zt
+    return x, solve_upper(C, (x @ M - f) @ Yt.T)

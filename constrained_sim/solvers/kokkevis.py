@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from scipy.linalg import lapack
-
+from constrained_sim.solvers import kernels
+from constrained_sim.solvers.robot_system import RobotSystem, of_robot
 from constrained_sim.solvers.row_space import RowSpace
-from constrained_sim.solvers.solver import FullRankFactorization, Solver, System
+from constrained_sim.solvers.solver import FullRankFactorization, FullRankSolver, System
 from constrained_sim.validation import Array
 
 
-class Kokkevis(Solver):
+class Kokkevis(FullRankSolver):
     """Solve for the multipliers with Delassus entries ``J_i . a_j``, a_j the acceleration under a unit test force j.
 
     Each a_j comes from one pass of the articulated-body algorithm on the robot at rest and without gravity, so that the
@@ -21,24 +21,20 @@ class Kokkevis(Solver):
     needs_robot = True
 
     def _row_space(self, system: System) -> RowSpace:
-        return RowSpace.of(system.J, _respond(system, system.J))
+        return RowSpace.of(system.J, of_robot(system).respond(system.J))
 
-    def _factor(self, system: System, space: RowSpace, rows: Array) -> FullRankFactorization:
-        return _TestForces(system, rows)
+    def _factor(self, system: System, space: RowSpace) -> FullRankFactorization:
+        return _TestForces(of_robot(system), space)
 
 
 class _TestForces(FullRankFactorization):
-    def __init__(self, system: System, rows: Array) -> None:
-        self._system, self._rows = system, rows
-        self._responses = _respond(system, rows)
-        delassus = rows @ self._responses.T
-        self._cholesky = lapack.dpotrf(0.5 * (delassus + delassus.T), lower=True)[0]
+    def __init__(self, system: RobotSystem, space: RowSpace) -> None:
+        self._system, self._cholesky = system, space.cholesky
+        self._rows = space.scaled(system.J)
+        self._responses = system.respond(self._rows)
 
     def solve(self, f: Array, b: Array) -> tuple[Array, Array]:
-        free = _respond(self._system, f)
-        lam = lapack.dpotrs(self._cholesky, (b - free @ self._rows.T).T, lower=True)[0].T
+        free = self._system.respond(f)
+        rest = kernels.solve_lower(self._cholesky, b - free @ self._rows.T)
+        lam = kernels.solve_upper(self._cholesky, rest)
         return free + lam @ self._responses, lam
-
-
-def _respond(system: System, rows: Array) -> Array:
-    return system.respond(rows)  # type: ignore[misc]

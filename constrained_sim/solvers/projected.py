@@ -9,11 +9,11 @@ import numpy as np
 
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.solvers.row_space import RowSpace
-from constrained_sim.solvers.solver import FullRankFactorization, Solver, System
+from constrained_sim.solvers.solver import FullRankFactorization, FullRankSolver, System
 from constrained_sim.validation import Array, finite_array
 
 
-class Projected(Solver):
+class Projected(FullRankSolver):
     """Solve ``x = M^-1 [N f + J^T Lambda b]`` with ``N = I - J^T Lambda J M^-1`` and ``Lambda = (J M^-1 J^T)^-1``.
 
     N removes from f what the constraints take up: ``N J^T = 0``. At acceleration level this is
@@ -24,8 +24,8 @@ class Projected(Solver):
 
     name = "projected"
 
-    def _factor(self, system: System, space: RowSpace, rows: Array) -> FullRankFactorization:
-        return _Projection(ContactConsistentDynamics(system.M, rows))
+    def _factor(self, system: System, space: RowSpace) -> FullRankFactorization:
+        return _Projection(ContactConsistentDynamics(system.M, space.scaled(system.J)))
 
 
 class _Projection(FullRankFactorization):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from constrained_sim.exceptions import InvalidValue
+from constrained_sim.constraints.constraint import Constraint
+from constrained_sim.exceptions import InconsistentConstraints, InvalidValue, NotSupported
 from constrained_sim.solvers import kernels
 from constrained_sim.solvers.row_space import RowSpace
 from constrained_sim.validation import Array
@@ -22,24 +25,32 @@ class System:
         M: (nv, nv) symmetric positive definite inertia.
         J: (m, nv) constraint Jacobian; m may be 0, larger than nv, and rows may depend on each other.
         parents: (nv,) parent of each degree of freedom: where M is zero.
-        respond: from rows r (k, nv) to ``M^-1 r`` by the articulated-body algorithm; None if there is no robot.
     """
 
-    def __init__(
-        self,
-        M: Array,
-        J: Array,
-        parents: npt.NDArray[np.int64] | None = None,
-        respond: Callable[[Array], Array] | None = None,
-    ) -> None:
+    def __init__(self, M: Array, J: Array, parents: npt.NDArray[np.int64] | None = None) -> None:
         """Take the matrices as they are; `parents` None: M may be full."""
-        self.M, self.J, self.respond = M, J, respond
+        self.M, self.J = M, J
         self.parents = np.arange(-1, M.shape[0] - 1) if parents is None else parents
 
     @cached_property
+    def _analysis(self) -> tuple[Any, ...]:
+        return kernels.analyse(self.M, self.parents, self.J)
+
+    @property
     def inertia_factor(self) -> Array:
         """(nv, nv) lower triangular L, ``M = L^T L``."""
-        return kernels.factor_inertia(self.M, self.parents)
+        return self._analysis[0]
+
+    @property
+    def whitened_rows(self) -> Array:
+        """(m, nv) rows ``L^-T J^T`` transposed; times their own transpose they are the Delassus matrix."""
+        return self._analysis[1]
+
+    @cached_property
+    def row_space(self) -> RowSpace:
+        """Which rows of J are independent."""
+        _, whitened, scale, cholesky, is_regular = self._analysis
+        return RowSpace.regular(scale, cholesky) if is_regular else RowSpace.of(whitened, whitened)
 
     def whiten(self, rows: Array) -> Array:
         """Return ``L^-T r`` for every row r of `rows` (k, nv)."""
@@ -49,50 +60,67 @@ class System:
         """Return ``L^-1 r`` for every row r of `rows` (k, nv)."""
         return kernels.unwhiten(self.inertia_factor, self.parents, rows)
 
-    @cached_property
-    def whitened_rows(self) -> Array:
-        """(m, nv) rows ``L^-T J^T`` transposed; times their own transpose they are the Delassus matrix."""
-        return self.whiten(self.J)
-
-    @cached_property
-    def row_space(self) -> RowSpace:
-        """Which rows of J are independent."""
-        return RowSpace.of(self.whitened_rows, self.whitened_rows)
-
 
 class Solver(ABC):
     """A way to solve ``M x - J^T lam = f, J x = b``; one instance per configuration of options.
 
-    A subclass factors the full-rank problem of the independent rows once and solves it for many right-hand sides. This
-    class makes of it the treatment of dependent rows, which is so the same for every solver.
-
     Attributes:
         name: in the registry.
         needs_robot: whether matrices alone are not enough.
+        supported: the constraints that it can do, in words.
     """
 
     name: str
     needs_robot = False
+    supported = "every constraint and contact"
+
+    def supports(self, constraint: Constraint) -> bool:
+        """Return whether this solver can do `constraint`."""
+        return True
+
+    def check(self, constraints: Iterable[Constraint]) -> None:
+        """Refuse constraints that this solver cannot do.
+
+        Raises:
+            NotSupported: names the first of them.
+        """
+        for constraint in constraints:
+            if not self.supports(constraint):
+                raise NotSupported(self.name, constraint.name, self.supported)
 
     def factor(self, system: System) -> Factorization:
-        """Factor the matrices of `system`.
+        """Factor the matrices of `system`, once for many right-hand sides.
 
         Raises:
             InvalidValue: a system that this solver cannot do.
         """
-        if self.needs_robot and system.respond is None:
+        if self.needs_robot and not hasattr(system, "dynamics"):
             raise InvalidValue(f"problem for solver {self.name!r}", "matrices alone", "one of a robot")
+        return self._factorization(system)
+
+    @abstractmethod
+    def _factorization(self, system: System) -> Factorization:
+        """Factor the matrices of a system that fits."""
+
+
+class FullRankSolver(Solver):
+    """A solver that is told which rows are independent.
+
+    A subclass factors the full-rank problem of these rows. This class makes of it the treatment of dependent rows,
+    which is so the same for all.
+    """
+
+    def _factorization(self, system: System) -> Factorization:
         space = self._row_space(system)
-        rows = system.J[space.independent] / space.scale[space.independent, None]
-        return Factorization(space, self._factor(system, space, rows) if space.rank else _Free(system))
+        return Factorization(space, self._factor(system, space) if space.rank else FreeMotion(system))
 
     def _row_space(self, system: System) -> RowSpace:
         """Return which rows are independent."""
         return system.row_space
 
     @abstractmethod
-    def _factor(self, system: System, space: RowSpace, rows: Array) -> FullRankFactorization:
-        """Factor M and the independent `rows` (rank, nv), each of unit length in the metric of M^-1."""
+    def _factor(self, system: System, space: RowSpace) -> FullRankFactorization:
+        """Factor M and the independent rows, at least one."""
 
 
 class FullRankFactorization(ABC):
@@ -101,6 +129,29 @@ class FullRankFactorization(ABC):
     @abstractmethod
     def solve(self, f: Array, b: Array) -> tuple[Array, Array]:
         """Return x (k, nv) and the scaled rows' multipliers (k, rank) for `f` (k, nv), `b` (k, rank)."""
+
+
+@dataclass(frozen=True, eq=False)
+class KKTInverse:
+    """The blocks of the inverse of the KKT matrix: ``x = L11 f + L12 b``, ``lam = L21 f + L22 b``.
+
+    At acceleration level ``a = L11 (tau - c) - L12 Jdot v`` and ``lam = L21 (tau - c) - L22 Jdot v``. For rows that
+    depend on each other these are the blocks that give the least-squares x and the multipliers of least norm:
+    ``L22 = (J M^-1 J^T)^+``, ``L12 = M^-1 J^T L22 = -L21^T``, ``L11 = M^-1 - L12 J M^-1``.
+
+    Attributes:
+        L11: (nv, nv) symmetric; inverse inertia of the motions that the constraints leave: ``J L11 = 0``.
+        L12: (nv, m) dynamically consistent pseudo-inverse of J.
+        L21: (m, nv) what of a force the constraints take up, with the opposite sign.
+        L22: (m, m) symmetric; inertia seen at the constraints.
+
+    Source: Savin, Contact-aware Control, lecture 5, eq. 10.
+    """
+
+    L11: Array
+    L12: Array
+    L21: Array
+    L22: Array
 
 
 class Factorization:
@@ -116,6 +167,11 @@ class Factorization:
         """Number of independent rows of J."""
         return self._space.rank
 
+    @property
+    def condition(self) -> float:
+        """Condition of the Delassus matrix over its range: digits that the multipliers may lose."""
+        return self._space.condition
+
     def solve(self, f: Array, b: Array) -> tuple[Array, Array]:
         """Solve for one right-hand side, `f` (nv,) and `b` (m,), or for k at once, (k, nv) and (k, m).
 
@@ -123,18 +179,61 @@ class Factorization:
             x of the shape of f and lam of the shape of b: the least-squares x where the rows of J contradict each
             other, the lam of least norm where they repeat each other.
         """
+        if f.ndim == 1:
+            x, lam = self._solve(f[None], b[None])
+            return x[0], lam[0]
+        return self._solve(f, b)
+
+    def inverse(self, nv: int, rows: int) -> KKTInverse:
+        """Return the blocks of the inverse for `nv` velocities and `rows` rows."""
+        f, b = np.eye(nv + rows)[:, :nv], np.eye(nv + rows)[:, nv:]
+        x, lam = self._solve(np.ascontiguousarray(f), np.ascontiguousarray(b))
+        return KKTInverse(x[:nv].T, x[nv:].T, lam[:nv].T, lam[nv:].T)
+
+    def _solve(self, f: Array, b: Array) -> tuple[Array, Array]:
         space = self._space
-        scale = space.scale[space.independent]
-        x, scaled = self._full_rank.solve(np.atleast_2d(f), space.reduce(np.atleast_2d(b)) / scale)
-        lam = space.expand(scaled / scale)
-        return (x, lam) if f.ndim == 2 else (x[0], lam[0])
+        scale = space.independent_scale
+        x, scaled = self._full_rank.solve(f, space.reduce(b) / scale)
+        return x, space.expand(scaled / scale)
 
 
-class _Free(FullRankFactorization):
+class FreeMotion(FullRankFactorization):
     """No constraint at all: ``x = M^-1 f``."""
 
     def __init__(self, system: System) -> None:
+        """Take M of `system`."""
         self._system = system
 
     def solve(self, f: Array, b: Array) -> tuple[Array, Array]:
+        """Return ``M^-1 f`` (k, nv) and no multipliers."""
         return self._system.unwhiten(self._system.whiten(f)), b
+
+
+CONSISTENT = 1e-9
+"""Relative residual up to which rows do not contradict each other."""
+
+
+def row_residual(system: System, f: Array, b: Array, x: Array) -> float:
+    """Return the largest ``|J x - b|`` relative to b and to what x is the remainder of; 0 without rows."""
+    if not len(b):
+        return 0.0
+    largest = max(np.abs(b).max(), (np.abs(system.J) @ remainder_of(system, f, x)).max())
+    return float(np.abs(system.J @ x - b).max() / largest) if largest > 0.0 else 0.0
+
+
+def remainder_of(system: System, f: Array, x: Array) -> Array:
+    """Return (nv,) the magnitudes of which `x` is the remainder: its own, and those of the motion without rows.
+
+    What constraints cut away by cancellation leaves rounding of this size, however small the rest is.
+    """
+    return np.maximum(np.abs(x), np.abs(system.unwhiten(system.whiten(f[None]))[0]))
+
+
+def check_consistency(residual: float) -> None:
+    """Refuse rows that contradict each other, by the `residual` of their least-squares solution.
+
+    Raises:
+        InconsistentConstraints: it is more than rounding.
+    """
+    if residual > CONSISTENT:
+        raise InconsistentConstraints(residual)

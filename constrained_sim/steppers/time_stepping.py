@@ -14,9 +14,9 @@ from constrained_sim.dynamics import Dynamics, integrate, potential_energy
 from constrained_sim.exceptions import ContactNotSolved
 from constrained_sim.impact import Impact, impact_at
 from constrained_sim.integrators import Integrator
-from constrained_sim.motion import ContactRows, Motion, robot_system, solve_motion
+from constrained_sim.motion import ContactRows, Motion, solve_motion
 from constrained_sim.robot import Robot
-from constrained_sim.solvers import Solver
+from constrained_sim.solvers import RobotSystem, Solver
 from constrained_sim.steppers import kernels
 from constrained_sim.steppers.stepper import Observation, StepOutcome, Stepper
 from constrained_sim.validation import Array, read_only
@@ -186,7 +186,9 @@ class TimeStepping(Stepper):
             external += h * generalised_force(robot, mid, loads.wrenches)
         candidates, rows = self._contact_rows(begin, h, excluded)
         bilateral, b = self._bilateral_rows(begin, h)
-        system = robot_system(mid, q_mid, mid.M, bilateral, h * robot.damping if robot.is_damped else None)
+        system = RobotSystem(
+            mid, bilateral, begin.bound.bilateral.members, h * robot.damping if robot.is_damped else None
+        )
         momentum = kernels.momentum(mid.M, v, impulses)
         motion = solve_motion(loads.solver, system, momentum, b, rows, loads.method)
         damping -= h * robot.damping * motion.x
@@ -227,7 +229,7 @@ class TimeStepping(Stepper):
         J, predicted = end.contact.J[rows], part.impulse[rows]
         contacts = ContactRows(J, np.zeros(len(J)), end.bound.contacts.friction[held], np.zeros((len(held), 2)))
         contacts.offset[2::3] = np.maximum(begin.contact.s_normal[held], 0.0)
-        system = robot_system(self._here, end.q, end.M, end.J_bilateral)
+        system = RobotSystem(self._here, end.J_bilateral, end.bound.bilateral.members)
         free = momentum - predicted @ J
         b = end.J_bilateral @ end.v - end.s_bilateral
         motion = solve_motion(loads.solver, system, free, b, contacts, loads.method)
@@ -259,10 +261,9 @@ class TimeStepping(Stepper):
             return part
         rows = kernels.held_rows(held, part.status)
         for _ in range(5):
-            phi = np.concatenate([end.phi, np.where(rows % 3 == 2, end.contact.gaps[rows // 3], 0.0)])
-            J = np.vstack([end.J_bilateral, end.contact.J[rows]])
-            system = robot_system(self._here, end.q, end.M, J)
-            dq = self.projection.tangent_step(loads.solver, system, phi)
+            gaps = np.where(rows % 3 == 2, end.contact.gaps[rows // 3], 0.0)
+            system = RobotSystem(self._here, end.J_bilateral, end.bound.bilateral.members)
+            dq = self.projection.tangent_step(loads.solver, system, end.phi, end.contact.J[rows], gaps)
             end = self._observe(end.bound, end.t, integrate(self.robot, end.q, dq), end.v)
             if not kernels.has_drifted(end.phi, end.contact.gaps, held, tolerance):
                 break

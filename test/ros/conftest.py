@@ -13,7 +13,7 @@ from std_srvs.srv import SetBool
 from constrained_sim import load_config
 from constrained_sim.contact import METHODS
 from constrained_sim.msg import ContactForces, Impact, SimulationStatus
-from constrained_sim.solvers import SOLVERS
+from constrained_sim.solvers import SOLVERS, make_solver
 from constrained_sim.srv import Reset, SetSolver, Step
 
 
@@ -27,6 +27,8 @@ def environment(tmp_path_factory):
         for solver in SOLVERS:
             for method in METHODS:
                 sim = load_config(CONFIG).simulator()
+                if not all(make_solver(solver).supports(constraint) for constraint in sim.constraints):
+                    continue
                 sim.set_solver(solver)
                 sim.set_contact_method(method)
                 sim.run(0.15)
