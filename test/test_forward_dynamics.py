@@ -232,7 +232,7 @@ def test_pinocchio_agrees(seed):
     force[robot.actuation] = tau
     a = pin.forwardDynamics(robot.model, data, q, v, force, J, motion.gamma, 0.0)
     assert relative(motion.a, a) < 1e-9
-    assert relative(motion.lam, -data.lambda_c) < 1e-9  # Pinocchio's is the force on its first joint, the world
+    assert relative(motion.lam, data.lambda_c) < 1e-9
 
 
 def test_pinocchio_agrees_on_solo12():
@@ -247,7 +247,7 @@ def test_pinocchio_agrees_on_solo12():
         data, force = robot.model.createData(), np.concatenate([np.zeros(6), tau])
         a = pin.forwardDynamics(robot.model, data, q, v, force, J, motion.gamma, 0.0)
         assert relative(motion.a, a) < 1e-9
-        assert relative(motion.lam, -data.lambda_c) < 1e-9  # Pinocchio's is the force on its first joint, the world
+        assert relative(motion.lam, data.lambda_c) < 1e-9
 
 
 def test_free_motion_is_that_of_the_articulated_body_algorithm():
