@@ -119,6 +119,9 @@ class Projection:
         return solver.factor(system).solve(system.M @ v, system.J @ v - s)[0]
 
 
+Stabilization = Baumgarte | Projection
+
+
 def project_position(
     robot: Robot,
     q: Any,

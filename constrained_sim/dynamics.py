@@ -232,6 +232,14 @@ def integrate(robot: Robot, q: Array, tangent: Array) -> Array:
     return pin.integrate(robot.model, q, tangent)
 
 
+def tangent_rate(robot: Robot, q: Array, x: Array, v: Array) -> Array:
+    """Return (nv,) the rate of the tangent coordinates x about `q` at which ``q + x`` moves with velocity `v` (nv,)."""
+    if robot.is_vector_space:
+        return v
+    derivative = pin.dIntegrate(robot.model, q, x, pin.ArgumentPosition.ARG1)
+    return np.linalg.solve(derivative, v)
+
+
 def difference(robot: Robot, q: Array, other: Array) -> Array:
     """Return the tangent step (nv,) that leads from `q` (nq,) to `other` (nq,)."""
     return pin.difference(robot.model, q, other)

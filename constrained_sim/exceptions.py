@@ -97,17 +97,21 @@ class NonFiniteState(ConstrainedSimError):
 
 
 class NotSupported(ConstrainedSimError, ValueError):
-    """A constraint that the chosen solver cannot do.
+    """A constraint that the chosen solver or stepper cannot do.
 
     Attributes:
-        solver: its name.
+        by: the solver or stepper, e.g. ``"solver 'gauss'"``.
         constraint: name of the constraint.
     """
 
-    def __init__(self, solver: str, constraint: str, supported: str) -> None:
-        """Say that `solver` cannot do `constraint`, and what is `supported`."""
-        super().__init__(f"solver {solver!r} cannot do {constraint!r}, allowed: {supported}")
-        self.solver, self.constraint = solver, constraint
+    def __init__(self, by: str, constraint: str, supported: str) -> None:
+        """Say that `by` cannot do `constraint`, and what is `supported`."""
+        super().__init__(f"{by} cannot do {constraint!r}, allowed: {supported}")
+        self.by, self.constraint = by, constraint
+
+
+class NonFiniteMotion(ConstrainedSimError):
+    """A motion that cannot be integrated on: it goes to infinity within a step."""
 
 
 class InconsistentConstraints(ConstrainedSimError):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from constrained_sim.constraints import Constraint
+from constrained_sim.constraints import Constraint, ConstraintStack
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.drift import Baumgarte
 from constrained_sim.dynamics import Dynamics, dynamics_at
@@ -138,11 +138,7 @@ def constrained_acceleration(
     dynamics = dynamics_at(robot, q, v, number("t", t))
     force = generalised_force(robot, dynamics, wrenches) - dynamics.h
     force[robot.actuation] += finite_array("tau", tau, (robot.nu,))
-    J, gamma = bound.bilateral.jacobian(dynamics), bound.bilateral.gamma(dynamics)
-    b: Array = -gamma
-    if stabilization is not None:
-        s, is_position_level = bound.bilateral.velocity(dynamics, v, t), bound.bilateral.is_position_level
-        b = b - stabilization.feedback(bound.bilateral.phi(dynamics), s, is_position_level)
+    J, gamma, b = acceleration_rows(bound.bilateral, dynamics, stabilization)
     contact_gamma = bound.contacts.gamma(dynamics)
     contacts = _contact_rows(bound, dynamics, v, contact_gamma, stabilization)
     system = RobotSystem(dynamics, J, bound.bilateral.members)
@@ -154,6 +150,17 @@ def constrained_acceleration(
     lam, all_gamma = bound.rows(motion.lam, motion.impulse), bound.rows(gamma, contact_gamma)
     state = robot, q, v, dynamics.t
     return ConstrainedAcceleration(read_only(motion.x), read_only(lam), read_only(all_gamma), motion, bound, state)
+
+
+def acceleration_rows(
+    bilateral: ConstraintStack, dynamics: Dynamics, stabilization: Baumgarte | None
+) -> tuple[Array, Array, Array]:
+    """Return J (m, nv), gamma (m,) and ``b = -gamma - feedback`` (m,) of bilateral rows at the state of `dynamics`."""
+    J, gamma = bilateral.jacobian(dynamics), bilateral.gamma(dynamics)
+    if stabilization is None:
+        return J, gamma, -gamma
+    s = bilateral.velocity(dynamics, dynamics.v, dynamics.t)
+    return J, gamma, -gamma - stabilization.feedback(bilateral.phi(dynamics), s, bilateral.is_position_level)
 
 
 def _contact_rows(

@@ -1,24 +1,47 @@
-"""Where a time step evaluates the dynamics, and how it moves the configuration."""
+"""Fixed steps of ``dq/dt = v, dv/dt = a(t, q, v)`` on the manifold of configurations, and their order.
+
+A configuration moves by tangent steps, ``q' = q + x``, which Pinocchio integrates: quaternions stay unit quaternions.
+Schemes with several stages work in the coordinates x about the beginning of the step, where ``dx/dt = D(x)^-1 v`` with
+D the derivative of the tangent step (Munthe-Kaas, High order Runge-Kutta methods on manifolds, 1999); D is the identity
+for all joints but free-flyers and spherical ones. Beside the motion, a scheme integrates rates that depend on it, such
+as forces and powers, with the same weights.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
-from constrained_sim.dynamics import integrate
+import numpy as np
+from scipy.integrate import solve_ivp
+
+from constrained_sim.dynamics import integrate, tangent_rate
+from constrained_sim.exceptions import NonFiniteMotion
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array
 
+Field = Callable[[float, Array, Array], tuple[Array, Array]]
+"""From t [s], q (nq,), v (nv,) to the acceleration (nv,) and the rates (r,) that are integrated beside it."""
+
 
 class Integrator(ABC):
-    """One fixed step of the velocity-level time stepping.
+    """One fixed step of smooth motion.
 
     Attributes:
         name: in the registry.
-        order: of the global error of smooth motion.
+        order: of the global error.
     """
 
     name: str
     order: int
+
+    @abstractmethod
+    def step(self, field: Field, robot: Robot, t: float, q: Array, v: Array, h: float) -> tuple[Array, Array, Array]:
+        """Return q (nq,) and v (nv,) after `h` [s], and the integrals (r,) of the rates over the step."""
+
+
+class SteppingScheme(Integrator):
+    """A scheme that velocity-level time stepping can use too: forces at one point of the step."""
 
     @abstractmethod
     def evaluation_point(self, robot: Robot, q: Array, v: Array, a: Array, h: float) -> tuple[Array, Array]:
@@ -37,30 +60,44 @@ class Integrator(ABC):
         """Return the configuration at the end, for the velocity `v_plus` (nv,) at the end."""
 
 
-class Midpoint(Integrator):
-    """Half a step with the old velocity, half a step with the new; forces in between. Second order.
+class ExplicitEuler(Integrator):
+    """``v' = v + h a``, ``q' = q + h v``. First order."""
 
-    Coriolis forces take the velocity extrapolated to the middle by the previous acceleration, which keeps the step
-    explicit without losing the order.
+    name = "explicit_euler"
+    order = 1
+
+    def step(self, field: Field, robot: Robot, t: float, q: Array, v: Array, h: float) -> tuple[Array, Array, Array]:
+        """Return the state after one step, see :meth:`Integrator.step`."""
+        a, rates = field(t, q, v)
+        return integrate(robot, q, h * v), v + h * a, h * rates
+
+
+class Taylor(Integrator):
+    """``v' = v + h a``, ``q' = q + h v + h^2 a / 2`` (Savin, Contact-aware Control, lecture 5, eq. 4). First order.
+
+    Exact for a constant acceleration; otherwise the velocity is of first order, and so is all that follows from it.
     """
 
-    name = "midpoint"
-    order = 2
+    name = "taylor"
+    order = 1
 
-    def evaluation_point(self, robot: Robot, q: Array, v: Array, a: Array, h: float) -> tuple[Array, Array]:
-        """Return ``q + h/2 v`` and ``v + h/2 a``."""
-        return integrate(robot, q, 0.5 * h * v), v + 0.5 * h * a
-
-    def advance(self, robot: Robot, q: Array, q_evaluated: Array, v_plus: Array, h: float) -> Array:
-        """Return the second half of the step."""
-        return integrate(robot, q_evaluated, 0.5 * h * v_plus)
+    def step(self, field: Field, robot: Robot, t: float, q: Array, v: Array, h: float) -> tuple[Array, Array, Array]:
+        """Return the state after one step, see :meth:`Integrator.step`."""
+        a, rates = field(t, q, v)
+        return integrate(robot, q, h * v + 0.5 * h**2 * a), v + h * a, h * rates
 
 
-class SemiImplicitEuler(Integrator):
+class SemiImplicitEuler(SteppingScheme):
     """Forces at the beginning, the whole step with the new velocity. First order."""
 
     name = "semi_implicit_euler"
     order = 1
+
+    def step(self, field: Field, robot: Robot, t: float, q: Array, v: Array, h: float) -> tuple[Array, Array, Array]:
+        """Return the state after one step, see :meth:`Integrator.step`."""
+        a, rates = field(t, q, v)
+        v_plus = v + h * a
+        return integrate(robot, q, h * v_plus), v_plus, h * rates
 
     def evaluation_point(self, robot: Robot, q: Array, v: Array, a: Array, h: float) -> tuple[Array, Array]:
         """Return q and v themselves."""
@@ -71,4 +108,87 @@ class SemiImplicitEuler(Integrator):
         return integrate(robot, q, h * v_plus)
 
 
-INTEGRATORS: dict[str, type[Integrator]] = {kind.name: kind for kind in (Midpoint, SemiImplicitEuler)}
+class Midpoint(SteppingScheme):
+    """Forces in the middle of the step. Second order.
+
+    In time stepping: half a step with the old velocity, half a step with the new; Coriolis forces take the velocity
+    extrapolated to the middle by the previous acceleration, which keeps the step explicit without losing the order.
+    """
+
+    name = "midpoint"
+    order = 2
+
+    def step(self, field: Field, robot: Robot, t: float, q: Array, v: Array, h: float) -> tuple[Array, Array, Array]:
+        """Return the state after one step of the two-stage Runge-Kutta scheme, see :meth:`Integrator.step`."""
+        v_mid = v + 0.5 * h * field(t, q, v)[0]
+        a, rates = field(t + 0.5 * h, integrate(robot, q, 0.5 * h * v), v_mid)
+        return integrate(robot, q, h * v_mid), v + h * a, h * rates
+
+    def evaluation_point(self, robot: Robot, q: Array, v: Array, a: Array, h: float) -> tuple[Array, Array]:
+        """Return ``q + h/2 v`` and ``v + h/2 a``."""
+        return integrate(robot, q, 0.5 * h * v), v + 0.5 * h * a
+
+    def advance(self, robot: Robot, q: Array, q_evaluated: Array, v_plus: Array, h: float) -> Array:
+        """Return the second half of the step."""
+        return integrate(robot, q_evaluated, 0.5 * h * v_plus)
+
+
+class RK4(Integrator):
+    """The classical Runge-Kutta scheme with four stages, in tangent coordinates about the beginning. Fourth order."""
+
+    name = "rk4"
+    order = 4
+
+    def step(self, field: Field, robot: Robot, t: float, q: Array, v: Array, h: float) -> tuple[Array, Array, Array]:
+        """Return the state after one step, see :meth:`Integrator.step`."""
+        y = np.concatenate([np.zeros_like(v), v])
+        slopes: list[Array] = []
+        for share in (0.0, 0.5, 0.5, 1.0):
+            at = y if not slopes else y + share * h * slopes[-1][: len(y)]
+            slopes.append(_slope(field, robot, q, t + share * h, at))
+        mean = (slopes[0] + 2.0 * slopes[1] + 2.0 * slopes[2] + slopes[3]) / 6.0
+        end, integrals = y + h * mean[: len(y)], h * mean[len(y) :]
+        return integrate(robot, q, end[: len(v)]), end[len(v) :], integrals
+
+
+class Adaptive(Integrator):
+    """Runge-Kutta of order 8 by Dormand and Prince with steps chosen for a relative error of 1e-12 (SciPy's DOP853).
+
+    One step of the simulation is at least one step of the scheme.
+    """
+
+    name = "adaptive"
+    order = 8
+    tolerance = 1e-12
+
+    def step(self, field: Field, robot: Robot, t: float, q: Array, v: Array, h: float) -> tuple[Array, Array, Array]:
+        """Return the state after one step, see :meth:`Integrator.step`.
+
+        Raises:
+            NonFiniteMotion: the step size went to zero.
+        """
+        nv, rates = len(v), len(field(t, q, v)[1])
+        start = np.concatenate([np.zeros(nv), v, np.zeros(rates)])
+
+        def slope(since: float, y: Array) -> Array:
+            return _slope(field, robot, q, t + since, y[: 2 * nv])
+
+        found = solve_ivp(
+            slope, (0.0, h), start, method="DOP853", rtol=self.tolerance, atol=self.tolerance, first_step=h
+        )
+        if not found.success:
+            raise NonFiniteMotion(f"the adaptive integrator stopped: {found.message}")
+        end = found.y[:, -1]
+        return integrate(robot, q, end[:nv]), end[nv : 2 * nv], end[2 * nv :]
+
+
+def _slope(field: Field, robot: Robot, q: Array, t: float, y: Array) -> Array:
+    """Return the derivative of tangent coordinates, velocity and rates at ``y = [x, v]``."""
+    x, v = y[: robot.nv], y[robot.nv :]
+    a, rates = field(t, integrate(robot, q, x), v)
+    return np.concatenate([tangent_rate(robot, q, x, v), a, rates])
+
+
+INTEGRATORS: dict[str, type[Integrator]] = {
+    kind.name: kind for kind in (Midpoint, SemiImplicitEuler, ExplicitEuler, Taylor, RK4, Adaptive)
+}

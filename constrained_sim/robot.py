@@ -119,6 +119,11 @@ class Robot:
         return len(self.actuation)
 
     @cached_property
+    def is_vector_space(self) -> bool:
+        """Whether configurations add up: no joint has a quaternion or a pair (cos, sin)."""
+        return self.nq == self.nv
+
+    @cached_property
     def joint_names(self) -> tuple[str, ...]:
         """Names of all moving joints, free-flyer included, in Pinocchio's order."""
         return tuple(self.model.names)[1:]

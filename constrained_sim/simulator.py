@@ -13,23 +13,24 @@ from constrained_sim.constraints.constraint import BoundConstraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact.problem import METHODS
 from constrained_sim.contact.table import TOUCHING, rows_of
-from constrained_sim.drift import Projection
+from constrained_sim.drift import Projection, Stabilization
 from constrained_sim.dynamics import Dynamics, potential_energy
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.exceptions import (
     ContactNotSolved,
     DuplicateName,
     InvalidValue,
+    NonFiniteMotion,
     NonFiniteState,
     ViolatedConstraint,
 )
 from constrained_sim.impact import Impact, impact_at
-from constrained_sim.integrators import INTEGRATORS, Midpoint
+from constrained_sim.integrators import INTEGRATORS
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import Solver, System, as_solver
 from constrained_sim.state import State
 from constrained_sim.step_result import StepResult
-from constrained_sim.steppers import STEPPERS, Observation
+from constrained_sim.steppers import STEPPERS, Observation, Stepper
 from constrained_sim.trajectory import Trajectory
 from constrained_sim.validation import Array, finite_array, lookup, number, read_only
 from constrained_sim.wrench import Wrench
@@ -55,7 +56,7 @@ class Simulator:
         solver: str | Solver = "direct",
         dt: float = 1e-3,
         integrator: str | None = None,
-        stabilization: Projection | None = None,
+        stabilization: Stabilization | None = None,
         contact_method: str = "newton",
         position_tolerance: float = 1e-4,
     ) -> None:
@@ -67,8 +68,9 @@ class Simulator:
             stepper: a name in ``STEPPERS``.
             solver: a name in ``SOLVERS``, or a configured solver.
             dt: step [s].
-            integrator: a name in ``INTEGRATORS``; None: the stepper's own choice (midpoint).
-            stabilization: how drift is removed; None: projection in the metric of the kinetic energy.
+            integrator: a name in ``INTEGRATORS``; None: the stepper's own choice (midpoint; rk4 of ``smooth``).
+            stabilization: how drift is removed; None: projection in the metric of the kinetic energy. Baumgarte's
+                feedback only with ``smooth``.
             contact_method: a name in ``METHODS`` of contact.
             position_tolerance: [m, rad] by how much a constraint may be violated when it is added.
 
@@ -82,12 +84,8 @@ class Simulator:
         self.robot = robot
         self.dt = number("dt", dt, 0.0, open_lower=True)
         self.position_tolerance = number("position_tolerance", position_tolerance, 0.0)
-        projection = Projection() if stabilization is None else stabilization
-        if not isinstance(projection, Projection):
-            raise InvalidValue(f"stabilization of stepper {stepper!r}", stabilization, "None or a Projection")
-        scheme = Midpoint() if integrator is None else lookup("integrator", integrator, INTEGRATORS)()
-        self._stepper = lookup("stepper", stepper, STEPPERS)(robot, self.dt, scheme, projection)
         self._declared = list(constraints)
+        self._stepper = self._make_stepper(stepper, integrator, stabilization)
         self.set_solver(solver)
         self.set_contact_method(contact_method)
         self._applied: list[tuple[Wrench, int]] = []
@@ -151,15 +149,24 @@ class Simulator:
         lookup("contact method", name, METHODS)
         self._method = name
 
-    def set_stepper(self, name: str) -> None:
+    def set_stepper(self, name: str, integrator: str | None = None, stabilization: Stabilization | None = None) -> None:
         """Use another stepper from the next step on; the state stays as it is.
 
+        Args:
+            name: in ``STEPPERS``.
+            integrator: a name in ``INTEGRATORS``; None: the present one if the stepper is the same, else its own.
+            stabilization: how drift is removed; None: likewise.
+
         Raises:
-            UnknownName: no such stepper.
+            UnknownName: no such stepper or integrator.
+            InvalidValue: an integrator or stabilization that the stepper cannot use.
+            NotSupported: a constraint that the stepper cannot do.
         """
-        kind = lookup("stepper", name, STEPPERS)
+        if name == self._stepper.name:
+            integrator = integrator or self._stepper.integrator.name
+            stabilization = stabilization or self._stepper.stabilization
+        self._stepper = self._make_stepper(name, integrator, stabilization)
         here = self._observation
-        self._stepper = kind(self.robot, self.dt, self._stepper.integrator, self._stepper.projection)
         self._observation = self._stepper.reset(here.bound, self.state.t, here.q, here.v)
 
     def reset(self, q: Any = None, v: Any = None, t: float = 0.0) -> None:
@@ -189,7 +196,7 @@ class Simulator:
         Raises:
             DuplicateName: the name is taken.
             UnknownName: a link that the robot does not have.
-            NotSupported: the solver cannot do it.
+            NotSupported: the solver or the stepper cannot do it.
             ViolatedConstraint: it does not hold here, or the contact starts too deep.
             ContactNotSolved: the impact could not be solved.
         """
@@ -199,6 +206,7 @@ class Simulator:
         if constraint.name in here.bound.slices:
             raise DuplicateName(constraint.name)
         self._solver.check([constraint])
+        self._stepper.check([constraint])
         bound = ConstraintSet(self.robot, [*here.bound.members, constraint.bind(self.robot, here.q)])  # type: ignore[list-item]
         self._check_violations(bound, here.q, self.state.t, [constraint.name])
         v, impact = here.v, None
@@ -251,7 +259,7 @@ class Simulator:
         state = self.state
         try:
             outcome = self._stepper.step(self._observation, tau, acting, self._solver, self._method)
-        except ContactNotSolved as error:
+        except (ContactNotSolved, NonFiniteMotion) as error:
             self._stepper.reset(self._observation.bound, state.t, state.q, state.v)
             raise NonFiniteState(self.steps, state.t, str(error)) from error
         if not (math.isfinite(sum(outcome.end.v.tolist())) and math.isfinite(sum(outcome.end.q.tolist()))):
@@ -326,6 +334,13 @@ class Simulator:
         here = self._observation
         position = max(np.abs(here.phi).max(initial=0.0), (-here.contact.gaps).max(initial=0.0))
         return float(position), float(np.abs(here.s_bilateral).max(initial=0.0))
+
+    def _make_stepper(self, name: str, integrator: str | None, stabilization: Stabilization | None) -> Stepper:
+        kind = lookup("stepper", name, STEPPERS)
+        scheme = lookup("integrator", integrator or kind.default_integrator, INTEGRATORS)()
+        stepper = kind(self.robot, self.dt, scheme, Projection() if stabilization is None else stabilization)
+        stepper.check(self._declared)
+        return stepper
 
     def _jump_onto(self, bound: ConstraintSet) -> Impact:
         here, dynamics = self._observation, Dynamics(self.robot)

@@ -33,7 +33,6 @@ from mechanisms import (
 from scipy.integrate import solve_ivp
 
 from constrained_sim import (
-    INTEGRATORS,
     SOLVERS,
     Plane,
     PointAnchor,
@@ -48,7 +47,7 @@ from constrained_sim.step_result import ContactStatus
 
 ORDERS = {"midpoint": 2, "semi_implicit_euler": 1}
 
-every_integrator = pytest.mark.parametrize("integrator", INTEGRATORS)
+every_integrator = pytest.mark.parametrize("integrator", ORDERS)
 
 
 def hold(robot, q, stiffness=60.0, damping=1.0):

@@ -86,7 +86,7 @@ class Solver(ABC):
         """
         for constraint in constraints:
             if not self.supports(constraint):
-                raise NotSupported(self.name, constraint.name, self.supported)
+                raise NotSupported(f"solver {self.name!r}", constraint.name, self.supported)
 
     def factor(self, system: System) -> Factorization:
         """Factor the matrices of `system`, once for many right-hand sides.

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact.table import ContactGeometry
-from constrained_sim.drift import Projection
+from constrained_sim.drift import Projection, Stabilization
+from constrained_sim.dynamics import Dynamics, integrate, potential_energy
+from constrained_sim.exceptions import InvalidValue, NotSupported
 from constrained_sim.impact import Impact
-from constrained_sim.integrators import Integrator
+from constrained_sim.integrators import INTEGRATORS, Integrator
 from constrained_sim.motion import Motion
 from constrained_sim.robot import Robot
-from constrained_sim.solvers import Solver
+from constrained_sim.solvers import RobotSystem, Solver
+from constrained_sim.steppers import kernels
 from constrained_sim.validation import Array, read_only
 from constrained_sim.wrench import Wrench
+
+NO_CONTACT = np.empty(0, dtype=np.int64)
+
+MOST_PROJECTIONS = 5
+"""Tangent steps onto the constraints in one step; each squares the violation that is left."""
 
 
 class Observation(NamedTuple):
@@ -81,15 +91,96 @@ class Stepper(ABC):
 
     Attributes:
         name: in the registry.
-        bounce_velocity: approach speed [m/s] below which restitution counts as 0.
+        default_integrator: name of the integrator that it takes unless told otherwise.
+        supported: the constraints that it can do, in words.
     """
 
     name: str
+    default_integrator: str
+    supported = "every constraint and contact"
 
-    def __init__(self, robot: Robot, dt: float, integrator: Integrator, projection: Projection) -> None:
-        """Keep the settings."""
-        self.robot, self.dt, self.integrator, self.projection = robot, dt, integrator, projection
-        self.bounce_velocity = 1e-2
+    def __init__(self, robot: Robot, dt: float, integrator: Integrator, stabilization: Stabilization) -> None:
+        """Keep the settings, and allocate the work space.
+
+        Raises:
+            InvalidValue: an integrator or a stabilization that this stepper cannot use.
+        """
+        self.robot, self.dt, self.integrator, self.stabilization = robot, dt, integrator, stabilization
+        self._here = Dynamics(robot)
+        if not isinstance(stabilization, Stabilization):
+            raise InvalidValue("stabilization", stabilization, "None, a Projection or Baumgarte")
+        if not self.takes(integrator):
+            names = [name for name, kind in INTEGRATORS.items() if self.takes(kind())]
+            raise InvalidValue(f"integrator of stepper {self.name!r}", integrator.name, ", ".join(names))
+
+    @classmethod
+    def takes(cls, integrator: Integrator) -> bool:
+        """Return whether this stepper can use `integrator`."""
+        return True
+
+    def supports(self, constraint: Constraint) -> bool:
+        """Return whether this stepper can do `constraint`."""
+        return True
+
+    def check(self, constraints: Iterable[Constraint]) -> None:
+        """Refuse constraints that this stepper cannot do.
+
+        Raises:
+            NotSupported: names the first of them.
+        """
+        for constraint in constraints:
+            if not self.supports(constraint):
+                raise NotSupported(f"stepper {self.name!r}", constraint.name, self.supported)
+
+    def observe(self, bound: ConstraintSet, t: float, q: Array, v: Array) -> Observation:
+        """Return what the constraints look like at (q, v); leaves inertia and kinematics at q in the work space."""
+        here = self._here
+        here.update_inertia(q, t)
+        here.v = v
+        return Observation(
+            bound,
+            t,
+            read_only(q),
+            read_only(v),
+            here.M.copy(),
+            here.placements[1].copy(),
+            bound.contacts.rows(here, v),
+            bound.bilateral.phi(here),
+            bound.bilateral.jacobian(here),
+            bound.bilateral.velocity(here, v, t),
+        )
+
+    def hold_positions(
+        self,
+        projection: Projection,
+        end: Observation,
+        solver: Solver,
+        held: npt.NDArray[np.int64] = NO_CONTACT,
+        rows: npt.NDArray[np.int64] = NO_CONTACT,
+    ) -> tuple[Observation, float]:
+        """Project a configuration onto the bilateral rows and the contacts `held`, if they have drifted.
+
+        Args:
+            projection: how.
+            end: the state, last observed by this stepper.
+            solver: of the linear problem.
+            held: contacts whose gap is to vanish.
+            rows: rows of all contacts whose position is to stay.
+
+        Returns:
+            The state there, and the potential energy [J] that this brings in.
+        """
+        start, tolerance = end, projection.position_tolerance
+        for _ in range(MOST_PROJECTIONS):
+            if not kernels.has_drifted(end.phi, end.contact.gaps, held, tolerance):
+                break
+            gaps = np.where(rows % 3 == 2, end.contact.gaps[rows // 3], 0.0)
+            system = RobotSystem(self._here, end.J_bilateral, end.bound.bilateral.members)
+            dq = projection.tangent_step(solver, system, end.phi, end.contact.J[rows], gaps)
+            end = self.observe(end.bound, end.t, integrate(self.robot, end.q, dq), end.v)
+        if end is start:
+            return end, 0.0
+        return end, potential_energy(self.robot, end.q) - potential_energy(self.robot, start.q)
 
     @abstractmethod
     def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array) -> Observation:

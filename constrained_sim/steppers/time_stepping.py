@@ -9,21 +9,25 @@ import numpy.typing as npt
 
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact.table import TOUCHING, rows_of
-from constrained_sim.drift import Projection
-from constrained_sim.dynamics import Dynamics, integrate, potential_energy
-from constrained_sim.exceptions import ContactNotSolved
+from constrained_sim.drift import Projection, Stabilization
+from constrained_sim.dynamics import Dynamics
+from constrained_sim.energy import EnergyTerms
+from constrained_sim.exceptions import ContactNotSolved, InvalidValue
 from constrained_sim.impact import Impact, impact_at
-from constrained_sim.integrators import Integrator
+from constrained_sim.integrators import Integrator, Midpoint, SteppingScheme
 from constrained_sim.motion import ContactRows, Motion, solve_motion
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import RobotSystem, Solver
 from constrained_sim.steppers import kernels
-from constrained_sim.steppers.stepper import Observation, StepOutcome, Stepper
+from constrained_sim.steppers.stepper import NO_CONTACT, Observation, StepOutcome, Stepper
 from constrained_sim.validation import Array, read_only
 from constrained_sim.wrench import Wrench, generalised_force
 
 IMPACT_SPEED = 1e-9
 """Approach speed [m/s] from which a closing contact is an impact; below, the contact force takes care of it."""
+
+BOUNCE_VELOCITY = 1e-2
+"""Approach speed [m/s] below which restitution counts as 0."""
 
 SLOW = 1e-7
 """Largest velocity [rad/s, m/s] whose square, and so all that the second half of a step corrects, is below rounding."""
@@ -33,9 +37,6 @@ PASSES_AFTER_JUMP = 3
 
 REACH = 1e-3
 """Predicted gap [m] up to which a contact takes part in the contact problem of a step."""
-
-
-NO_CONTACT = np.empty(0, dtype=np.int64)
 
 
 class TimeStepping(Stepper):
@@ -69,17 +70,31 @@ class TimeStepping(Stepper):
     """
 
     name = "time_stepping"
+    default_integrator = Midpoint.name
+    integrator: SteppingScheme
+    stabilization: Projection
 
-    def __init__(self, robot: Robot, dt: float, integrator: Integrator, projection: Projection) -> None:
-        """Allocate the work space for steps of `dt` [s]."""
-        super().__init__(robot, dt, integrator, projection)
-        self._here, self._mid = Dynamics(robot), Dynamics(robot)
+    def __init__(self, robot: Robot, dt: float, integrator: Integrator, stabilization: Stabilization) -> None:
+        """Allocate the work space for steps of `dt` [s].
+
+        Raises:
+            InvalidValue: an integrator that is no stepping scheme, or a stabilization that is no projection.
+        """
+        super().__init__(robot, dt, integrator, stabilization)
+        if not isinstance(stabilization, Projection):
+            raise InvalidValue(f"stabilization of stepper {self.name!r}", stabilization, "a Projection")
+        self._mid = Dynamics(robot)
         self._acceleration: Array = np.zeros(robot.nv)
+
+    @classmethod
+    def takes(cls, integrator: Integrator) -> bool:
+        """Return whether `integrator` is a stepping scheme."""
+        return isinstance(integrator, SteppingScheme)
 
     def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array) -> Observation:
         """Start at (q, v) and time `t` with these constraints."""
         self._forget()
-        return self._observe(bound, t, q, v)
+        return self.observe(bound, t, q, v)
 
     def _forget(self) -> None:
         """After a jump the last acceleration says nothing: take as many passes over the next part as make up for it."""
@@ -143,7 +158,7 @@ class TimeStepping(Stepper):
         """Resolve the impact of all contacts that touch."""
         bound = here.bound
         touching = np.flatnonzero(here.contact.gaps <= TOUCHING)
-        bounces = here.contact.s_normal < -self.bounce_velocity
+        bounces = here.contact.s_normal < -BOUNCE_VELOCITY
         restitution = np.repeat(np.where(bounces, bound.contacts.restitution, 0.0), 3)
         self._here.update_inertia(here.q, here.t)
         return impact_at(
@@ -197,9 +212,9 @@ class TimeStepping(Stepper):
         found = motion.contact.status if motion.contact is not None else NO_CONTACT
         impulse, status, held = kernels.spread(candidates, motion.impulse, found, begin.contact.gaps)
         q_plus = self.integrator.advance(robot, begin.q, q_mid, motion.x, h)
-        end = self._observe(begin.bound, begin.t + h, q_plus, motion.x)
+        end = self.observe(begin.bound, begin.t + h, q_plus, motion.x)
         energy = kernels.energy_of(v, motion.x, mid.M, impulses)
-        part = self._hold_positions(_Part(h, end, motion.lam, impulse, status, energy, motion, v), held, loads)
+        part = self._hold(_Part(h, end, motion.lam, impulse, status, energy, motion, v), held, loads)
         if kernels.exceeds(v, SLOW) or kernels.exceeds(motion.x, SLOW):
             momentum = kernels.momentum(begin.M, v, impulses) + h * mid.inertia_rate(q_mid, v_mid)
             if robot.floating_base:
@@ -251,45 +266,18 @@ class TimeStepping(Stepper):
         kernels.attribute_work(energy, 0.5 * float(impulse @ (begin.contact.s + corrected.contact.s)), held_work)
         return part._replace(end=corrected, lam=lam, impulse=impulse, status=status, energy=energy)
 
-    def _hold_positions(self, part: _Part, held: npt.NDArray[np.intp], loads: _Loads) -> _Part:
+    def _hold(self, part: _Part, held: npt.NDArray[np.intp], loads: _Loads) -> _Part:
         """Project the configuration onto the bilateral rows and the contacts `held`.
 
         The tangential rows of sticking contacts keep their position meanwhile.
         """
-        end, tolerance = part.end, self.projection.position_tolerance
-        if not kernels.has_drifted(end.phi, end.contact.gaps, held, tolerance):
-            return part
         rows = kernels.held_rows(held, part.status)
-        for _ in range(5):
-            gaps = np.where(rows % 3 == 2, end.contact.gaps[rows // 3], 0.0)
-            system = RobotSystem(self._here, end.J_bilateral, end.bound.bilateral.members)
-            dq = self.projection.tangent_step(loads.solver, system, end.phi, end.contact.J[rows], gaps)
-            end = self._observe(end.bound, end.t, integrate(self.robot, end.q, dq), end.v)
-            if not kernels.has_drifted(end.phi, end.contact.gaps, held, tolerance):
-                break
-        energy = part.energy.copy()
-        energy[-1] += potential_energy(self.robot, end.q) - potential_energy(self.robot, part.end.q)
-        return part._replace(end=end, energy=energy)
+        end, energy = self.hold_positions(self.stabilization, part.end, loads.solver, held, rows)
+        if end is part.end:
+            return part
+        return part._replace(end=end, energy=part.energy + EnergyTerms(projection=energy).as_array())
 
     # -- constraints
-
-    def _observe(self, bound: ConstraintSet, t: float, q: Array, v: Array) -> Observation:
-        """Return what the constraints look like at (q, v); leaves inertia and kinematics at q in ``_here``."""
-        here = self._here
-        here.update_inertia(q, t)
-        here.v = v
-        return Observation(
-            bound,
-            t,
-            read_only(q),
-            read_only(v),
-            here.M.copy(),
-            here.placements[1].copy(),
-            bound.contacts.rows(here, v),
-            bound.bilateral.phi(here),
-            bound.bilateral.jacobian(here),
-            bound.bilateral.velocity(here, v, t),
-        )
 
     def _bilateral_rows(self, begin: Observation, h: float) -> tuple[Array, Array]:
         """Return the rows at the evaluation point, and b such that ``J v' = b`` makes s' vanish at the end."""

@@ -1,0 +1,94 @@
+"""Smooth motion at acceleration level: bilateral rows only, any integrator."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from constrained_sim.constraints import Bilateral, Constraint
+from constrained_sim.constraints.constraint_set import ConstraintSet
+from constrained_sim.drift import Baumgarte, Projection
+from constrained_sim.dynamics import Dynamics
+from constrained_sim.energy import FORCES
+from constrained_sim.forward_dynamics import acceleration_rows
+from constrained_sim.integrators import RK4
+from constrained_sim.motion import ContactRows, Motion, solve_motion
+from constrained_sim.solvers import RobotSystem, Solver
+from constrained_sim.steppers.stepper import NO_CONTACT, Observation, StepOutcome, Stepper
+from constrained_sim.validation import Array, read_only
+from constrained_sim.wrench import Wrench, generalised_force
+
+
+class Smooth(Stepper):
+    """Integrates ``M a + h = S^T tau + J_ext^T w - D v + J^T lam`` with ``J a = -gamma - feedback``.
+
+    Efforts and external wrenches are constant during a step. What the integrator leaves of drift is removed by
+    Baumgarte's feedback within the acceleration, or by a projection of position and velocity after the step. Forces of
+    the result are means over the step, integrated like the motion; so is the work of each cause.
+    """
+
+    name = "smooth"
+    default_integrator = RK4.name
+    supported = "bilateral constraints; contacts need the stepper 'time_stepping'"
+
+    def supports(self, constraint: Constraint) -> bool:
+        """Return whether `constraint` is bilateral."""
+        return isinstance(constraint, Bilateral)
+
+    def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array) -> Observation:
+        """Start at (q, v) and time `t` with these constraints."""
+        return self.observe(bound, t, q, v)
+
+    def step(
+        self, start: Observation, tau: Array, wrenches: tuple[Wrench, ...], solver: Solver, method: str
+    ) -> StepOutcome:
+        """Advance by dt, see the class."""
+        field = _Field(self, start.bound, tau, wrenches, solver)
+        q, v, integrals = self.integrator.step(field, self.robot, start.t, start.q, start.v, self.dt)
+        end = self.observe(start.bound, start.t + self.dt, q, v)
+        rows = start.bound.bilateral.dim
+        energy = np.zeros(9)
+        energy[: len(FORCES) + 1] = integrals[rows:]
+        a = (v - start.v) / self.dt
+        if isinstance(self.stabilization, Projection):
+            end, energy[-1] = self._project(end, self.stabilization, solver)
+        lam = start.bound.rows(integrals[:rows] / self.dt, np.zeros(0))
+        return StepOutcome(end, a, read_only(lam), read_only(NO_CONTACT), (), energy, field.motion)
+
+    def _project(self, end: Observation, projection: Projection, solver: Solver) -> tuple[Observation, float]:
+        """Return the state projected onto the constraints, and the energy [J] that this brings in."""
+        held, energy = self.hold_positions(projection, end, solver)
+        if np.abs(held.s_bilateral).max(initial=0.0) <= projection.velocity_tolerance:
+            return held, energy
+        system = RobotSystem(self._here, held.J_bilateral, held.bound.bilateral.members)
+        v = projection.velocity(solver, system, held.v, held.s_bilateral)
+        gained = 0.5 * float((v - held.v) @ held.M @ (v + held.v))
+        return self.observe(held.bound, held.t, held.q, v), energy + gained
+
+
+class _Field:
+    """Acceleration, constraint forces and powers of the causes in the order of ``FORCES``, and of ``M a``."""
+
+    motion: Motion
+
+    def __init__(
+        self, stepper: Smooth, bound: ConstraintSet, tau: Array, wrenches: tuple[Wrench, ...], solver: Solver
+    ) -> None:
+        self._dynamics, self._bilateral = Dynamics(stepper.robot), bound.bilateral
+        self._tau, self._wrenches, self._solver = tau, wrenches, solver
+        feedback = stepper.stabilization
+        self._feedback = feedback if isinstance(feedback, Baumgarte) else None
+
+    def __call__(self, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+        dynamics, robot = self._dynamics, self._dynamics.robot
+        dynamics.update(q, v, t)
+        forces = np.zeros((len(FORCES), robot.nv))
+        gravity_coriolis, actuators, external, damping, _, constraint = forces
+        gravity_coriolis -= dynamics.h
+        actuators[robot.actuation] = self._tau
+        external += generalised_force(robot, dynamics, self._wrenches)
+        damping -= robot.damping * v
+        J, _, b = acceleration_rows(self._bilateral, dynamics, self._feedback)
+        system = RobotSystem(dynamics, J, self._bilateral.members)
+        motion = self.motion = solve_motion(self._solver, system, forces.sum(axis=0), b, ContactRows.none(robot.nv), "")
+        constraint += motion.lam @ J
+        return motion.x, np.concatenate([motion.lam, forces @ v, [v @ dynamics.M @ motion.x]])
