@@ -1,5 +1,6 @@
 """Exact rigid-body simulation of robots under constraints and contact; this package runs without ROS."""
 
+from constrained_sim.assembly import assemble
 from constrained_sim.config import load_config
 from constrained_sim.constraints import (
     CONSTRAINTS,
@@ -11,14 +12,14 @@ from constrained_sim.constraints import (
     PointContact,
 )
 from constrained_sim.contact import LAWS, Frictionless, Plane, Rigid, Sticking
-from constrained_sim.drift import Baumgarte, Projection
+from constrained_sim.drift import Baumgarte, Projection, project_position, project_velocity
 from constrained_sim.forward_dynamics import constrained_acceleration
 from constrained_sim.impact import resolve_impact
 from constrained_sim.integrators import INTEGRATORS
 from constrained_sim.inverse_dynamics import inverse_dynamics, minimal_acceleration
 from constrained_sim.robot import Robot
 from constrained_sim.simulator import Simulator
-from constrained_sim.solvers import SOLVERS, solve_kkt
+from constrained_sim.solvers import SOLVERS, kkt_inverse, solve_kkt
 from constrained_sim.state import State
 from constrained_sim.step_result import StepResult
 from constrained_sim.steppers import STEPPERS
@@ -49,10 +50,14 @@ __all__ = [
     "Sticking",
     "Trajectory",
     "Wrench",
+    "assemble",
     "constrained_acceleration",
     "inverse_dynamics",
+    "kkt_inverse",
     "load_config",
     "minimal_acceleration",
+    "project_position",
+    "project_velocity",
     "resolve_impact",
     "solve_kkt",
 ]

@@ -215,10 +215,10 @@ def dynamics_at(robot: Robot, q: Array, v: Array, t: float = 0.0) -> Dynamics:
     return dynamics
 
 
-def kinematics_at(robot: Robot, q: Array) -> Dynamics:
-    """Return the kinematics of `robot` at `q` (nq,), in a work space that the next call uses again."""
+def kinematics_at(robot: Robot, q: Array, t: float = 0.0) -> Dynamics:
+    """Return the kinematics of `robot` at `q` (nq,) and time `t`, in a work space that the next call uses again."""
     dynamics = _work_space(robot)
-    dynamics.update_kinematics(q)
+    dynamics.update_kinematics(q, t)
     return dynamics
 
 
@@ -236,8 +236,12 @@ def tangent_rate(robot: Robot, q: Array, x: Array, v: Array) -> Array:
     """Return (nv,) the rate of the tangent coordinates x about `q` at which ``q + x`` moves with velocity `v` (nv,)."""
     if robot.is_vector_space:
         return v
-    derivative = pin.dIntegrate(robot.model, q, x, pin.ArgumentPosition.ARG1)
-    return np.linalg.solve(derivative, v)
+    return np.asarray(np.linalg.solve(tangent_derivative(robot, q, x), v), dtype=np.float64)
+
+
+def tangent_derivative(robot: Robot, q: Array, x: Array) -> Array:
+    """Return D (nv, nv): where x moves at the rate dx/dt, ``q + x`` moves with the velocity ``D dx/dt``."""
+    return pin.dIntegrate(robot.model, q, x, pin.ArgumentPosition.ARG1)
 
 
 def difference(robot: Robot, q: Array, other: Array) -> Array:

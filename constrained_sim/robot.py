@@ -158,6 +158,27 @@ class Robot:
         return np.where(limits > 0.0, limits, np.inf)
 
     @cached_property
+    def velocity_limits(self) -> Array:
+        """(nv,) largest speed [rad/s, m/s]; infinite where the description gives none."""
+        limits = np.asarray(self.model.upperVelocityLimit)
+        return np.where(limits > 0.0, limits, np.inf)
+
+    @cached_property
+    def position_limits(self) -> tuple[Array, Array]:
+        """(nv,) lower and upper limits [rad, m] of joints with one degree of freedom; infinite for all others."""
+        at_q, at_v = self._scalar_joints
+        lower, upper = np.full(self.nv, -np.inf), np.full(self.nv, np.inf)
+        lower[at_v], upper[at_v] = self.model.lowerPositionLimit[at_q], self.model.upperPositionLimit[at_q]
+        given = lower < upper
+        return np.where(given, lower, -np.inf), np.where(given, upper, np.inf)
+
+    @cached_property
+    def _scalar_joints(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """Indices into q and v of the joints with one coordinate."""
+        joints = [joint for joint in list(self.model.joints)[1:] if joint.nq == 1]
+        return np.array([j.idx_q for j in joints], dtype=np.intp), np.array([j.idx_v for j in joints], dtype=np.intp)
+
+    @cached_property
     def damping(self) -> Array:
         """(nv,) viscous joint damping [N m s/rad, N s/m]."""
         return np.array(self.model.damping)
@@ -251,6 +272,22 @@ class Robot:
                 "q", q.tolist(), "quaternions, and pairs (cos, sin) of continuous joints, of unit length"
             )
         return pin.normalize(self.model, q)
+
+    def tangent_limits(self, q: Array) -> tuple[Array, Array]:
+        """Return (nv,) how far each velocity entry may move `q` (nq,) down and up within the position limits."""
+        at_q, at_v = self._scalar_joints
+        lower, upper = (limit.copy() for limit in self.position_limits)
+        lower[at_v] -= q[at_q]
+        upper[at_v] -= q[at_q]
+        return lower, upper
+
+    def within_limits(self, q: Array) -> Array:
+        """Return `q` (nq,) with joints that are beyond their position limits moved to them."""
+        at_q, at_v = self._scalar_joints
+        lower, upper = self.position_limits
+        moved = q.copy()
+        moved[at_q] = np.minimum(np.maximum(q[at_q], lower[at_v]), upper[at_v])
+        return moved
 
     def clamp(self, tau: Any) -> Array:
         """Return `tau` (nu,) [N m, N] limited to the effort limits.

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from constrained_sim.assembly import assemble_members
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint import BoundConstraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact.problem import METHODS
 from constrained_sim.contact.table import TOUCHING, rows_of
-from constrained_sim.drift import Projection, Stabilization
+from constrained_sim.drift import ACCEPTABLE_VIOLATION, Projection, Stabilization
 from constrained_sim.dynamics import Dynamics, potential_energy
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.exceptions import (
@@ -84,7 +85,8 @@ class Simulator:
         self.robot = robot
         self.dt = number("dt", dt, 0.0, open_lower=True)
         self.position_tolerance = number("position_tolerance", position_tolerance, 0.0)
-        self._declared = list(constraints)
+        self._declared: dict[str, Constraint] = _by_name(constraints)
+        self._disabled: set[str] = set()
         self._stepper = self._make_stepper(stepper, integrator, stabilization)
         self.set_solver(solver)
         self.set_contact_method(contact_method)
@@ -105,7 +107,12 @@ class Simulator:
     @property
     def constraints(self) -> tuple[Constraint, ...]:
         """What is active, in the order of declaration."""
-        return tuple(member.declaration for member in self._observation.bound.members)
+        return self._observation.bound.declarations
+
+    @property
+    def disabled(self) -> tuple[Constraint, ...]:
+        """What is switched off, in the order of declaration."""
+        return tuple(constraint for name, constraint in self._declared.items() if name in self._disabled)
 
     @property
     def solver(self) -> Solver:
@@ -137,7 +144,7 @@ class Simulator:
             MissingLibrary: an optional library that the solver needs.
         """
         solver = as_solver(solver, **options)
-        solver.check(self._declared)
+        solver.check(self._declared.values())
         self._solver = solver
 
     def set_contact_method(self, name: str) -> None:
@@ -169,54 +176,60 @@ class Simulator:
         here = self._observation
         self._observation = self._stepper.reset(here.bound, self.state.t, here.q, here.v)
 
-    def reset(self, q: Any = None, v: Any = None, t: float = 0.0) -> None:
+    def reset(self, q: Any = None, v: Any = None, t: float = 0.0, assemble: bool = False) -> None:
         """Start anew at (q, v); None: neutral, at rest. Targets "where it is now" are resolved again.
+
+        Args:
+            q: (nq,) configuration.
+            v: (nv,) velocity.
+            t: time [s].
+            assemble: move q so that all bilateral constraints hold, and v to what they allow.
 
         Raises:
             InvalidValue: wrong length, NaN or infinity.
-            ViolatedConstraint: a constraint that does not hold at q.
+            ViolatedConstraint: a constraint that does not hold at q, or cannot be assembled from there.
         """
         q = self.robot.neutral() if q is None else self.robot.checked_configuration(q)
         v = np.zeros(self.robot.nv) if v is None else finite_array("v", v, (self.robot.nv,))
-        bound = ConstraintSet.bind(self.robot, q, self._declared)
-        t = number("t", t)
-        self._check_violations(bound, q, t, [constraint.name for constraint in self._declared])
+        active = [constraint for name, constraint in self._declared.items() if name not in self._disabled]
+        bound, t = ConstraintSet.bind(self.robot, q, active), number("t", t)
+        if assemble:
+            q = self._assembled(bound, q, t)
+        self._check_violations(bound, q, t, bound.slices)
+        here = self._stepper.reset(bound, t, q, v)
+        if assemble and bound.bilateral.dim:
+            here = self._stepper.reset(bound, t, q, self._jump_onto(bound, here).v_plus)
         self._start_time, self.steps = t, 0
         self._energy = EnergyTerms().as_array()
         self._applied.clear()
-        self._observation = self._stepper.reset(bound, self._start_time, q, v)
+        self._observation = here
         self._initial_energy = self.mechanical_energy()
 
-    def add(self, constraint: Constraint) -> Impact | None:
+    def add(self, constraint: Constraint, assemble: bool = False) -> Impact | None:
         """Make a constraint or contact active from now on.
 
         A bilateral constraint on a moving robot is an impact at this instant, which is returned; a contact acts from
         the next step on.
 
+        Args:
+            constraint: what to add.
+            assemble: first move the configuration so that it and all other bilateral constraints hold.
+
         Raises:
             DuplicateName: the name is taken.
             UnknownName: a link that the robot does not have.
             NotSupported: the solver or the stepper cannot do it.
-            ViolatedConstraint: it does not hold here, or the contact starts too deep.
+            ViolatedConstraint: it does not hold here and cannot be assembled, or the contact starts too deep.
             ContactNotSolved: the impact could not be solved.
         """
-        here = self._observation
         if not isinstance(constraint, Constraint):
             raise InvalidValue("constraint", constraint, "an instance of a class in CONSTRAINTS")
-        if constraint.name in here.bound.slices:
+        if constraint.name in self._declared:
             raise DuplicateName(constraint.name)
         self._solver.check([constraint])
         self._stepper.check([constraint])
-        bound = ConstraintSet(self.robot, [*here.bound.members, constraint.bind(self.robot, here.q)])  # type: ignore[list-item]
-        self._check_violations(bound, here.q, self.state.t, [constraint.name])
-        v, impact = here.v, None
-        if isinstance(bound.member(constraint.name), BoundConstraint):
-            impact = self._jump_onto(bound)
-            v = impact.v_plus
-        self._declared.append(constraint)
-        self._observation = self._stepper.reset(bound, self.state.t, here.q, v)
-        if impact is not None:
-            self._energy += EnergyTerms(impact_losses=impact.energy_lost).as_array()
+        impact = self._activate(constraint, assemble)
+        self._declared[constraint.name] = constraint
         return impact
 
     def remove(self, name: str) -> None:
@@ -225,11 +238,31 @@ class Simulator:
         Raises:
             UnknownName: with the names that exist.
         """
-        here = self._observation
-        here.bound.slice(name)
-        bound = ConstraintSet(self.robot, [member for member in here.bound.members if member.name != name])
-        self._declared = [constraint for constraint in self._declared if constraint.name != name]
-        self._observation = self._stepper.reset(bound, self.state.t, here.q, here.v)
+        lookup("constraint or contact", name, self._declared)
+        self._deactivate(name)
+        del self._declared[name]
+        self._disabled.discard(name)
+
+    def enable(self, name: str, on: bool = True) -> Impact | None:
+        """Switch a constraint or contact on or off; off, it keeps its name and its place and does nothing.
+
+        Switching on is what :meth:`add` is: the constraint must hold here, a target "where it is now" is taken here,
+        and a bilateral constraint on a moving robot is an impact. Off, the state stays as it is.
+
+        Raises:
+            UnknownName: with the names that exist.
+            ViolatedConstraint: it does not hold here.
+            ContactNotSolved: the impact could not be solved.
+        """
+        constraint = lookup("constraint or contact", name, self._declared)
+        impact = None
+        if on and name in self._disabled:
+            impact = self._activate(constraint, False)
+            self._disabled.remove(name)
+        elif not on:
+            self._deactivate(name)
+            self._disabled.add(name)
+        return impact
 
     def apply(self, wrench: Wrench, duration: float) -> None:
         """Let an external wrench act from now on for `duration` [s], in whole steps, at least one.
@@ -269,7 +302,7 @@ class Simulator:
         self.steps += 1
         self._applied = [(wrench, end) for wrench, end in self._applied if end > self.steps]
         self._energy += outcome.energy
-        return StepResult(self.state, read_only(outcome.a), read_only(tau), outcome)
+        return StepResult(self.state, read_only(outcome.a), read_only(tau), outcome, self.robot)
 
     def run(
         self,
@@ -339,13 +372,49 @@ class Simulator:
         kind = lookup("stepper", name, STEPPERS)
         scheme = lookup("integrator", integrator or kind.default_integrator, INTEGRATORS)()
         stepper = kind(self.robot, self.dt, scheme, Projection() if stabilization is None else stabilization)
-        stepper.check(self._declared)
+        stepper.check(self._declared.values())
         return stepper
 
-    def _jump_onto(self, bound: ConstraintSet) -> Impact:
-        here, dynamics = self._observation, Dynamics(self.robot)
-        dynamics.update_inertia(here.q, self.state.t)
-        closed = np.flatnonzero(bound.contacts.rows(dynamics, here.v).gaps <= self.position_tolerance)
+    def _activate(self, constraint: Constraint, assemble: bool) -> Impact | None:
+        """Put a constraint into effect at the present state, whole or not at all."""
+        here, state, name = self._observation, self.state, constraint.name
+        members = {member.name: member for member in here.bound.members}
+        members[name] = constraint.bind(self.robot, here.q)  # type: ignore[assignment]
+        bound = ConstraintSet(
+            self.robot, [members[other] for other in {**self._declared, name: constraint} if other in members]
+        )
+        q = self._assembled(bound, here.q, state.t) if assemble else here.q
+        self._check_violations(bound, q, state.t, bound.slices if assemble else [name])
+        here = self._stepper.reset(bound, state.t, q, here.v)
+        impact = self._jump_onto(bound, here) if isinstance(members[name], BoundConstraint) else None
+        if impact is not None:
+            here = self._stepper.reset(bound, state.t, q, impact.v_plus)
+            self._energy += EnergyTerms(impact_losses=impact.energy_lost).as_array()
+        self._observation = here
+        return impact
+
+    def _deactivate(self, name: str) -> None:
+        """Take a constraint out of effect, if it is in effect."""
+        here = self._observation
+        bound = ConstraintSet(self.robot, [member for member in here.bound.members if member.name != name])
+        self._observation = self._stepper.reset(bound, self.state.t, here.q, here.v)
+
+    def _assembled(self, bound: ConstraintSet, q: Array, t: float) -> Array:
+        """Return a configuration near `q` at which all bilateral constraints hold.
+
+        Raises:
+            ViolatedConstraint: none was found.
+        """
+        found = assemble_members(self.robot, q, bound.bilateral.members, t=t)
+        if not found.closed:
+            name = max(found.violations, key=found.violations.__getitem__)
+            raise ViolatedConstraint(name, found.residual, ACCEPTABLE_VIOLATION)
+        return found.q
+
+    def _jump_onto(self, bound: ConstraintSet, here: Observation) -> Impact:
+        dynamics = Dynamics(self.robot)
+        dynamics.update_inertia(here.q, here.t)
+        closed = np.flatnonzero(here.contact.gaps <= self.position_tolerance)
         return impact_at(dynamics, bound, here.v, closed, self._solver, self._method)
 
     def _check_violations(self, bound: ConstraintSet, q: Array, t: float, names: Iterable[str]) -> None:
@@ -364,3 +433,20 @@ class Simulator:
         if count < 1 or abs(count * self.dt - period) > 1e-9 * period:
             raise InvalidValue("sample_period", period, f"a multiple of dt = {self.dt}")
         return count
+
+
+def _by_name(constraints: Iterable[Constraint]) -> dict[str, Constraint]:
+    """Return `constraints` by name.
+
+    Raises:
+        InvalidValue: something that is not a constraint.
+        DuplicateName: two of one name.
+    """
+    declared: dict[str, Constraint] = {}
+    for constraint in constraints:
+        if not isinstance(constraint, Constraint):
+            raise InvalidValue("constraint", constraint, "an instance of a class in CONSTRAINTS")
+        if constraint.name in declared:
+            raise DuplicateName(constraint.name)
+        declared[constraint.name] = constraint
+    return declared

@@ -8,8 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
+from constrained_sim.dynamics import kinematics_at
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.impact import Impact
+from constrained_sim.robot import WORLD, Robot
 from constrained_sim.state import State
 from constrained_sim.steppers import StepOutcome
 from constrained_sim.validation import Array, read_only
@@ -67,6 +69,7 @@ class StepResult:
     a: Array
     tau_applied: Array
     outcome: StepOutcome
+    _robot: Robot
 
     @property
     def lam(self) -> Array:
@@ -106,6 +109,22 @@ class StepResult:
             UnknownName: with the names that exist.
         """
         return self.lam[self.outcome.end.bound.slice(name)]
+
+    def wrench(self, name: str, link: str, axes: str = WORLD) -> Array:
+        """Return (6,) the mean force [N] and the moment [N m] about the point where it acts, by `name` on `link`.
+
+        Rows and point are those at the end of the step.
+
+        Args:
+            name: constraint or contact.
+            link: the link that is acted on.
+            axes: ``"world"``, or a link whose axes to use.
+
+        Raises:
+            UnknownName: no such constraint, or one that does not act on this link.
+        """
+        end = self.outcome.end
+        return end.bound.wrench(kinematics_at(self._robot, end.q, end.t), name, self.multipliers(name), link, axes)
 
     def forces_on_contacts(self, lam: Array) -> dict[str, Array]:
         """Return the force (3,) on each contact in world axes [N], by name, for values `lam` (rows,) of all rows."""

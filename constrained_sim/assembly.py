@@ -1,0 +1,150 @@
+"""Assembly: a configuration that closes all loops, found from a rough guess."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import least_squares
+
+from constrained_sim.constraints import BoundConstraint, Constraint, ConstraintStack
+from constrained_sim.drift import ACCEPTABLE_VIOLATION, bilateral_members
+from constrained_sim.dynamics import Dynamics, integrate, tangent_derivative
+from constrained_sim.exceptions import UnknownName
+from constrained_sim.robot import Robot
+from constrained_sim.solvers.row_space import least_squares as minimum_norm
+from constrained_sim.validation import Array, number, read_only
+
+EVALUATIONS = 500
+
+
+@dataclass(frozen=True, eq=False)
+class Assembly:
+    """Result of :func:`assemble`.
+
+    Attributes:
+        q: (nq,) configuration, within the position limits.
+        residual: largest violation there [m, rad].
+        violations: the largest of each constraint, by name [m, rad].
+    """
+
+    q: Array
+    residual: float
+    violations: dict[str, float]
+
+    @property
+    def closed(self) -> bool:
+        """Whether all constraints hold."""
+        return self.residual <= ACCEPTABLE_VIOLATION
+
+
+def assemble(
+    robot: Robot, q: Any, constraints: Iterable[Constraint], held: Sequence[str] = (), t: float = 0.0
+) -> Assembly:
+    """Find a configuration near `q` that satisfies all `constraints`, within the robot's position limits.
+
+    Least squares on ``|phi|^2`` over the tangent space at q, by SciPy's trust-region-reflective method, whose steps
+    are safe where the Jacobian loses rank; then Gauss-Newton steps of least norm to rounding. The search is local:
+    where it ends in a configuration that does not close, the residual says so, and another guess may help.
+
+    Args:
+        robot: the robot.
+        q: (nq,) guess; a joint beyond its limits starts at the limit.
+        constraints: bilateral constraints, in any number and rank; velocity-level ones have no say here.
+        held: names of joints that stay where they are.
+        t: time, for constraints that depend on it [s].
+
+    Raises:
+        InvalidValue: wrong length, NaN, infinity, or a contact among the constraints.
+        UnknownName: a joint or link that does not exist.
+    """
+    q = robot.checked_configuration(q)
+    return assemble_members(robot, q, bilateral_members(robot, q, constraints), held, number("t", t))
+
+
+def assemble_members(
+    robot: Robot, q: Array, members: Iterable[BoundConstraint], held: Sequence[str] = (), t: float = 0.0
+) -> Assembly:
+    """Do what :func:`assemble` does for constraints that are bound."""
+    q = robot.within_limits(q)
+    free = _free_velocities(robot, held)
+    search = _Search(robot, tuple(member for member in members if member.is_position_level), q, t, free)
+    if not search.bound.dim or not free.size:
+        return search.result(q)
+    found = search.run()
+    closed = search.refine(found)
+    return closed if np.array_equal(robot.within_limits(closed.q), closed.q) else found
+
+
+class _Search:
+    """The least-squares problem in tangent coordinates x about q."""
+
+    def __init__(
+        self, robot: Robot, members: tuple[BoundConstraint, ...], q: Array, t: float, free: npt.NDArray[np.intp]
+    ) -> None:
+        self.bound = ConstraintStack(members, robot.nv)
+        self._robot, self._q, self._t, self._free = robot, q, t, free
+        self._dynamics = Dynamics(robot)
+
+    def run(self) -> Assembly:
+        lower, upper = self._robot.tangent_limits(self._q)
+        found = least_squares(
+            self._violation,
+            np.zeros(len(self._free)),
+            self._derivative,
+            bounds=(lower[self._free], upper[self._free]),
+            ftol=None,
+            xtol=1e-15,
+            gtol=1e-15,
+            max_nfev=EVALUATIONS,
+        )
+        return self.result(self._at(found.x))
+
+    def refine(self, assembly: Assembly) -> Assembly:
+        """Take Gauss-Newton steps as long as each leaves less than half of the violation."""
+        while True:
+            self._dynamics.update_kinematics(assembly.q, self._t)
+            step = np.zeros(self._robot.nv)
+            J, phi = self.bound.jacobian(self._dynamics)[:, self._free], self.bound.phi(self._dynamics)
+            step[self._free] = -minimum_norm(J, phi)
+            better = self.result(integrate(self._robot, assembly.q, step))
+            if not better.residual < 0.5 * assembly.residual:
+                return assembly
+            assembly = better
+
+    def result(self, q: Array) -> Assembly:
+        """Judge the configuration `q` (nq,)."""
+        self._dynamics.update_kinematics(q, self._t)
+        phi = np.abs(self.bound.phi(self._dynamics))
+        violations = {name: float(phi[rows].max()) for name, rows in self.bound.slices.items()}
+        return Assembly(read_only(q), max(violations.values(), default=0.0), violations)
+
+    def _at(self, x: Array) -> Array:
+        step = np.zeros(self._robot.nv)
+        step[self._free] = x
+        return integrate(self._robot, self._q, step)
+
+    def _violation(self, x: Array) -> Array:
+        self._dynamics.update_kinematics(self._at(x), self._t)
+        return self.bound.phi(self._dynamics)
+
+    def _derivative(self, x: Array) -> Array:
+        self._dynamics.update_kinematics(self._at(x), self._t)
+        step = np.zeros(self._robot.nv)
+        step[self._free] = x
+        J = self.bound.jacobian(self._dynamics) @ tangent_derivative(self._robot, self._q, step)
+        return np.asarray(J[:, self._free])
+
+
+def _free_velocities(robot: Robot, held: Sequence[str]) -> npt.NDArray[np.intp]:
+    """Return the velocity indices of all joints but those `held`."""
+    free = np.ones(robot.nv, dtype=bool)
+    for name in held:
+        if name not in robot.joint_names:
+            raise UnknownName("joint", name, robot.joint_names)
+        joint = robot.model.joints[robot.model.getJointId(name)]
+        free[joint.idx_v : joint.idx_v + joint.nv] = False
+    return np.flatnonzero(free)
