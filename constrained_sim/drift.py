@@ -222,9 +222,10 @@ def bilateral_members(
         NotSupported: one that the solver cannot do.
     """
     bound = ConstraintSet.bind(robot, q, constraints)
-    if bound.contacts:
-        names = [member.name for member in bound.contacts.members]
-        raise InvalidValue("constraints", names, "bilateral ones: hold a contact by a PointAnchor")
+    if len(bound.contacts):
+        raise InvalidValue(
+            "constraints", list(bound.contacts.slices), "bilateral ones: hold a contact by a PointAnchor"
+        )
     if solver is not None:
         solver.check(bound.declarations)
     return bound.bilateral.members

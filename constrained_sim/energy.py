@@ -22,7 +22,7 @@ class EnergyTerms:
         gravity_coriolis: work of gravity and of inertial forces.
         actuators: work of the joint efforts.
         external: work of external wrenches.
-        damping: work of joint damping.
+        damping: work of joint damping and dry joint friction; never positive.
         contacts: work of contact forces; never positive.
         constraints: work of bilateral constraint forces.
         kinetic: change of the kinetic energy during the smooth part, at the evaluated inertia.

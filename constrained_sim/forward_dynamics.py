@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from constrained_sim.constraints import Constraint, ConstraintStack
 from constrained_sim.constraints.constraint_set import ConstraintSet
@@ -108,7 +109,8 @@ def constrained_acceleration(
     """Solve ``M a + h = S^T tau + J_ext^T w + J^T lam`` with ``J a = -gamma - feedback`` and the contact laws.
 
     A contact that is passed counts as closed; its rows obey ``0 <= J_n a + gamma_n _|_ lam_n >= 0`` and Coulomb's law
-    (with the direction of the present slip, where it slips).
+    (with the direction of the present slip, where it slips). Of a joint limit and of other one-sided constraints, the
+    rows at their bound (``phi <= 1e-8``) count as closed.
 
     Args:
         robot: the robot.
@@ -140,14 +142,16 @@ def constrained_acceleration(
     force[robot.actuation] += finite_array("tau", tau, (robot.nu,))
     J, gamma, b = acceleration_rows(bound.bilateral, dynamics, stabilization)
     contact_gamma = bound.contacts.gamma(dynamics)
-    contacts = _contact_rows(bound, dynamics, v, contact_gamma, stabilization)
+    closed, contacts = _contact_rows(bound, dynamics, v, contact_gamma, stabilization)
     system = RobotSystem(dynamics, J, bound.bilateral.members)
     motion = solve_motion(solver, system, force, b, contacts, "newton")
     if refuse_inconsistent:
         check_consistency(motion.constraint_residual)
     if motion.contact is not None and not motion.contact.converged:
         raise ContactNotSolved(motion.contact.residual)
-    lam, all_gamma = bound.rows(motion.lam, motion.impulse), bound.rows(gamma, contact_gamma)
+    force_of_contacts = np.zeros(bound.contacts.dim)
+    force_of_contacts[closed] = motion.impulse
+    lam, all_gamma = bound.rows(motion.lam, force_of_contacts), bound.rows(gamma, contact_gamma)
     state = robot, q, v, dynamics.t
     return ConstrainedAcceleration(read_only(motion.x), read_only(lam), read_only(all_gamma), motion, bound, state)
 
@@ -165,13 +169,17 @@ def acceleration_rows(
 
 def _contact_rows(
     bound: ConstraintSet, dynamics: Dynamics, v: Array, gamma: Array, stabilization: Baumgarte | None
-) -> ContactRows:
-    table = bound.contacts
-    _, gaps, J, velocities = table.rows(dynamics, v)
-    s = velocities.reshape(-1, 3)
+) -> tuple[npt.NDArray[np.intp], ContactRows]:
+    """Return which unilateral rows are closed, all of the contacts among them, and these rows."""
+    table, geometry = bound.contacts, bound.contacts.rows(dynamics, v)
     offset = gamma.copy()
     if stabilization is not None:
-        offset[2::3] += stabilization.feedback(gaps, s[:, 2])
+        offset[table.normals] += stabilization.feedback(geometry.gaps, geometry.s_normal)
+    contacts = len(table.members)
+    s = geometry.s[: 3 * contacts].reshape(-1, 3)
+    reached = table.reached(geometry.gaps)
+    rows, (friction, _, lower, upper) = table.rows_of(reached), table.laws_of(reached)
     speed = np.linalg.norm(s[:, :2], axis=1, keepdims=True)
     slips = (speed > SLIP_SPEED) & np.isfinite(table.friction)[:, None]
-    return ContactRows(J, offset, table.friction, np.where(slips, s[:, :2] / np.where(slips, speed, 1.0), 0.0))
+    slip = np.where(slips, s[:, :2] / np.where(slips, speed, 1.0), 0.0)
+    return rows, ContactRows(geometry.J[rows], offset[rows], friction, slip, lower, upper)

@@ -12,7 +12,6 @@ from scipy.optimize import brentq
 
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact.table import rows_of
 from constrained_sim.dynamics import Dynamics, dynamics_at
 from constrained_sim.exceptions import ContactNotSolved, InvalidValue
 from constrained_sim.motion import ContactRows, Motion, solve_motion
@@ -88,19 +87,19 @@ class ImpactProblem:
 
     Attributes:
         system: M and the (m, nv) bilateral rows that hold.
-        contacts: (3 k, nv) rows of the contacts that take part.
-        friction: (k,).
+        contacts: (3 k + l, nv) rows of the contacts that take part, and of the one-sided rows.
+        laws: friction, slip, lower and upper bounds of these rows.
         v_minus: (nv,).
         s_minus: (m,) velocities of the bilateral rows.
         bilateral_restitution: (m,) Newton's coefficients.
-        restitution: (k,) Newton's coefficients of the contacts.
+        restitution: (k + l,) Newton's coefficients of contacts and one-sided rows.
         bilateral_target: (m,) prescribed row velocities after, added to the restitution.
-        target: (k,) prescribed normal velocities after, added to the restitution.
+        target: (k + l,) prescribed normal velocities after, added to the restitution.
     """
 
     system: System
     contacts: Array
-    friction: Array
+    laws: tuple[Array, Array, Array, Array]
     v_minus: Array
     s_minus: Array
     bilateral_restitution: Array
@@ -127,9 +126,8 @@ class ImpactProblem:
 
     def _solve(self, solver: Solver, method: str, factor: float) -> Motion:
         system, s = self.system, self.contacts @ self.v_minus
-        offset = np.zeros_like(s)
-        offset[2::3] = -self.target - factor * self.restitution * np.maximum(0.0, -s[2::3])
-        rows = ContactRows(self.contacts, offset, self.friction, np.zeros((len(self.friction), 2)))
+        rows = ContactRows(self.contacts, np.zeros_like(s), *self.laws)
+        rows.offset[rows.normals] = -self.target - factor * self.restitution * np.maximum(0.0, -s[rows.normals])
         s_plus = self.bilateral_target - factor * self.bilateral_restitution * self.s_minus
         b = system.J @ self.v_minus + s_plus - self.s_minus
         return solve_motion(solver, system, system.M @ self.v_minus, b, rows, method)
@@ -159,7 +157,8 @@ def resolve_impact(
         robot: the robot.
         q: (nq,) configuration.
         v: (nv,) velocity before.
-        constraints: bilateral constraints and contacts; a contact that is passed counts as closed.
+        constraints: bilateral constraints and contacts; a contact that is passed counts as closed, a joint limit where
+            it is reached.
         solver: a name in ``SOLVERS``, or a configured solver.
         restitution: None: each contact's own, bilateral rows 0; a number for all; or by name.
         row_velocity_plus: prescribed row velocities after the impact [m/s, rad/s], (rows,) in the order of the
@@ -185,7 +184,7 @@ def resolve_impact(
         dynamics,
         bound,
         v,
-        np.arange(len(bound.contacts)),
+        bound.contacts.reached(bound.contacts.rows(dynamics, v).gaps),
         solver,
         coefficients=_coefficients(bound, restitution),
         targets=_targets(bound, row_velocity_plus),
@@ -210,7 +209,7 @@ def impact_at(
         dynamics: with inertia and kinematics at the configuration and time of the impact.
         bound: the constraints.
         v: (nv,) before.
-        closing: indices of contacts.
+        closing: indices of contacts and one-sided rows, ascending.
         solver: of the linear part.
         method: contact method.
         coefficients: (rows,) Newton's coefficients; None: those of the contacts, bilateral rows 0.
@@ -222,7 +221,8 @@ def impact_at(
         ContactNotSolved: no method found a solution.
     """
     table = bound.contacts
-    points, _, contact_rows, _ = table.rows(dynamics, v)
+    geometry = table.rows(dynamics, v)
+    contact_rows = geometry.J
     bilateral = bound.bilateral.jacobian(dynamics)
     s_bilateral = bound.bilateral.velocity(dynamics, v, dynamics.t)
     coefficients = _coefficients(bound, None) if coefficients is None else coefficients
@@ -231,17 +231,17 @@ def impact_at(
         bound.split(coefficients),
         bound.split(targets),
     )
-    rows = rows_of(closing)
+    rows, normals = table.rows_of(closing), table.normals[closing]
     problem = ImpactProblem(
         RobotSystem(dynamics, bilateral, bound.bilateral.members),
         contact_rows[rows],
-        table.friction[closing],
+        table.laws_of(closing),
         v,
         s_bilateral,
         bilateral_e,
-        contact_e[rows][2::3],
+        contact_e[normals],
         bilateral_target,
-        contact_target[rows][2::3],
+        contact_target[normals],
     )
     motion, factor = problem.solve(solver, method)
     if refuse_inconsistent:
@@ -261,7 +261,7 @@ def impact_at(
         -0.5 * float((v + motion.x) @ generalised),
         dynamics.t,
         read_only(dynamics.q),
-        points,
+        geometry.points,
         bound,
         motion.dynamics_residual,
         motion.constraint_residual,
@@ -270,7 +270,9 @@ def impact_at(
 
 
 def _coefficients(bound: ConstraintSet, restitution: float | Mapping[str, float] | None) -> Array:
-    own = bound.rows(np.zeros(bound.bilateral.dim), np.repeat(bound.contacts.restitution, 3))
+    of_contacts = np.zeros(bound.contacts.dim)
+    of_contacts[bound.contacts.normals] = bound.contacts.restitution
+    own = bound.rows(np.zeros(bound.bilateral.dim), of_contacts)
     if restitution is None:
         return own
     if isinstance(restitution, Mapping):
@@ -290,7 +292,7 @@ def _targets(bound: ConstraintSet, prescribed: Any) -> Array:
             targets[rows] = finite_array(f"row_velocity_plus of {name!r}", value, (rows.stop - rows.start,))
     else:
         targets = finite_array("row_velocity_plus", prescribed, (bound.dim,))
-    tangential = bound.split(targets)[1].reshape(-1, 3)[:, :2]
+    tangential = np.delete(bound.split(targets)[1], bound.contacts.normals)
     if tangential.any():
         raise InvalidValue(
             "row_velocity_plus of a contact", tangential.tolist(), "0 along the surface: the cone decides"

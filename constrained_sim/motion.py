@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numba
 import numpy as np
+import numpy.typing as npt
 
 from constrained_sim.contact import kernels as contact_kernels
-from constrained_sim.contact.problem import RELATIVE_TOLERANCE, ContactProblem, ContactSolution, solve_contacts
+from constrained_sim.contact.problem import (
+    RELATIVE_TOLERANCE,
+    ContactProblem,
+    ContactSolution,
+    no_values,
+    solve_contacts,
+)
+from constrained_sim.exceptions import NotSupported
 from constrained_sim.solvers import Gauss, Solver, System
 from constrained_sim.solvers import kernels as solver_kernels
 from constrained_sim.solvers.solver import remainder_of, row_residual
@@ -17,19 +25,34 @@ from constrained_sim.validation import Array
 
 @dataclass(frozen=True, eq=False)
 class ContactRows:
-    """Rows of the contacts that may be closed, [t1, t2, n] each.
+    """Rows of the contacts that may be closed, [t1, t2, n] each, then interval rows.
 
     Attributes:
-        J: (3 k, nv).
-        offset: (3 k,) what is added to ``J x`` to give the row quantity u of the contact law.
+        J: (3 k + m, nv).
+        offset: (3 k + m,) what is added to ``J x`` to give the row quantity u of the contact law.
         friction: (k,).
         slip: (k, 2), see :class:`~constrained_sim.contact.problem.ContactProblem`.
+        lower: (m,) likewise.
+        upper: (m,) likewise.
     """
 
     J: Array
     offset: Array
     friction: Array
     slip: Array
+    lower: Array = field(default_factory=no_values)
+    upper: Array = field(default_factory=no_values)
+
+    @property
+    def laws(self) -> tuple[Array, Array, Array, Array]:
+        """What the rows obey: friction, slip, lower and upper bounds."""
+        return self.friction, self.slip, self.lower, self.upper
+
+    @property
+    def normals(self) -> npt.NDArray[np.intp]:
+        """Indices of the normal rows of the contacts, and of the interval rows."""
+        contacts = 3 * len(self.friction)
+        return np.concatenate([np.arange(2, contacts, 3), np.arange(contacts, len(self.offset))])
 
     @classmethod
     def none(cls, nv: int) -> ContactRows:
@@ -44,7 +67,7 @@ class Motion:
     Attributes:
         x: (nv,) acceleration or velocity.
         lam: (m,) bilateral multipliers [N, N m], or impulses.
-        impulse: (3 k,) contact forces or impulses.
+        impulse: (3 k + m,) contact forces or impulses, and those of the interval rows.
         contact: how the contacts were solved; None without contacts.
         dynamics_residual: of the first equation, relative to the largest of its terms.
         constraint_residual: of the second, relative likewise.
@@ -78,7 +101,7 @@ def solve_motion(solver: Solver, system: System, f: Array, b: Array, contacts: C
         UnknownName: no such contact method.
         ContactNotSolved: the solver decides contacts itself, and found no motion that they allow.
     """
-    if isinstance(solver, Gauss) and len(contacts.friction):
+    if isinstance(solver, Gauss) and len(contacts.offset):
         return _solve_program(solver, system, f, b, contacts)
     if not len(b):
         return _solve_free(system, f, contacts, method)
@@ -86,12 +109,12 @@ def solve_motion(solver: Solver, system: System, f: Array, b: Array, contacts: C
     x, lam = factorization.solve(f, b)
     terms = remainder_of(system, f, x)
     impulse, solution = np.zeros(0), None
-    if len(contacts.friction):
+    if len(contacts.offset):
         response, bilateral = factorization.solve(contacts.J, np.zeros((len(contacts.J), len(b))))
         delassus, free = contact_kernels.delassus(contacts.J, response, x, contacts.offset)
         whitened = system.whiten(contacts.J)
         contact_kernels.drop_held(delassus, free, contacts.J, terms, np.einsum("ij,ij->i", whitened, whitened))
-        solution = solve_contacts(ContactProblem(delassus, free, contacts.friction, contacts.slip), method)
+        solution = solve_contacts(ContactProblem(delassus, free, *contacts.laws), method)
         impulse = solution.impulse
         x, lam = x + impulse @ response, lam + impulse @ bilateral
     dynamics = _dynamics_residual(system.M, x, f, lam @ system.J + impulse @ contacts.J)
@@ -100,12 +123,14 @@ def solve_motion(solver: Solver, system: System, f: Array, b: Array, contacts: C
 
 def _solve_program(solver: Gauss, system: System, f: Array, b: Array, contacts: ContactRows) -> Motion:
     """Solve with the normal rows of frictionless contacts as inequalities of Gauss' principle."""
-    J, offset = contacts.J, contacts.offset
-    x, lam, normal = solver.solve_normal_contacts(system, f, b, J[2::3], offset[2::3])
+    J, offset, normals = contacts.J, contacts.offset, contacts.normals
+    if contacts.lower.any():
+        raise NotSupported(f"solver {solver.name!r}", "dry joint friction", solver.supported)
+    x, lam, normal = solver.solve_normal_contacts(system, f, b, J[normals], offset[normals])
     impulse = np.zeros(len(J))
-    impulse[2::3] = normal
+    impulse[normals] = normal
     delassus = J @ system.unwhiten(system.whiten(J)).T
-    problem = ContactProblem(delassus, J @ x + offset - delassus @ impulse, contacts.friction, contacts.slip)
+    problem = ContactProblem(delassus, J @ x + offset - delassus @ impulse, *contacts.laws)
     dynamics = _dynamics_residual(system.M, x, f, lam @ system.J + impulse @ J)
     solution = problem.judged(impulse, solver.name)
     return Motion(x, lam, impulse, solution, dynamics, row_residual(system, f, b, x))
@@ -113,17 +138,17 @@ def _solve_program(solver: Gauss, system: System, f: Array, b: Array, contacts: 
 
 def _solve_free(system: System, f: Array, contacts: ContactRows, method: str) -> Motion:
     """Solve without bilateral rows, in one kernel as long as all contacts stick."""
-    J, friction, slip = contacts.J, contacts.friction, contacts.slip
-    if not len(friction):
+    J, laws = contacts.J, contacts.laws
+    if not len(J):
         x, _ = solver_kernels.free_response(system.M, system.parents, f, J)
         return Motion(x, np.zeros(0), np.zeros(0), None, _dynamics_residual(system.M, x, f, np.zeros_like(f)), 0.0)
     x, response, delassus, free, impulse, status, residual, dynamics = _sticking_motion(
-        system.M, system.parents, f, J, contacts.offset, friction, slip
+        system.M, system.parents, f, J, contacts.offset, *laws
     )
     if residual <= RELATIVE_TOLERANCE:
         solution = ContactSolution(impulse, status, "stick", 0, residual)
     else:
-        solution = solve_contacts(ContactProblem(delassus, free, friction, slip), method)
+        solution = solve_contacts(ContactProblem(delassus, free, *laws), method)
         impulse = solution.impulse
         x = x + impulse @ response
         dynamics = _dynamics_residual(system.M, x, f, impulse @ J)
@@ -131,7 +156,7 @@ def _solve_free(system: System, f: Array, contacts: ContactRows, method: str) ->
 
 
 @numba.njit(cache=True)
-def _sticking_motion(M, parents, f, J, offset, friction, slip):  # type: ignore[no-untyped-def]
+def _sticking_motion(M, parents, f, J, offset, friction, slip, lower, upper):  # type: ignore[no-untyped-def]
     """Solve for the motion without bilateral rows, all contacts sticking, and judge it by the contact law.
 
     Returns:
@@ -140,7 +165,9 @@ def _sticking_motion(M, parents, f, J, offset, friction, slip):  # type: ignore[
     """
     x, response = solver_kernels.free_response(M, parents, f, J)
     G, b = contact_kernels.delassus(J, response, x, offset)
-    impulse, status, error, magnitude, _ = contact_kernels.attempt_sticking(G, b, friction, slip, RELATIVE_TOLERANCE)
+    impulse, status, error, magnitude, _ = contact_kernels.attempt_sticking(
+        G, b, friction, slip, lower, upper, RELATIVE_TOLERANCE
+    )
     residual = error / magnitude
     if residual <= RELATIVE_TOLERANCE:
         x = x + impulse @ response

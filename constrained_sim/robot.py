@@ -184,6 +184,16 @@ class Robot:
         return np.array(self.model.damping)
 
     @cached_property
+    def dry_friction(self) -> Array:
+        """(nv,) breakaway effort of dry joint friction [N m, N]: Coulomb's, the same at rest and in motion."""
+        return np.array(self.model.upperDryFrictionLimit)
+
+    @cached_property
+    def rubbing(self) -> npt.NDArray[np.intp]:
+        """Velocity indices of the joints with dry friction."""
+        return np.flatnonzero(self.dry_friction > 0.0)
+
+    @cached_property
     def is_damped(self) -> bool:
         """Whether any joint has viscous damping."""
         return bool(self.damping.any())

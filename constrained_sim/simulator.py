@@ -10,10 +10,9 @@ import numpy as np
 
 from constrained_sim.assembly import assemble_members
 from constrained_sim.constraints import Constraint
-from constrained_sim.constraints.constraint import BoundConstraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact.problem import METHODS
-from constrained_sim.contact.table import TOUCHING, rows_of
+from constrained_sim.contact.table import TOUCHING
 from constrained_sim.drift import ACCEPTABLE_VIOLATION, Projection, Stabilization
 from constrained_sim.dynamics import Dynamics, potential_energy
 from constrained_sim.energy import EnergyTerms
@@ -23,6 +22,7 @@ from constrained_sim.exceptions import (
     InvalidValue,
     NonFiniteMotion,
     NonFiniteState,
+    NotSupported,
     ViolatedConstraint,
 )
 from constrained_sim.impact import Impact, impact_at
@@ -145,6 +145,8 @@ class Simulator:
         """
         solver = as_solver(solver, **options)
         solver.check(self._declared.values())
+        if self.robot.rubbing.size and not solver.does_dry_friction:
+            raise NotSupported(f"solver {solver.name!r}", "dry joint friction", solver.supported)
         self._solver = solver
 
     def set_contact_method(self, name: str) -> None:
@@ -358,8 +360,8 @@ class Simulator:
     def active_rows(self) -> tuple[int, int]:
         """Return how many rows are bilateral or belong to a contact that touches, and how many are independent."""
         here = self._observation
-        touching = rows_of(np.flatnonzero(here.contact.gaps <= TOUCHING))
-        J = np.vstack([here.J_bilateral, here.contact.J[touching]])
+        touching = np.flatnonzero(here.contact.gaps <= TOUCHING)
+        J = np.vstack([here.J_bilateral, here.contact.J[here.bound.contacts.rows_of(touching)]])
         return len(J), System(here.M, J, self.robot.inertia_parents).row_space.rank
 
     def largest_violation(self) -> tuple[float, float]:
@@ -386,7 +388,7 @@ class Simulator:
         q = self._assembled(bound, here.q, state.t) if assemble else here.q
         self._check_violations(bound, q, state.t, bound.slices if assemble else [name])
         here = self._stepper.reset(bound, state.t, q, here.v)
-        impact = self._jump_onto(bound, here) if isinstance(members[name], BoundConstraint) else None
+        impact = self._jump_onto(bound, here) if not constraint.is_unilateral else None
         if impact is not None:
             here = self._stepper.reset(bound, state.t, q, impact.v_plus)
             self._energy += EnergyTerms(impact_losses=impact.energy_lost).as_array()
@@ -420,13 +422,14 @@ class Simulator:
     def _check_violations(self, bound: ConstraintSet, q: Array, t: float, names: Iterable[str]) -> None:
         dynamics = Dynamics(self.robot)
         dynamics.update_kinematics(q, t)
-        gaps = bound.contacts.rows(dynamics, np.zeros(self.robot.nv)).gaps
-        depth = dict(zip([member.name for member in bound.contacts.members], -gaps, strict=True))
+        table = bound.contacts
+        one_sided = np.zeros(table.dim)
+        one_sided[table.normals] = np.minimum(table.rows(dynamics, np.zeros(self.robot.nv)).gaps, 0.0)
+        phi = np.abs(bound.rows(bound.bilateral.phi(dynamics), one_sided))
         for name in names:
-            member = bound.member(name)
-            violation = np.abs(member.phi(dynamics)).max() if isinstance(member, BoundConstraint) else depth[name]
+            violation = float(phi[bound.slice(name)].max())
             if violation > self.position_tolerance:
-                raise ViolatedConstraint(name, float(violation), self.position_tolerance)
+                raise ViolatedConstraint(name, violation, self.position_tolerance)
 
     def _multiple_of_dt(self, period: float) -> int:
         count = round(number("sample_period", period, 0.0, open_lower=True) / self.dt)

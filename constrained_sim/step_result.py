@@ -77,6 +77,11 @@ class StepResult:
         return self.outcome.lam
 
     @property
+    def dry_friction(self) -> Array:
+        """(nv,) mean effort of dry joint friction [N m, N]."""
+        return self.outcome.dry_friction
+
+    @property
     def impacts(self) -> tuple[Impact, ...]:
         """Impacts within the step, in the order of time."""
         return self.outcome.impacts
@@ -130,7 +135,7 @@ class StepResult:
         """Return the force (3,) on each contact in world axes [N], by name, for values `lam` (rows,) of all rows."""
         table = self.outcome.end.bound.contacts
         _, rows = self.outcome.end.bound.split(lam)
-        forces = np.einsum("kr,kri->ki", rows.reshape(-1, 3), table.axes)
+        forces = np.einsum("kr,kri->ki", rows[: 3 * len(table.members)].reshape(-1, 3), table.axes)
         return {member.name: read_only(force) for member, force in zip(table.members, forces, strict=True)}
 
     @cached_property

@@ -6,11 +6,12 @@ from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, C
 from constrained_sim.constraints.custom_constraint import CustomConstraint
 from constrained_sim.constraints.frame_anchor import FrameAnchor
 from constrained_sim.constraints.joint_coupling import JointCoupling
+from constrained_sim.constraints.joint_limit import JointLimit
 from constrained_sim.constraints.joint_velocity import JointVelocity
 from constrained_sim.constraints.point_anchor import PointAnchor
 from constrained_sim.constraints.point_contact import BoundContact, PointContact
 
-KINDS = (PointAnchor, FrameAnchor, JointCoupling, JointVelocity, CustomConstraint, PointContact)
+KINDS = (PointAnchor, FrameAnchor, JointCoupling, JointVelocity, CustomConstraint, PointContact, JointLimit)
 
 CONSTRAINTS: dict[str, type[Constraint]] = {kind.kind: kind for kind in KINDS}
 
@@ -24,6 +25,7 @@ __all__ = [
     "CustomConstraint",
     "FrameAnchor",
     "JointCoupling",
+    "JointLimit",
     "JointVelocity",
     "PointAnchor",
     "PointContact",

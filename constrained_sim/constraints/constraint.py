@@ -21,10 +21,16 @@ class Constraint(ABC):
     Attributes:
         kind: name in configuration files and messages.
         name: unique among the constraints and contacts of a simulation.
+        is_unilateral: whether its force pushes only: ``0 <= s _|_ lam >= 0`` where phi is 0, nothing where phi > 0.
+        restitution: Newton's coefficient of a unilateral constraint.
+        pinocchio_type: kind of Pinocchio's constraint model with rows that span the same; None if there is none.
     """
 
     kind: str
     name: str
+    is_unilateral = False
+    restitution: float = 0.0
+    pinocchio_type: pin.ContactType | None = None
 
     @abstractmethod
     def bind(self, robot: Robot, q: Array) -> object:
@@ -36,13 +42,7 @@ class Constraint(ABC):
 
 
 class Bilateral(Constraint):
-    """A constraint whose force may act both ways.
-
-    Attributes:
-        pinocchio_type: kind of Pinocchio's constraint model with rows that span the same; None if there is none.
-    """
-
-    pinocchio_type: pin.ContactType | None = None
+    """A constraint whose force may act both ways."""
 
     @abstractmethod
     def bind(self, robot: Robot, q: Array) -> BoundConstraint:
@@ -50,7 +50,9 @@ class Bilateral(Constraint):
 
 
 class BoundConstraint(ABC):
-    """Rows of a bilateral constraint of one robot: ``phi(q, t) = 0``, or ``psi(q, v, t) = 0`` at velocity level.
+    """Rows of a constraint of one robot: ``phi(q, t) = 0``, or ``psi(q, v, t) = 0`` at velocity level.
+
+    Rows of a unilateral constraint are of position level and do not depend on time: ``phi(q) >= 0``.
 
     Row velocity: ``s = dphi/dt = J v + phi_t``, or ``s = psi`` with ``J = dpsi/dv``. At acceleration level:
     ``ds/dt = J a + gamma = 0``. Configuration, velocity and time are those of the dynamics that are passed.

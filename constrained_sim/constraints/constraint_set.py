@@ -22,7 +22,7 @@ class ConstraintSet:
     Attributes:
         members: all, in the order of declaration.
         bilateral: the bilateral rows, stacked.
-        contacts: the contacts, as a table.
+        contacts: the contacts and all other one-sided rows, as a table.
         slices: rows of each member among all rows, by name.
         dim: number of all rows.
     """
@@ -34,18 +34,20 @@ class ConstraintSet:
             DuplicateName: two members of one name.
         """
         self.members = tuple(members)
-        self.bilateral = ConstraintStack(tuple(m for m in members if isinstance(m, BoundConstraint)), robot.nv)
-        self.contacts = ContactTable([m for m in members if isinstance(m, BoundContact)])
+        rows = [member for member in members if isinstance(member, BoundConstraint)]
+        self.bilateral = ConstraintStack(tuple(m for m in rows if not m.declaration.is_unilateral), robot.nv)
+        limits = ConstraintStack(tuple(m for m in rows if m.declaration.is_unilateral), robot.nv)
+        self.contacts = ContactTable([member for member in members if isinstance(member, BoundContact)], limits)
         self.slices: dict[str, slice] = {}
         self.dim = 0
         for member in self.members:
             if member.name in self.slices:
                 raise DuplicateName(member.name)
-            rows = member.dim if isinstance(member, BoundConstraint) else 3
-            self.slices[member.name] = slice(self.dim, self.dim + rows)
-            self.dim += rows
-        self._bilateral_rows = self._rows_of(self.bilateral.members)
-        self._contact_rows = self._rows_of(self.contacts.members)
+            count = member.dim if isinstance(member, BoundConstraint) else 3
+            self.slices[member.name] = slice(self.dim, self.dim + count)
+            self.dim += count
+        self._bilateral_rows = self._rows_of(self.bilateral.slices)
+        self._contact_rows = self._rows_of(self.contacts.slices)
 
     @classmethod
     def bind(cls, robot: Robot, q: Array, constraints: Iterable[Constraint]) -> ConstraintSet:
@@ -126,6 +128,6 @@ class ConstraintSet:
             raise UnknownName("constraint or contact", name, self.slices)
         return self.slices[name]
 
-    def _rows_of(self, members: Sequence[BoundConstraint | BoundContact]) -> npt.NDArray[np.intp]:
-        indices = [np.arange(self.dim)[self.slices[member.name]] for member in members]
+    def _rows_of(self, names: Iterable[str]) -> npt.NDArray[np.intp]:
+        indices = [np.arange(self.dim)[self.slices[name]] for name in names]
         return np.concatenate(indices) if indices else np.zeros(0, dtype=np.intp)

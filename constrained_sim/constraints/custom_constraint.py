@@ -7,25 +7,28 @@ from typing import Any
 
 import numpy as np
 
-from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, checked_name
+from constrained_sim.constraints.constraint import BoundConstraint, Constraint, checked_name
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import Robot
-from constrained_sim.validation import Array, finite_array
+from constrained_sim.validation import Array, finite_array, number
 
 RowFunction = Callable[[Array, Array, float], Any]
 
 
-class CustomConstraint(Bilateral):
+class CustomConstraint(Constraint):
     """Rows given by functions of (q, v, t), or by a subclass that overrides the methods of the same names.
 
     Position level, ``phi(q, t) = 0``: phi, jacobian and gamma are needed, and velocity (``s = J v + phi_t``) where phi
     depends on time. Velocity level, ``psi(q, v, t) = 0``: velocity (psi), jacobian (dpsi/dv) and gamma are needed.
+    Unilateral, ``phi(q) >= 0``: each row pushes only, and cannot depend on time.
 
     Attributes:
         name: unique name.
         dim: number of rows.
         is_position_level: whether there is a phi.
+        is_unilateral: whether the rows push only.
+        restitution: Newton's coefficient of unilateral rows.
     """
 
     kind = "custom"
@@ -38,6 +41,8 @@ class CustomConstraint(Bilateral):
         jacobian: RowFunction | None = None,
         gamma: RowFunction | None = None,
         velocity: RowFunction | None = None,
+        unilateral: bool = False,
+        restitution: float = 0.0,
     ) -> None:
         """Take the functions; a subclass passes the name and the number of rows only.
 
@@ -48,9 +53,12 @@ class CustomConstraint(Bilateral):
             jacobian: (dim, nv) derivative of the row velocity by v.
             gamma: (dim,) what of ds/dt is not ``J a``.
             velocity: (dim,) row velocity s; None: ``J v``.
+            unilateral: whether the rows push only.
+            restitution: Newton's coefficient of unilateral rows, 0 to 1.
 
         Raises:
-            InvalidValue: no name, no rows, or a function that is missing.
+            InvalidValue: no name, no rows, a function that is missing, or unilateral rows without phi, or with a
+                velocity of their own.
         """
         self.name = checked_name(name)
         if not isinstance(dim, int) or dim < 1:
@@ -69,6 +77,12 @@ class CustomConstraint(Bilateral):
         if missing:
             raise InvalidValue(f"functions of {name!r}", sorted(own), f"also {', '.join(sorted(missing))}")
         self.is_position_level = "phi" in own
+        self.is_unilateral = unilateral
+        self.restitution = number(f"restitution of {name!r}", restitution, 0.0, 1.0)
+        if unilateral and ("velocity" in own or "phi" not in own):
+            raise InvalidValue(
+                f"functions of {name!r}", sorted(own), "phi, jacobian and gamma of a unilateral constraint"
+            )
 
     def phi(self, q: Array, v: Array, t: float) -> Any:
         """Return (dim,) the violation [m, rad]."""

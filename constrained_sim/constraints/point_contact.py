@@ -44,6 +44,7 @@ class PointContact(Constraint):
     radius: float = 0.0
 
     kind = "point_contact"
+    is_unilateral = True
 
     def __post_init__(self) -> None:
         """Check all values."""

@@ -1,13 +1,16 @@
-"""Compiled kernels of the frictional contact problem; each contact has three rows, [t1, t2, n].
+"""Compiled kernels of the contact problem: k contacts of three rows each, [t1, t2, n], then m interval rows.
 
 The problem: find r with ``u = G r + b`` such that for every contact ``0 <= u_n _|_ r_n >= 0``, ``|r_t| <= c r_n``, and
-``r_t = -c r_n u_t / |u_t|`` where it slides. This is Signorini's condition with Coulomb's law (De Saxce and Feng, The
-bipotential method, 1998), not its convex relaxation: a sliding contact does not lift off.
+``r_t = -c r_n u_t / |u_t|`` where it slides; and for every interval row ``lower <= r <= upper``, with ``u >= 0`` where
+r is at the lower bound, ``u <= 0`` at the upper one, ``u = 0`` between. (A joint limit has the interval 0 to infinity,
+dry joint friction that of its breakaway effort.) This is Signorini's condition with Coulomb's law (De Saxce and Feng,
+The bipotential method, 1998), not its convex relaxation: a sliding contact does not lift off.
 
 Its zero-finding form (Alart and Curnier, A mixed formulation for frictional contact problems, 1991), for any p > 0:
 
     F_n = r_n - max(0, y),            y = r_n - p_n u_n
     F_t = r_t - proj(z, c max(0, y)), z = r_t - p_t u_t,   proj onto the disc of that radius
+    F   = r - proj(r - p u, [lower, upper])                of an interval row
 
 with p the inverse of the diagonal of G, so that F is in newton seconds. At acceleration level u is an acceleration
 and r a force; a contact that slips already, in the unit direction d, has ``r_t = -c r_n d`` whatever u_t is.
@@ -23,7 +26,7 @@ OPEN, STICKING, SLIDING = 0, 1, 2
 
 
 @numba.njit(cache=True)
-def inverse_scale(G):  # type: ignore[no-untyped-def]
+def inverse_scale(G, contacts):  # type: ignore[no-untyped-def]
     """Return (n,) the p of each row: one value for both tangential rows; zero rows take the largest of all rows."""
     largest = 0.0
     for i in range(G.shape[0]):
@@ -32,10 +35,11 @@ def inverse_scale(G):  # type: ignore[no-untyped-def]
         return np.ones(G.shape[0])
     floor = RANK_TOLERANCE * largest
     p = np.empty(G.shape[0])
-    for c in range(0, G.shape[0], 3):
+    for i in range(G.shape[0]):
+        p[i] = 1.0 / (G[i, i] if G[i, i] > floor else largest)
+    for c in range(0, 3 * contacts, 3):
         tangential = max(G[c, c], G[c + 1, c + 1])
         p[c] = p[c + 1] = 1.0 / (tangential if tangential > floor else largest)
-        p[c + 2] = 1.0 / (G[c + 2, c + 2] if G[c + 2, c + 2] > floor else largest)
     return p
 
 
@@ -50,7 +54,7 @@ def _tangential(z0, z1, radius, slip):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def natural_map(G, b, friction, slip, p, r):  # type: ignore[no-untyped-def]
+def natural_map(G, b, friction, slip, lower, upper, p, r):  # type: ignore[no-untyped-def]
     """Return F (n,) at r; zero exactly where r solves the problem.
 
     Args:
@@ -58,6 +62,8 @@ def natural_map(G, b, friction, slip, p, r):  # type: ignore[no-untyped-def]
         b: (n,) row velocities at r = 0.
         friction: (k,) coefficient c of each contact.
         slip: (k, 2) known direction of slip, zero where u_t decides.
+        lower: (m,) bounds of the interval rows.
+        upper: (m,) likewise.
         p: (n,) scale of each row.
         r: (n,) impulses.
     """
@@ -70,11 +76,14 @@ def natural_map(G, b, friction, slip, p, r):  # type: ignore[no-untyped-def]
         radius = friction[c] * y if y > 0.0 else 0.0
         t0, t1 = _tangential(r[i] - p[i] * u[i], r[i + 1] - p[i] * u[i + 1], radius, slip[c])
         F[i], F[i + 1] = r[i] - t0, r[i + 1] - t1
+    for j in range(lower.shape[0]):
+        i = 3 * friction.shape[0] + j
+        F[i] = r[i] - min(max(r[i] - p[i] * u[i], lower[j]), upper[j])
     return F
 
 
 @numba.njit(cache=True)
-def _derivative(G, b, friction, slip, p, r):  # type: ignore[no-untyped-def]
+def _derivative(G, b, friction, slip, lower, upper, p, r):  # type: ignore[no-untyped-def]
     """Return a generalised Jacobian dF/dr (n, n)."""
     n = r.shape[0]
     A = np.zeros((n, n))
@@ -111,6 +120,12 @@ def _derivative(G, b, friction, slip, p, r):  # type: ignore[no-untyped-def]
             A[i + 1, j] = -d1 * along - d0 * across
         A[i, i] += 1.0
         A[i + 1, i + 1] += 1.0
+    for j in range(lower.shape[0]):
+        i = 3 * friction.shape[0] + j
+        if lower[j] < r[i] - p[i] * u[i] < upper[j]:
+            A[i] = p[i] * G[i]
+        else:
+            A[i, i] = 1.0
     return A
 
 
@@ -154,23 +169,23 @@ def stick(G, b):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def newton(G, b, friction, slip, p, r, tolerance, iterations):  # type: ignore[no-untyped-def]
+def newton(G, b, friction, slip, lower, upper, p, r, tolerance, iterations):  # type: ignore[no-untyped-def]
     """Semi-smooth Newton on the natural map, from r; each step goes to the least-norm zero of the linear model.
 
     Returns:
         (r, largest |F|, iterations done).
     """
-    F = natural_map(G, b, friction, slip, p, r)
+    F = natural_map(G, b, friction, slip, lower, upper, p, r)
     error = np.abs(F).max()
     for done in range(iterations):
         if error <= tolerance:
             return r, error, done
-        A = _derivative(G, b, friction, slip, p, r)
+        A = _derivative(G, b, friction, slip, lower, upper, p, r)
         direction = np.linalg.lstsq(A, A @ r - F, RANK_TOLERANCE)[0] - r
         length = 1.0
         for _ in range(8):
             candidate = r + length * direction
-            F_candidate = natural_map(G, b, friction, slip, p, candidate)
+            F_candidate = natural_map(G, b, friction, slip, lower, upper, p, candidate)
             error_candidate = np.abs(F_candidate).max()
             if error_candidate < (1.0 - 0.1 * length) * error:
                 break
@@ -182,7 +197,7 @@ def newton(G, b, friction, slip, p, r, tolerance, iterations):  # type: ignore[n
 
 
 @numba.njit(cache=True)
-def gauss_seidel(G, b, friction, slip, p, r, tolerance, sweeps):  # type: ignore[no-untyped-def]
+def gauss_seidel(G, b, friction, slip, lower, upper, p, r, tolerance, sweeps):  # type: ignore[no-untyped-def]
     """Projected Gauss-Seidel, contact by contact: slow, but it goes on where Newton's method stalls.
 
     Returns:
@@ -198,17 +213,24 @@ def gauss_seidel(G, b, friction, slip, p, r, tolerance, sweeps):  # type: ignore
             z0 = r[i] - p[i] * (np.dot(G[i], r) + b[i])
             z1 = r[i + 1] - p[i] * (np.dot(G[i + 1], r) + b[i + 1])
             r[i], r[i + 1] = _tangential(z0, z1, radius, slip[c])
+        for j in range(lower.shape[0]):
+            i = 3 * friction.shape[0] + j
+            r[i] = min(max(r[i] - p[i] * (np.dot(G[i], r) + b[i]), lower[j]), upper[j])
         if done % 10 == 9:
-            error = np.abs(natural_map(G, b, friction, slip, p, r)).max()
+            error = np.abs(natural_map(G, b, friction, slip, lower, upper, p, r)).max()
             if error <= tolerance:
                 return r, error, done + 1
-    return r, np.abs(natural_map(G, b, friction, slip, p, r)).max(), sweeps
+    return r, np.abs(natural_map(G, b, friction, slip, lower, upper, p, r)).max(), sweeps
 
 
 @numba.njit(cache=True)
-def classify(G, b, friction, slip, p, r, tolerance):  # type: ignore[no-untyped-def]
-    """Return (k,) status of each contact: OPEN, STICKING or SLIDING; clear the impulses of open contacts in r."""
-    status = np.empty(friction.shape[0], dtype=np.int64)
+def classify(G, b, friction, slip, lower, upper, p, r, tolerance):  # type: ignore[no-untyped-def]
+    """Return (k + m,) status of contacts and interval rows: OPEN, STICKING or SLIDING; clear r of what is open.
+
+    An interval row is open at a lower bound of 0, slides at any other bound, and sticks between.
+    """
+    contacts = friction.shape[0]
+    status = np.empty(contacts + lower.shape[0], dtype=np.int64)
     u = G @ r + b
     for c in range(friction.shape[0]):
         i = 3 * c
@@ -219,6 +241,14 @@ def classify(G, b, friction, slip, p, r, tolerance):  # type: ignore[no-untyped-
         length = np.hypot(r[i] - p[i] * u[i], r[i + 1] - p[i] * u[i + 1])
         slides = length > friction[c] * r[i + 2] + tolerance or friction[c] == 0.0 or slip[c].any()
         status[c] = SLIDING if slides else STICKING
+    for j in range(lower.shape[0]):
+        i = 3 * contacts + j
+        if lower[j] == 0.0 and r[i] <= tolerance:
+            status[contacts + j] = OPEN
+            r[i] = 0.0
+        else:
+            inside = lower[j] + tolerance < r[i] < upper[j] - tolerance
+            status[contacts + j] = STICKING if inside else SLIDING
     return status
 
 
@@ -252,15 +282,15 @@ def drop_held(G, b, J, terms, free_diagonal):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def attempt_sticking(G, b, friction, slip, relative_tolerance):  # type: ignore[no-untyped-def]
+def attempt_sticking(G, b, friction, slip, lower, upper, relative_tolerance):  # type: ignore[no-untyped-def]
     """Take all contacts to stick and judge the result.
 
     Returns:
-        (r (n,), status (k,), largest |F|, magnitude of the impulses in play, p (n,)).
+        (r (n,), status (k + m,), largest |F|, magnitude of the impulses in play, p (n,)).
     """
-    p = inverse_scale(G)
+    p = inverse_scale(G, friction.shape[0])
     r = stick(G, b)
     magnitude = max(np.abs(r).max(), np.abs(p * b).max(), 1e-300)
-    error = np.abs(natural_map(G, b, friction, slip, p, r)).max()
-    status = classify(G, b, friction, slip, p, r, 10.0 * relative_tolerance * magnitude)
+    error = np.abs(natural_map(G, b, friction, slip, lower, upper, p, r)).max()
+    status = classify(G, b, friction, slip, lower, upper, p, r, 10.0 * relative_tolerance * magnitude)
     return r, status, error, magnitude, p

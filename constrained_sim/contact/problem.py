@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -14,36 +14,51 @@ RELATIVE_TOLERANCE = 1e-13
 ACCEPTABLE_RESIDUAL = 1e-9
 
 
+def no_values() -> Array:
+    """Return (0,)."""
+    return np.zeros(0)
+
+
 @dataclass(frozen=True, eq=False)
 class ContactProblem:
     """Find impulses r, three per contact [t1, t2, n], with ``u = G r + b`` under Signorini's and Coulomb's laws.
 
-    At acceleration level the impulses are forces and u accelerations.
+    After the contacts there may be interval rows: joint limits and dry joint friction. At acceleration level the
+    impulses are forces and u accelerations.
 
     Attributes:
-        G: (3 k, 3 k) Delassus matrix of the contact rows, other constraints held.
-        b: (3 k,) row velocities without contact impulses [m/s].
+        G: (3 k + m, 3 k + m) Delassus matrix of the rows, other constraints held.
+        b: (3 k + m,) row velocities without these impulses [m/s, rad/s].
         friction: (k,) Coulomb coefficients; 0 frictionless, infinity sticks as long as it is pressed.
         slip: (k, 2) at acceleration level, unit direction of the present slip along (t1, t2); zero where there is none.
+        lower: (m,) least impulse of the interval rows; 0 of a limit.
+        upper: (m,) largest; infinite of a limit.
     """
 
     G: Array
     b: Array
     friction: Array
     slip: Array
+    lower: Array = field(default_factory=no_values)
+    upper: Array = field(default_factory=no_values)
 
     def residual(self, impulse: Array) -> float:
         """Return the largest entry of the natural map [N s] relative to the largest impulse in play; 0 if solved."""
-        scale = kernels.inverse_scale(self.G)
-        error = np.abs(kernels.natural_map(self.G, self.b, self.friction, self.slip, scale, impulse)).max(initial=0.0)
+        scale = kernels.inverse_scale(self.G, len(self.friction))
+        error = np.abs(kernels.natural_map(self.G, self.b, *self.laws, scale, impulse)).max(initial=0.0)
         return float(error / self._magnitude(scale, impulse))
 
     def judged(self, impulse: Array, method: str, iterations: int = 0) -> ContactSolution:
         """Return `impulse` (3 k,), found by `method`, as a solution with its status and residual."""
-        scale = kernels.inverse_scale(self.G)
+        scale = kernels.inverse_scale(self.G, len(self.friction))
         tolerance = 10.0 * RELATIVE_TOLERANCE * self._magnitude(scale, impulse)
-        status = kernels.classify(self.G, self.b, self.friction, self.slip, scale, impulse, tolerance)
+        status = kernels.classify(self.G, self.b, *self.laws, scale, impulse, tolerance)
         return ContactSolution(impulse, status, method, iterations, self.residual(impulse))
+
+    @property
+    def laws(self) -> tuple[Array, Array, Array, Array]:
+        """What the rows obey: friction, slip, lower and upper bounds."""
+        return self.friction, self.slip, self.lower, self.upper
 
     def _magnitude(self, scale: Array, impulse: Array) -> float:
         return max(np.abs(impulse).max(initial=0.0), np.abs(scale * self.b).max(initial=0.0), 1e-300)
@@ -54,8 +69,8 @@ class ContactSolution:
     """What a method found.
 
     Attributes:
-        impulse: (3 k,) [N s].
-        status: (k,) 0 open, 1 sticking, 2 sliding.
+        impulse: (3 k + m,) [N s, N m s].
+        status: (k + m,) 0 open, 1 sticking, 2 sliding; an interval row slides at a bound.
         method: the method that gave it.
         iterations: of all methods that were tried.
         residual: relative, see :meth:`ContactProblem.residual`.
@@ -84,8 +99,8 @@ def solve_contacts(problem: ContactProblem, method: str = "newton") -> ContactSo
         UnknownName: no such method.
     """
     first = lookup("contact method", method, METHODS)
-    G, b, friction, slip = problem.G, problem.b, problem.friction, problem.slip
-    impulse, status, error, magnitude, scale = kernels.attempt_sticking(G, b, friction, slip, RELATIVE_TOLERANCE)
+    G, b, laws = problem.G, problem.b, problem.laws
+    impulse, status, error, magnitude, scale = kernels.attempt_sticking(G, b, *laws, RELATIVE_TOLERANCE)
     tolerance = RELATIVE_TOLERANCE * magnitude
     if error <= tolerance:
         return ContactSolution(impulse, status, "stick", 0, error / magnitude)
@@ -94,14 +109,14 @@ def solve_contacts(problem: ContactProblem, method: str = "newton") -> ContactSo
     for step, budget in [(first, BUDGETS[first]), *SCHEDULE]:
         if step is kernels.gauss_seidel and not tried_from_rest:
             impulse, tried_from_rest = np.zeros_like(b), True
-        impulse, error, done = step(G, b, friction, slip, scale, impulse, tolerance, budget)
+        impulse, error, done = step(G, b, *laws, scale, impulse, tolerance, budget)
         iterations += done
         if error < best[0]:
             used, best = NAMES[step], (error, impulse)
         if error <= tolerance:
             break
     impulse = best[1]
-    status = kernels.classify(G, b, friction, slip, scale, impulse, 10.0 * tolerance)
+    status = kernels.classify(G, b, *laws, scale, impulse, 10.0 * tolerance)
     return ContactSolution(impulse, status, used, iterations, problem.residual(impulse))
 
 

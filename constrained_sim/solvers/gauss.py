@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from constrained_sim.constraints.constraint import Bilateral, Constraint
+from constrained_sim.constraints.constraint import Constraint
 from constrained_sim.constraints.point_contact import PointContact
 from constrained_sim.exceptions import ContactNotSolved, MissingLibrary
 from constrained_sim.solvers import kernels
@@ -31,7 +31,8 @@ class Gauss(FullRankSolver):
     """
 
     name = "gauss"
-    supported = "bilateral constraints, and contacts without friction"
+    does_dry_friction = False
+    supported = "constraints, and contacts without friction"
 
     def __init__(self) -> None:
         """Load the library.
@@ -46,10 +47,8 @@ class Gauss(FullRankSolver):
         self._proxqp = proxqp
 
     def supports(self, constraint: Constraint) -> bool:
-        """Return whether `constraint` is bilateral, or a contact that cannot hold along its surface."""
-        if isinstance(constraint, PointContact):
-            return constraint.coefficient == 0.0
-        return isinstance(constraint, Bilateral)
+        """Return whether `constraint` is anything but a contact that can hold along its surface."""
+        return not isinstance(constraint, PointContact) or constraint.coefficient == 0.0
 
     def solve_normal_contacts(
         self, system: System, f: Array, b: Array, normals: Array, offset: Array

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from constrained_sim.constraints.constraint import Bilateral, Constraint
+from constrained_sim.constraints.constraint import Constraint
 from constrained_sim.solvers.robot_system import RobotSystem, of_robot
 from constrained_sim.solvers.solver import Factorization, FreeMotion, Solver, System
 from constrained_sim.validation import Array
@@ -27,11 +27,11 @@ class Proximal(Solver):
 
     name = "proximal"
     needs_robot = True
-    supported = "frame anchors, point anchors in three independent directions, and contacts"
+    supported = "frame anchors, point anchors in three independent directions, contacts and limits"
 
     def supports(self, constraint: Constraint) -> bool:
-        """Return whether Pinocchio has a model of `constraint`, or it is a contact."""
-        return not isinstance(constraint, Bilateral) or constraint.pinocchio_type is not None
+        """Return whether Pinocchio has a model of `constraint`, or it is unilateral, which no solver needs to know."""
+        return constraint.is_unilateral or constraint.pinocchio_type is not None
 
     def _factorization(self, system: System) -> Factorization:
         if not len(system.J):

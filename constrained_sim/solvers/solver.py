@@ -68,10 +68,12 @@ class Solver(ABC):
         name: in the registry.
         needs_robot: whether matrices alone are not enough.
         supported: the constraints that it can do, in words.
+        does_dry_friction: whether it can do dry joint friction.
     """
 
     name: str
     needs_robot = False
+    does_dry_friction = True
     supported = "every constraint and contact"
 
     def supports(self, constraint: Constraint) -> bool:

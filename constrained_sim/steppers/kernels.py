@@ -13,13 +13,14 @@ POSITIVE_WORK = 1e-13
 
 
 @numba.njit(cache=True)
-def closing_contacts(gaps, s, J, acceleration, rest, impact_speed):  # type: ignore[no-untyped-def]
-    """Return the contacts predicted to touch down within `rest` [s], in the order of their linear touchdown times.
+def closing_contacts(gaps, normals, s, J, acceleration, rest, impact_speed):  # type: ignore[no-untyped-def]
+    """Return the contacts and limits predicted to close within `rest` [s], in the order of their linear closing times.
 
     Args:
-        gaps: (k,) [m].
-        s: (3 k,) row velocities [m/s].
-        J: (3 k, nv) rows.
+        gaps: (k + l,) [m, rad].
+        normals: (k + l,) which rows close.
+        s: (3 k + l,) row velocities [m/s, rad/s].
+        J: (3 k + l, nv) rows.
         acceleration: (nv,) of the last step; only what brings a contact nearer counts.
         rest: [s].
         impact_speed: approach speed [m/s] below which nothing is an impact.
@@ -27,9 +28,9 @@ def closing_contacts(gaps, s, J, acceleration, rest, impact_speed):  # type: ign
     times = np.full(gaps.shape[0], np.inf)
     count = 0
     for c in range(gaps.shape[0]):
-        speed = s[3 * c + 2]
+        speed = s[normals[c]]
         if speed < -impact_speed:
-            fall = rest * speed + 0.5 * rest**2 * min(np.dot(J[3 * c + 2], acceleration), 0.0)
+            fall = rest * speed + 0.5 * rest**2 * min(np.dot(J[normals[c]], acceleration), 0.0)
             if gaps[c] + fall < 0.0:
                 times[c] = -gaps[c] / speed
                 count += 1
@@ -37,93 +38,115 @@ def closing_contacts(gaps, s, J, acceleration, rest, impact_speed):  # type: ign
 
 
 @numba.njit(cache=True)
-def candidate_rows(gaps, s, s_middle, J_middle, friction, excluded, h, reach):  # type: ignore[no-untyped-def]
-    """Choose the contacts that may carry force, and give their rows the offset that makes ``J v' + offset`` = s'.
+def candidate_rows(gaps, normals, s, s_middle, J_middle, excluded, h, reach):  # type: ignore[no-untyped-def]
+    """Choose what may carry force, and give its rows the offset that makes ``J v' + offset`` = s'.
 
     Args:
-        gaps: (k,) at the beginning of the step [m].
-        s: (3 k,) row velocities there [m/s].
-        s_middle: (3 k,) velocities, for the same v, of the rows at the evaluation point.
-        J_middle: (3 k, nv) those rows.
-        friction: (k,) coefficients.
+        gaps: (k + l,) of contacts and one-sided rows at the beginning of the step [m, rad].
+        normals: (k + l,) which rows open and close.
+        s: (3 k + l,) row velocities there [m/s, rad/s].
+        s_middle: (3 k + l,) velocities, for the same v, of the rows at the evaluation point.
+        J_middle: (3 k + l, nv) those rows.
         excluded: contacts that may not.
         h: length of the step [s].
         reach: predicted gap [m] up to which a contact takes part.
 
     Returns:
-        (candidates (c,), J (3 c, nv), offset (3 c,), friction (c,), slip (c, 2) zero at velocity level).
+        (candidates (c,), J and offset of their rows).
     """
+    contacts = (s.shape[0] - gaps.shape[0]) // 2
     chosen = np.zeros(gaps.shape[0], dtype=np.bool_)
     for c in range(gaps.shape[0]):
-        chosen[c] = gaps[c] + h * min(s[3 * c + 2], 0.0) <= reach
+        chosen[c] = gaps[c] + h * min(s[normals[c]], 0.0) <= reach
     for c in excluded:
         chosen[c] = False
     candidates = np.flatnonzero(chosen)
-    J = np.empty((3 * candidates.shape[0], J_middle.shape[1]))
-    offset = np.empty(3 * candidates.shape[0])
-    for i in range(candidates.shape[0]):
-        c = candidates[i]
-        for r in range(3):
-            J[3 * i + r] = J_middle[3 * c + r]
-            offset[3 * i + r] = s_middle[3 * c + r] - s[3 * c + r]
+    size = candidates.shape[0] + 2 * np.sum(candidates < contacts)
+    J, offset = np.empty((size, J_middle.shape[1])), np.empty(size)
+    row = 0
+    for c in candidates:
+        n = normals[c]
+        for source in range(n - 2 if c < contacts else n, n + 1):
+            J[row] = J_middle[source]
+            offset[row] = s_middle[source] - s[source]
+            row += 1
         gap = gaps[c] if gaps[c] > TOUCHING else 0.0
-        offset[3 * i + 2] += max(gap / h, s[3 * c + 2])
-    return candidates, J, offset, friction[candidates], np.zeros((candidates.shape[0], 2))
+        offset[row - 1] += max(gap / h, s[n])
+    return candidates, J, offset
 
 
 @numba.njit(cache=True)
-def oppose_mean_slip(candidates, s, J, offset, v_plus, impulse):  # type: ignore[no-untyped-def]
-    """Find contacts whose friction would do positive work, and let it oppose the mean slip: offset += s, in place.
+def oppose_mean_slip(s, contacts, dry, J, offset, v_plus, impulse):  # type: ignore[no-untyped-def]
+    """Find where friction would do positive work, and let it oppose the mean slip: offset += s, in place.
 
     The work of friction over a step is ``r_t (s + s') / 2``.
 
     Args:
-        candidates: (c,) contacts.
-        s: (3 k,) row velocities of all contacts at the beginning of the step [m/s].
-        J: (3 c, nv) rows of the candidates.
-        offset: (3 c,) of the rows.
+        s: (n,) row velocities at the beginning of the step [m/s].
+        contacts: number of contacts, whose rows come first, three each.
+        dry: number of rows of dry joint friction, which come last.
+        J: (n, nv) rows.
+        offset: (n,) of the rows.
         v_plus: (nv,) velocity found.
-        impulse: (3 c,) impulses found [N s].
+        impulse: (n,) impulses found [N s].
 
     Returns:
         Whether any offset was changed, so that the problem has to be solved again.
     """
     changed = False
-    for i in range(candidates.shape[0]):
-        c = candidates[i]
+    for first in range(0, 3 * contacts, 3):
         work = 0.0
-        for r in range(2):
-            s_plus = np.dot(J[3 * i + r], v_plus)
-            work += 0.5 * impulse[3 * i + r] * (s[3 * c + r] + s_plus)
+        for i in range(first, first + 2):
+            work += 0.5 * impulse[i] * (s[i] + np.dot(J[i], v_plus))
         if work > POSITIVE_WORK:
-            offset[3 * i] += s[3 * c]
-            offset[3 * i + 1] += s[3 * c + 1]
+            offset[first] += s[first]
+            offset[first + 1] += s[first + 1]
+            changed = True
+    for i in range(offset.shape[0] - dry, offset.shape[0]):
+        if 0.5 * impulse[i] * (s[i] + np.dot(J[i], v_plus)) > POSITIVE_WORK:
+            offset[i] += s[i]
             changed = True
     return changed
 
 
 @numba.njit(cache=True)
-def spread(candidates, impulse, status, gaps):  # type: ignore[no-untyped-def]
-    """Return impulses (3 k,) and status (k,) of all contacts, and those that press and touched from the beginning."""
-    all_impulses = np.zeros(3 * gaps.shape[0])
+def spread(candidates, normals, impulse, status, gaps, rows):  # type: ignore[no-untyped-def]
+    """Return impulses and status of all contacts and one-sided rows, and those that press and touched from the start.
+
+    Args:
+        candidates: (c,) those that might carry force.
+        normals: (k + l,) which rows open and close.
+        impulse: impulses of the candidates' rows.
+        status: (c,) of the candidates.
+        gaps: (k + l,) at the beginning of the step.
+        rows: number of all rows, 3 k + l.
+    """
+    contacts = (rows - gaps.shape[0]) // 2
+    all_impulses = np.zeros(rows)
     all_status = np.zeros(gaps.shape[0], dtype=np.int64)
     held = np.zeros(gaps.shape[0], dtype=np.bool_)
+    row = 0
     for i in range(candidates.shape[0]):
         c = candidates[i]
-        all_impulses[3 * c : 3 * c + 3] = impulse[3 * i : 3 * i + 3]
+        n = normals[c]
+        for target in range(n - 2 if c < contacts else n, n + 1):
+            all_impulses[target] = impulse[row]
+            row += 1
         all_status[c] = status[i]
         held[c] = status[i] > 0 and gaps[c] <= TOUCHING
     return all_impulses, all_status, np.flatnonzero(held)
 
 
 @numba.njit(cache=True)
-def held_rows(held, status):  # type: ignore[no-untyped-def]
-    """Return the rows whose position is to stay: normal ones of the contacts `held`, all of those that stick."""
+def held_rows(held, normals, status):  # type: ignore[no-untyped-def]
+    """Return the rows whose position is to stay: normal ones of what is `held`, all rows of contacts that stick."""
+    contacts = (normals[-1] + 1 - normals.shape[0]) // 2 if normals.shape[0] else 0
     rows = np.empty(3 * held.shape[0], dtype=np.int64)
     count = 0
     for c in held:
-        for r in range(0 if status[c] == STICKING else 2, 3):
-            rows[count] = 3 * c + r
+        n = normals[c]
+        for row in range(n - 2 if c < contacts and status[c] == STICKING else n, n + 1):
+            rows[count] = row
             count += 1
     return rows[:count]
 
@@ -149,6 +172,24 @@ def attribute_work(energy, contacts, constraints):  # type: ignore[no-untyped-de
     """
     energy[0] += energy[4] + energy[5] - contacts - constraints
     energy[4], energy[5] = contacts, constraints
+
+
+@numba.njit(cache=True)
+def attribute_dry_work(energy, begin, predicted, end, first, whole):  # type: ignore[no-untyped-def]
+    """Set the work of dry joint friction in `energy` (9,) likewise to that of its whole impulse, in place.
+
+    Args:
+        energy: terms of the step.
+        begin: (d,) velocities at the beginning [rad/s, m/s].
+        predicted: (d,) as predicted for the end.
+        end: (d,) at the end.
+        first: (d,) impulses of the prediction [N m s, N s].
+        whole: (d,) impulses of the step.
+    """
+    counted = np.dot(first, begin + predicted) + np.dot(whole - first, predicted + end)
+    missing = 0.5 * (np.dot(whole, begin + end) - counted)
+    energy[0] -= missing
+    energy[3] += missing
 
 
 @numba.njit(cache=True)

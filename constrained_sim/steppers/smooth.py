@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from constrained_sim.constraints import Bilateral, Constraint
+from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.drift import Baumgarte, Projection
 from constrained_sim.dynamics import Dynamics
@@ -28,11 +28,12 @@ class Smooth(Stepper):
 
     name = "smooth"
     default_integrator = RK4.name
-    supported = "bilateral constraints; contacts need the stepper 'time_stepping'"
+    does_dry_friction = False
+    supported = "bilateral constraints; contacts and limits need the stepper 'time_stepping'"
 
     def supports(self, constraint: Constraint) -> bool:
         """Return whether `constraint` is bilateral."""
-        return isinstance(constraint, Bilateral)
+        return not constraint.is_unilateral
 
     def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array) -> Observation:
         """Start at (q, v) and time `t` with these constraints."""
@@ -52,7 +53,8 @@ class Smooth(Stepper):
         if isinstance(self.stabilization, Projection):
             end, energy[-1] = self._project(end, self.stabilization, solver)
         lam = start.bound.rows(integrals[:rows] / self.dt, np.zeros(0))
-        return StepOutcome(end, a, read_only(lam), read_only(NO_CONTACT), (), energy, field.motion)
+        rest = read_only(np.zeros(self.robot.nv))
+        return StepOutcome(end, a, read_only(lam), rest, NO_CONTACT, (), energy, field.motion)
 
     def _project(self, end: Observation, projection: Projection, solver: Solver) -> tuple[Observation, float]:
         """Return the state projected onto the constraints, and the energy [J] that this brings in."""

@@ -71,7 +71,8 @@ class StepOutcome(NamedTuple):
         end: the new state, observed.
         a: (nv,) mean acceleration of the last part without impact.
         lam: (rows,) mean constraint and contact forces [N, N m], percussions excluded.
-        status: (k,) of the contacts: 0 open, 1 sticking, 2 sliding.
+        dry_friction: (nv,) mean effort of dry joint friction [N m, N].
+        status: (k + l,) of the contacts and one-sided rows: 0 open, 1 sticking, 2 sliding.
         impacts: in the order of time.
         energy: (9,) terms of the audit, in the order of :class:`~constrained_sim.energy.EnergyTerms`.
         motion: solution of the step's problem, with residuals.
@@ -80,6 +81,7 @@ class StepOutcome(NamedTuple):
     end: Observation
     a: Array
     lam: Array
+    dry_friction: Array
     status: npt.NDArray[np.int64]
     impacts: tuple[Impact, ...]
     energy: Array
@@ -93,10 +95,12 @@ class Stepper(ABC):
         name: in the registry.
         default_integrator: name of the integrator that it takes unless told otherwise.
         supported: the constraints that it can do, in words.
+        does_dry_friction: whether it can do dry joint friction.
     """
 
     name: str
     default_integrator: str
+    does_dry_friction = True
     supported = "every constraint and contact"
 
     def __init__(self, robot: Robot, dt: float, integrator: Integrator, stabilization: Stabilization) -> None:
@@ -112,6 +116,8 @@ class Stepper(ABC):
         if not self.takes(integrator):
             names = [name for name, kind in INTEGRATORS.items() if self.takes(kind())]
             raise InvalidValue(f"integrator of stepper {self.name!r}", integrator.name, ", ".join(names))
+        if robot.rubbing.size and not self.does_dry_friction:
+            raise NotSupported(f"stepper {self.name!r}", "dry joint friction", self.supported)
 
     @classmethod
     def takes(cls, integrator: Integrator) -> bool:
@@ -174,9 +180,10 @@ class Stepper(ABC):
         for _ in range(MOST_PROJECTIONS):
             if not kernels.has_drifted(end.phi, end.contact.gaps, held, tolerance):
                 break
-            gaps = np.where(rows % 3 == 2, end.contact.gaps[rows // 3], 0.0)
+            gaps = np.zeros(len(end.contact.s))
+            gaps[end.contact.normals] = end.contact.gaps
             system = RobotSystem(self._here, end.J_bilateral, end.bound.bilateral.members)
-            dq = projection.tangent_step(solver, system, end.phi, end.contact.J[rows], gaps)
+            dq = projection.tangent_step(solver, system, end.phi, end.contact.J[rows], gaps[rows])
             end = self.observe(end.bound, end.t, integrate(self.robot, end.q, dq), end.v)
         if end is start:
             return end, 0.0

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact.table import TOUCHING, rows_of
+from constrained_sim.contact.table import TOUCHING
 from constrained_sim.drift import Projection, Stabilization
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.energy import EnergyTerms
@@ -116,7 +116,7 @@ class TimeStepping(Stepper):
         for _ in range(3 * len(start.contact.gaps)):
             contact = here.contact
             closing = kernels.closing_contacts(
-                contact.gaps, contact.s, contact.J, self._acceleration, rest, IMPACT_SPEED
+                contact.gaps, contact.normals, contact.s, contact.J, self._acceleration, rest, IMPACT_SPEED
             )
             if not closing.size:
                 break
@@ -132,7 +132,7 @@ class TimeStepping(Stepper):
             parts.append(self._advance(here, rest, loads, NO_CONTACT))
             here = parts[-1].end
             self._acceleration, self._passes = parts[-1].a, 1
-        return _outcome(here, parts, impacts, self.dt)
+        return _outcome(here, parts, impacts, self.dt, self.robot.rubbing)
 
     # -- impacts
 
@@ -159,7 +159,8 @@ class TimeStepping(Stepper):
         bound = here.bound
         touching = np.flatnonzero(here.contact.gaps <= TOUCHING)
         bounces = here.contact.s_normal < -BOUNCE_VELOCITY
-        restitution = np.repeat(np.where(bounces, bound.contacts.restitution, 0.0), 3)
+        restitution = np.zeros(bound.contacts.dim)
+        restitution[bound.contacts.normals] = np.where(bounces, bound.contacts.restitution, 0.0)
         self._here.update_inertia(here.q, here.t)
         return impact_at(
             self._here,
@@ -199,22 +200,25 @@ class TimeStepping(Stepper):
         actuators[robot.actuation] = h * loads.tau
         if loads.wrenches:
             external += h * generalised_force(robot, mid, loads.wrenches)
-        candidates, rows = self._contact_rows(begin, h, excluded)
+        candidates, rows = self._unilateral_rows(begin, h, excluded)
         bilateral, b = self._bilateral_rows(begin, h)
         system = RobotSystem(
             mid, bilateral, begin.bound.bilateral.members, h * robot.damping if robot.is_damped else None
         )
         momentum = kernels.momentum(mid.M, v, impulses)
         motion = solve_motion(loads.solver, system, momentum, b, rows, loads.method)
+        pushes, dry = self._split(motion.impulse)
         damping -= h * robot.damping * motion.x
-        contact += motion.impulse @ rows.J
+        damping[robot.rubbing] += dry
+        contact += pushes @ rows.J[: len(pushes)]
         constraint += motion.lam @ bilateral
+        gaps, normals = begin.contact.gaps, begin.contact.normals
         found = motion.contact.status if motion.contact is not None else NO_CONTACT
-        impulse, status, held = kernels.spread(candidates, motion.impulse, found, begin.contact.gaps)
+        impulse, status, held = kernels.spread(candidates, normals, pushes, found, gaps, len(begin.contact.s))
         q_plus = self.integrator.advance(robot, begin.q, q_mid, motion.x, h)
         end = self.observe(begin.bound, begin.t + h, q_plus, motion.x)
         energy = kernels.energy_of(v, motion.x, mid.M, impulses)
-        part = self._hold(_Part(h, end, motion.lam, impulse, status, energy, motion, v), held, loads)
+        part = self._hold(_Part(h, end, motion.lam, impulse, dry, status, energy, motion, v), held, loads)
         if kernels.exceeds(v, SLOW) or kernels.exceeds(motion.x, SLOW):
             momentum = kernels.momentum(begin.M, v, impulses) + h * mid.inertia_rate(q_mid, v_mid)
             if robot.floating_base:
@@ -240,38 +244,45 @@ class TimeStepping(Stepper):
             held: contacts that may carry force at the end.
             loads: how to solve.
         """
-        end, rows = part.end, rows_of(held)
-        J, predicted = end.contact.J[rows], part.impulse[rows]
-        contacts = ContactRows(J, np.zeros(len(J)), end.bound.contacts.friction[held], np.zeros((len(held), 2)))
-        contacts.offset[2::3] = np.maximum(begin.contact.s_normal[held], 0.0)
+        end, table = part.end, part.end.bound.contacts
+        rows = table.rows_of(held)
+        J, predicted = end.contact.J[rows], np.concatenate([part.impulse[rows], part.dry])
+        contacts = self._with_dry_friction(ContactRows(J, np.zeros(len(J)), *table.laws_of(held)), part.h)
+        contacts.offset[contacts.normals[: len(held)]] = np.maximum(begin.contact.s_normal[held], 0.0)
+        s = np.concatenate([begin.contact.s[rows], begin.v[self.robot.rubbing]])
         system = RobotSystem(self._here, end.J_bilateral, end.bound.bilateral.members)
-        free = momentum - predicted @ J
+        free = momentum - predicted @ contacts.J
         b = end.J_bilateral @ end.v - end.s_bilateral
         motion = solve_motion(loads.solver, system, free, b, contacts, loads.method)
-        if kernels.oppose_mean_slip(held, begin.contact.s, J, contacts.offset, motion.x, motion.impulse):
+        count = len(contacts.friction), len(part.dry)
+        if kernels.oppose_mean_slip(s, *count, contacts.J, contacts.offset, motion.x, motion.impulse):
             motion = solve_motion(loads.solver, system, free, b, contacts, loads.method)
         _refuse_unsolved(motion)
         impulse, status = part.impulse.copy(), part.status.copy()
-        impulse[rows] = motion.impulse
-        if motion.contact is not None:
-            status[held] = motion.contact.status
+        impulse[rows], dry = self._split(motion.impulse)
+        if held.size and motion.contact is not None:
+            status[held] = motion.contact.status[: len(held)]
         impulses = np.zeros((6, self.robot.nv))
         impulses[0] = momentum - end.M @ end.v
-        impulses[4] = (motion.impulse - predicted) @ J
+        impulses[3, self.robot.rubbing] = dry - part.dry
+        impulses[4] = (impulse[rows] - part.impulse[rows]) @ J
         impulses[5] = motion.lam @ end.J_bilateral
         corrected = end.with_velocity(motion.x)
         energy = part.energy + kernels.energy_of(end.v, motion.x, end.M, impulses)
         lam = part.lam + motion.lam
         held_work = 0.5 * float(lam @ (begin.J_bilateral @ begin.v + end.J_bilateral @ motion.x))
         kernels.attribute_work(energy, 0.5 * float(impulse @ (begin.contact.s + corrected.contact.s)), held_work)
-        return part._replace(end=corrected, lam=lam, impulse=impulse, status=status, energy=energy)
+        if dry.size:
+            rubbing = self.robot.rubbing
+            kernels.attribute_dry_work(energy, begin.v[rubbing], end.v[rubbing], motion.x[rubbing], part.dry, dry)
+        return part._replace(end=corrected, lam=lam, impulse=impulse, dry=dry, status=status, energy=energy)
 
     def _hold(self, part: _Part, held: npt.NDArray[np.intp], loads: _Loads) -> _Part:
         """Project the configuration onto the bilateral rows and the contacts `held`.
 
         The tangential rows of sticking contacts keep their position meanwhile.
         """
-        rows = kernels.held_rows(held, part.status)
+        rows = kernels.held_rows(held, part.end.contact.normals, part.status)
         end, energy = self.hold_positions(self.stabilization, part.end, loads.solver, held, rows)
         if end is part.end:
             return part
@@ -288,18 +299,41 @@ class TimeStepping(Stepper):
         change = bilateral.velocity(mid, v, begin.t) - begin.s_bilateral
         return J, J @ v - bilateral.velocity(mid, v, begin.t + h) - change
 
-    def _contact_rows(
+    def _unilateral_rows(
         self, begin: Observation, h: float, excluded: npt.NDArray[np.intp]
     ) -> tuple[npt.NDArray[np.intp], ContactRows]:
-        """Return the contacts that may carry force within the next `h` [s], and their rows at the evaluation point."""
+        """Return the contacts and limits that may carry force within the next `h` [s], and the rows of all that pushes.
+
+        The rows are those at the evaluation point, with the rows of dry joint friction at the end.
+        """
         table, contact = begin.bound.contacts, begin.contact
         if not len(table):
-            return NO_CONTACT, ContactRows.none(self.robot.nv)
+            return NO_CONTACT, self._with_dry_friction(ContactRows.none(self.robot.nv), h)
         middle = table.rows(self._mid, begin.v)
-        candidates, *rows = kernels.candidate_rows(
-            contact.gaps, contact.s, middle.s, middle.J, table.friction, excluded, h, REACH
+        candidates, J, offset = kernels.candidate_rows(
+            contact.gaps, contact.normals, contact.s, middle.s, middle.J, excluded, h, REACH
         )
-        return candidates, ContactRows(*rows)
+        return candidates, self._with_dry_friction(ContactRows(J, offset, *table.laws_of(candidates)), h)
+
+    def _with_dry_friction(self, rows: ContactRows, h: float) -> ContactRows:
+        """Append a row for each joint with dry friction: ``|impulse| <= h tau_f``, and less only at rest."""
+        rubbing = self.robot.rubbing
+        if not rubbing.size:
+            return rows
+        most = h * self.robot.dry_friction[rubbing]
+        return ContactRows(
+            np.vstack([rows.J, np.eye(self.robot.nv)[rubbing]]),
+            np.concatenate([rows.offset, np.zeros(len(most))]),
+            rows.friction,
+            rows.slip,
+            np.concatenate([rows.lower, -most]),
+            np.concatenate([rows.upper, most]),
+        )
+
+    def _split(self, impulse: Array) -> tuple[Array, Array]:
+        """Return the impulses of contacts and limits, and those of dry joint friction."""
+        pushes = len(impulse) - len(self.robot.rubbing)
+        return impulse[:pushes], impulse[pushes:]
 
 
 class _Loads(NamedTuple):
@@ -312,12 +346,13 @@ class _Loads(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """A part of a step without impact, of length h [s], from velocity v on; lam and impulse in N s."""
+    """A part of a step without impact, of length h [s], from velocity v on; lam, impulse and dry friction in N s."""
 
     h: float
     end: Observation
     lam: Array
     impulse: Array
+    dry: Array
     status: npt.NDArray[np.int64]
     energy: Array
     motion: Motion
@@ -334,14 +369,20 @@ class _Part(NamedTuple):
         return self.end.bound.rows(self.lam, self.impulse)
 
 
-def _outcome(end: Observation, parts: list[_Part], impacts: list[Impact], dt: float) -> StepOutcome:
+def _outcome(
+    end: Observation, parts: list[_Part], impacts: list[Impact], dt: float, rubbing: npt.NDArray[np.intp]
+) -> StepOutcome:
     """Put the parts of a step together; `end` is the state after them and all impacts."""
     last = parts[-1]
     rows, energy = last.rows, last.energy.copy()
+    dry = np.zeros(len(last.v))
+    for part in parts:
+        dry[rubbing] += part.dry
     for part in parts[:-1]:
         rows, energy = rows + part.rows, energy + part.energy
     energy[-2] += sum(impact.energy_lost for impact in impacts)
-    return StepOutcome(end, last.a, read_only(rows / dt), read_only(last.status), tuple(impacts), energy, last.motion)
+    status, jumps = read_only(last.status), tuple(impacts)
+    return StepOutcome(end, last.a, read_only(rows / dt), read_only(dry / dt), status, jumps, energy, last.motion)
 
 
 def _refuse_unsolved(motion: Motion) -> None:

@@ -1,0 +1,94 @@
+"""JointLimit: a joint stays between two positions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from constrained_sim.constraints.constraint import BoundConstraint, Constraint, checked_name
+from constrained_sim.dynamics import Dynamics
+from constrained_sim.exceptions import InvalidValue
+from constrained_sim.robot import Robot, SingleJoint
+from constrained_sim.validation import Array, number
+
+
+@dataclass(frozen=True)
+class JointLimit(Constraint):
+    """``lower <= q_joint <= upper``: one unilateral row for each finite bound, ``q - lower`` and ``upper - q``.
+
+    The multiplier is the effort [N m, N] with which the stop pushes back, never negative. ``Robot.joint_limits`` makes
+    them of a description.
+
+    Attributes:
+        name: unique name.
+        joint: a joint with one degree of freedom that is not continuous.
+        lower: [rad, m]; minus infinity: no row.
+        upper: [rad, m]; infinity: no row.
+        restitution: Newton's coefficient, 0 to 1.
+
+    Raises:
+        InvalidValue: bounds that are NaN, both infinite, or not in this order; a restitution outside 0..1.
+    """
+
+    name: str
+    joint: str
+    lower: float
+    upper: float
+    restitution: float = 0.0
+
+    kind = "joint_limit"
+    is_unilateral = True
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        checked_name(self.name)
+        object.__setattr__(self, "restitution", number(f"restitution of {self.name!r}", self.restitution, 0.0, 1.0))
+        bounds = (self.lower, self.upper)
+        try:
+            lower, upper = (float(bound) for bound in bounds)
+        except (TypeError, ValueError):
+            lower, upper = np.nan, np.nan
+        if not lower < upper or np.isinf([lower, upper]).all():
+            raise InvalidValue(f"bounds of joint limit {self.name!r}", bounds, "lower < upper, one of them finite")
+        object.__setattr__(self, "lower", lower)
+        object.__setattr__(self, "upper", upper)
+
+    def bind(self, robot: Robot, q: Array) -> BoundJointLimit:
+        """Resolve the joint."""
+        return BoundJointLimit(self, robot)
+
+
+class BoundJointLimit(BoundConstraint):
+    """A :class:`JointLimit` on one robot."""
+
+    def __init__(self, declaration: JointLimit, robot: Robot) -> None:
+        """Resolve the joint of `declaration`.
+
+        Raises:
+            UnknownName: no such joint, or one with several degrees of freedom.
+            InvalidValue: a continuous joint, whose position is known up to turns only.
+        """
+        self.declaration: JointLimit = declaration
+        self._joint = SingleJoint.of(robot, declaration.joint)
+        if self._joint.turns:
+            raise InvalidValue(f"joint of {declaration.name!r}", declaration.joint, "a joint that is not continuous")
+        bounds = np.array([declaration.lower, -declaration.upper])
+        signs = np.array([1.0, -1.0])
+        given = np.isfinite(bounds)
+        self._bounds, self._signs = bounds[given], signs[given]
+        self.dim = len(self._bounds)
+        self._jacobian = np.zeros((self.dim, robot.nv))
+        self._jacobian[:, self._joint.v] = self._signs
+
+    def phi(self, dynamics: Dynamics) -> Array:
+        """Return (dim,) distances to the bounds [rad, m]."""
+        return self._signs * self._joint.position(dynamics.q) - self._bounds
+
+    def jacobian(self, dynamics: Dynamics) -> Array:
+        """Return (dim, nv), constant."""
+        return self._jacobian
+
+    def gamma(self, dynamics: Dynamics) -> Array:
+        """Return 0."""
+        return np.zeros(self.dim)
