@@ -27,11 +27,13 @@ from constrained_sim.constraints import (
     Constraint,
     FrameAnchor,
     JointCoupling,
+    JointLimit,
     JointVelocity,
     PointAnchor,
     PointContact,
 )
 from constrained_sim.contact import LAWS, Plane
+from constrained_sim.drift import Baumgarte, Projection, Stabilization
 from constrained_sim.exceptions import ConfigError, InvalidValue, UnknownName
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.simulator import Simulator
@@ -53,6 +55,12 @@ class SimulationOptions:
         factorization: of the direct solver; empty: its default.
         contact_method: a name in the contact ``METHODS``.
         position_tolerance: [m, rad] by how much a constraint may be violated when it is added.
+        projection_metric: ``mass`` or ``euclidean``.
+        time_constant: of Baumgarte's feedback, in place of projection [s]; 0: projection.
+        command_delay: time from an effort's command to its effect [s], a multiple of dt.
+        joint_limits: stop joints at the position limits of the description.
+        velocity_limits: apply no effort that drives a joint on beyond its velocity limit.
+        assemble: move the initial configuration so that all bilateral constraints hold.
     """
 
     dt: float = 1e-3
@@ -62,6 +70,20 @@ class SimulationOptions:
     factorization: str = ""
     contact_method: str = "newton"
     position_tolerance: float = 1e-4
+    projection_metric: str = "mass"
+    time_constant: float = 0.0
+    command_delay: float = 0.0
+    joint_limits: bool = False
+    velocity_limits: bool = False
+    assemble: bool = False
+
+    def make_stabilization(self) -> Stabilization:
+        """Return the configured removal of drift.
+
+        Raises:
+            InvalidValue: an unknown metric or a negative time constant.
+        """
+        return Baumgarte(self.time_constant) if self.time_constant else Projection(self.projection_metric)
 
     def make_solver(self) -> Solver:
         """Return the configured solver.
@@ -165,12 +187,15 @@ class Config:
             options.make_solver(),
             options.dt,
             options.integrator or None,
+            options.make_stabilization(),
             contact_method=options.contact_method,
             position_tolerance=options.position_tolerance,
+            command_delay=options.command_delay,
+            velocity_limits=options.velocity_limits,
         )
-        sim.reset(self.q if q is None else q, self.v if v is None else v)
+        sim.reset(self.q if q is None else q, self.v if v is None else v, assemble=options.assemble)
         for constraint in self.constraints if constraints is None else constraints:
-            sim.add(constraint)
+            sim.add(constraint, assemble=options.assemble and not constraint.is_unilateral)
         return sim
 
 
@@ -241,6 +266,8 @@ def read_config(parameters: Mapping[str, Any], base: Path | None = None) -> Conf
     for name in node.joints:
         if name not in robot.actuated_joints:
             raise UnknownName("actuated joint", name, robot.actuated_joints)
+    if simulation.joint_limits:
+        constraints += robot.joint_limits()
     return Config(robot, tuple(constraints), q, v, simulation, node)
 
 
@@ -360,8 +387,9 @@ def _read_robot(section: _Section, base: Path) -> Robot:
     floating = section.take("floating_base", bool, False)
     gravity = section.take("gravity", tuple, (0.0, 0.0, -9.81))
     actuated = section.take("actuated_joints", tuple, None)
+    joints = {part.name: part.remaining() for part in section.named_sections("joints")}
     section.finish()
-    return Robot.from_urdf(path, floating, gravity, actuated)
+    return Robot.from_urdf(path, floating, gravity, actuated).with_joints(joints)
 
 
 def _read_contact(section: _Section) -> PointContact:
@@ -424,8 +452,18 @@ def _read_joint_velocity(section: _Section) -> JointVelocity:
     return JointVelocity(section.name, section.take("joint", str), section.take("velocity", float))
 
 
+def _read_joint_limit(section: _Section) -> JointLimit:
+    return JointLimit(
+        section.name,
+        section.take("joint", str),
+        section.take("lower", float, -np.inf),
+        section.take("upper", float, np.inf),
+        section.take("restitution", float, 0.0),
+    )
+
+
 def _read_constraint(section: _Section) -> Constraint:
-    """Read a bilateral constraint by its kind."""
+    """Read a constraint by its kind."""
     constraint = lookup("kind of constraint", section.take("kind", str), CONSTRAINT_READERS)(section)
     section.finish()
     return constraint
@@ -436,6 +474,7 @@ CONSTRAINT_READERS = {
     FrameAnchor.kind: _read_frame_anchor,
     JointCoupling.kind: _read_joint_coupling,
     JointVelocity.kind: _read_joint_velocity,
+    JointLimit.kind: _read_joint_limit,
 }
 
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
 
 import numpy as np
 import numpy.typing as npt
 import pinocchio as pin
 
 from constrained_sim.exceptions import InvalidValue, ModelError, UnknownName
-from constrained_sim.validation import Array, finite_array, number
+from constrained_sim.validation import Array, finite_array, lookup, number
+
+if TYPE_CHECKING:
+    from constrained_sim.constraints import Constraint, JointCoupling, JointLimit
 
 WORLD = "world"
 
@@ -62,12 +66,15 @@ class Robot:
         actuated_joints: names of the joints that take efforts, in the order of ``tau``.
         floating_base: whether the root is a free-flyer.
         urdf: text of the description, empty if there is none.
+        constraints: bilateral constraints that are part of the robot: mimicking joints, closed loops. Every function
+            that takes a robot and constraints adds them, after those it is given.
     """
 
     model: pin.Model
     actuated_joints: tuple[str, ...]
     floating_base: bool = False
     urdf: str = ""
+    constraints: tuple[Constraint, ...] = ()
 
     @classmethod
     def from_urdf(
@@ -77,13 +84,14 @@ class Robot:
         gravity: Sequence[float] = (0.0, 0.0, -9.81),
         actuated_joints: Sequence[str] | None = None,
     ) -> Robot:
-        """Read a URDF.
+        """Read a URDF; ``<mimic>`` becomes a JointCoupling, ``<dynamics>`` damping and dry friction.
 
         Args:
             path_or_xml: a file, or the XML itself.
             floating_base: put a free-flyer between the world and the root link.
             gravity: (3,) acceleration [m/s^2], world axes.
-            actuated_joints: joints that take efforts, in the order of ``tau``; None: every joint but the free-flyer.
+            actuated_joints: joints that take efforts, in the order of ``tau``; None: every joint but the free-flyer and
+                those that mimic another.
 
         Raises:
             ModelError: no such file, not a URDF, or a moving joint that carries no mass.
@@ -101,7 +109,44 @@ class Robot:
             raise ModelError("the robot description has no moving joint")
         model.gravity = pin.Motion(finite_array("gravity", gravity, (3,)), np.zeros(3))
         _refuse_massless_joints(model)
-        return cls(model, _actuated(model, floating_base, actuated_joints), floating_base, xml)
+        couplings = read_mimics(xml, tuple(model.names)[1:])
+        if actuated_joints is None:
+            passive = {coupling.joint for coupling in couplings}
+            actuated_joints = [name for name in tuple(model.names)[2 if floating_base else 1 :] if name not in passive]
+        return cls(model, _actuated(model, floating_base, actuated_joints), floating_base, xml, couplings)
+
+    def with_joints(self, properties: Mapping[str, Mapping[str, float]]) -> Robot:
+        """Return this robot with other properties of joints.
+
+        Args:
+            properties: by joint: ``armature`` (inertia of the rotor as seen at the joint [kg m^2, kg]), ``damping``
+                [N m s/rad, N s/m], ``friction`` (breakaway effort of dry friction [N m, N]), ``effort`` [N m, N] and
+                ``velocity`` [rad/s, m/s] (limits, infinity: none), ``lower`` and ``upper`` (position limits [rad, m]).
+
+        Raises:
+            UnknownName: a joint or a property that does not exist.
+            InvalidValue: a negative value, NaN, or position limits in the wrong order or of a joint with several
+                coordinates.
+        """
+        model = pin.Model(self.model)
+        for name, values in properties.items():
+            if name not in self.joint_names:
+                raise UnknownName("joint", name, self.joint_names)
+            for key, value in values.items():
+                _set_property(model, name, key, value)
+        return replace(self, model=model)
+
+    def joint_limits(self, restitution: float = 0.0) -> tuple[JointLimit, ...]:
+        """Return a JointLimit ``<joint> limit`` for each joint that has position limits."""
+        from constrained_sim.constraints import JointLimit
+
+        lower, upper = self.position_limits
+        limited = np.isfinite(lower) | np.isfinite(upper)
+        return tuple(
+            JointLimit(f"{name} limit", name, lower[i], upper[i], restitution)
+            for i, name in enumerate(self.velocity_names)
+            if limited[i]
+        )
 
     @property
     def nq(self) -> int:
@@ -250,7 +295,7 @@ class Robot:
         return pin.neutral(self.model)
 
     def configuration(self, joints: Mapping[str, Any], base: Sequence[float] | None = None) -> Array:
-        """Return a configuration from joint values by name; joints not named are neutral.
+        """Return a configuration from joint values by name; joints not named are neutral, or follow what they mimic.
 
         Args:
             joints: value [rad, m] by joint name; a sequence of nq values where a joint has several.
@@ -268,6 +313,15 @@ class Robot:
                 raise UnknownName("joint", name, self.joint_names)
             joint = self.model.joints[self.model.getJointId(name)]
             q[joint.idx_q : joint.idx_q + joint.nq] = _joint_values(joint, name, value)
+        return self._following(q, joints)
+
+    def _following(self, q: Array, given: Mapping[str, Any]) -> Array:
+        """Return `q` (nq,) with mimicking joints that are not among those `given` where they must be."""
+        from constrained_sim.constraints import JointCoupling
+
+        for constraint in self.constraints:
+            if isinstance(constraint, JointCoupling) and constraint.joint not in given:
+                q = constraint.follow(self, q)
         return q
 
     def checked_configuration(self, q: Any) -> Array:
@@ -361,6 +415,58 @@ def _refuse_massless_joints(model: pin.Model) -> None:
             raise ModelError(
                 f"joint {model.names[index]!r} moves but carries no mass: give an <inertial> to a link behind it"
             )
+
+
+def _set_property(model: pin.Model, name: str, key: str, value: Any) -> None:
+    """Set one property of a joint in `model`."""
+    joint, what = model.joints[model.getJointId(name)], f"{key} of joint {name!r}"
+    part, attributes = lookup("property of a joint", key, JOINT_PROPERTIES)
+    if part == "q" and joint.nq != 1:
+        raise InvalidValue(what, value, "none: this joint has no single position")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or np.isnan(value) or (part == "v" and value < 0):
+        raise InvalidValue(what, value, "a number" if part == "q" else "a number that is not negative")
+    first = joint.idx_q if part == "q" else joint.idx_v
+    for attribute, sign in attributes:
+        values = np.array(getattr(model, attribute))
+        values[first : first + (1 if part == "q" else joint.nv)] = sign * value
+        setattr(model, attribute, values)
+    if part == "q" and not model.lowerPositionLimit[first] < model.upperPositionLimit[first]:
+        raise InvalidValue(what, value, "lower < upper")
+
+
+JOINT_PROPERTIES = {
+    "armature": ("v", (("armature", 1.0),)),
+    "damping": ("v", (("damping", 1.0),)),
+    "friction": ("v", (("upperDryFrictionLimit", 1.0), ("lowerDryFrictionLimit", -1.0))),
+    "effort": ("v", (("upperEffortLimit", 1.0), ("lowerEffortLimit", -1.0))),
+    "velocity": ("v", (("upperVelocityLimit", 1.0), ("lowerVelocityLimit", -1.0))),
+    "lower": ("q", (("lowerPositionLimit", 1.0),)),
+    "upper": ("q", (("upperPositionLimit", 1.0),)),
+}
+"""Whether a property belongs to positions or velocities, and Pinocchio's attributes with their signs."""
+
+
+def read_mimics(xml: str, joints: Sequence[str]) -> tuple[JointCoupling, ...]:
+    """Return a coupling ``<joint> mimic`` for each ``<mimic>`` of a URDF; Pinocchio leaves such joints free.
+
+    Raises:
+        ModelError: a mimic of a joint that does not move, or with values that are no numbers.
+    """
+    from constrained_sim.constraints import JointCoupling
+
+    couplings = []
+    for joint in ElementTree.fromstring(xml).iter("joint"):
+        mimic, name = joint.find("mimic"), joint.get("name", "")
+        if mimic is None or name not in joints:
+            continue
+        if mimic.get("joint") not in joints:
+            raise ModelError(f"joint {name!r} mimics {mimic.get('joint')!r}, allowed: {', '.join(joints)}")
+        try:
+            ratio, offset = (float(mimic.get(key, default)) for key, default in (("multiplier", 1), ("offset", 0)))
+            couplings.append(JointCoupling(f"{name} mimic", name, mimic.get("joint", ""), ratio, offset))
+        except ValueError as error:
+            raise ModelError(f"<mimic> of joint {name!r}: {error}") from error
+    return tuple(couplings)
 
 
 def _joint_values(joint: Any, name: str, value: Any) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -60,8 +61,12 @@ class Simulator:
         stabilization: Stabilization | None = None,
         contact_method: str = "newton",
         position_tolerance: float = 1e-4,
+        command_delay: float = 0.0,
+        velocity_limits: bool = False,
     ) -> None:
         """Set up a simulation that begins at the neutral configuration, at rest.
+
+        A robot with constraints of its own begins where these hold, nearest to neutral.
 
         Args:
             robot: the robot.
@@ -74,6 +79,8 @@ class Simulator:
                 feedback only with ``smooth``.
             contact_method: a name in ``METHODS`` of contact.
             position_tolerance: [m, rad] by how much a constraint may be violated when it is added.
+            command_delay: time from an effort's command to its effect [s], a multiple of dt; no effort before.
+            velocity_limits: apply no effort that drives a joint on beyond its velocity limit.
 
         Raises:
             UnknownName: a name that does not exist.
@@ -85,14 +92,17 @@ class Simulator:
         self.robot = robot
         self.dt = number("dt", dt, 0.0, open_lower=True)
         self.position_tolerance = number("position_tolerance", position_tolerance, 0.0)
-        self._declared: dict[str, Constraint] = _by_name(constraints)
+        self.velocity_limits = velocity_limits
+        self._delay = self._multiple_of_dt("command_delay", command_delay)
+        self._declared: dict[str, Constraint] = _by_name([*robot.constraints, *constraints])
         self._disabled: set[str] = set()
         self._stepper = self._make_stepper(stepper, integrator, stabilization)
         self.set_solver(solver)
         self.set_contact_method(contact_method)
         self._applied: list[tuple[Wrench, int]] = []
+        self._commands: deque[Array] = deque()
         self._observation: Observation
-        self.reset()
+        self.reset(assemble=bool(robot.constraints))
 
     @property
     def state(self) -> State:
@@ -194,7 +204,7 @@ class Simulator:
         q = self.robot.neutral() if q is None else self.robot.checked_configuration(q)
         v = np.zeros(self.robot.nv) if v is None else finite_array("v", v, (self.robot.nv,))
         active = [constraint for name, constraint in self._declared.items() if name not in self._disabled]
-        bound, t = ConstraintSet.bind(self.robot, q, active), number("t", t)
+        bound, t = ConstraintSet(self.robot, [constraint.bind(self.robot, q) for constraint in active]), number("t", t)  # type: ignore[misc]
         if assemble:
             q = self._assembled(bound, q, t)
         self._check_violations(bound, q, t, bound.slices)
@@ -204,6 +214,7 @@ class Simulator:
         self._start_time, self.steps = t, 0
         self._energy = EnergyTerms().as_array()
         self._applied.clear()
+        self._commands = deque(np.zeros((self._delay, self.robot.nu)))
         self._observation = here
         self._initial_energy = self.mechanical_energy()
 
@@ -281,7 +292,8 @@ class Simulator:
         """Advance by dt.
 
         Args:
-            tau: (nu,) efforts of ``robot.actuated_joints`` [N m, N], limited to the effort limits; None: zero.
+            tau: (nu,) efforts of ``robot.actuated_joints`` [N m, N], limited to the effort limits; None: zero. With a
+                command delay, what acts now is what was passed so much earlier.
             wrenches: external wrenches during this step, beside those given to :meth:`apply`.
 
         Raises:
@@ -289,7 +301,8 @@ class Simulator:
             NonFiniteState: the step gave a state that is not finite, or a contact problem that could not be solved;
                 the state before it is kept.
         """
-        tau = np.zeros(self.robot.nu) if tau is None else self.robot.clamp(tau)
+        commanded = np.zeros(self.robot.nu) if tau is None else self.robot.clamp(tau)
+        tau = self._effective(self._commands[0] if self._commands else commanded)
         acting = (*wrenches, *(wrench for wrench, _ in self._applied))
         state = self.state
         try:
@@ -302,6 +315,9 @@ class Simulator:
             raise NonFiniteState(self.steps, state.t, "the equations of motion gave NaN or infinity")
         self._observation = outcome.end
         self.steps += 1
+        if self._commands:
+            self._commands.append(commanded)
+            self._commands.popleft()
         self._applied = [(wrench, end) for wrench, end in self._applied if end > self.steps]
         self._energy += outcome.energy
         return StepResult(self.state, read_only(outcome.a), read_only(tau), outcome, self.robot)
@@ -326,7 +342,9 @@ class Simulator:
             NonFiniteState: see :meth:`step`.
         """
         count = round(number("duration", duration, 0.0) / self.dt)
-        every = 1 if sample_period is None else self._multiple_of_dt(sample_period)
+        every = 1 if sample_period is None else self._multiple_of_dt("sample_period", sample_period)
+        if not every:
+            raise InvalidValue("sample_period", sample_period, "a positive multiple of dt")
         steps: Iterable[int] = range(count)
         if progress:
             from rich.progress import track
@@ -431,10 +449,17 @@ class Simulator:
             if violation > self.position_tolerance:
                 raise ViolatedConstraint(name, violation, self.position_tolerance)
 
-    def _multiple_of_dt(self, period: float) -> int:
-        count = round(number("sample_period", period, 0.0, open_lower=True) / self.dt)
-        if count < 1 or abs(count * self.dt - period) > 1e-9 * period:
-            raise InvalidValue("sample_period", period, f"a multiple of dt = {self.dt}")
+    def _effective(self, tau: Array) -> Array:
+        """Return the efforts that the actuators give of `tau` (nu,) at the present velocity."""
+        if not self.velocity_limits:
+            return tau
+        v, limits = self.state.v[self.robot.actuation], self.robot.velocity_limits[self.robot.actuation]
+        return np.where((np.abs(v) >= limits) & (tau * v > 0.0), 0.0, tau)
+
+    def _multiple_of_dt(self, what: str, period: float) -> int:
+        count = round(number(what, period, 0.0) / self.dt)
+        if abs(count * self.dt - period) > 1e-9 * period:
+            raise InvalidValue(what, period, f"a multiple of dt = {self.dt}")
         return count
 
 

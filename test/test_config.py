@@ -284,3 +284,36 @@ def test_missing_robot_file_is_refused():
     """The description that is named must exist."""
     with pytest.raises(ConstrainedSimError, match=r"no_such\.urdf"):
         read(robot__urdf="no_such.urdf")
+
+
+def test_joints_and_actuation_from_a_file(tmp_path):
+    """Properties of joints, delay, limits, drift and assembly: what Python has, a file has."""
+    text = {
+        "dt": 0.001,
+        "stepper": "smooth",
+        "integrator": "rk4",
+        "time_constant": 0.05,
+        "command_delay": 0.002,
+        "velocity_limits": True,
+        "assemble": True,
+        "position_tolerance": 1e-6,
+        "robot": {"urdf": str(ROOT / "urdf" / "leg.urdf"), "joints": {"hip": {"armature": 0.02, "damping": 0.1}}},
+        "initial": {"positions": {"slider": 0.3, "hip": 0.4, "knee": -0.8}},
+        "constraints": {"held": {"kind": "point_anchor", "link_a": "foot", "point_b": [0.0, 0.0, 0.1]}},
+    }
+    config = read_config(text)
+    assert config.robot.damping[1] == 0.1
+    assert config.robot.model.armature[1] == 0.02
+    sim = config.simulator()
+    assert (sim.stepper_name, sim.integrator_name, sim.velocity_limits) == ("smooth", "rk4", True)
+    assert sim.largest_violation()[0] < 1e-12
+    assert sim.step(5.0 * np.ones(sim.robot.nu)).tau_applied[0] == 0.0
+    text |= {"stepper": "time_stepping", "integrator": "", "time_constant": 0.0, "joint_limits": True}
+    limits = [constraint.name for constraint in read_config(text).constraints]
+    assert limits == ["held", "slider limit", "hip limit", "knee limit"]
+    text["constraints"] = {"stop": {"kind": "joint_limit", "joint": "hip", "upper": 0.5, "restitution": 0.3}}
+    stop = read_config(text).constraints[0]
+    assert (stop.lower, stop.upper, stop.restitution) == (-np.inf, 0.5, 0.3)
+    text["robot"]["joints"]["hip"]["stiffness"] = 1.0
+    with pytest.raises(UnknownName, match="armature"):
+        read_config(text)

@@ -92,7 +92,8 @@ def make(kind: str, robot, rng):  # type: ignore[no-untyped-def]
         return FrameAnchor("c", a, np.eye(4))
     if kind == "joint_coupling":
         first, second = rng.choice(single, size=2, replace=False)
-        return JointCoupling("c", first, second, 1.7, 0.2)
+        turns = robot.model.joints[robot.model.getJointId(second)].nq == 2
+        return JointCoupling("c", first, second, -2.0 if turns else 1.7, 0.2)
     if kind == "joint_velocity":
         return JointVelocity("c", rng.choice(single), lambda t: (np.sin(2 * t), 2 * np.cos(2 * t)))
     return SpeedLimit("c") if kind == "custom_velocity" else radius_constraint("c", robot)

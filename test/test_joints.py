@@ -5,6 +5,7 @@ import pytest
 from mechanisms import (
     GRAVITY,
     LIMIT,
+    bias_of,
     chain,
     every_solver,
     inertia_of,
@@ -29,7 +30,7 @@ from constrained_sim import (
     inverse_dynamics,
     resolve_impact,
 )
-from constrained_sim.exceptions import InvalidValue, NotSupported, UnknownName, ViolatedConstraint
+from constrained_sim.exceptions import InvalidValue, ModelError, NotSupported, UnknownName, ViolatedConstraint
 
 MASS, BREAKAWAY = 2.0, 3.0
 
@@ -313,3 +314,121 @@ def test_gauss_does_limits():
     assert relative(motions[1].lam, motions[0].lam) < 1e-10
     assert min(motions[0].multipliers(name).min() for name in ("FL", "FR", "HL", "HR")) >= 0.0
     assert max(motions[0].multipliers(name).max() for name in ("FL", "FR", "HL", "HR")) > 0.1
+
+
+# -- what a joint carries: mimics, armature, limits of efforts and velocities, delays
+
+
+def gripper(multiplier=-0.5, offset=0.1, kind="revolute"):
+    """Return two fingers, the second of which mimics the first."""
+    mimic = LIMIT + f'<mimic joint="first" multiplier="{multiplier}" offset="{offset}"/>'
+    return Robot.from_urdf(
+        urdf(
+            '<link name="palm"/>',
+            link("finger1", 0.3, (0, 0, 0.1)),
+            joint("first", kind, "palm", "finger1", more=LIMIT),
+            link("finger2", 0.3, (0, 0, 0.1)),
+            joint("second", "revolute", "palm", "finger2", origin=(0.1, 0, 0), more=mimic),
+        )
+    )
+
+
+def test_mimicking_joint():
+    """It is no actuator, follows in every function, and its constraint is there by name."""
+    robot = gripper()
+    assert robot.actuated_joints == ("first",)
+    assert [constraint.name for constraint in robot.constraints] == ["second mimic"]
+    q = robot.configuration({"first": 0.6})
+    assert q == pytest.approx([0.6, -0.2])
+    motion = constrained_acceleration(robot, q, np.array([1.0, -0.5]), [0.2], [])
+    assert motion.a[1] == pytest.approx(-0.5 * motion.a[0], rel=1e-13)
+    assert motion.multipliers("second mimic").shape == (1,)
+    result = inverse_dynamics(robot, q, np.array([1.0, -0.5]), [2.0], [], independent=["first"])
+    assert constrained_acceleration(robot, q, np.array([1.0, -0.5]), result.tau, []).a[0] == pytest.approx(2.0)
+    assert resolve_impact(robot, q, np.array([1.0, 1.0]), []).v_plus @ [0.5, 1.0] == pytest.approx(0.0, abs=1e-14)
+    sim = simulator(robot, q)
+    for _ in range(200):
+        sim.step([0.3])
+    assert sim.state.q[1] == pytest.approx(0.1 - 0.5 * sim.state.q[0], abs=1e-8)
+    assert abs(sim.state.q[0] - 0.6) > 0.05
+
+
+def test_mimics_that_cannot_be():
+    """A joint that does not exist, and turns that cannot be told from each other."""
+    with pytest.raises(ModelError, match="mimics 'third'"):
+        Robot.from_urdf(
+            urdf(
+                '<link name="a"/>',
+                link("b", 1.0),
+                joint("first", "revolute", "a", "b", more=LIMIT + '<mimic joint="third"/>'),
+            )
+        )
+    with pytest.raises(InvalidValue, match="whole number"):
+        simulator(gripper(kind="continuous"), None)
+
+
+def test_armature_and_other_properties():
+    """Armature is inertia of the joint alone; all properties are where Pinocchio has them, and the original is kept."""
+    robot = chain((0.5, 0.3))
+    q, v = np.array([0.3, -0.4]), np.array([1.0, 2.0])
+    geared = robot.with_joints(
+        {"joint1": {"armature": 0.7, "damping": 0.2, "friction": 0.1, "effort": 3, "upper": 1.5}}
+    )
+    np.testing.assert_allclose(inertia_of(geared, q) - inertia_of(robot, q), np.diag([0.0, 0.7]), atol=1e-15)
+    expected = np.linalg.solve(inertia_of(geared, q), -bias_of(robot, q, v))
+    np.testing.assert_allclose(constrained_acceleration(geared, q, v, [0, 0], []).a, expected, rtol=1e-12)
+    assert (geared.damping[1], geared.dry_friction[1], geared.effort_limits[1]) == (0.2, 0.1, 3.0)
+    assert geared.position_limits[1][1] == 1.5
+    assert not robot.is_damped
+    assert not robot.rubbing.size
+    assert geared.clamp([9.0, -9.0]) == pytest.approx([9.0, -3.0])
+    for name, values, refusal in (
+        ("elbow", {}, UnknownName),
+        ("joint0", {"stiffness": 1.0}, UnknownName),
+        ("joint0", {"armature": -1.0}, InvalidValue),
+        ("joint0", {"lower": 9.5}, InvalidValue),
+        ("joint0", {"damping": np.nan}, InvalidValue),
+    ):
+        with pytest.raises(refusal):
+            robot.with_joints({name: values})
+
+
+def test_limits_of_the_description_on_request():
+    """Every limited joint gets its stops; the leg's knee stops where the URDF says."""
+    robot = leg()
+    limits = robot.joint_limits(restitution=0.2)
+    assert [(limit.joint, limit.lower, limit.upper) for limit in limits] == [
+        ("slider", 0.0, 1.0),
+        ("hip", -2.0, 2.0),
+        ("knee", -2.7, 2.7),
+    ]
+    sim = simulator(robot, robot.configuration({"slider": 0.9, "hip": 1.0, "knee": 2.5}), [0, 0, 3.0], limits)
+    assert any(sim.step().impacts for _ in range(200))
+    assert sim.state.q[2] <= 2.7 + 1e-8
+
+
+def test_command_delay():
+    """An effort acts so much later; before the first one there is none, and a reset forgets those under way."""
+    sim = simulator(slider(0.0), [0.0], command_delay=3e-3)
+    applied = [sim.step([float(k)]).tau_applied[0] for k in range(1, 7)]
+    assert applied == [0.0, 0.0, 0.0, 1.0, 2.0, 3.0]
+    sim.reset([0.0])
+    assert sim.step([5.0]).tau_applied[0] == 0.0
+    assert sim.state.v[0] == 0.0
+    with pytest.raises(InvalidValue, match="command_delay"):
+        simulator(slider(), [0.0], command_delay=2.5e-3)
+
+
+def test_velocity_limits():
+    """At its velocity limit a joint gets no effort that speeds it up, and every one that slows it down."""
+    robot = slider(0.0).with_joints({"slide": {"velocity": 0.5}})
+    sim = simulator(robot, [0.0], velocity_limits=True)
+    for _ in range(500):
+        result = sim.step([4.0])
+    assert 0.5 <= sim.state.v[0] <= 0.5 + 4.0 / MASS * 1e-3
+    assert result.tau_applied[0] == 0.0
+    assert sim.step([-4.0]).tau_applied[0] == -4.0
+    free = simulator(robot, [0.0])
+    for _ in range(500):
+        free.step([4.0])
+    assert free.state.v[0] == pytest.approx(1.0)

@@ -51,14 +51,14 @@ class ConstraintSet:
 
     @classmethod
     def bind(cls, robot: Robot, q: Array, constraints: Iterable[Constraint]) -> ConstraintSet:
-        """Bind `constraints` to `robot`; targets that are "where it is now" are taken at `q` (nq,).
+        """Bind `constraints` and those of the `robot` itself; "where it is now" is at `q` (nq,).
 
         Raises:
             InvalidValue: something that is not a constraint.
             DuplicateName: two constraints of one name.
             UnknownName: a link or joint that the robot does not have.
         """
-        constraints = list(constraints)
+        constraints = [*constraints, *robot.constraints]
         for constraint in constraints:
             if not isinstance(constraint, Constraint):
                 raise InvalidValue("constraint", constraint, "an instance of a class in CONSTRAINTS")

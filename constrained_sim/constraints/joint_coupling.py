@@ -40,6 +40,14 @@ class JointCoupling(Bilateral):
         if self.joint == self.reference_joint:
             raise InvalidValue(f"reference_joint of joint coupling {self.name!r}", self.joint, "another joint")
 
+    def follow(self, robot: Robot, q: Array) -> Array:
+        """Return `q` (nq,) with the joint where its reference wants it."""
+        joint, reference = SingleJoint.of(robot, self.joint), SingleJoint.of(robot, self.reference_joint)
+        value = self.ratio * reference.position(q) + self.offset
+        moved = q.copy()
+        moved[joint.q : joint.q + 1 + joint.turns] = (np.cos(value), np.sin(value)) if joint.turns else value
+        return moved
+
     def bind(self, robot: Robot, q: Array) -> BoundJointCoupling:
         """Resolve the joints."""
         return BoundJointCoupling(self, robot)
@@ -55,10 +63,14 @@ class BoundJointCoupling(BoundConstraint):
 
         Raises:
             UnknownName: no such joint, or one with several degrees of freedom.
+            InvalidValue: a continuous reference joint, with a ratio that is not whole.
         """
         self.declaration: JointCoupling = declaration
         self._joint = SingleJoint.of(robot, declaration.joint)
         self._reference = SingleJoint.of(robot, declaration.reference_joint)
+        if self._reference.turns and declaration.ratio != round(declaration.ratio):
+            allowed = "a whole number: the position of a continuous joint is known up to turns only"
+            raise InvalidValue(f"ratio of joint coupling {declaration.name!r}", declaration.ratio, allowed)
         self._jacobian = np.zeros((1, robot.nv))
         self._jacobian[0, self._joint.v] = 1.0
         self._jacobian[0, self._reference.v] -= declaration.ratio

@@ -61,16 +61,18 @@ def candidate_rows(gaps, normals, s, s_middle, J_middle, excluded, h, reach):  #
     for c in excluded:
         chosen[c] = False
     candidates = np.flatnonzero(chosen)
-    size = candidates.shape[0] + 2 * np.sum(candidates < contacts)
+    size = candidates.shape[0]
+    for chosen_one in candidates:
+        size += 2 if chosen_one < contacts else 0
     J, offset = np.empty((size, J_middle.shape[1])), np.empty(size)
     row = 0
-    for c in candidates:
-        n = normals[c]
-        for source in range(n - 2 if c < contacts else n, n + 1):
+    for chosen_one in candidates:
+        n = normals[chosen_one]
+        for source in range(n - 2 if chosen_one < contacts else n, n + 1):
             J[row] = J_middle[source]
             offset[row] = s_middle[source] - s[source]
             row += 1
-        gap = gaps[c] if gaps[c] > TOUCHING else 0.0
+        gap = gaps[chosen_one] if gaps[chosen_one] > TOUCHING else 0.0
         offset[row - 1] += max(gap / h, s[n])
     return candidates, J, offset
 
