@@ -61,6 +61,10 @@ class Dynamics:
         t: time of the last update [s].
         joint_axes: (nv, 6) joint Jacobian in world axes, transposed (linear, angular).
         placements: (njoints, 4, 3) rotation columns and translation of each joint's frame.
+        velocities: (njoints, 2, 3) linear and angular velocity of each body in its own axes, of the last
+            :meth:`update`.
+        biases: (njoints, 2, 3) their spatial accelerations for zero joint accelerations, likewise, gravity as a
+            fictitious acceleration of the base.
     """
 
     def __init__(self, robot: Robot) -> None:
@@ -74,8 +78,8 @@ class Dynamics:
         self._rest: Array = np.zeros(robot.nv)
         self.joint_axes: Array = data.J.reshape(6, robot.nv).T
         self.placements: Array = _joint_table(data.oMi, "rotation", (4, 3))
-        self._velocities = _joint_table(data.v, "linear", (2, 3))
-        self._biases = _joint_table(data.a_gf, "linear", (2, 3))
+        self.velocities: Array = _joint_table(data.v, "linear", (2, 3))
+        self.biases: Array = _joint_table(data.a_gf, "linear", (2, 3))
         self._gravity: Array = robot.gravity
 
     @cached_property
@@ -185,8 +189,8 @@ class Dynamics:
         """
         placement = self.placements[joint]
         rotation = placement[:3].T
-        linear, angular = self._velocities[joint]
-        linear_bias, angular_bias = self._biases[joint]
+        linear, angular = self.velocities[joint]
+        linear_bias, angular_bias = self.biases[joint]
         if joint == 0:
             return BodyMotion(rotation, placement[3], *np.zeros((4, 3)))
         return BodyMotion(

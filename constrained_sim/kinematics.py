@@ -66,6 +66,69 @@ def row_jacobian(joints, positions, axes, joint_axes, support):  # type: ignore[
 
 
 @numba.njit(cache=True)
+def anchor_rows(joints, offsets, normals, placements, joint_axes, support):  # type: ignore[no-untyped-def]
+    """Return (k, nv) the velocity of a point of body a relative to the point of body b that is there, along axes of b.
+
+    A degree of freedom that moves both bodies moves neither relative to the other.
+
+    Args:
+        joints: (2,) of a and b.
+        offsets: (2, 3) points in these joints' frames; only that of a matters [m].
+        normals: (k, 3) directions in the frame of b's joint.
+        placements: see :func:`point_positions`.
+        joint_axes: see :func:`row_jacobian`.
+        support: see :func:`row_jacobian`.
+    """
+    point = point_positions(joints[:1], offsets[:1], placements)[0]
+    axes = normals @ placements[joints[1], :3]
+    count, nv = normals.shape[0], joint_axes.shape[0]
+    jacobian = np.zeros((count, nv))
+    for j in range(nv):
+        moves_a, moves_b = support[joints[0], j], support[joints[1], j]
+        if moves_a != moves_b:
+            column = joint_axes[j]
+            velocity = column[:3] + cross(column[3:], point)
+            for r in range(count):
+                along = np.dot(axes[r], velocity)
+                jacobian[r, j] = along if moves_a else -along
+    return jacobian
+
+
+@numba.njit(cache=True)
+def anchor_bias(joints, offsets, normals, placements, velocities, biases, gravity):  # type: ignore[no-untyped-def]
+    """Return (k,) ``N^T R_b^T (a_a - a_b - 2 omega_b x (v_a - v_b))`` for zero joint accelerations [m/s^2].
+
+    Args:
+        joints: see :func:`anchor_rows`.
+        offsets: likewise.
+        normals: likewise.
+        placements: likewise.
+        velocities: (njoints, 2, 3) linear and angular velocity of each body, in its own axes.
+        biases: (njoints, 2, 3) spatial acceleration for zero joint accelerations, likewise, with gravity as a
+            fictitious acceleration of the base.
+        gravity: (3,) [m/s^2], world axes.
+    """
+    point = point_positions(joints[:1], offsets[:1], placements)[0]
+    v_a, bias_a, _ = _point_motion(joints[0], point, placements, velocities, biases, gravity)
+    v_b, bias_b, omega_b = _point_motion(joints[1], point, placements, velocities, biases, gravity)
+    bias = bias_a - bias_b - 2.0 * cross(omega_b, v_a - v_b)
+    return normals @ (placements[joints[1], :3] @ bias)
+
+
+@numba.njit(cache=True)
+def _point_motion(joint, point, placements, velocities, biases, gravity):  # type: ignore[no-untyped-def]
+    """Return velocity, bias acceleration and angular velocity of the body point at world position `point`."""
+    if joint == 0:
+        return np.zeros(3), np.zeros(3), np.zeros(3)
+    columns = placements[joint, :3]
+    arm = columns @ (point - placements[joint, 3])
+    linear, omega = velocities[joint, 0], velocities[joint, 1]
+    velocity = linear + cross(omega, arm)
+    bias = biases[joint, 0] + cross(biases[joint, 1], arm) + cross(omega, velocity)
+    return velocity @ columns, bias @ columns + gravity, omega @ columns
+
+
+@numba.njit(cache=True)
 def contact_rows(joints, offsets, reach, axes, levels, placements, joint_axes, support, v):  # type: ignore[no-untyped-def]
     """Return points (k, 3), gaps (k,), rows (3 k, nv) and their velocities (3 k,) of contacts with planes.
 

@@ -282,13 +282,24 @@ class Robot:
             UnknownName: no such link or frame.
             InvalidValue: `point` is not three finite numbers.
         """
-        frame = self._frame(link)
-        return int(frame.parentJoint), frame.placement.act(finite_array(f"point on link {link!r}", point, (3,)))
+        joint, placement = self.link_placement(link)
+        return joint, placement.act(finite_array(f"point on link {link!r}", point, (3,)))
 
     def link_placement(self, link: str) -> tuple[int, pin.SE3]:
         """Return the joint that carries `link`, and the link's placement in that joint's frame."""
-        frame = self._frame(link)
-        return int(frame.parentJoint), frame.placement
+        known = self._placements.get(link)
+        if known is None:
+            index = self.links.get(link)
+            if index is None:
+                raise UnknownName("link", link, self.links)
+            frame = self.model.frames[index]
+            known = self._placements[link] = int(frame.parentJoint), pin.SE3(frame.placement)
+        return known
+
+    @cached_property
+    def _placements(self) -> dict[str, tuple[int, pin.SE3]]:
+        """Joint and placement of the links that were asked for."""
+        return {}
 
     def neutral(self) -> Array:
         """Return the neutral configuration (nq,)."""
@@ -361,12 +372,6 @@ class Robot:
         """
         tau = finite_array("tau", tau, (self.nu,))
         return np.minimum(np.maximum(tau, -self.effort_limits), self.effort_limits)
-
-    def _frame(self, link: str) -> Any:
-        index = self.links.get(link)
-        if index is None:
-            raise UnknownName("link", link, self.links)
-        return self.model.frames[index]
 
     def _base_placement(self, base: Sequence[float]) -> Array:
         if not self.floating_base:

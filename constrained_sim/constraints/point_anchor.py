@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
+from constrained_sim import kinematics
 from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, checked_name
 from constrained_sim.dynamics import Dynamics, kinematics_at
 from constrained_sim.exceptions import InvalidValue, UnknownName
-from constrained_sim.kinematics import cross
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.validation import Array, finite_array, unit_vector
 
@@ -90,7 +90,7 @@ class BoundPointAnchor(BoundConstraint):
         joint_b, placement_b = robot.link_placement(declaration.link_b)
         self._joints = np.array([joint_a, joint_b])
         normals = np.eye(3) if declaration.normals is None else declaration.normals
-        self._normals = normals @ placement_b.rotation.T
+        self._normals = np.ascontiguousarray(normals @ placement_b.rotation.T)
         self.dim = len(normals)
         self._frame_b = placement_b
         if callable(declaration.point_b):
@@ -109,10 +109,10 @@ class BoundPointAnchor(BoundConstraint):
 
     def jacobian(self, dynamics: Dynamics) -> Array:
         """Return (dim, nv): relative velocity of the two body points that are at p_a now, in the axes of link_b."""
-        point_a = dynamics.point_positions(self._joints, self._offsets)[0]
-        axes = np.broadcast_to(np.eye(3), (2, 3, 3)).copy()
-        velocities = dynamics.row_jacobian(self._joints, np.array([point_a, point_a]), axes)
-        return self._axes(dynamics) @ (velocities[:3] - velocities[3:])
+        robot = dynamics.robot
+        return kinematics.anchor_rows(
+            self._joints, self._offsets, self._normals, dynamics.placements, dynamics.joint_axes, robot.support
+        )
 
     def velocity(self, dynamics: Dynamics, v: Array, t: float) -> Array:
         """Return (dim,) ``J v``, less the velocity of a moving point_b [m/s]."""
@@ -123,12 +123,16 @@ class BoundPointAnchor(BoundConstraint):
 
         Less the acceleration of a moving point_b.
         """
-        point_a = dynamics.point_positions(self._joints, self._offsets)[0]
-        body_a, body_b = (dynamics.body(joint) for joint in self._joints)
-        slip = body_a.velocity_at(point_a) - body_b.velocity_at(point_a)
-        coriolis = 2.0 * cross(body_b.angular_velocity, slip)
-        bias = body_a.bias_at(point_a) - body_b.bias_at(point_a) - coriolis
-        return self._axes(dynamics) @ bias - self._moved(dynamics.t, 2)
+        bias = kinematics.anchor_bias(
+            self._joints,
+            self._offsets,
+            self._normals,
+            dynamics.placements,
+            dynamics.velocities,
+            dynamics.biases,
+            dynamics.robot.gravity,
+        )
+        return bias - self._moved(dynamics.t, 2)
 
     def wrench(self, dynamics: Dynamics, multipliers: Array, link: str) -> Array:
         """Return (6,) force on `link` at p_a, no moment, world axes."""
