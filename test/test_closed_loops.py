@@ -354,8 +354,8 @@ def test_acceleration_and_pin_force_of_a_linkage(name):
         q, v = linkage.state(theta, rate)
         for solver in every_solver([anchor]):
             motion = constrained_acceleration(robot, q, v, np.zeros(3), [anchor], solver)
-            assert motion.a[0] == pytest.approx(second, abs=1e-11)
-            assert np.abs(motion.lam - force).max() < 1e-11
+            assert motion.a[0] == pytest.approx(second, abs=1e-12)
+            assert np.abs(motion.lam - force).max() < 1e-12
 
 
 @every_linkage
@@ -443,10 +443,10 @@ def test_linkage_of_loose_rods(normals):
         for solver in every_solver(anchors):
             motion = constrained_acceleration(robot, q, v, np.zeros(9), anchors, solver)
             assert motion.rank == 8
-            assert np.abs(motion.a - a).max() < 1e-10
+            assert np.abs(motion.a - a).max() < 1e-11
             for i, force in enumerate(forces):
                 wrench = motion.wrench(f"pin{i}", f"rod{min(i, 2)}")
-                assert np.abs(wrench - [force[0], 0, force[1], 0, 0, 0]).max() < 1e-10
+                assert np.abs(wrench - [force[0], 0, force[1], 0, 0, 0]).max() < 1e-11
 
 
 # -- a closed arm
@@ -530,9 +530,9 @@ def test_computed_torque_of_a_closed_arm():
         assert result.residual < 1e-13
         for solver in every_solver([ARM.anchor()]):
             motion = constrained_acceleration(robot, q, v, result.tau, [ARM.anchor()], solver)
-            assert np.abs(motion.a[SHOULDERS] - accelerations).max() < 1e-10
+            assert np.abs(motion.a[SHOULDERS] - accelerations).max() < 1e-12
             assert np.abs(motion.a - expected).max() < 1e-9
-            assert np.abs(motion.lam - result.lam).max() < 1e-10
+            assert np.abs(motion.lam - result.lam).max() < 1e-12
 
 
 def tracked(dt, duration, gain=0.0):
@@ -557,12 +557,12 @@ def tracked(dt, duration, gain=0.0):
 def test_feedforward_tracks_up_to_the_hold_of_the_efforts():
     """Without any feedback the arm follows for a second; what is off falls with the square of the period of the hold.
 
-    So it is the hold, and not the efforts: extrapolated to no hold, the error is below 1e-8 rad.
+    So it is the hold, and not the efforts: extrapolated to no hold, the error is below 1e-10 rad.
     """
     coarse, fine = tracked(2e-3, 1.0), tracked(1e-3, 1.0)[1::2]
-    assert np.abs(fine).max() < 1e-6
+    assert np.abs(fine).max() < 5e-7
     assert np.abs(coarse).max() / np.abs(fine).max() == pytest.approx(4.0, rel=0.01)
-    assert np.abs((4.0 * fine - coarse) / 3.0)[:, SHOULDERS].max() < 1e-8
+    assert np.abs((4.0 * fine - coarse) / 3.0)[:, SHOULDERS].max() < 1e-10
 
 
 def test_closed_arm_is_tracked():
@@ -571,8 +571,8 @@ def test_closed_arm_is_tracked():
     Holding shifts sampled angles by h^2 / 12 of the jerk per second; poles at -g leave 2 / g of that.
     """
     errors = tracked(5e-4, 1.0, gain=300.0)
-    assert np.abs(errors[:, SHOULDERS]).max() < 4e-9
-    assert np.abs(errors).max() < 1e-8
+    assert np.abs(errors[:, SHOULDERS]).max() < 3e-9
+    assert np.abs(errors).max() < 5e-9
 
 
 # -- a chain from joints, and from free bodies
