@@ -100,7 +100,9 @@ def solvers() -> Iterator[tuple[Robot, np.ndarray, list[Row]]]:
         for options in [{"factorization": kind} for kind in FACTORIZATIONS] if name == "direct" else [{}]:
             solver = make_solver(name, **options)
             label = " ".join([name, *options.values()])
-            rows.append((f"solve: {label}", lambda s=solver: s.factor(RobotSystem(dynamics, J)).solve(f, b)))
+            rows.append(
+                (f"solve: {label}", lambda s=solver: s.factor(RobotSystem(dynamics, J, bound.members)).solve(f, b))
+            )
     rows += [
         (f"{call.__name__}: {name}", lambda call=call, extra=extra, name=name: call(robot, q, v, *extra, anchors, name))
         for call, extra in ((constrained_acceleration, (tau,)), (resolve_impact, ()))

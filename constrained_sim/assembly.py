@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import least_squares
+from scipy.optimize import least_squares, lsq_linear
 
 from constrained_sim.constraints import BoundConstraint, Constraint, ConstraintStack
 from constrained_sim.drift import ACCEPTABLE_VIOLATION, bilateral_members
@@ -74,9 +74,7 @@ def assemble_members(
     search = _Search(robot, tuple(member for member in members if member.is_position_level), q, t, free)
     if not search.bound.dim or not free.size:
         return search.result(q)
-    found = search.run()
-    closed = search.refine(found)
-    return closed if np.array_equal(robot.within_limits(closed.q), closed.q) else found
+    return search.refine(search.run())
 
 
 class _Search:
@@ -104,13 +102,17 @@ class _Search:
         return self.result(self._at(found.x))
 
     def refine(self, assembly: Assembly) -> Assembly:
-        """Take Gauss-Newton steps as long as each leaves less than half of the violation."""
+        """Take Gauss-Newton steps within the limits, as long as each leaves less than half of the violation."""
         while True:
             self._dynamics.update_kinematics(assembly.q, self._t)
-            step = np.zeros(self._robot.nv)
             J, phi = self.bound.jacobian(self._dynamics)[:, self._free], self.bound.phi(self._dynamics)
-            step[self._free] = -minimum_norm(J, phi)
-            better = self.result(integrate(self._robot, assembly.q, step))
+            lower, upper = (limit[self._free] for limit in self._robot.tangent_limits(assembly.q))
+            x = -minimum_norm(J, phi)
+            if (x < lower).any() or (x > upper).any():
+                x = lsq_linear(J, -phi, (np.minimum(lower, 0.0), np.maximum(upper, 0.0)), method="bvls").x
+            step = np.zeros(self._robot.nv)
+            step[self._free] = x
+            better = self.result(self._robot.within_limits(integrate(self._robot, assembly.q, step)))
             if not better.residual < 0.5 * assembly.residual:
                 return assembly
             assembly = better

@@ -15,7 +15,7 @@ The wrapping ``/**: ros__parameters:`` may be left out for use without ROS. Ever
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -383,13 +383,25 @@ class _Section:
 
 
 def _read_robot(section: _Section, base: Path) -> Robot:
-    path = resolve_path(section.take("urdf", str), base)
-    floating = section.take("floating_base", bool, False)
-    gravity = section.take("gravity", tuple, (0.0, 0.0, -9.81))
-    actuated = section.take("actuated_joints", tuple, None)
+    given = [(kind, text) for kind in DESCRIPTIONS if (text := section.take(kind, str, ""))]
+    if len(given) != 1:
+        raise ConfigError(f"{section.where}: got {len(given)} descriptions, allowed: one of {', '.join(DESCRIPTIONS)}")
+    (kind, text), options = given[0], {}
+    if kind != "mjcf":
+        options["floating_base"] = section.take("floating_base", bool, False)
+    for option in ("gravity", "actuated_joints"):
+        value = section.take(option, tuple, None)
+        options |= {option: value} if value is not None else {}
     joints = {part.name: part.remaining() for part in section.named_sections("joints")}
     section.finish()
-    return Robot.from_urdf(path, floating, gravity, actuated).with_joints(joints)
+    return DESCRIPTIONS[kind](resolve_path(text, base), **options).with_joints(joints)
+
+
+DESCRIPTIONS: dict[str, Callable[..., Robot]] = {
+    "urdf": Robot.from_urdf,
+    "sdf": Robot.from_sdf,
+    "mjcf": Robot.from_mjcf,
+}
 
 
 def _read_contact(section: _Section) -> PointContact:

@@ -77,7 +77,7 @@ class Projection:
     """
 
     metric: str = "mass"
-    position_tolerance: float = 5e-9
+    position_tolerance: float = 1e-11
     velocity_tolerance: float = 1e-12
 
     def __post_init__(self) -> None:

@@ -227,8 +227,11 @@ def kinematics_at(robot: Robot, q: Array, t: float = 0.0) -> Dynamics:
 
 
 def potential_energy(robot: Robot, q: Array) -> float:
-    """Return the energy of gravity [J] at `q` (nq,), zero where the centre of mass is at the world's origin."""
-    return _work_space(robot).potential_energy(q)
+    """Return the energy of gravity and of springs [J] at `q` (nq,).
+
+    That of gravity is zero where the centre of mass is at the world's origin.
+    """
+    return _work_space(robot).potential_energy(q) + (robot.spring_energy(q) if robot.springs else 0.0)
 
 
 def integrate(robot: Robot, q: Array, tangent: Array) -> Array:

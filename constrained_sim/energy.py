@@ -19,7 +19,7 @@ class EnergyTerms:
     the impulses P of all forces: an identity of the step's equation of motion, so that the sum closes to rounding.
 
     Attributes:
-        gravity_coriolis: work of gravity and of inertial forces.
+        gravity_coriolis: work of gravity, of springs in joints and of inertial forces.
         actuators: work of the joint efforts.
         external: work of external wrenches.
         damping: work of joint damping and dry joint friction; never positive.

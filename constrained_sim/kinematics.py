@@ -5,6 +5,8 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+ROUNDING = 8.0 * np.finfo(np.float64).eps
+
 
 @numba.njit(cache=True)
 def cross(a, b):  # type: ignore[no-untyped-def]
@@ -40,7 +42,8 @@ def row_jacobian(joints, positions, axes, joint_axes, support):  # type: ignore[
     """Return (3 k, nv) the Jacobians of the velocities of k body points along given axes.
 
     Row r of point i is ``axes[i, r] . (J_linear + J_angular x p)``: column by column, a joint's motion moves the
-    body point that is at world position p now (Featherstone, Rigid Body Dynamics Algorithms, sec. 2.2).
+    body point that is at world position p now (Featherstone, Rigid Body Dynamics Algorithms, sec. 2.2). What is below
+    the rounding of the sums it comes from is zero.
 
     Args:
         joints: (k,) joint that carries each point.
@@ -60,8 +63,12 @@ def row_jacobian(joints, positions, axes, joint_axes, support):  # type: ignore[
                 vx = column[0] + column[4] * z - column[5] * y
                 vy = column[1] + column[5] * x - column[3] * z
                 vz = column[2] + column[3] * y - column[4] * x
+                lever = abs(x) + abs(y) + abs(z)
+                noise = ROUNDING * (np.abs(column[:3]).sum() + np.abs(column[3:]).sum() * lever)
                 for r in range(3):
-                    jacobian[3 * i + r, j] = axes[i, r, 0] * vx + axes[i, r, 1] * vy + axes[i, r, 2] * vz
+                    along = axes[i, r, 0] * vx + axes[i, r, 1] * vy + axes[i, r, 2] * vz
+                    if abs(along) > noise:
+                        jacobian[3 * i + r, j] = along
     return jacobian
 
 
@@ -69,7 +76,8 @@ def row_jacobian(joints, positions, axes, joint_axes, support):  # type: ignore[
 def anchor_rows(joints, offsets, normals, placements, joint_axes, support):  # type: ignore[no-untyped-def]
     """Return (k, nv) the velocity of a point of body a relative to the point of body b that is there, along axes of b.
 
-    A degree of freedom that moves both bodies moves neither relative to the other.
+    A degree of freedom that moves both bodies moves neither relative to the other. What is below the rounding of the
+    sums it comes from is zero: else the out-of-plane row of a planar linkage would be noise, not a row of zeros.
 
     Args:
         joints: (2,) of a and b.
@@ -88,9 +96,11 @@ def anchor_rows(joints, offsets, normals, placements, joint_axes, support):  # t
         if moves_a != moves_b:
             column = joint_axes[j]
             velocity = column[:3] + cross(column[3:], point)
+            noise = ROUNDING * (np.abs(column[:3]).sum() + np.abs(column[3:]).sum() * np.abs(point).sum())
             for r in range(count):
                 along = np.dot(axes[r], velocity)
-                jacobian[r, j] = along if moves_a else -along
+                if abs(along) > noise:
+                    jacobian[r, j] = along if moves_a else -along
     return jacobian
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from xml.etree import ElementTree
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +17,8 @@ from constrained_sim.exceptions import InvalidValue, ModelError, UnknownName
 from constrained_sim.validation import Array, finite_array, lookup, number
 
 if TYPE_CHECKING:
-    from constrained_sim.constraints import Constraint, JointCoupling, JointLimit
+    from constrained_sim.constraints import Constraint, JointLimit
+    from constrained_sim.descriptions import Description, Spring
 
 WORLD = "world"
 
@@ -68,6 +68,7 @@ class Robot:
         urdf: text of the description, empty if there is none.
         constraints: bilateral constraints that are part of the robot: mimicking joints, closed loops. Every function
             that takes a robot and constraints adds them, after those it is given.
+        springs: linear springs in joints with one coordinate; they act in simulations, as joint damping does.
     """
 
     model: pin.Model
@@ -75,6 +76,7 @@ class Robot:
     floating_base: bool = False
     urdf: str = ""
     constraints: tuple[Constraint, ...] = ()
+    springs: Mapping[str, Spring] = field(default_factory=dict)
 
     @classmethod
     def from_urdf(
@@ -98,22 +100,70 @@ class Robot:
             UnknownName: an actuated joint that does not exist.
             InvalidValue: gravity is not three finite numbers, or an actuated joint is named twice.
         """
-        xml = _read_description(path_or_xml)
-        try:
-            model = (
-                pin.buildModelFromXML(xml, pin.JointModelFreeFlyer()) if floating_base else pin.buildModelFromXML(xml)
-            )
-        except (RuntimeError, ValueError, IndexError) as error:
-            raise ModelError(f"not a valid URDF: {error}") from error
+        from constrained_sim.descriptions import read_urdf
+
+        return cls._of(read_urdf(read_text(path_or_xml), floating_base), gravity, actuated_joints)
+
+    @classmethod
+    def from_sdf(
+        cls,
+        path_or_xml: str | os.PathLike[str],
+        floating_base: bool = False,
+        gravity: Sequence[float] = (0.0, 0.0, -9.81),
+        actuated_joints: Sequence[str] | None = None,
+    ) -> Robot:
+        """Read an SDF with one model; joints that close a loop become anchors in :attr:`constraints`.
+
+        Arguments and errors are those of :meth:`from_urdf`; see :mod:`constrained_sim.descriptions.sdf` for what is
+        understood.
+        """
+        from constrained_sim.descriptions import read_sdf
+
+        return cls._of(read_sdf(read_text(path_or_xml), floating_base), gravity, actuated_joints)
+
+    @classmethod
+    def from_mjcf(
+        cls,
+        path_or_xml: str | os.PathLike[str],
+        gravity: Sequence[float] | None = None,
+        actuated_joints: Sequence[str] | None = None,
+    ) -> Robot:
+        """Read an MJCF; its equalities become :attr:`constraints`.
+
+        Args:
+            path_or_xml: a file, or the XML itself.
+            gravity: (3,) acceleration [m/s^2], world axes; None: the file's.
+            actuated_joints: joints that take efforts, in the order of ``tau``; None: those with an actuator, or all but
+                the free-flyer if there are no actuators.
+
+        Raises:
+            ModelError: no such file, not an MJCF, or a moving joint that carries no mass.
+        """
+        from constrained_sim.descriptions import read_mjcf
+
+        return cls._of(read_mjcf(path_or_xml), gravity, actuated_joints)
+
+    @classmethod
+    def _of(
+        cls, description: Description, gravity: Sequence[float] | None, actuated_joints: Sequence[str] | None
+    ) -> Robot:
+        model = description.model
         if model.nv == 0:
             raise ModelError("the robot description has no moving joint")
-        model.gravity = pin.Motion(finite_array("gravity", gravity, (3,)), np.zeros(3))
+        if gravity is not None:
+            model.gravity = pin.Motion(finite_array("gravity", gravity, (3,)), np.zeros(3))
         _refuse_massless_joints(model)
-        couplings = read_mimics(xml, tuple(model.names)[1:])
+        names = tuple(model.names)[2 if description.floating_base else 1 :]
         if actuated_joints is None:
-            passive = {coupling.joint for coupling in couplings}
-            actuated_joints = [name for name in tuple(model.names)[2 if floating_base else 1 :] if name not in passive]
-        return cls(model, _actuated(model, floating_base, actuated_joints), floating_base, xml, couplings)
+            actuated_joints = [name for name in names if name not in description.passive]
+        return cls(
+            model,
+            _actuated(names, actuated_joints),
+            description.floating_base,
+            description.text,
+            description.constraints,
+            description.springs,
+        )
 
     def with_joints(self, properties: Mapping[str, Mapping[str, float]]) -> Robot:
         """Return this robot with other properties of joints.
@@ -237,6 +287,34 @@ class Robot:
     def rubbing(self) -> npt.NDArray[np.intp]:
         """Velocity indices of the joints with dry friction."""
         return np.flatnonzero(self.dry_friction > 0.0)
+
+    @cached_property
+    def spring_table(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Array, Array]:
+        """Indices into q and v, stiffness [N m/rad, N/m] and reference [rad, m] of the springs in joints."""
+        joints = [self.model.joints[self.model.getJointId(name)] for name in self.springs]
+        at_q = np.array([joint.idx_q for joint in joints], dtype=np.intp)
+        at_v = np.array([joint.idx_v for joint in joints], dtype=np.intp)
+        values = np.array(list(self.springs.values()), dtype=np.float64).reshape(-1, 2)
+        return at_q, at_v, values[:, 0], values[:, 1]
+
+    @cached_property
+    def stiffness(self) -> Array:
+        """(nv,) of the springs in joints [N m/rad, N/m]."""
+        stiffness = np.zeros(self.nv)
+        stiffness[self.spring_table[1]] = self.spring_table[2]
+        return stiffness
+
+    def spring_effort(self, q: Array) -> Array:
+        """Return (nv,) the efforts of the springs in joints [N m, N]."""
+        at_q, at_v, stiffness, reference = self.spring_table
+        effort = np.zeros(self.nv)
+        effort[at_v] = stiffness * (reference - q[at_q])
+        return effort
+
+    def spring_energy(self, q: Array) -> float:
+        """Return the energy [J] in the springs of joints."""
+        at_q, _, stiffness, reference = self.spring_table
+        return 0.5 * float(stiffness @ (q[at_q] - reference) ** 2)
 
     @cached_property
     def is_damped(self) -> bool:
@@ -384,7 +462,12 @@ class Robot:
         return placement
 
 
-def _read_description(path_or_xml: str | os.PathLike[str]) -> str:
+def read_text(path_or_xml: str | os.PathLike[str]) -> str:
+    """Return the text of a robot description, given as a file or as itself.
+
+    Raises:
+        ModelError: the file cannot be read.
+    """
     if isinstance(path_or_xml, str) and path_or_xml.lstrip().startswith("<"):
         return path_or_xml
     try:
@@ -393,10 +476,7 @@ def _read_description(path_or_xml: str | os.PathLike[str]) -> str:
         raise ModelError(f"cannot read the robot description {str(path_or_xml)!r}: {error}") from error
 
 
-def _actuated(model: pin.Model, floating_base: bool, wanted: Sequence[str] | None) -> tuple[str, ...]:
-    names = tuple(model.names)[2 if floating_base else 1 :]
-    if wanted is None:
-        return names
+def _actuated(names: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
     for name in wanted:
         if name not in names:
             raise UnknownName("joint", name, names)
@@ -449,29 +529,6 @@ JOINT_PROPERTIES = {
     "upper": ("q", (("upperPositionLimit", 1.0),)),
 }
 """Whether a property belongs to positions or velocities, and Pinocchio's attributes with their signs."""
-
-
-def read_mimics(xml: str, joints: Sequence[str]) -> tuple[JointCoupling, ...]:
-    """Return a coupling ``<joint> mimic`` for each ``<mimic>`` of a URDF; Pinocchio leaves such joints free.
-
-    Raises:
-        ModelError: a mimic of a joint that does not move, or with values that are no numbers.
-    """
-    from constrained_sim.constraints import JointCoupling
-
-    couplings = []
-    for joint in ElementTree.fromstring(xml).iter("joint"):
-        mimic, name = joint.find("mimic"), joint.get("name", "")
-        if mimic is None or name not in joints:
-            continue
-        if mimic.get("joint") not in joints:
-            raise ModelError(f"joint {name!r} mimics {mimic.get('joint')!r}, allowed: {', '.join(joints)}")
-        try:
-            ratio, offset = (float(mimic.get(key, default)) for key, default in (("multiplier", 1), ("offset", 0)))
-            couplings.append(JointCoupling(f"{name} mimic", name, mimic.get("joint", ""), ratio, offset))
-        except ValueError as error:
-            raise ModelError(f"<mimic> of joint {name!r}: {error}") from error
-    return tuple(couplings)
 
 
 def _joint_values(joint: Any, name: str, value: Any) -> Array:

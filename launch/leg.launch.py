@@ -26,7 +26,7 @@ ARGUMENTS = [
     DeclareLaunchArgument(
         "solver",
         default_value="",
-        description="direct, range_space, null_space, kokkevis, projected; empty: as configured. All agree.",
+        description="direct, range_space, null_space, kokkevis, projected, proximal; empty: as configured. All agree.",
     ),
     DeclareLaunchArgument(
         "record",

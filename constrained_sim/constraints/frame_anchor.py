@@ -9,6 +9,7 @@ import numpy as np
 import pinocchio as pin
 from scipy.linalg import expm_frechet
 
+from constrained_sim import kinematics
 from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, checked_name
 from constrained_sim.dynamics import Dynamics, kinematics_at
 from constrained_sim.exceptions import InvalidValue, UnknownName
@@ -80,7 +81,12 @@ class BoundFrameAnchor(BoundConstraint):
     def jacobian(self, dynamics: Dynamics) -> Array:
         """Return (6, nv) ``Jlog6 Ad(a^-1) (J_a - J_b)``, from the joints' axes in the world frame."""
         a, relative = self._relative(dynamics)
-        return pin.Jlog6(relative) @ a.toActionMatrixInverse() @ (dynamics.joint_axes * self._moves).T
+        axes = (dynamics.joint_axes * self._moves).T
+        jlog, to_a = pin.Jlog6(relative), a.toActionMatrixInverse()
+        rows = jlog @ to_a @ axes
+        # Below the rounding of the sums it comes from, an entry is zero: see kinematics.anchor_rows.
+        noise = kinematics.ROUNDING * (np.abs(jlog) @ np.abs(to_a) @ np.abs(axes))
+        return np.where(np.abs(rows) > noise, rows, 0.0)
 
     def gamma(self, dynamics: Dynamics) -> Array:
         """Return (6,) ``Jlog6 dnu/dt + d(Jlog6)/dt nu`` for zero joint accelerations [m/s^2, rad/s^2].

@@ -85,7 +85,7 @@ class _Field:
         dynamics.update(q, v, t)
         forces = np.zeros((len(FORCES), robot.nv))
         gravity_coriolis, actuators, external, damping, _, constraint = forces
-        gravity_coriolis -= dynamics.h
+        gravity_coriolis += robot.spring_effort(q) - dynamics.h
         actuators[robot.actuation] = self._tau
         external += generalised_force(robot, dynamics, self._wrenches)
         damping -= robot.damping * v

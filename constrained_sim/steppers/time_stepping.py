@@ -197,18 +197,20 @@ class TimeStepping(Stepper):
         impulses = np.zeros((6, robot.nv))
         gravity_coriolis, actuators, external, damping, contact, constraint = impulses
         gravity_coriolis -= h * mid.h
+        if robot.springs:
+            gravity_coriolis += h * (robot.spring_effort(begin.q) - 0.25 * h * robot.stiffness * v)
         actuators[robot.actuation] = h * loads.tau
         if loads.wrenches:
             external += h * generalised_force(robot, mid, loads.wrenches)
         candidates, rows = self._unilateral_rows(begin, h, excluded)
         bilateral, b = self._bilateral_rows(begin, h)
-        system = RobotSystem(
-            mid, bilateral, begin.bound.bilateral.members, h * robot.damping if robot.is_damped else None
-        )
+        system = RobotSystem(mid, bilateral, begin.bound.bilateral.members, self._implicit(h))
         momentum = kernels.momentum(mid.M, v, impulses)
         motion = solve_motion(loads.solver, system, momentum, b, rows, loads.method)
         pushes, dry = self._split(motion.impulse)
         damping -= h * robot.damping * motion.x
+        if robot.springs:
+            gravity_coriolis -= 0.25 * h**2 * robot.stiffness * motion.x
         damping[robot.rubbing] += dry
         contact += pushes @ rows.J[: len(pushes)]
         constraint += motion.lam @ bilateral
@@ -287,6 +289,17 @@ class TimeStepping(Stepper):
         if end is part.end:
             return part
         return part._replace(end=end, energy=part.energy + EnergyTerms(projection=energy).as_array())
+
+    def _implicit(self, h: float) -> Array | None:
+        """Return (nv,) what forces that depend on the velocity at the end add to the inertia, or None.
+
+        Joint damping acts at that velocity; springs act at the mean of the positions at both ends, which keeps their
+        energy whatever their frequency.
+        """
+        robot = self.robot
+        if not robot.springs:
+            return h * robot.damping if robot.is_damped else None
+        return h * robot.damping + 0.25 * h**2 * robot.stiffness
 
     # -- constraints
 

@@ -1,0 +1,149 @@
+"""MJCF through Pinocchio's reader, with what that reader leaves out: gravity, springs, equalities, actuators."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+import numpy as np
+import pinocchio as pin
+
+from constrained_sim.constraints import Constraint, FrameAnchor, JointCoupling, PointAnchor
+from constrained_sim.descriptions.description import Description, Spring
+from constrained_sim.exceptions import ModelError
+from constrained_sim.robot import WORLD, read_text
+
+EQUALITIES = ("connect", "weld", "joint")
+
+
+def read_mjcf(path_or_xml: str | os.PathLike[str]) -> Description:
+    """Read an MJCF file, or the XML itself.
+
+    Bodies, joints, armature, damping, friction and ranges are Pinocchio's reading. ``<equality>`` becomes anchors and
+    couplings at the configuration of the file; joints that no actuator moves are passive, if there are actuators.
+
+    Raises:
+        ModelError: not an MJCF, or something in it that is not understood.
+    """
+    xml = read_text(path_or_xml)
+    try:
+        root = ElementTree.fromstring(xml)
+        model = _read_model(path_or_xml, xml)
+    except (ElementTree.ParseError, RuntimeError, ValueError, IndexError) as error:
+        raise ModelError(f"not a valid MJCF: {error}") from error
+    if root.tag != "mujoco":
+        raise ModelError(f"not a valid MJCF: got the root <{root.tag}>, allowed: <mujoco>")
+    option = root.find("option")
+    gravity = (
+        _numbers(option, "gravity", 3, "option") if option is not None and option.get("gravity") else (0, 0, -9.81)
+    )
+    model.gravity = pin.Motion(np.array(gravity, dtype=float), np.zeros(3))
+    constraints = tuple(
+        _equality(element, model, index)
+        for index, element in enumerate(root.iterfind("equality/*"))
+        if element.get("active", "true") != "false"
+    )
+    free = model.njoints > 1 and model.joints[1].shortname() == "JointModelFreeFlyer"
+    return Description(model, constraints, free, _passive(root, model, free), _springs(root, model))
+
+
+def _read_model(path_or_xml: str | os.PathLike[str], xml: str) -> pin.Model:
+    if path_or_xml is not xml:
+        return pin.buildModelFromMJCF(str(path_or_xml))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.xml"
+        path.write_text(xml, encoding="utf-8")
+        return pin.buildModelFromMJCF(str(path))
+
+
+def _equality(element: Element, model: pin.Model, index: int) -> Constraint:
+    """Return the constraint of one element of ``<equality>``."""
+    name = element.get("name") or f"{element.tag} {index}"
+    if element.tag not in EQUALITIES:
+        raise ModelError(f"equality {name!r}: got <{element.tag}>, allowed: {', '.join(EQUALITIES)}")
+    if element.tag == "joint":
+        return _coupling(element, model, name)
+    body1, body2 = _body(element, "body1", model), _body(element, "body2", model)
+    relative = _placement(model, body2).actInv(_placement(model, body1))
+    if element.tag == "connect":
+        anchor = _numbers(element, "anchor", 3, f"equality {name!r}")
+        return PointAnchor(name, body1, anchor, body2, relative.act(np.array(anchor)))
+    if element.get("relpose") is not None:
+        x, y, z, *quaternion = _numbers(element, "relpose", 7, f"equality {name!r}")
+        if any(quaternion):
+            turned = pin.Quaternion(*quaternion).normalized().matrix()
+            return FrameAnchor(name, body1, pin.SE3(turned, np.array([x, y, z])), body2, pin.SE3.Identity())
+    return FrameAnchor(name, body1, pin.SE3.Identity(), body2, relative)
+
+
+def _coupling(element: Element, model: pin.Model, name: str) -> JointCoupling:
+    """Return ``q1 = c0 + c1 q2``."""
+    joints = [element.get("joint1"), element.get("joint2")]
+    for joint in joints:
+        if joint not in list(model.names)[1:]:
+            raise ModelError(f"equality {name!r}: got joint {joint!r}, allowed: {', '.join(list(model.names)[1:])}")
+    coefficients = _numbers(element, "polycoef", 5, f"equality {name!r}", (0.0, 1.0, 0.0, 0.0, 0.0))
+    if any(coefficients[2:]):
+        raise ModelError(f"polycoef of equality {name!r}: got {coefficients}, allowed: no powers above the first")
+    return JointCoupling(name, str(joints[0]), str(joints[1]), coefficients[1], coefficients[0])
+
+
+def _passive(root: Element, model: pin.Model, free: bool) -> tuple[str, ...]:
+    driven = {element.get("joint") for element in root.iterfind("actuator/*")} - {None}
+    return tuple(name for name in list(model.names)[2 if free else 1 :] if name not in driven) if driven else ()
+
+
+def _springs(root: Element, model: pin.Model) -> dict[str, Spring]:
+    if any(joint.get("stiffness") for joint in root.iterfind(".//default/joint")):
+        raise ModelError("stiffness of joints: got one in <default>, allowed: at the joints themselves")
+    compiler = root.find("compiler")
+    degrees = compiler is None or compiler.get("angle", "degree") == "degree"
+    springs = {}
+    for joint in root.iterfind("worldbody//joint"):
+        stiffness, name = float(joint.get("stiffness", 0.0)), joint.get("name", "")
+        if stiffness:
+            if not model.existJointName(name) or model.joints[model.getJointId(name)].nq != 1:
+                raise ModelError(f"spring of joint {name!r}: allowed: the only joint of a body, with one coordinate")
+            unit = np.pi / 180.0 if degrees and joint.get("type", "hinge") == "hinge" else 1.0
+            springs[name] = Spring(stiffness, unit * float(joint.get("springref", 0.0)))
+    return springs
+
+
+def _body(element: Element, key: str, model: pin.Model) -> str:
+    name = element.get(key, WORLD)
+    bodies = [frame.name for frame in model.frames if frame.type == pin.FrameType.BODY]
+    if name != WORLD and name not in bodies:
+        raise ModelError(f"{key} of <{element.tag}>: got {name!r}, allowed: {', '.join(bodies)}")
+    return name
+
+
+def _placement(model: pin.Model, body: str) -> pin.SE3:
+    """Return the placement of a body at the configuration of the file."""
+    if body == WORLD:
+        return pin.SE3.Identity()
+    data = model.createData()
+    pin.framesForwardKinematics(model, data, pin.neutral(model))
+    return pin.SE3(data.oMf[model.getFrameId(body)])
+
+
+def _numbers(
+    element: Element, key: str, count: int, what: str, default: tuple[float, ...] | None = None
+) -> tuple[float, ...]:
+    """Return the numbers of an attribute.
+
+    Raises:
+        ModelError: it is missing without a default, or does not hold `count` finite numbers.
+    """
+    text = element.get(key)
+    if text is None and default is not None:
+        return default
+    try:
+        values = tuple(float(word) for word in (text or "").split())
+    except ValueError:
+        values = ()
+    if len(values) != count or not np.isfinite(values).all():
+        raise ModelError(f"{key} of {what}: got {text!r}, allowed: {count} finite numbers")
+    return values

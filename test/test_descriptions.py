@@ -1,0 +1,425 @@
+"""Formats of robot descriptions: the same mechanism from each, closed loops, and Cassie."""
+
+from importlib.metadata import files
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from mechanisms import (
+    GRAVITY,
+    LIMIT,
+    bias_of,
+    inertia_of,
+    joint,
+    kinetic_energy,
+    link,
+    placement,
+    point_of,
+    random_state,
+    simulator,
+    urdf,
+)
+
+from constrained_sim import (
+    FrameAnchor,
+    JointCoupling,
+    PointAnchor,
+    PointContact,
+    Robot,
+    Simulator,
+    assemble,
+    constrained_acceleration,
+)
+from constrained_sim.config import read_config
+from constrained_sim.exceptions import ConfigError, ModelError
+
+# -- one mechanism in three formats: a slider that carries an arm whose axis is inclined
+
+AXIS = np.array([0.0, 0.6, 0.8])
+
+
+def arm_urdf():
+    """Return a slider on z, an arm on an inclined axis, and a flange."""
+    slider = '<limit lower="-2" upper="3" effort="50" velocity="4"/><dynamics damping="0.3" friction="0.2"/>'
+    turn = '<limit lower="-1.5" upper="1.5" effort="9" velocity="8"/>'
+    return urdf(
+        '<link name="base"/>',
+        link("carriage", 1.5, (0.1, 0.0, 0.2), (0.02, 0.03, 0.04)),
+        joint("lift", "prismatic", "base", "carriage", (0, 0, 1), (0, 0, 0.5), slider),
+        link("arm", 0.7, (0.0, 0.1, -0.3), (0.01, 0.02, 0.005, 0.001, -0.002, 0.0005)),
+        joint("turn", "revolute", "carriage", "arm", AXIS, (0.2, 0.1, 0.0), turn),
+        '<link name="flange"/>',
+        joint("screw", "fixed", "arm", "flange", origin=(0.0, 0.0, -0.6)),
+    )
+
+
+def sdf(*parts):
+    """Return an SDF with one model."""
+    return '<sdf version="1.6"><model name="m">' + "".join(parts) + "</model></sdf>"
+
+
+def sdf_link(name, pose, mass=1.0, centre=(0, 0, 0), inertia=(1e-3, 1e-3, 1e-3, 0, 0, 0)):
+    """Return a link at a pose in the model."""
+    xx, yy, zz, xy, xz, yz = (float(x) for x in inertia)
+    moments = f"<ixx>{xx}</ixx><iyy>{yy}</iyy><izz>{zz}</izz><ixy>{xy}</ixy><ixz>{xz}</ixz><iyz>{yz}</iyz>"
+    at = " ".join(str(float(x)) for x in (*centre, 0, 0, 0))
+    where = " ".join(str(float(x)) for x in pose)
+    return (
+        f'<link name="{name}"><pose>{where}</pose><inertial><pose>{at}</pose><mass>{mass}</mass>'
+        f"<inertia>{moments}</inertia></inertial></link>"
+    )
+
+
+def sdf_joint(name, kind, parent, child, axis=(0, 1, 0), more="", pose="", in_model=False):
+    """Return a joint."""
+    turned = f"<use_parent_model_frame>{int(in_model)}</use_parent_model_frame>"
+    along = " ".join(repr(float(x)) for x in axis)
+    return (
+        f'<joint name="{name}" type="{kind}"><parent>{parent}</parent><child>{child}</child>{pose}'
+        f"<axis><xyz>{along}</xyz>{turned}{more}</axis></joint>"
+    )
+
+
+def arm_sdf():
+    """Return the same; the arm's link frame is turned, and its axis given in the model."""
+    limits = "<limit><lower>-2</lower><upper>3</upper><effort>50</effort><velocity>4</velocity></limit>"
+    dynamics = "<dynamics><damping>0.3</damping><friction>0.2</friction></dynamics>"
+    turn = "<limit><lower>-1.5</lower><upper>1.5</upper><effort>9</effort><velocity>8</velocity></limit>"
+    return sdf(
+        sdf_link("carriage", (0, 0, 0.5, 0, 0, 0), 1.5, (0.1, 0.0, 0.2), (0.02, 0.03, 0.04, 0, 0, 0)),
+        sdf_link("flange", (0.2, 0.1, -0.1, 0, 0, 0), 1e-9, inertia=(1e-12, 1e-12, 1e-12, 0, 0, 0)),
+        sdf_link("arm", (0.2, 0.1, 0.5, 0, 0, 0), 0.7, (0.0, 0.1, -0.3), (0.01, 0.02, 0.005, 0.001, -0.002, 0.0005)),
+        sdf_joint("screw", "fixed", "arm", "flange"),
+        sdf_joint("lift", "prismatic", "world", "carriage", (0, 0, 2), limits + dynamics),
+        sdf_joint("turn", "revolute", "carriage", "arm", AXIS, turn, in_model=True),
+    )
+
+
+MJCF = """<mujoco model="arm"><compiler angle="radian" autolimits="true"/><option gravity="0 0 -9.81"/><worldbody>
+<body name="carriage" pos="0 0 0.5"><joint name="lift" type="slide" axis="0 0 1" range="-2 3" damping="0.3" {lift}/>
+  <inertial pos="0.1 0 0.2" mass="1.5" diaginertia="0.02 0.03 0.04"/>
+  <body name="arm" pos="0.2 0.1 0"><joint name="turn" type="hinge" axis="0 0.6 0.8" range="-1.5 1.5" {turn}/>
+    <inertial pos="0 0.1 -0.3" mass="0.7" fullinertia="0.01 0.02 0.005 0.001 -0.002 0.0005"/>
+    {more}
+  </body>
+</body></worldbody>{end}</mujoco>"""
+
+
+def arm_mjcf(lift='frictionloss="0.2"', turn="", more="", end=""):
+    """Return the same again."""
+    return MJCF.format(lift=lift, turn=turn, more=more, end=end)
+
+
+@pytest.mark.parametrize("read", [lambda: Robot.from_sdf(arm_sdf()), lambda: Robot.from_mjcf(arm_mjcf())])
+def test_every_format_gives_the_same_robot(read):
+    """Inertia, bias forces, placements, limits, damping and friction of one mechanism."""
+    one, other = Robot.from_urdf(arm_urdf()), read()
+    assert other.joint_names == one.joint_names == ("lift", "turn")
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        q, v = random_state(one, rng)
+        np.testing.assert_allclose(inertia_of(other, q), inertia_of(one, q), atol=1e-8)
+        np.testing.assert_allclose(bias_of(other, q, v), bias_of(one, q, v), atol=1e-7)
+        for name in ("carriage", "arm"):
+            np.testing.assert_allclose(placement(other, q, name), placement(one, q, name), atol=1e-12)
+    np.testing.assert_allclose(other.position_limits, one.position_limits)
+    np.testing.assert_allclose((other.damping, other.dry_friction), (one.damping, one.dry_friction))
+
+
+def test_sdf_keeps_efforts_velocities_and_fixed_links():
+    """What a fixed joint carries moves with its parent; limits of efforts and velocities are there."""
+    one, other = Robot.from_urdf(arm_urdf()), Robot.from_sdf(arm_sdf())
+    q, _ = random_state(one, np.random.default_rng(1))
+    np.testing.assert_allclose(point_of(other, q, "flange"), point_of(one, q, "flange"), atol=1e-12)
+    np.testing.assert_allclose(other.effort_limits, one.effort_limits)
+    np.testing.assert_allclose(other.velocity_limits, one.velocity_limits)
+
+
+# -- closed loops
+
+
+def four_bar_sdf(closing="ball"):
+    """Return a four-bar linkage in the x-z plane whose last joint names a link that has a parent already."""
+    return sdf(
+        sdf_link("base", (0, 0, 0, 0, 0, 0), 3.0),
+        sdf_link("crank", (0, 0, 0, 0, 0, 0), 0.5, (0, 0, 0.15)),
+        sdf_link("rocker", (0.8, 0, 0, 0, 0, 0), 0.8, (0, 0, 0.25)),
+        sdf_link("coupler", (0, 0, 0.3, 0, 0, 0), 1.0, (0.4, 0, 0.1)),
+        sdf_joint("first", "revolute", "base", "crank"),
+        sdf_joint("second", "revolute", "base", "rocker"),
+        sdf_joint("third", "revolute", "crank", "coupler"),
+        sdf_joint("pin", closing, "rocker", "coupler", pose="<pose>0.8 0 0.2 0 0 0</pose>"),
+    )
+
+
+@pytest.mark.parametrize(("closing", "rows"), [("ball", 2), ("revolute", 4), ("fixed", 6)])
+def test_second_parent_becomes_an_anchor(closing, rows):
+    """The loop is closed at the file's configuration; no row is left for what the tree holds already."""
+    robot = Robot.from_sdf(four_bar_sdf(closing))
+    q = robot.neutral()
+    motion = constrained_acceleration(robot, q, np.zeros(3), np.zeros(3), [])
+    assert motion.lam.shape == (rows,)
+    assert motion.rank == (3 if closing == "fixed" else 2)
+    sim = Simulator(robot)
+    assert sim.largest_violation()[0] < 1e-15
+    sim.run(0.3, lambda t, q, v: [1.0, 0.0, 0.0])
+    ends = [point_of(robot, sim.state.q, *end) for end in (("coupler", (0.8, 0, 0.2)), ("rocker", (0, 0, 0.5)))]
+    np.testing.assert_allclose(*ends, atol=1e-9)
+    assert (np.abs(sim.state.v).max() > 0.5) == (closing != "fixed")
+
+
+def test_loop_of_anchors_in_a_file_beside_a_urdf():
+    """The loop of a URDF's chain is closed by a constraint in the configuration."""
+    text = urdf(
+        '<link name="base"/>',
+        link("crank", 0.5, (0, 0, 0.15)),
+        joint("first", "continuous", "base", "crank"),
+        link("coupler", 1.0, (0.4, 0, 0.1)),
+        joint(
+            "third",
+            "revolute",
+            "crank",
+            "coupler",
+            origin=(0, 0, 0.3),
+            more=LIMIT,
+        ),
+        link("rocker", 0.8, (0, 0, 0.25)),
+        joint(
+            "second",
+            "revolute",
+            "base",
+            "rocker",
+            origin=(0.8, 0, 0),
+            more=LIMIT,
+        ),
+    )
+    pin_ = {
+        "kind": "point_anchor",
+        "link_a": "coupler",
+        "point_a": [0.8, 0, 0.2],
+        "link_b": "rocker",
+        "point_b": [0, 0, 0.5],
+    }
+    config = read_config({"robot": {"urdf": text}, "constraints": {"pin": pin_}, "assemble": True})
+    sim = config.simulator()
+    sim.run(0.2)
+    assert sim.largest_violation()[0] < 1e-9
+    with pytest.raises(ConfigError, match="one of urdf, sdf, mjcf"):
+        read_config({"robot": {"urdf": text, "sdf": text}})
+    with pytest.raises(ConfigError, match="0 descriptions"):
+        read_config({"robot": {}})
+    assert read_config({"robot": {"mjcf": arm_mjcf()}}).robot.joint_names == ("lift", "turn")
+    assert read_config({"robot": {"sdf": four_bar_sdf(), "floating_base": True}}).robot.floating_base
+
+
+def test_mjcf_equalities_actuators_springs():
+    """Connect, weld and joint equalities, at the configuration of the file; joints without an actuator are passive."""
+    hand = (
+        '<body name="hand" pos="0.1 0 -0.6"><joint name="wrist" type="hinge" axis="0 1 0"/>'
+        '<inertial pos="0 0 0.1" mass="1" diaginertia="0.1 0.1 0.1"/></body>'
+    )
+    end = (
+        '<equality><connect name="pin" body1="hand" body2="carriage" anchor="0 0 0.1"/><weld body1="arm"/>'
+        '<joint name="gear" joint1="lift" joint2="turn" polycoef="0 2 0 0 0"/>'
+        '<connect name="off" body1="hand" active="false" anchor="0 0 0"/></equality>'
+        '<actuator><motor joint="turn"/></actuator>'
+    )
+    robot = Robot.from_mjcf(arm_mjcf(turn='stiffness="30" springref="0.2"', more=hand, end=end))
+    assert robot.actuated_joints == ("turn",)
+    kinds = [(type(constraint), constraint.name) for constraint in robot.constraints]
+    assert kinds == [(PointAnchor, "pin"), (FrameAnchor, "weld 1"), (JointCoupling, "gear")]
+    assert max(assemble(robot, robot.neutral(), []).violations.values()) < 1e-14
+    assert dict(robot.springs) == {"turn": (30.0, 0.2)}
+    assert robot.spring_effort(np.array([0.0, 0.5, 0.0])) == pytest.approx([0.0, -9.0, 0.0])
+    assert robot.gravity == pytest.approx([0, 0, -GRAVITY])
+
+
+def test_spring_in_a_joint():
+    """A mass on a spring oscillates at sqrt(k / m) about where the spring carries it, and keeps its energy."""
+    text = """<mujoco><option gravity="0 0 -9.81"/><worldbody><body name="mass">
+    <joint name="slide" type="slide" axis="0 0 1" stiffness="50" springref="0.1"/>
+    <inertial pos="0 0 0" mass="2" diaginertia="0.1 0.1 0.1"/></body></worldbody></mujoco>"""
+    robot = Robot.from_mjcf(text)
+    middle, omega = 0.1 - 2.0 * GRAVITY / 50.0, np.sqrt(50.0 / 2.0)
+    for stepper, tolerance in (("smooth", 1e-9), ("time_stepping", 2e-5)):
+        sim = simulator(robot, [0.0], stepper=stepper)
+        sim.run(1.0)
+        assert sim.state.q[0] == pytest.approx(middle - middle * np.cos(omega), abs=tolerance)
+        assert sim.mechanical_energy() == pytest.approx(0.5 * 50.0 * 0.1**2, abs=tolerance)
+
+
+# -- Cassie
+
+
+def cassie_file():
+    """Return the SDF of Cassie."""
+    (found,) = (file for file in files("example-robot-data") or [] if file.name == "cassie_v2.sdf")
+    return Path(str(found.locate()))
+
+
+def cassie():
+    """Return Cassie on a free-flyer."""
+    return Robot.from_sdf(cassie_file(), floating_base=True)
+
+
+def test_cassie_is_what_the_file_says():
+    """Mass and joints as counted in the file; four loops, closed there; springs where the file has them."""
+    robot, model = cassie(), ElementTree.parse(cassie_file()).getroot().find("model")
+    assert robot.mass == pytest.approx(sum(float(mass.text) for mass in model.iter("mass")), rel=1e-13)
+    kinds = [element.get("type") for element in model.findall("joint")]
+    assert (kinds.count("revolute"), kinds.count("ball"), len(model.findall("link"))) == (22, 4, 23)
+    assert robot.nv == 6 + 22
+    assert {constraint.name for constraint in robot.constraints} == {
+        element.get("name") for element in model.findall("joint") if element.get("type") == "ball"
+    }
+    motion = constrained_acceleration(robot, robot.neutral(), np.zeros(28), np.zeros(22), [])
+    assert motion.rank == motion.lam.size == 10
+    assert len(robot.springs) == 4
+    for element in model.findall("link"):
+        x, y, z, *rpy = (float(word) for word in element.findtext("pose").split())
+        expected = pin.SE3(pin.rpy.rpyToMatrix(*rpy), np.array([x, y, z])).homogeneous
+        expected[2, 3] -= 1.01  # the free-flyer begins at the origin, the file's pelvis 1.01 m above it
+        np.testing.assert_allclose(placement(robot, robot.neutral(), element.get("name")), expected, atol=1e-12)
+
+
+def test_kinetic_energy_of_cassie():
+    """The sum over the links of the file, each with its own velocity, in a random state."""
+    robot, model = cassie(), ElementTree.parse(cassie_file()).getroot().find("model")
+    q, v = random_state(robot, np.random.default_rng(3))
+    data = robot.model.createData()
+    pin.forwardKinematics(robot.model, data, q, v)
+    energy = 0.0
+    for element in model.findall("link"):
+        inertial, frame = element.find("inertial"), robot.model.getFrameId(element.get("name"))
+        pin.updateFramePlacement(robot.model, data, frame)
+        motion = pin.getFrameVelocity(robot.model, data, frame, pin.ReferenceFrame.LOCAL)
+        centre = np.array([float(word) for word in inertial.findtext("pose").split()])[:3]
+        moments = {
+            key: float(inertial.findtext(f"inertia/{key}")) for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+        }
+        xx, yy, zz, xy, xz, yz = moments.values()
+        inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        speed = motion.linear + np.cross(motion.angular, centre)
+        energy += (
+            0.5 * float(inertial.findtext("mass")) * speed @ speed + 0.5 * motion.angular @ inertia @ motion.angular
+        )
+    assert kinetic_energy(robot, q, v) == pytest.approx(energy, rel=1e-12)
+
+
+def test_cassie_is_assembled_and_falls():
+    """Pushed out of its loops it is assembled within its limits; falling, it keeps them closed, and its momentum."""
+    robot = cassie()
+    rough = pin.integrate(robot.model, robot.neutral(), np.random.default_rng(0).uniform(-0.2, 0.2, robot.nv))
+    found = assemble(robot, rough, [])
+    assert found.residual < 1e-12
+    lower, upper = robot.tangent_limits(found.q)
+    assert lower.max() <= 0.0 <= upper.min()
+    sim = Simulator(robot)
+    sim.reset(found.q, assemble=True)
+    for _ in range(200):
+        result = sim.step()
+        assert max(sim.largest_violation()) < 1e-9
+        assert result.energy.damping <= 1e-12
+    momentum = robot.mass * -GRAVITY * 0.2
+    data = robot.model.createData()
+    pin.centerOfMass(robot.model, data, sim.state.q, sim.state.v)
+    assert robot.mass * data.vcom[0][2] == pytest.approx(momentum, rel=1e-12)
+
+
+def test_energy_of_falling_cassie():
+    """Released at rest, what gravity, springs and damping leave unexplained is the error of the integrator."""
+    errors = []
+    for dt in (2e-3, 1e-3):
+        sim = Simulator(cassie(), dt=dt)
+        sim.run(0.1)
+        errors.append(sim.integration_energy())
+    assert abs(errors[1]) < 2e-5
+    assert errors[0] / errors[1] > 3.5
+
+
+def test_cassie_lands_on_its_feet():
+    """With contacts, stops and springs at once it comes down, and nothing opens or sinks."""
+    robot = cassie()
+    q = assemble(robot, robot.neutral(), []).q.copy()
+    feet = [
+        PointContact(f"{side} {end}", f"{side}-foot", point, friction=0.8)
+        for side in ("left", "right")
+        for end, point in (("toe", (0.09, 0.05, 0.0)), ("heel", (-0.06, -0.08, 0.0)))
+    ]
+    lowest = min(point_of(robot, q, foot.link, foot.point)[2] for foot in feet)
+    q[2] += 0.01 - lowest
+    sim = simulator(robot, q, None, [*feet, *robot.joint_limits()])
+    landed = 0
+    for _ in range(150):
+        result = sim.step()
+        landed += len(result.impacts)
+        assert sim.largest_violation()[0] < 1e-6
+        assert result.energy.contacts <= 1e-9
+    assert landed >= 1
+    assert sum(result.contact_forces[foot.name].normal_force for foot in feet) > 20.0
+
+
+# -- refusals
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<sdf", "not a valid SDF"),
+        ("<robot/>", "one model"),
+        (sdf(), "at least one"),
+        (sdf(sdf_link("a", range(6)), sdf_link("a", range(6))), "named once"),
+        (sdf(sdf_link("a", range(6)), sdf_joint("j", "screw", "world", "a")), "allowed: fixed"),
+        (sdf(sdf_link("a", range(6)), sdf_joint("j", "revolute", "b", "a")), "got link 'b'"),
+        (sdf(sdf_link("a", range(6)), sdf_link("b", range(6))), "one root link"),
+        (sdf(sdf_link("a", range(6)), sdf_joint("j", "revolute", "world", "a", (0, 0, 0))), "non-zero length"),
+        (sdf(sdf_link("a", range(5)), sdf_joint("j", "revolute", "world", "a")), "6 number"),
+        (
+            sdf(
+                *(sdf_link(name, range(6)) for name in "abc"),
+                sdf_joint("j", "revolute", "b", "a"),
+                sdf_joint("k", "revolute", "a", "b"),
+            ),
+            "circle",
+        ),
+        (sdf(sdf_link("a", range(6)), sdf_joint("j", "revolute", "a", "world")), "allowed: a link"),
+        (
+            sdf(
+                '<link name="a"><pose relative_to="b">0 0 0 0 0 0</pose></link>',
+                sdf_joint("j", "revolute", "world", "a"),
+            ),
+            "relative to 'b'",
+        ),
+    ],
+)
+def test_sdf_that_is_not_understood(text, message):
+    """The refusal says what was given and what is allowed."""
+    with pytest.raises(ModelError, match=message):
+        Robot.from_sdf(text)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"end": '<equality><tendon name="t"/></equality>'}, "connect, weld, joint"),
+        ({"end": '<equality><connect body1="elbow" anchor="0 0 0"/></equality>'}, "got 'elbow'"),
+        ({"end": '<equality><connect body1="arm" anchor="0 0"/></equality>'}, "3 finite"),
+        ({"end": '<equality><joint joint1="lift" joint2="bend"/></equality>'}, "got joint 'bend'"),
+        ({"end": '<equality><joint joint1="lift" joint2="turn" polycoef="0 1 1 0 0"/></equality>'}, "powers"),
+    ],
+)
+def test_mjcf_that_is_not_understood(options, message):
+    """The refusal says what was given and what is allowed."""
+    with pytest.raises(ModelError, match=message):
+        Robot.from_mjcf(arm_mjcf(**options))
+
+
+def test_files_that_are_none():
+    """A missing file, and XML of another kind."""
+    for read in (Robot.from_sdf, Robot.from_mjcf, Robot.from_urdf):
+        with pytest.raises(ModelError, match="cannot read"):
+            read("/nowhere/robot.xml")
+        with pytest.raises(ModelError):
+            read("<html/>")
