@@ -195,7 +195,8 @@ class Config:
         )
         sim.reset(self.q if q is None else q, self.v if v is None else v, assemble=options.assemble)
         for constraint in self.constraints if constraints is None else constraints:
-            sim.add(constraint, assemble=options.assemble and not constraint.is_unilateral)
+            if constraint not in self.robot.constraints:
+                sim.add(constraint, assemble=options.assemble and not constraint.is_unilateral)
         return sim
 
 

@@ -171,7 +171,10 @@ def _contact_rows(
     bound: ConstraintSet, dynamics: Dynamics, v: Array, gamma: Array, stabilization: Baumgarte | None
 ) -> tuple[npt.NDArray[np.intp], ContactRows]:
     """Return which unilateral rows are closed, all of the contacts among them, and these rows."""
-    table, geometry = bound.contacts, bound.contacts.rows(dynamics, v)
+    table = bound.contacts
+    if not len(table):
+        return np.empty(0, dtype=np.intp), ContactRows.none(len(v))
+    geometry = table.rows(dynamics, v)
     offset = gamma.copy()
     if stabilization is not None:
         offset[table.normals] += stabilization.feedback(geometry.gaps, geometry.s_normal)

@@ -13,6 +13,7 @@ from constrained_sim import (
     CustomConstraint,
     FrameAnchor,
     JointCoupling,
+    JointLimit,
     JointVelocity,
     PointAnchor,
     constrained_acceleration,
@@ -96,6 +97,9 @@ def make(kind: str, robot, rng):  # type: ignore[no-untyped-def]
         return JointCoupling("c", first, second, -2.0 if turns else 1.7, 0.2)
     if kind == "joint_velocity":
         return JointVelocity("c", rng.choice(single), lambda t: (np.sin(2 * t), 2 * np.cos(2 * t)))
+    if kind == "joint_limit":
+        straight = [name for name in single if robot.model.joints[robot.model.getJointId(name)].nq == 1]
+        return JointLimit("c", rng.choice(straight or ["none"]), -0.3, 0.7)
     return SpeedLimit("c") if kind == "custom_velocity" else radius_constraint("c", robot)
 
 
@@ -106,6 +110,7 @@ KINDS = (
     "weld_to_world",
     "joint_coupling",
     "joint_velocity",
+    "joint_limit",
     "custom",
     "custom_velocity",
 )

@@ -107,12 +107,13 @@ class World:
         return Period(self.stamp, result, means, tuple(impacts))
 
     def reset(self, q: Array, v: Array, keep_time: bool, keep_constraints: bool) -> None:
-        """Start anew at (q, v), with the solver in effect; commands are forgotten.
+        """Start anew at (q, v), with the stepper and the solver in effect; commands are forgotten.
 
         Raises:
             ConstrainedSimError: a state that violates a constraint; nothing has changed.
         """
         sim = self.config.simulator(q, v, self.sim.constraints if keep_constraints else None)
+        sim.set_stepper(self.sim.stepper_name, self.sim.integrator_name)
         sim.set_solver(self.sim.solver)
         sim.set_contact_method(self.sim.contact_method)
         self.sim = sim
