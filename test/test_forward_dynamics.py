@@ -16,6 +16,7 @@ from mechanisms import (
     corners,
     derivative,
     every_solver,
+    exact_kkt,
     inertia_of,
     leg,
     leg_config,
@@ -53,6 +54,8 @@ from constrained_sim.dynamics import Dynamics
 from constrained_sim.exceptions import DuplicateName, InconsistentConstraints, InvalidValue, NotSupported, UnknownName
 
 FREE = np.zeros(0)
+
+EPS = np.finfo(float).eps
 
 
 def bind(robot, q, *constraints):
@@ -873,3 +876,53 @@ def test_condition_and_refusal_of_contradictions():
     assert motion.rank == 2
     assert motion.condition == pytest.approx((whitened[0] / whitened[1]) ** 2, rel=1e-9)
     assert resolve_impact(*state, twice).condition == pytest.approx(motion.condition, rel=1e-9)
+
+
+@property_test(10)
+@given(seed=seeds)
+def test_external_forces_with_every_solver(seed):
+    """A wrench on a link is a force like all others, for Kokkevis' method too."""
+    rng = np.random.default_rng(seed)
+    robot, q = solo12(), standing_solo()
+    q = pin.integrate(robot.model, q, 0.2 * rng.normal(size=robot.nv))
+    v, tau = rng.normal(size=robot.nv), rng.normal(size=robot.nu)
+    feet = [PointAnchor(foot, foot, (0, 0, 0)) for foot in SOLO_FEET[:3]]
+    push = Wrench("base_link", 20.0 * rng.normal(size=3), rng.normal(size=3), (0.1, 0.0, 0.05))
+    data = robot.model.createData()
+    pin.framesForwardKinematics(robot.model, data, q)
+    frame = robot.model.getFrameId("base_link")
+    J_ext = pin.computeFrameJacobian(robot.model, data, q, frame, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED)
+    force = np.asarray(push.force)
+    moment = np.asarray(push.torque) + np.cross(data.oMf[frame].rotation @ np.asarray(push.point), force)
+    generalised = J_ext.T @ np.concatenate([force, moment])
+    generalised[6:] += tau
+    bound = bind(robot, q, *feet)
+    J, _ = rows_at(robot, bound, q, v)
+    for solver in every_solver(feet):
+        motion = constrained_acceleration(robot, q, v, tau, feet, solver, wrenches=[push])
+        rest = inertia_of(robot, q) @ motion.a + bias_of(robot, q, v) - generalised - J.T @ motion.lam
+        assert np.abs(rest).max() < 1e-11 * np.abs(bias_of(robot, q, v)).max() + 1e-11 * np.abs(motion.lam).max()
+        assert np.abs(J @ motion.a + motion.gamma).max() < 1e-9
+
+
+@pytest.mark.parametrize("condition", [1e4, 1e7, 1e10])
+def test_ill_conditioned_anchors_of_a_robot(condition):
+    """Directions that are nearly one: no solver loses more digits than the condition that it states."""
+    robot, rng = solo12(), np.random.default_rng(1)
+    q = pin.integrate(robot.model, standing_solo(), 0.2 * rng.normal(size=robot.nv))
+    v, tau = np.zeros(robot.nv), rng.normal(size=robot.nu)
+    narrow = condition**-0.5
+    normals = np.array([[0, 0, 1], [narrow, 0, 1], [0, 1, 1]])
+    anchors = [PointAnchor("held", "FL_FOOT", (0, 0, 0), normals=normals)]
+    bound = bind(robot, q, *anchors)
+    J, _ = rows_at(robot, bound, q, v)
+    force = np.zeros(robot.nv)
+    force[6:] = tau
+    for solver in every_solver(anchors):
+        motion = constrained_acceleration(robot, q, v, tau, anchors, solver)
+        M, h = inertia_of(robot, q), bias_of(robot, q, v)
+        a, lam = exact_kkt(M, J, force - h, -motion.gamma)
+        assert motion.rank == 3
+        assert 0.02 * condition < motion.condition < 50.0 * condition
+        assert motion.condition == pytest.approx(np.linalg.cond(J @ np.linalg.solve(M, J.T)), rel=1e-3)
+        assert max(relative(motion.a, a), relative(motion.lam, lam)) < 100.0 * EPS * motion.condition

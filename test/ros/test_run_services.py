@@ -93,13 +93,13 @@ def test_second_step_is_refused_during_the_first(stepped):
 
 def test_reset_interrupts_a_step(stepped):
     """A reset during a long step answers it with a refusal, and starts anew."""
-    first = stepped.client.ask(Step, "step", periods=3000)
+    first = stepped.client.ask(Step, "step", periods=1_000_000)
     stepped.wait_for(lambda: len(stepped.states) > 10, "states")
     assert stamp(stepped.reset()) == START
     stepped.wait_for(first.done, "answer of the step", timeout=30.0)
     assert not first.result().success
     assert "reset" in first.result().message
-    stepped.client.spin(0.1)
+    stepped.client.spin(0.5)
     stepped.forget()
     stepped.client.spin(0.2)
     assert not stepped.states
