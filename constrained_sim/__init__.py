@@ -20,7 +20,7 @@ from constrained_sim.integrators import INTEGRATORS
 from constrained_sim.inverse_dynamics import inverse_dynamics, minimal_acceleration
 from constrained_sim.robot import Robot
 from constrained_sim.simulator import Simulator
-from constrained_sim.solvers import SOLVERS, kkt_inverse, solve_kkt
+from constrained_sim.solvers import SOLVERS, ContactConsistentDynamics, kkt_inverse, solve_kkt
 from constrained_sim.state import State
 from constrained_sim.step_result import StepResult
 from constrained_sim.steppers import STEPPERS
@@ -34,6 +34,7 @@ __all__ = [
     "SOLVERS",
     "STEPPERS",
     "Baumgarte",
+    "ContactConsistentDynamics",
     "CustomConstraint",
     "FrameAnchor",
     "Frictionless",

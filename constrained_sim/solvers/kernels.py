@@ -264,17 +264,20 @@ def null_space_bases(M, rows):  # type: ignore[no-untyped-def]
         ``Z^T M Z``).
     """
     rank, nv = rows.shape
-    reduced, basis = rows.copy(), np.eye(nv)
+    reduced, mirrors = rows.copy(), np.zeros((rank, nv))
+    factors = np.zeros(rank)
     for k in range(rank):
-        length = np.sqrt(np.dot(reduced[k, k:], reduced[k, k:]))
-        v = reduced[k].copy()
-        v[:k] = 0.0
+        v = mirrors[k]
+        v[k:] = reduced[k, k:]
+        length = np.sqrt(np.dot(v, v))
         v[k] += length if v[k] >= 0.0 else -length
-        square = np.dot(v[k:], v[k:])
-        if square > 0.0:
-            _reflect(reduced[k:], v, k, 2.0 / square)
-            _reflect(basis, v, k, 2.0 / square)
-    Yt, Zt = basis[:, :rank].T.copy(), basis[:, rank:].T.copy()
+        square = np.dot(v, v)
+        factors[k] = 2.0 / square if square > 0.0 else 0.0
+        _reflect(reduced[k:], v, k, factors[k])
+    basis = np.eye(nv)
+    for k in range(rank - 1, -1, -1):
+        _reflect(basis[k:], mirrors[k], k, factors[k])
+    Yt, Zt = basis[:rank], basis[rank:]
     return Yt, Zt, np.tril(reduced[:, :rank]), cholesky(Zt @ M @ Zt.T)
 
 
