@@ -1,5 +1,6 @@
 """Unilateral contact: laws, surfaces, the complementarity problem and its solution."""
 
+from constrained_sim.contact.complementarity import LinearComplementarity
 from constrained_sim.contact.laws import LAWS, Frictionless, Law, Rigid, Sticking
 from constrained_sim.contact.problem import METHODS, ContactProblem, ContactSolution, solve_contacts
 from constrained_sim.contact.surfaces import Plane
@@ -11,6 +12,7 @@ __all__ = [
     "ContactSolution",
     "Frictionless",
     "Law",
+    "LinearComplementarity",
     "Plane",
     "Rigid",
     "Sticking",

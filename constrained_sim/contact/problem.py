@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.contact import kernels
+from constrained_sim.contact.complementarity import LinearComplementarity
+from constrained_sim.exceptions import ContactNotSolved
 from constrained_sim.validation import Array, lookup
 
 RELATIVE_TOLERANCE = 1e-13
 ACCEPTABLE_RESIDUAL = 1e-9
+
+
+Method = Callable[..., tuple[Array, float, int]]
 
 
 def no_values() -> Array:
@@ -91,9 +98,9 @@ class ContactSolution:
 def solve_contacts(problem: ContactProblem, method: str = "newton") -> ContactSolution:
     """Solve `problem`; the result depends on the problem only, never on what was solved before.
 
-    First all contacts are taken to stick, which is linear; where this violates a cone, Newton's method and projected
-    Gauss-Seidel, which begins without any force, take turns, starting with `method`, until one converges or both have
-    had their say.
+    First all contacts are taken to stick, which is linear. Where this violates a cone, `method` comes first; then
+    pivoting, if there is no friction, and Newton's method and projected Gauss-Seidel, which begins without any force,
+    in turn, until one converges or all have had their say.
 
     Raises:
         UnknownName: no such method.
@@ -120,13 +127,41 @@ def solve_contacts(problem: ContactProblem, method: str = "newton") -> ContactSo
     return ContactSolution(impulse, status, used, iterations, problem.residual(impulse))
 
 
+def pivoting(
+    G: Array,
+    b: Array,
+    friction: Array,
+    slip: Array,
+    lower: Array,
+    upper: Array,
+    scale: Array,
+    impulse: Array,
+    tolerance: float,
+    budget: int,
+) -> tuple[Array, float, int]:
+    """Solve a problem without friction exactly, as a linear complementarity problem; others are left as they are.
+
+    Arguments and result are those of :func:`kernels.newton`.
+    """
+    solved = impulse
+    if not friction.any() and not lower.any() and np.isinf(upper).all():
+        contacts = 3 * len(friction)
+        normals = np.concatenate([np.arange(2, contacts, 3), np.arange(contacts, len(b))])
+        solved = np.zeros_like(b)
+        with suppress(ContactNotSolved):
+            solved[normals] = LinearComplementarity(G[np.ix_(normals, normals)], b[normals]).solve()
+    F = kernels.natural_map(G, b, friction, slip, lower, upper, scale, solved)
+    return solved, float(np.abs(F).max(initial=0.0)), 1
+
+
 NEWTON_STEPS = 40
-BUDGETS = {kernels.newton: NEWTON_STEPS, kernels.gauss_seidel: 200}
+BUDGETS = {kernels.newton: NEWTON_STEPS, kernels.gauss_seidel: 200, pivoting: 1}
 SCHEDULE = (
+    (pivoting, 1),
     (kernels.gauss_seidel, 200),
     (kernels.newton, NEWTON_STEPS),
     (kernels.gauss_seidel, 1000),
     (kernels.newton, NEWTON_STEPS),
 )
-METHODS = {"newton": kernels.newton, "gauss_seidel": kernels.gauss_seidel}
+METHODS: dict[str, Method] = {"newton": kernels.newton, "gauss_seidel": kernels.gauss_seidel, "pivoting": pivoting}
 NAMES = {step: name for name, step in METHODS.items()}
