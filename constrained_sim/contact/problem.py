@@ -155,8 +155,8 @@ def pivoting(
 
 
 NEWTON_STEPS = 40
-BUDGETS = {kernels.newton: NEWTON_STEPS, kernels.gauss_seidel: 200, pivoting: 1}
-SCHEDULE = (
+BUDGETS: dict[Method, int] = {kernels.newton: NEWTON_STEPS, kernels.gauss_seidel: 200, pivoting: 1}
+SCHEDULE: tuple[tuple[Method, int], ...] = (
     (pivoting, 1),
     (kernels.gauss_seidel, 200),
     (kernels.newton, NEWTON_STEPS),
