@@ -182,6 +182,10 @@ class Robot:
         for name, values in properties.items():
             if name not in self.joint_names:
                 raise UnknownName("joint", name, self.joint_names)
+            if not isinstance(values, Mapping):
+                raise InvalidValue(
+                    f"properties of joint {name!r}", values, f"a mapping of {', '.join(JOINT_PROPERTIES)}"
+                )
             for key, value in values.items():
                 _set_property(model, name, key, value)
         return replace(self, model=model)
@@ -472,7 +476,7 @@ def read_text(path_or_xml: str | os.PathLike[str]) -> str:
         return path_or_xml
     try:
         return Path(path_or_xml).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, TypeError, UnicodeDecodeError) as error:
         raise ModelError(f"cannot read the robot description {str(path_or_xml)!r}: {error}") from error
 
 

@@ -388,6 +388,7 @@ def test_armature_and_other_properties():
         ("joint0", {"armature": -1.0}, InvalidValue),
         ("joint0", {"lower": 9.5}, InvalidValue),
         ("joint0", {"damping": np.nan}, InvalidValue),
+        ("joint0", 3.0, InvalidValue),
     ):
         with pytest.raises(refusal):
             robot.with_joints({name: values})

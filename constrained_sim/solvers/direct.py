@@ -33,7 +33,7 @@ class Direct(FullRankSolver):
         self.factorization = factorization
 
     def _factor(self, system: System, space: RowSpace) -> FullRankFactorization:
-        return self._factorize(system.M, space.scaled(system.J))
+        return self._factorize(system, space)
 
 
 class _KKT(FullRankFactorization):
@@ -41,9 +41,10 @@ class _KKT(FullRankFactorization):
 
     sign = -1.0
 
-    def __init__(self, M: Array, J: Array) -> None:
-        self._nv = len(M)
-        self._factor(kernels.assemble_kkt(M, J, self.sign).T)
+    def __init__(self, system: System, space: RowSpace) -> None:
+        self._nv = len(system.M)
+        rows = system.J, space.independent, space.scale
+        self._factor(kernels.assemble_kkt(system.M, *rows, self.sign).T)
 
     def _factor(self, kkt: Array) -> None:
         raise NotImplementedError

@@ -243,8 +243,12 @@ def range_space_solve(L, parents, whitened, C, f, b):  # type: ignore[no-untyped
 
 
 @numba.njit(cache=True)
-def assemble_kkt(M, J, sign):  # type: ignore[no-untyped-def]
-    """Return the transpose of ``[[M, sign J^T], [J, 0]]``, rows first: for LAPACK, the matrix itself."""
+def assemble_kkt(M, rows, independent, scale, sign):  # type: ignore[no-untyped-def]
+    """Return the transpose of ``[[M, sign J^T], [J, 0]]``, rows first: for LAPACK, the matrix itself.
+
+    J are the `independent` ones of `rows`, each divided by its entry of `scale`.
+    """
+    J = scaled_rows(rows, independent, scale)
     nv, count = M.shape[0], J.shape[0]
     kkt = np.zeros((nv + count, nv + count))
     kkt[:nv, :nv] = M

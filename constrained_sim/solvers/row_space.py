@@ -72,7 +72,7 @@ class RowSpace:
         """Number of independent rows."""
         return len(self.independent)
 
-    @cached_property
+    @property
     def independent_scale(self) -> Array:
         """(rank,) scale of the independent rows."""
         return self.scale if self.combination is None else self.scale[self.independent]

@@ -31,25 +31,27 @@ class System:
         """Take the matrices as they are; `parents` None: M may be full."""
         self.M, self.J = M, J
         self.parents = np.arange(-1, M.shape[0] - 1) if parents is None else parents
+        self._analysis: tuple[Any, ...] = ()
 
-    @cached_property
-    def _analysis(self) -> tuple[Any, ...]:
-        return kernels.analyse(self.M, self.parents, self.J)
+    def _analyse(self) -> tuple[Any, ...]:
+        if not self._analysis:
+            self._analysis = kernels.analyse(self.M, self.parents, self.J)
+        return self._analysis
 
     @property
     def inertia_factor(self) -> Array:
         """(nv, nv) lower triangular L, ``M = L^T L``."""
-        return self._analysis[0]
+        return self._analyse()[0]
 
     @property
     def whitened_rows(self) -> Array:
         """(m, nv) rows ``L^-T J^T`` transposed; times their own transpose they are the Delassus matrix."""
-        return self._analysis[1]
+        return self._analyse()[1]
 
     @cached_property
     def row_space(self) -> RowSpace:
         """Which rows of J are independent."""
-        _, whitened, scale, cholesky, is_regular = self._analysis
+        _, whitened, scale, cholesky, is_regular = self._analyse()
         return RowSpace.regular(scale, cholesky) if is_regular else RowSpace.of(whitened, whitened)
 
     def whiten(self, rows: Array) -> Array:

@@ -61,9 +61,10 @@ class TimeStepping(Stepper):
     This predicts the configuration at the end. The velocity there is then corrected: to the momentum that all impulses
     account for, and so that the whole impulse of the step obeys the same laws with the row velocities there (as in
     RATTLE, whose second multiplier holds the velocities). What this adds is O(h) of the impulses, and counts as force.
-    So momentum is what the forces say, and contact forces never feed energy. (The prediction need not be exact: rows of
-    many contacts of one body may contradict each other by O(h^2) there, never at the end.) Positions drift by O(h^3)
-    per step, which a projection removes.
+    So momentum is what the forces say (of one floating base; further free bodies of a robot keep theirs to second
+    order), and contact forces never feed energy. (The prediction need not be exact: rows of many contacts of one body
+    may contradict each other by O(h^2) there, never at the end.) Positions drift by O(h^3) per step, which a projection
+    removes.
 
     Sources: Moreau, Unilateral contact and dry friction in finite freedom dynamics, 1988; Stewart and Trinkle, An
     implicit time-stepping scheme for rigid body dynamics with inelastic collisions and Coulomb friction, 1996.
