@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,47 +13,14 @@ import numpy.typing as npt
 import pinocchio as pin
 
 from constrained_sim.exceptions import InvalidValue, ModelError, UnknownName
-from constrained_sim.validation import Array, finite_array, lookup, number
+from constrained_sim.joints import JOINT_PROPERTIES, joint_values, set_property
+from constrained_sim.validation import Array, finite_array
 
 if TYPE_CHECKING:
     from constrained_sim.constraints import Constraint, JointLimit
     from constrained_sim.descriptions import Description, Spring
 
 WORLD = "world"
-
-
-@dataclass(frozen=True)
-class SingleJoint:
-    """Where a joint with one degree of freedom stands in q and v.
-
-    Attributes:
-        q: index into the configuration; of the cosine, for a continuous joint.
-        v: index into the velocity.
-        turns: whether the joint is continuous, stored as (cos, sin).
-    """
-
-    q: int
-    v: int
-    turns: bool
-
-    @classmethod
-    def of(cls, robot: Robot, name: str) -> SingleJoint:
-        """Look up a joint.
-
-        Raises:
-            UnknownName: no such joint, or one with several degrees of freedom.
-        """
-        model = robot.model
-        joints = {joint: model.joints[model.getJointId(joint)] for joint in robot.joint_names}
-        singles = {joint: found for joint, found in joints.items() if found.nv == 1}
-        if name not in singles:
-            raise UnknownName("joint with one degree of freedom", name, singles)
-        joint = singles[name]
-        return cls(int(joint.idx_q), int(joint.idx_v), joint.nq == 2)
-
-    def position(self, q: Array) -> float:
-        """Return the position [rad, m]; of a continuous joint within -pi .. pi."""
-        return float(np.arctan2(q[self.q + 1], q[self.q]) if self.turns else q[self.q])
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +66,7 @@ class Robot:
             UnknownName: an actuated joint that does not exist.
             InvalidValue: gravity is not three finite numbers, or an actuated joint is named twice.
         """
-        from constrained_sim.descriptions import read_urdf
+        from constrained_sim.descriptions import read_text, read_urdf
 
         return cls._of(read_urdf(read_text(path_or_xml), floating_base), gravity, actuated_joints)
 
@@ -117,7 +83,7 @@ class Robot:
         Arguments and errors are those of :meth:`from_urdf`; see :mod:`constrained_sim.descriptions.sdf` for what is
         understood.
         """
-        from constrained_sim.descriptions import read_sdf
+        from constrained_sim.descriptions import read_sdf, read_text
 
         return cls._of(read_sdf(read_text(path_or_xml), floating_base), gravity, actuated_joints)
 
@@ -147,12 +113,14 @@ class Robot:
     def _of(
         cls, description: Description, gravity: Sequence[float] | None, actuated_joints: Sequence[str] | None
     ) -> Robot:
+        from constrained_sim.descriptions import refuse_massless_joints
+
         model = description.model
         if model.nv == 0:
             raise ModelError("the robot description has no moving joint")
         if gravity is not None:
             model.gravity = pin.Motion(finite_array("gravity", gravity, (3,)), np.zeros(3))
-        _refuse_massless_joints(model)
+        refuse_massless_joints(model)
         names = tuple(model.names)[2 if description.floating_base else 1 :]
         if actuated_joints is None:
             actuated_joints = [name for name in names if name not in description.passive]
@@ -165,7 +133,7 @@ class Robot:
             description.springs,
         )
 
-    def with_joints(self, properties: Mapping[str, Mapping[str, float]]) -> Robot:
+    def with_joints(self, properties: Mapping[str, Any]) -> Robot:
         """Return this robot with other properties of joints.
 
         Args:
@@ -183,11 +151,10 @@ class Robot:
             if name not in self.joint_names:
                 raise UnknownName("joint", name, self.joint_names)
             if not isinstance(values, Mapping):
-                raise InvalidValue(
-                    f"properties of joint {name!r}", values, f"a mapping of {', '.join(JOINT_PROPERTIES)}"
-                )
+                allowed = f"a mapping of {', '.join(JOINT_PROPERTIES)}"
+                raise InvalidValue(f"properties of joint {name!r}", values, allowed)
             for key, value in values.items():
-                _set_property(model, name, key, value)
+                set_property(model, name, key, value)
         return replace(self, model=model)
 
     def joint_limits(self, restitution: float = 0.0) -> tuple[JointLimit, ...]:
@@ -405,7 +372,7 @@ class Robot:
             if name not in self.joint_names:
                 raise UnknownName("joint", name, self.joint_names)
             joint = self.model.joints[self.model.getJointId(name)]
-            q[joint.idx_q : joint.idx_q + joint.nq] = _joint_values(joint, name, value)
+            q[joint.idx_q : joint.idx_q + joint.nq] = joint_values(joint, name, value)
         return self._following(q, joints)
 
     def _following(self, q: Array, given: Mapping[str, Any]) -> Array:
@@ -466,20 +433,6 @@ class Robot:
         return placement
 
 
-def read_text(path_or_xml: str | os.PathLike[str]) -> str:
-    """Return the text of a robot description, given as a file or as itself.
-
-    Raises:
-        ModelError: the file cannot be read.
-    """
-    if isinstance(path_or_xml, str) and path_or_xml.lstrip().startswith("<"):
-        return path_or_xml
-    try:
-        return Path(path_or_xml).read_text(encoding="utf-8")
-    except (OSError, TypeError, UnicodeDecodeError) as error:
-        raise ModelError(f"cannot read the robot description {str(path_or_xml)!r}: {error}") from error
-
-
 def _actuated(names: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
     for name in wanted:
         if name not in names:
@@ -487,64 +440,3 @@ def _actuated(names: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
     if len(set(wanted)) != len(wanted):
         raise InvalidValue("actuated_joints", list(wanted), "each joint once")
     return tuple(wanted)
-
-
-def _refuse_massless_joints(model: pin.Model) -> None:
-    """Refuse a joint some motion of which moves no inertia: M would be singular at every configuration.
-
-    The composite inertia of the subtree, seen along the joint's own axes, must be positive definite; armature counts.
-    """
-    if not all(np.isfinite(inertia.toDynamicParameters()).all() for inertia in model.inertias):
-        raise ModelError("an inertia of the robot description is not finite")
-    data = model.createData()
-    inertia = pin.crba(model, data, pin.neutral(model), pin.Convention.WORLD)
-    for index, joint in list(enumerate(model.joints))[1:]:
-        block = slice(joint.idx_v, joint.idx_v + joint.nv)
-        if np.linalg.eigvalsh(inertia[block, block]).min() <= 1e-12:
-            raise ModelError(
-                f"joint {model.names[index]!r} moves but carries no mass: give an <inertial> to a link behind it"
-            )
-
-
-def _set_property(model: pin.Model, name: str, key: str, value: Any) -> None:
-    """Set one property of a joint in `model`."""
-    joint, what = model.joints[model.getJointId(name)], f"{key} of joint {name!r}"
-    part, attributes = lookup("property of a joint", key, JOINT_PROPERTIES)
-    if part == "q" and joint.nq != 1:
-        raise InvalidValue(what, value, "none: this joint has no single position")
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or np.isnan(value) or (part == "v" and value < 0):
-        raise InvalidValue(what, value, "a number" if part == "q" else "a number that is not negative")
-    first = joint.idx_q if part == "q" else joint.idx_v
-    for attribute, sign in attributes:
-        values = np.array(getattr(model, attribute))
-        values[first : first + (1 if part == "q" else joint.nv)] = sign * value
-        setattr(model, attribute, values)
-    if part == "q" and not model.lowerPositionLimit[first] < model.upperPositionLimit[first]:
-        raise InvalidValue(what, value, "lower < upper")
-
-
-JOINT_PROPERTIES = {
-    "armature": ("v", (("armature", 1.0),)),
-    "damping": ("v", (("damping", 1.0),)),
-    "friction": ("v", (("upperDryFrictionLimit", 1.0), ("lowerDryFrictionLimit", -1.0))),
-    "effort": ("v", (("upperEffortLimit", 1.0), ("lowerEffortLimit", -1.0))),
-    "velocity": ("v", (("upperVelocityLimit", 1.0), ("lowerVelocityLimit", -1.0))),
-    "lower": ("q", (("lowerPositionLimit", 1.0),)),
-    "upper": ("q", (("upperPositionLimit", 1.0),)),
-}
-"""Whether a property belongs to positions or velocities, and Pinocchio's attributes with their signs."""
-
-
-def _joint_values(joint: Any, name: str, value: Any) -> Array:
-    if joint.nv == 1:
-        angle = number(f"value of joint {name!r}", value)
-        return np.array([np.cos(angle), np.sin(angle)] if joint.nq == 2 else [angle])
-    values = finite_array(f"value of joint {name!r}", value, (joint.nq,))
-    return values if joint.nq == joint.nv else np.concatenate([values[:-4], _unit_quaternion(name, values[-4:])])
-
-
-def _unit_quaternion(name: str, value: Array) -> Array:
-    length = np.linalg.norm(value)
-    if length < 1e-12:
-        raise InvalidValue(f"quaternion of joint {name!r}", value.tolist(), "a quaternion of non-zero length")
-    return value / length

@@ -9,7 +9,8 @@ import numpy as np
 
 from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, checked_name
 from constrained_sim.dynamics import Dynamics
-from constrained_sim.robot import Robot, SingleJoint
+from constrained_sim.joints import SingleJoint
+from constrained_sim.robot import Robot
 from constrained_sim.validation import Array, finite_array, number
 
 

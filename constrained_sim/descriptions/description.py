@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pinocchio as pin
 
 from constrained_sim.constraints import Constraint
+from constrained_sim.exceptions import ModelError
 
 
 class Spring(NamedTuple):
@@ -42,3 +46,34 @@ class Description:
     passive: tuple[str, ...] = ()
     springs: Mapping[str, Spring] = field(default_factory=dict)
     text: str = ""
+
+
+def read_text(path_or_xml: str | os.PathLike[str]) -> str:
+    """Return the text of a robot description, given as a file or as itself.
+
+    Raises:
+        ModelError: the file cannot be read.
+    """
+    if isinstance(path_or_xml, str) and path_or_xml.lstrip().startswith("<"):
+        return path_or_xml
+    try:
+        return Path(path_or_xml).read_text(encoding="utf-8")
+    except (OSError, TypeError, UnicodeDecodeError) as error:
+        raise ModelError(f"cannot read the robot description {str(path_or_xml)!r}: {error}") from error
+
+
+def refuse_massless_joints(model: pin.Model) -> None:
+    """Refuse a joint some motion of which moves no inertia: M would be singular at every configuration.
+
+    The composite inertia of the subtree, seen along the joint's own axes, must be positive definite; armature counts.
+    """
+    if not all(np.isfinite(inertia.toDynamicParameters()).all() for inertia in model.inertias):
+        raise ModelError("an inertia of the robot description is not finite")
+    data = model.createData()
+    inertia = pin.crba(model, data, pin.neutral(model), pin.Convention.WORLD)
+    for index, joint in list(enumerate(model.joints))[1:]:
+        block = slice(joint.idx_v, joint.idx_v + joint.nv)
+        if np.linalg.eigvalsh(inertia[block, block]).min() <= 1e-12:
+            raise ModelError(
+                f"joint {model.names[index]!r} moves but carries no mass: give an <inertial> to a link behind it"
+            )

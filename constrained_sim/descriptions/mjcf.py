@@ -12,9 +12,9 @@ import numpy as np
 import pinocchio as pin
 
 from constrained_sim.constraints import Constraint, FrameAnchor, JointCoupling, PointAnchor
-from constrained_sim.descriptions.description import Description, Spring
+from constrained_sim.descriptions.description import Description, Spring, read_text
 from constrained_sim.exceptions import ModelError
-from constrained_sim.robot import WORLD, read_text
+from constrained_sim.robot import WORLD
 
 EQUALITIES = ("connect", "weld", "joint")
 

@@ -1,0 +1,103 @@
+"""Joints by name: where one stands in q and v, the values it may take, and the properties it carries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pinocchio as pin
+
+from constrained_sim.exceptions import InvalidValue, UnknownName
+from constrained_sim.validation import Array, finite_array, lookup, number
+
+if TYPE_CHECKING:
+    from constrained_sim.robot import Robot
+
+
+@dataclass(frozen=True)
+class SingleJoint:
+    """Where a joint with one degree of freedom stands in q and v.
+
+    Attributes:
+        q: index into the configuration; of the cosine, for a continuous joint.
+        v: index into the velocity.
+        turns: whether the joint is continuous, stored as (cos, sin).
+    """
+
+    q: int
+    v: int
+    turns: bool
+
+    @classmethod
+    def of(cls, robot: Robot, name: str) -> SingleJoint:
+        """Look up a joint.
+
+        Raises:
+            UnknownName: no such joint, or one with several degrees of freedom.
+        """
+        model = robot.model
+        joints = {joint: model.joints[model.getJointId(joint)] for joint in robot.joint_names}
+        singles = {joint: found for joint, found in joints.items() if found.nv == 1}
+        if name not in singles:
+            raise UnknownName("joint with one degree of freedom", name, singles)
+        joint = singles[name]
+        return cls(int(joint.idx_q), int(joint.idx_v), joint.nq == 2)
+
+    def position(self, q: Array) -> float:
+        """Return the position [rad, m]; of a continuous joint within -pi .. pi."""
+        return float(np.arctan2(q[self.q + 1], q[self.q]) if self.turns else q[self.q])
+
+
+def joint_values(joint: Any, name: str, value: Any) -> Array:
+    """Return (nq,) the coordinates of a joint at `value`: a number where it has one degree of freedom.
+
+    Raises:
+        InvalidValue: wrong length, not finite, or a zero quaternion.
+    """
+    if joint.nv == 1:
+        angle = number(f"value of joint {name!r}", value)
+        return np.array([np.cos(angle), np.sin(angle)] if joint.nq == 2 else [angle])
+    values = finite_array(f"value of joint {name!r}", value, (joint.nq,))
+    return values if joint.nq == joint.nv else np.concatenate([values[:-4], _unit_quaternion(name, values[-4:])])
+
+
+def _unit_quaternion(name: str, value: Array) -> Array:
+    length = np.linalg.norm(value)
+    if length < 1e-12:
+        raise InvalidValue(f"quaternion of joint {name!r}", value.tolist(), "a quaternion of non-zero length")
+    return value / length
+
+
+def set_property(model: pin.Model, name: str, key: str, value: Any) -> None:
+    """Set one property of a joint in `model`.
+
+    Raises:
+        UnknownName: no such property.
+        InvalidValue: a negative value, NaN, or position limits in the wrong order or of several coordinates.
+    """
+    joint, what = model.joints[model.getJointId(name)], f"{key} of joint {name!r}"
+    part, attributes = lookup("property of a joint", key, JOINT_PROPERTIES)
+    if part == "q" and joint.nq != 1:
+        raise InvalidValue(what, value, "none: this joint has no single position")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or np.isnan(value) or (part == "v" and value < 0):
+        raise InvalidValue(what, value, "a number" if part == "q" else "a number that is not negative")
+    first = joint.idx_q if part == "q" else joint.idx_v
+    for attribute, sign in attributes:
+        values = np.array(getattr(model, attribute))
+        values[first : first + (1 if part == "q" else joint.nv)] = sign * value
+        setattr(model, attribute, values)
+    if part == "q" and not model.lowerPositionLimit[first] < model.upperPositionLimit[first]:
+        raise InvalidValue(what, value, "lower < upper")
+
+
+JOINT_PROPERTIES = {
+    "armature": ("v", (("armature", 1.0),)),
+    "damping": ("v", (("damping", 1.0),)),
+    "friction": ("v", (("upperDryFrictionLimit", 1.0), ("lowerDryFrictionLimit", -1.0))),
+    "effort": ("v", (("upperEffortLimit", 1.0), ("lowerEffortLimit", -1.0))),
+    "velocity": ("v", (("upperVelocityLimit", 1.0), ("lowerVelocityLimit", -1.0))),
+    "lower": ("q", (("lowerPositionLimit", 1.0),)),
+    "upper": ("q", (("upperPositionLimit", 1.0),)),
+}
+"""Whether a property belongs to positions or velocities, and Pinocchio's attributes with their signs."""
