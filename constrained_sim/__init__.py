@@ -12,7 +12,7 @@ from constrained_sim.constraints import (
     PointAnchor,
     PointContact,
 )
-from constrained_sim.contact import LAWS, Frictionless, Plane, Rigid, Sticking
+from constrained_sim.contact import LAWS, Compliant, Frictionless, HuntCrossley, Plane, Rigid, Sticking
 from constrained_sim.drift import Baumgarte, Projection, project_position, project_velocity
 from constrained_sim.forward_dynamics import constrained_acceleration
 from constrained_sim.impact import resolve_impact
@@ -34,10 +34,12 @@ __all__ = [
     "SOLVERS",
     "STEPPERS",
     "Baumgarte",
+    "Compliant",
     "ContactConsistentDynamics",
     "CustomConstraint",
     "FrameAnchor",
     "Frictionless",
+    "HuntCrossley",
     "JointCoupling",
     "JointLimit",
     "JointVelocity",

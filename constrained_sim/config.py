@@ -32,7 +32,7 @@ from constrained_sim.constraints import (
     PointAnchor,
     PointContact,
 )
-from constrained_sim.contact import LAWS, Plane
+from constrained_sim.contact import Law, Plane, make_law
 from constrained_sim.drift import Baumgarte, Projection, Stabilization
 from constrained_sim.exceptions import ConfigError, InvalidValue, UnknownName
 from constrained_sim.robot import WORLD, Robot
@@ -412,13 +412,23 @@ def _read_contact(section: _Section) -> PointContact:
         section.take("link", str),
         section.take("point", tuple, (0.0, 0.0, 0.0)),
         Plane(section.take("normal", tuple, (0.0, 0.0, 1.0)), section.take("offset", float, 0.0)),
-        lookup("contact law", section.take("law", str, "rigid"), LAWS)(),
+        _read_law(section),
         section.take("friction", float, 0.0),
         section.take("restitution", float, 0.0),
         section.take("radius", float, 0.0),
     )
     section.finish()
     return contact
+
+
+def _read_law(section: _Section) -> Law:
+    """Read the law of a contact; the keys of soft laws are their attributes."""
+    parameters = {key: section.take(key, float, None) for key in LAW_PARAMETERS}
+    name = section.take("law", str, "rigid")
+    return make_law(name, {key: value for key, value in parameters.items() if value is not None})
+
+
+LAW_PARAMETERS = ("stiffness", "damping", "dissipation", "exponent", "tangential_stiffness", "tangential_damping")
 
 
 def _read_point_anchor(section: _Section) -> PointAnchor:

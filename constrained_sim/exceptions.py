@@ -159,6 +159,27 @@ class ContactNotSolved(ConstrainedSimError):
         self.residual = residual
 
 
+class CoarseStep(UserWarning):
+    """A step that is too long to resolve the vibration of a soft contact; forces are stable, but not accurate.
+
+    Attributes:
+        contact: its name.
+        dt: the step [s].
+    """
+
+    def __init__(self, contact: str, dt: float, angle: float) -> None:
+        """Say that a step of `dt` [s] turns the vibration of `contact` by `angle` [rad]."""
+        super().__init__(
+            f"contact {contact!r}: its stiffness vibrates by {angle:.3g} rad within one step of {dt:.3g} s; "
+            f"forces are accurate below {FINE} rad: take a shorter step, or less stiffness or damping"
+        )
+        self.contact, self.dt = contact, dt
+
+
+FINE = 0.5
+"""[rad] Largest phase of a contact's vibration within one step that is still resolved."""
+
+
 class NotFollowed(ConstrainedSimError):
     """A motion that the actuators cannot give.
 

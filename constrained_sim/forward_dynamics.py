@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from constrained_sim.constraints import Constraint, ConstraintStack
 from constrained_sim.constraints.constraint_set import ConstraintSet
+from constrained_sim.contact.compliance import soft_forces
+from constrained_sim.contact.table import ContactGeometry, ContactTable
 from constrained_sim.drift import Baumgarte
 from constrained_sim.dynamics import Dynamics, dynamics_at
 from constrained_sim.exceptions import ContactNotSolved
@@ -110,7 +112,8 @@ def constrained_acceleration(
 
     A contact that is passed counts as closed; its rows obey ``0 <= J_n a + gamma_n _|_ lam_n >= 0`` and Coulomb's law
     (with the direction of the present slip, where it slips). Of a joint limit and of other one-sided constraints, the
-    rows at their bound (``phi <= 1e-8``) count as closed.
+    rows at their bound (``phi <= 1e-8``) count as closed. A soft contact gives the force of its law, with no stretch
+    along the surface yet.
 
     Args:
         robot: the robot.
@@ -142,14 +145,17 @@ def constrained_acceleration(
     force[robot.actuation] += finite_array("tau", tau, (robot.nu,))
     J, gamma, b = acceleration_rows(bound.bilateral, dynamics, stabilization)
     contact_gamma = bound.contacts.gamma(dynamics)
-    closed, contacts = _contact_rows(bound, dynamics, v, contact_gamma, stabilization)
+    geometry = bound.contacts.rows(dynamics, v)
+    soft, _ = soft_forces(bound.contacts, geometry, np.zeros((len(bound.contacts.soft), 2)))
+    force += soft @ geometry.J
+    closed, contacts = contact_rows(bound.contacts, geometry, contact_gamma, stabilization)
     system = RobotSystem(dynamics, J, bound.bilateral.members)
     motion = solve_motion(solver, system, force, b, contacts, "newton")
     if refuse_inconsistent:
         check_consistency(motion.constraint_residual)
     if motion.contact is not None and not motion.contact.converged:
         raise ContactNotSolved(motion.contact.residual)
-    force_of_contacts = np.zeros(bound.contacts.dim)
+    force_of_contacts = soft
     force_of_contacts[closed] = motion.impulse
     lam, all_gamma = bound.rows(motion.lam, force_of_contacts), bound.rows(gamma, contact_gamma)
     state = robot, q, v, dynamics.t
@@ -167,22 +173,19 @@ def acceleration_rows(
     return J, gamma, -gamma - stabilization.feedback(bilateral.phi(dynamics), s, bilateral.is_position_level)
 
 
-def _contact_rows(
-    bound: ConstraintSet, dynamics: Dynamics, v: Array, gamma: Array, stabilization: Baumgarte | None
+def contact_rows(
+    table: ContactTable, geometry: ContactGeometry, gamma: Array, stabilization: Baumgarte | None
 ) -> tuple[npt.NDArray[np.intp], ContactRows]:
-    """Return which unilateral rows are closed, all of the contacts among them, and these rows."""
-    table = bound.contacts
+    """Return which unilateral rows are closed, those of all rigid contacts among them, and these rows."""
     if not len(table):
-        return np.empty(0, dtype=np.intp), ContactRows.none(len(v))
-    geometry = table.rows(dynamics, v)
-    offset = gamma.copy()
+        return np.empty(0, dtype=np.intp), ContactRows.none(geometry.J.shape[1])
+    offset, reached = gamma.copy(), table.reached(geometry.gaps)
     if stabilization is not None:
-        offset[table.normals] += stabilization.feedback(geometry.gaps, geometry.s_normal)
-    contacts = len(table.members)
-    s = geometry.s[: 3 * contacts].reshape(-1, 3)
-    reached = table.reached(geometry.gaps)
+        closed = table.normals[reached]
+        offset[closed] += stabilization.feedback(geometry.gaps[reached], geometry.s[closed])
     rows, (friction, _, lower, upper) = table.rows_of(reached), table.laws_of(reached)
+    s = geometry.s[rows[: 3 * len(friction)]].reshape(-1, 3)
     speed = np.linalg.norm(s[:, :2], axis=1, keepdims=True)
-    slips = (speed > SLIP_SPEED) & np.isfinite(table.friction)[:, None]
+    slips = (speed > SLIP_SPEED) & np.isfinite(friction)[:, None]
     slip = np.where(slips, s[:, :2] / np.where(slips, speed, 1.0), 0.0)
     return rows, ContactRows(geometry.J[rows], offset[rows], friction, slip, lower, upper)

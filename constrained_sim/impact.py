@@ -41,6 +41,8 @@ class Impact:
         constraints: the constraints that the rows belong to.
         dynamics_residual: of ``M (v_plus - v_minus) = J^T impulse``, relative to its largest term.
         constraint_residual: of the bilateral rows, relative likewise: not small where they contradict each other.
+        without_collision: whether nothing collided: a sliding contact jammed, since no finite force was possible
+            (Painleve's paradox).
     """
 
     v_minus: Array
@@ -56,6 +58,7 @@ class Impact:
     constraints: ConstraintSet
     dynamics_residual: float
     constraint_residual: float
+    without_collision: bool
     _system: System
 
     @property
@@ -95,6 +98,7 @@ class ImpactProblem:
         restitution: (k + l,) Newton's coefficients of contacts and one-sided rows.
         bilateral_target: (m,) prescribed row velocities after, added to the restitution.
         target: (k + l,) prescribed normal velocities after, added to the restitution.
+        drive: (3 k + l,) velocities that forces give to the rows of contacts in the meantime.
     """
 
     system: System
@@ -106,6 +110,7 @@ class ImpactProblem:
     restitution: Array
     bilateral_target: Array
     target: Array
+    drive: Array
 
     def solve(self, solver: Solver, method: str) -> tuple[Motion, float]:
         """Return the motion after the impact and the factor by which restitution was reduced.
@@ -126,8 +131,8 @@ class ImpactProblem:
 
     def _solve(self, solver: Solver, method: str, factor: float) -> Motion:
         system, s = self.system, self.contacts @ self.v_minus
-        rows = ContactRows(self.contacts, np.zeros_like(s), *self.laws)
-        rows.offset[rows.normals] = -self.target - factor * self.restitution * np.maximum(0.0, -s[rows.normals])
+        rows = ContactRows(self.contacts, self.drive.copy(), *self.laws)
+        rows.offset[rows.normals] += -self.target - factor * self.restitution * np.maximum(0.0, -s[rows.normals])
         s_plus = self.bilateral_target - factor * self.bilateral_restitution * self.s_minus
         b = system.J @ self.v_minus + s_plus - self.s_minus
         return solve_motion(solver, system, system.M @ self.v_minus, b, rows, method)
@@ -202,6 +207,7 @@ def impact_at(
     coefficients: Array | None = None,
     targets: Array | None = None,
     refuse_inconsistent: bool = False,
+    drive: Array | None = None,
 ) -> Impact:
     """Resolve an impact in which all bilateral constraints and the contacts `closing` (indices) take part.
 
@@ -215,6 +221,7 @@ def impact_at(
         coefficients: (rows,) Newton's coefficients; None: those of the contacts, bilateral rows 0.
         targets: (rows,) prescribed row velocities after; None: 0.
         refuse_inconsistent: raise where bilateral rows contradict each other.
+        drive: (3 k + l,) of an impact without collision, velocities that forces give to the contact rows meanwhile.
 
     Raises:
         InconsistentConstraints: on request, see above.
@@ -242,6 +249,7 @@ def impact_at(
         contact_e[normals],
         bilateral_target,
         contact_target[normals],
+        np.zeros(len(rows)) if drive is None else drive[rows],
     )
     motion, factor = problem.solve(solver, method)
     if refuse_inconsistent:
@@ -265,6 +273,7 @@ def impact_at(
         bound,
         motion.dynamics_residual,
         motion.constraint_residual,
+        drive is not None,
         System(dynamics.M.copy(), np.vstack([bilateral, contact_rows[rows]]), dynamics.robot.inertia_parents),
     )
 

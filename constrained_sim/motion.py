@@ -34,6 +34,8 @@ class ContactRows:
         slip: (k, 2), see :class:`~constrained_sim.contact.problem.ContactProblem`.
         lower: (m,) likewise.
         upper: (m,) likewise.
+        compliance: (3 k + m,) what is added to the diagonal of the Delassus matrix, so that a row's quantity is
+            ``J x + offset + compliance impulse``; None: nothing.
     """
 
     J: Array
@@ -42,6 +44,7 @@ class ContactRows:
     slip: Array
     lower: Array = field(default_factory=no_values)
     upper: Array = field(default_factory=no_values)
+    compliance: Array | None = None
 
     @property
     def laws(self) -> tuple[Array, Array, Array, Array]:
@@ -53,6 +56,20 @@ class ContactRows:
         """Indices of the normal rows of the contacts, and of the interval rows."""
         contacts = 3 * len(self.friction)
         return np.concatenate([np.arange(2, contacts, 3), np.arange(contacts, len(self.offset))])
+
+    def with_contacts(self, J: Array, offset: Array, friction: Array, compliance: Array) -> ContactRows:
+        """Return these rows with more contacts, without known slip, after those there are."""
+        end = 3 * len(self.friction)
+        mine = np.zeros(len(self.offset)) if self.compliance is None else self.compliance
+        return ContactRows(
+            np.insert(self.J, end, J, axis=0),
+            np.insert(self.offset, end, offset),
+            np.concatenate([self.friction, friction]),
+            np.concatenate([self.slip, np.zeros((len(friction), 2))]),
+            self.lower,
+            self.upper,
+            np.insert(mine, end, compliance),
+        )
 
     @classmethod
     def none(cls, nv: int) -> ContactRows:
@@ -114,6 +131,8 @@ def solve_motion(solver: Solver, system: System, f: Array, b: Array, contacts: C
         delassus, free = contact_kernels.delassus(contacts.J, response, x, contacts.offset)
         whitened = system.whiten(contacts.J)
         contact_kernels.drop_held(delassus, free, contacts.J, terms, np.einsum("ij,ij->i", whitened, whitened))
+        if contacts.compliance is not None:
+            delassus[np.diag_indices_from(delassus)] += contacts.compliance
         solution = solve_contacts(ContactProblem(delassus, free, *contacts.laws), method)
         impulse = solution.impulse
         x, lam = x + impulse @ response, lam + impulse @ bilateral
@@ -126,6 +145,8 @@ def _solve_program(solver: Gauss, system: System, f: Array, b: Array, contacts: 
     J, offset, normals = contacts.J, contacts.offset, contacts.normals
     if contacts.lower.any():
         raise NotSupported(f"solver {solver.name!r}", "dry joint friction", solver.supported)
+    if contacts.compliance is not None:
+        raise NotSupported(f"solver {solver.name!r}", "a soft contact", solver.supported)
     x, lam, normal = solver.solve_normal_contacts(system, f, b, J[normals], offset[normals])
     impulse = np.zeros(len(J))
     impulse[normals] = normal
@@ -142,8 +163,9 @@ def _solve_free(system: System, f: Array, contacts: ContactRows, method: str) ->
     if not len(J):
         x, _ = solver_kernels.free_response(system.M, system.parents, f, J)
         return Motion(x, np.zeros(0), np.zeros(0), None, _dynamics_residual(system.M, x, f, np.zeros_like(f)), 0.0)
+    compliance = np.zeros(len(J)) if contacts.compliance is None else contacts.compliance
     x, response, delassus, free, impulse, status, residual, dynamics = _sticking_motion(
-        system.M, system.parents, f, J, contacts.offset, *laws
+        system.M, system.parents, f, J, contacts.offset, compliance, *laws
     )
     if residual <= RELATIVE_TOLERANCE:
         solution = ContactSolution(impulse, status, "stick", 0, residual)
@@ -156,7 +178,7 @@ def _solve_free(system: System, f: Array, contacts: ContactRows, method: str) ->
 
 
 @numba.njit(cache=True)
-def _sticking_motion(M, parents, f, J, offset, friction, slip, lower, upper):  # type: ignore[no-untyped-def]
+def _sticking_motion(M, parents, f, J, offset, compliance, friction, slip, lower, upper):  # type: ignore[no-untyped-def]
     """Solve for the motion without bilateral rows, all contacts sticking, and judge it by the contact law.
 
     Returns:
@@ -165,6 +187,8 @@ def _sticking_motion(M, parents, f, J, offset, friction, slip, lower, upper):  #
     """
     x, response = solver_kernels.free_response(M, parents, f, J)
     G, b = contact_kernels.delassus(J, response, x, offset)
+    for i in range(G.shape[0]):
+        G[i, i] += compliance[i]
     impulse, status, error, magnitude, _ = contact_kernels.attempt_sticking(
         G, b, friction, slip, lower, upper, RELATIVE_TOLERANCE
     )

@@ -186,7 +186,7 @@ class Simulator:
             stabilization = stabilization or self._stepper.stabilization
         self._stepper = self._make_stepper(name, integrator, stabilization)
         here = self._observation
-        self._observation = self._stepper.reset(here.bound, self.state.t, here.q, here.v)
+        self._observation = self._stepper.reset(here.bound, self.state.t, here.q, here.v, here.stretch)
 
     def reset(self, q: Any = None, v: Any = None, t: float = 0.0, assemble: bool = False) -> None:
         """Start anew at (q, v); None: neutral, at rest. Targets "where it is now" are resolved again.
@@ -308,10 +308,10 @@ class Simulator:
         try:
             outcome = self._stepper.step(self._observation, tau, acting, self._solver, self._method)
         except (ContactNotSolved, NonFiniteMotion) as error:
-            self._stepper.reset(self._observation.bound, state.t, state.q, state.v)
+            self._stepper.reset(self._observation.bound, state.t, state.q, state.v, self._observation.stretch)
             raise NonFiniteState(self.steps, state.t, str(error)) from error
         if not (math.isfinite(sum(outcome.end.v.tolist())) and math.isfinite(sum(outcome.end.q.tolist()))):
-            self._stepper.reset(self._observation.bound, state.t, state.q, state.v)
+            self._stepper.reset(self._observation.bound, state.t, state.q, state.v, self._observation.stretch)
             raise NonFiniteState(self.steps, state.t, "the equations of motion gave NaN or infinity")
         self._observation = outcome.end
         self.steps += 1
@@ -405,10 +405,10 @@ class Simulator:
         )
         q = self._assembled(bound, here.q, state.t) if assemble else here.q
         self._check_violations(bound, q, state.t, bound.slices if assemble else [name])
-        here = self._stepper.reset(bound, state.t, q, here.v)
+        here = self._stepper.reset(bound, state.t, q, here.v, here.stretch_in(bound))
         impact = self._jump_onto(bound, here) if not constraint.is_unilateral else None
         if impact is not None:
-            here = self._stepper.reset(bound, state.t, q, impact.v_plus)
+            here = self._stepper.reset(bound, state.t, q, impact.v_plus, here.stretch)
             self._energy += EnergyTerms(impact_losses=impact.energy_lost).as_array()
         self._observation = here
         return impact
@@ -417,7 +417,7 @@ class Simulator:
         """Take a constraint out of effect, if it is in effect."""
         here = self._observation
         bound = ConstraintSet(self.robot, [member for member in here.bound.members if member.name != name])
-        self._observation = self._stepper.reset(bound, self.state.t, here.q, here.v)
+        self._observation = self._stepper.reset(bound, self.state.t, here.q, here.v, here.stretch_in(bound))
 
     def _assembled(self, bound: ConstraintSet, q: Array, t: float) -> Array:
         """Return a configuration near `q` at which all bilateral constraints hold.

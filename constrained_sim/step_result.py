@@ -154,7 +154,7 @@ class StepResult:
                 forces[member.name],
                 float(forces[member.name] @ member.declaration.surface.normal),
                 float(table.friction[i]),
-                float(end.contact.gaps[i]),
+                float(end.contact.distances[i]),
                 read_only(end.contact.s[3 * i : 3 * i + 2] @ table.axes[i, :2]),
             )
             for i, member in enumerate(table.members)

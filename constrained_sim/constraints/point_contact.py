@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from constrained_sim.constraints.constraint import Constraint, checked_name
-from constrained_sim.contact.laws import Law, Rigid
+from constrained_sim.contact.laws import Law, Rigid, SoftLaw
 from constrained_sim.contact.surfaces import Plane
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import Robot
@@ -56,6 +56,8 @@ class PointContact(Constraint):
         object.__setattr__(self, "radius", number(f"radius {what}", self.radius, 0.0))
         if not isinstance(self.law, Law):
             raise InvalidValue(f"law {what}", self.law, "an instance of a class in LAWS, such as Rigid()")
+        if isinstance(self.law, SoftLaw) and self.restitution:
+            raise InvalidValue(f"restitution {what}", self.restitution, "0: a soft law has no impact")
         if not isinstance(self.surface, Plane):
             raise InvalidValue(f"surface {what}", self.surface, "a Plane")
         self.law.coefficient(self.friction)

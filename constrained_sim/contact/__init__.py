@@ -1,20 +1,34 @@
 """Unilateral contact: laws, surfaces, the complementarity problem and its solution."""
 
 from constrained_sim.contact.complementarity import LinearComplementarity
-from constrained_sim.contact.laws import LAWS, Frictionless, Law, Rigid, Sticking
+from constrained_sim.contact.laws import (
+    LAWS,
+    Compliant,
+    Frictionless,
+    HuntCrossley,
+    Law,
+    Rigid,
+    SoftLaw,
+    Sticking,
+    make_law,
+)
 from constrained_sim.contact.problem import METHODS, ContactProblem, ContactSolution, solve_contacts
 from constrained_sim.contact.surfaces import Plane
 
 __all__ = [
     "LAWS",
     "METHODS",
+    "Compliant",
     "ContactProblem",
     "ContactSolution",
     "Frictionless",
+    "HuntCrossley",
     "Law",
     "LinearComplementarity",
     "Plane",
     "Rigid",
+    "SoftLaw",
     "Sticking",
+    "make_law",
     "solve_contacts",
 ]

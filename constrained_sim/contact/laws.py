@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields
 
 from constrained_sim.exceptions import InvalidValue
+from constrained_sim.validation import lookup, number
+
+ForceLaw = Callable[[float, float], float]
+"""From penetration [m] and its rate [m/s] to the normal force [N]."""
 
 
 class Law(ABC):
@@ -57,4 +62,162 @@ class Sticking(_WithoutCoefficient):
     _coefficient = math.inf
 
 
-LAWS: dict[str, type[Law]] = {law.name: law for law in (Rigid, Frictionless, Sticking)}
+class SoftLaw(Law):
+    """A force that depends on penetration delta and its rate; there is no impact, and penetration is not an error.
+
+    Normal force ``max(0, F(delta, ddelta/dt))`` where delta > 0, else 0. Along the surface a spring and a damper from
+    where the contact touched down, ``-k_t e - d_t s_t``, no longer than friction times the normal force: where this
+    ends in sliding, the spring is dragged along. With the spring left out this is friction regularised by viscosity.
+
+    Attributes:
+        tangential_stiffness: k_t [N/m].
+        tangential_damping: d_t [N s/m].
+    """
+
+    tangential_stiffness: float
+    tangential_damping: float
+
+    @abstractmethod
+    def force(self, penetration: float, rate: float) -> float:
+        """Return F [N] for `penetration` > 0 [m] and its `rate` [m/s]; a negative value counts as 0."""
+
+    @abstractmethod
+    def slopes(self, penetration: float, rate: float) -> tuple[float, float]:
+        """Return the derivatives of F by penetration [N/m] and by rate [N s/m]."""
+
+    def coefficient(self, friction: float) -> float:
+        """Return the declared coefficient.
+
+        Raises:
+            InvalidValue: friction, but neither stiffness nor damping along the surface.
+        """
+        if friction and not (self.tangential_stiffness or self.tangential_damping):
+            allowed = "0, or a tangential_stiffness or tangential_damping beside it"
+            raise InvalidValue(f"friction of a contact with law {self.name!r}", friction, allowed)
+        return friction
+
+    def _check(self, *names: str) -> None:
+        for name in names:
+            value = number(f"{name} of law {self.name!r}", getattr(self, name), 0.0)
+            object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True)
+class Compliant(SoftLaw):
+    """A linear spring and damper per direction, ``F = k delta + d ddelta/dt``, or any law of the user's.
+
+    Attributes:
+        stiffness: k [N/m].
+        damping: d [N s/m].
+        law: ``law(penetration, rate) -> force`` [N], in place of k and d.
+        tangential_stiffness: [N/m]; None: that of the normal direction.
+        tangential_damping: [N s/m]; None: likewise.
+
+    Raises:
+        InvalidValue: a negative value, neither a stiffness nor a law, or both.
+
+    Source: Hutter and others, lecture on simulating legged robots: soft contact ``f = K (p0 - p) - D dp/dt``, and its
+    extension to general laws.
+    """
+
+    stiffness: float = 0.0
+    damping: float = 0.0
+    law: ForceLaw | None = None
+    tangential_stiffness: float = None  # type: ignore[assignment]
+    tangential_damping: float = None  # type: ignore[assignment]
+
+    name = "compliant"
+
+    def __post_init__(self) -> None:
+        """Check all values."""
+        for normal, tangential in (("stiffness", "tangential_stiffness"), ("damping", "tangential_damping")):
+            if getattr(self, tangential) is None:
+                object.__setattr__(self, tangential, getattr(self, normal))
+        self._check("stiffness", "damping", "tangential_stiffness", "tangential_damping")
+        if self.law is not None and not callable(self.law):
+            raise InvalidValue("law of a compliant contact", self.law, "law(penetration, rate) -> force")
+        if (self.law is None) == (self.stiffness == 0.0) or (self.law is not None and self.damping):
+            given = {"stiffness": self.stiffness, "damping": self.damping, "law": self.law}
+            raise InvalidValue("compliant contact", given, "a positive stiffness, or a law instead")
+
+    def force(self, penetration: float, rate: float) -> float:
+        """Return F [N], see :meth:`SoftLaw.force`."""
+        if self.law is None:
+            return self.stiffness * penetration + self.damping * rate
+        return number("force of a compliant contact's law", self.law(penetration, rate))
+
+    def slopes(self, penetration: float, rate: float) -> tuple[float, float]:
+        """Return the derivatives of F; of a user's law by one-sided differences, and not below 0."""
+        if self.law is None:
+            return self.stiffness, self.damping
+        here = self.force(penetration, rate)
+        by_penetration = (self.force(penetration * (1.0 + DIFFERENCE), rate) - here) / (penetration * DIFFERENCE)
+        step = DIFFERENCE * max(abs(rate), DIFFERENCE)
+        return max(by_penetration, 0.0), max((self.force(penetration, rate + step) - here) / step, 0.0)
+
+
+DIFFERENCE = 1e-6
+
+
+@dataclass(frozen=True)
+class HuntCrossley(SoftLaw):
+    """``F = k delta^n (1 + c ddelta/dt)``: no jump at touchdown, and a restitution that falls with the speed.
+
+    For small speeds Newton's coefficient is about ``1 - 2/3 c v``.
+
+    Attributes:
+        stiffness: k [N/m^n].
+        dissipation: c [s/m].
+        exponent: n; 3/2 for a sphere on a plane (Hertz).
+        tangential_stiffness: [N/m].
+        tangential_damping: [N s/m].
+
+    Raises:
+        InvalidValue: a negative value, no stiffness, or an exponent below 1.
+
+    Source: Hunt and Crossley, Coefficient of restitution interpreted as damping in vibroimpact, 1975.
+    """
+
+    stiffness: float
+    dissipation: float = 0.0
+    exponent: float = 1.5
+    tangential_stiffness: float = 0.0
+    tangential_damping: float = 0.0
+
+    name = "hunt_crossley"
+
+    def __post_init__(self) -> None:
+        """Check all values."""
+        number(f"stiffness of law {self.name!r}", self.stiffness, 0.0, open_lower=True)
+        number(f"exponent of law {self.name!r}", self.exponent, 1.0)
+        self._check("stiffness", "dissipation", "exponent", "tangential_stiffness", "tangential_damping")
+
+    def force(self, penetration: float, rate: float) -> float:
+        """Return F [N], see :meth:`SoftLaw.force`."""
+        return self.stiffness * penetration**self.exponent * (1.0 + self.dissipation * rate)
+
+    def slopes(self, penetration: float, rate: float) -> tuple[float, float]:
+        """Return the derivatives of F, the first not below 0."""
+        power = self.stiffness * penetration**self.exponent
+        by_penetration = self.exponent * power / penetration * (1.0 + self.dissipation * rate)
+        return max(by_penetration, 0.0), power * self.dissipation
+
+
+LAWS: dict[str, type[Law]] = {law.name: law for law in (Rigid, Frictionless, Sticking, Compliant, HuntCrossley)}
+
+
+def make_law(name: str, parameters: Mapping[str, float]) -> Law:
+    """Return the law `name` with `parameters`, numbers by name.
+
+    Raises:
+        UnknownName: no such law, or a parameter that it does not have.
+        InvalidValue: a parameter that is missing or not allowed.
+    """
+    kind = lookup("contact law", name, LAWS)
+    known = {f.name: f for f in fields(kind) if f.name != "law"}  # type: ignore[arg-type]
+    for parameter in parameters:
+        lookup(f"parameter of law {name!r}", parameter, known)
+    for parameter, f in known.items():
+        if f.default is MISSING and parameter not in parameters:
+            raise InvalidValue(f"{parameter} of law {name!r}", None, "a number: it has no default")
+    return kind(**parameters)

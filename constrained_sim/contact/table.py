@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim import kinematics
+from constrained_sim.contact.laws import SoftLaw
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.validation import Array
 
@@ -26,13 +27,16 @@ class ContactGeometry(NamedTuple):
 
     Attributes:
         points: (k, 3) contact points [m], world frame.
-        gaps: (k + l,) of the contacts and of the one-sided rows [m, rad], negative where they are violated.
+        distances: (k,) of the contacts from their surfaces [m], negative where they penetrate.
+        gaps: (k + l,) of the contacts and of the one-sided rows [m, rad], negative where they are violated; infinite
+            of soft contacts, which have nothing to violate.
         J: (3 k + l, nv) rows [t1, t2, n] of each contact, then the one-sided rows.
         s: (3 k + l,) velocities of the rows [m/s, rad/s].
         normals: (k + l,) which rows open and close: the normal ones, and all one-sided ones.
     """
 
     points: Array
+    distances: Array
     gaps: Array
     J: Array
     s: Array
@@ -57,6 +61,8 @@ class ContactTable:
         restitution: (k + l,).
         axes: (k, 3, 3) rows t1, t2, n of each contact, world axes.
         normals: (k + l,) which rows open and close.
+        soft: indices of the contacts whose law gives a force.
+        soft_laws: their laws.
     """
 
     def __init__(self, members: Sequence[BoundContact], limits: ConstraintStack) -> None:
@@ -64,6 +70,8 @@ class ContactTable:
         self.members, self.limits = tuple(members), limits
         contacts = [member.declaration for member in members]
         self.friction = np.array([contact.coefficient for contact in contacts])
+        self.soft = np.flatnonzero([isinstance(contact.law, SoftLaw) for contact in contacts])
+        self.soft_laws = tuple(contact.law for contact in contacts if isinstance(contact.law, SoftLaw))
         one_sided = [limit.declaration.restitution for limit in limits.members for _ in range(limit.dim)]
         self.restitution = np.array([contact.restitution for contact in contacts] + one_sided)
         self.axes = np.array([contact.surface.axes for contact in contacts]).reshape(-1, 3, 3)
@@ -94,7 +102,7 @@ class ContactTable:
 
     def rows(self, dynamics: Dynamics, v: Array) -> ContactGeometry:
         """Return points, gaps, Jacobian and row velocities at the configuration of `dynamics` and at `v` (nv,)."""
-        points, gaps, J, s = kinematics.contact_rows(
+        points, distances, J, s = kinematics.contact_rows(
             self._joints,
             self._points,
             self._radii,
@@ -105,11 +113,15 @@ class ContactTable:
             dynamics.robot.support,
             v,
         )
+        gaps = distances
+        if self.soft.size:
+            gaps = distances.copy()
+            gaps[self.soft] = np.inf
         if self.limits.dim:
             limits = self.limits.jacobian(dynamics)
             gaps = np.concatenate([gaps, self.limits.phi(dynamics)])
             J, s = np.concatenate([J, limits]), np.concatenate([s, limits @ v])
-        return ContactGeometry(points, gaps, J, s, self.normals)
+        return ContactGeometry(points, distances, gaps, J, s, self.normals)
 
     def gamma(self, dynamics: Dynamics) -> Array:
         """Return (3 k + l,) the velocity-dependent part of the rows' acceleration [m/s^2, rad/s^2].
@@ -132,8 +144,10 @@ class ContactTable:
         return friction, np.zeros((len(friction), 2)), one_sided, one_sided + np.inf
 
     def reached(self, gaps: Array) -> npt.NDArray[np.intp]:
-        """Return the indices of all contacts, and of the one-sided rows at their bound, for `gaps` (k + l,)."""
-        return np.flatnonzero((np.arange(len(self)) < len(self.members)) | (gaps <= TOUCHING))
+        """Return the places of all contacts but soft ones, and of one-sided rows at their bound, at `gaps` (k + l,)."""
+        closed = gaps <= TOUCHING
+        closed[: len(self.members)] = np.isfinite(gaps[: len(self.members)])
+        return np.flatnonzero(closed)
 
     def rows_of(self, indices: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
         """Return the rows of contacts and one-sided rows given by `indices` (c,), ascending: three of each contact."""

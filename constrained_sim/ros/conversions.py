@@ -13,12 +13,12 @@ from std_msgs.msg import Header
 
 from constrained_sim import msg
 from constrained_sim.constraints import PointContact
-from constrained_sim.contact import LAWS, Plane
+from constrained_sim.contact import Plane, make_law
 from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.impact import Impact
 from constrained_sim.robot import Robot
 from constrained_sim.step_result import ContactForce
-from constrained_sim.validation import Array, finite_array, lookup
+from constrained_sim.validation import Array, finite_array
 
 NANOSECONDS = 1_000_000_000
 
@@ -183,7 +183,7 @@ def contact_from_message(message: msg.Contact) -> PointContact:
         message.link,
         [message.point.x, message.point.y, message.point.z],
         Plane([message.normal.x, message.normal.y, message.normal.z], message.offset),
-        lookup("contact law", message.law, LAWS)(),
+        make_law(message.law, {key: getattr(message, key) for key in SOFT_PARAMETERS if getattr(message, key)}),
         message.friction,
         message.restitution,
         message.radius,
@@ -202,7 +202,12 @@ def contact_to_message(contact: PointContact) -> msg.Contact:
         law=contact.law.name,
         friction=contact.friction,
         restitution=contact.restitution,
+        **{key: getattr(contact.law, key, 0.0) for key in SOFT_PARAMETERS},
     )
+
+
+SOFT_PARAMETERS = ("stiffness", "damping")
+"""Fields of a contact message that belong to the law 'compliant'; zero where they are not given."""
 
 
 def impact_message(header: Header, impact: Impact, robot: Robot, prefix: str) -> msg.Impact:

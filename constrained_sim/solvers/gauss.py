@@ -8,6 +8,7 @@ import numpy as np
 
 from constrained_sim.constraints.constraint import Constraint
 from constrained_sim.constraints.point_contact import PointContact
+from constrained_sim.contact.laws import SoftLaw
 from constrained_sim.exceptions import ContactNotSolved, MissingLibrary
 from constrained_sim.solvers import kernels
 from constrained_sim.solvers.row_space import RowSpace
@@ -47,8 +48,10 @@ class Gauss(FullRankSolver):
         self._proxqp = proxqp
 
     def supports(self, constraint: Constraint) -> bool:
-        """Return whether `constraint` is anything but a contact that can hold along its surface."""
-        return not isinstance(constraint, PointContact) or constraint.coefficient == 0.0
+        """Return whether `constraint` is anything but a contact that can hold along its surface, or a soft one."""
+        if not isinstance(constraint, PointContact):
+            return True
+        return constraint.coefficient == 0.0 and not isinstance(constraint.law, SoftLaw)
 
     def solve_normal_contacts(
         self, system: System, f: Array, b: Array, normals: Array, offset: Array

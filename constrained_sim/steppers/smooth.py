@@ -35,9 +35,9 @@ class Smooth(Stepper):
         """Return whether `constraint` is bilateral."""
         return not constraint.is_unilateral
 
-    def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array) -> Observation:
+    def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array, stretch: Array | None = None) -> Observation:
         """Start at (q, v) and time `t` with these constraints."""
-        return self.observe(bound, t, q, v)
+        return self.observe(bound, t, q, v, stretch)
 
     def step(
         self, start: Observation, tau: Array, wrenches: tuple[Wrench, ...], solver: Solver, method: str

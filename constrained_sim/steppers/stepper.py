@@ -44,6 +44,7 @@ class Observation(NamedTuple):
         phi: (m,) violations of the bilateral rows.
         J_bilateral: (m, nv).
         s_bilateral: (m,).
+        stretch: (soft, 2) of the springs of soft contacts along their surfaces [m].
     """
 
     bound: ConstraintSet
@@ -56,12 +57,20 @@ class Observation(NamedTuple):
     phi: Array
     J_bilateral: Array
     s_bilateral: Array
+    stretch: Array
 
     def with_velocity(self, v: Array) -> Observation:
         """Return the same configuration at the velocity `v` (nv,); rows of bilateral constraints change by J."""
         contact = self.contact._replace(s=self.contact.J @ v)
         s_bilateral = self.s_bilateral + self.J_bilateral @ (v - self.v) if self.s_bilateral.size else self.s_bilateral
         return self._replace(v=read_only(v), contact=contact, s_bilateral=s_bilateral)
+
+    def stretch_in(self, bound: ConstraintSet) -> Array:
+        """Return the springs (soft, 2) for another set of constraints: those of contacts that are in both."""
+        mine, theirs = self.bound.contacts, bound.contacts
+        known = {mine.members[i].name: stretch for i, stretch in zip(mine.soft, self.stretch, strict=True)}
+        found = [known.get(theirs.members[i].name, np.zeros(2)) for i in theirs.soft]
+        return np.array(found).reshape(-1, 2)
 
 
 class StepOutcome(NamedTuple):
@@ -138,8 +147,10 @@ class Stepper(ABC):
             if not self.supports(constraint):
                 raise NotSupported(f"stepper {self.name!r}", constraint.name, self.supported)
 
-    def observe(self, bound: ConstraintSet, t: float, q: Array, v: Array) -> Observation:
+    def observe(self, bound: ConstraintSet, t: float, q: Array, v: Array, stretch: Array | None = None) -> Observation:
         """Return what the constraints look like at (q, v); leaves inertia and kinematics at q in the work space."""
+        if stretch is None:
+            stretch = np.zeros((len(bound.contacts.soft), 2))
         here = self._here
         here.update_inertia(q, t)
         here.v = v
@@ -154,6 +165,7 @@ class Stepper(ABC):
             bound.bilateral.phi(here),
             bound.bilateral.jacobian(here),
             bound.bilateral.velocity(here, v, t),
+            stretch,
         )
 
     def hold_positions(
@@ -184,14 +196,14 @@ class Stepper(ABC):
             gaps[end.contact.normals] = end.contact.gaps
             system = RobotSystem(self._here, end.J_bilateral, end.bound.bilateral.members)
             dq = projection.tangent_step(solver, system, end.phi, end.contact.J[rows], gaps[rows])
-            end = self.observe(end.bound, end.t, integrate(self.robot, end.q, dq), end.v)
+            end = self.observe(end.bound, end.t, integrate(self.robot, end.q, dq), end.v, end.stretch)
         if end is start:
             return end, 0.0
         return end, potential_energy(self.robot, end.q) - potential_energy(self.robot, start.q)
 
     @abstractmethod
-    def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array) -> Observation:
-        """Forget the past and observe (q, v) at time `t`."""
+    def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array, stretch: Array | None = None) -> Observation:
+        """Forget the past and observe (q, v) at time `t`, with springs (soft, 2) of soft contacts; None: relaxed."""
 
     @abstractmethod
     def step(

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.constraints.constraint_set import ConstraintSet
+from constrained_sim.contact.compliance import SoftRows, dragged, soft_rows
 from constrained_sim.contact.table import TOUCHING
 from constrained_sim.drift import Projection, Stabilization
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.energy import EnergyTerms
-from constrained_sim.exceptions import ContactNotSolved, InvalidValue
+from constrained_sim.exceptions import FINE, CoarseStep, ContactNotSolved, InvalidValue
 from constrained_sim.impact import Impact, impact_at
 from constrained_sim.integrators import Integrator, Midpoint, SteppingScheme
 from constrained_sim.motion import ContactRows, Motion, solve_motion
@@ -50,7 +52,8 @@ class TimeStepping(Stepper):
         tangential rows  Coulomb's cone
 
     A contact that closes within the step splits it: the smooth problem up to the touchdown, the impact map there, the
-    smooth problem over the rest. So each part conserves momentum to the order of the integrator, whatever the jump.
+    smooth problem over the rest. So each part conserves momentum to the order of the integrator, whatever the jump. A
+    soft contact splits it too, without impact: a spring that began the step apart would be compressed for nothing.
 
     M, the bias forces and J are taken where the integrator says. ``s' = J v' + (J v - s)`` with s the row velocity at
     the beginning: the row velocity at the end, up to O(h^2), whichever point J was evaluated at. It makes the work of
@@ -86,16 +89,17 @@ class TimeStepping(Stepper):
             raise InvalidValue(f"stabilization of stepper {self.name!r}", stabilization, "a Projection")
         self._mid = Dynamics(robot)
         self._acceleration: Array = np.zeros(robot.nv)
+        self._judged: set[str] = set()
 
     @classmethod
     def takes(cls, integrator: Integrator) -> bool:
         """Return whether `integrator` is a stepping scheme."""
         return isinstance(integrator, SteppingScheme)
 
-    def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array) -> Observation:
+    def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array, stretch: Array | None = None) -> Observation:
         """Start at (q, v) and time `t` with these constraints."""
         self._forget()
-        return self.observe(bound, t, q, v)
+        return self.observe(bound, t, q, v, stretch)
 
     def _forget(self) -> None:
         """After a jump the last acceleration says nothing: take as many passes over the next part as make up for it."""
@@ -115,17 +119,17 @@ class TimeStepping(Stepper):
         impacts: list[Impact] = []
         here, rest = start, self.dt
         for _ in range(3 * len(start.contact.gaps)):
-            contact = here.contact
+            gaps, contact = _open_gaps(here), here.contact
             closing = kernels.closing_contacts(
-                contact.gaps, contact.normals, contact.s, contact.J, self._acceleration, rest, IMPACT_SPEED
+                gaps, contact.normals, contact.s, contact.J, self._acceleration, rest, IMPACT_SPEED
             )
             if not closing.size:
                 break
-            if here.contact.gaps[closing[0]] > TOUCHING:
+            if gaps[closing[0]] > TOUCHING:
                 parts.append(self._fly_to_touchdown(here, closing, rest, loads))
                 here, rest = parts[-1].end, rest - parts[-1].h
             if not (here.contact.gaps[closing] <= TOUCHING).any():
-                continue  # forces have changed since the prediction: nothing touches yet
+                continue  # what touches is soft, or forces have changed since the prediction and nothing does yet
             impacts.append(self._impact(here, loads))
             here = here.with_velocity(impacts[-1].v_plus)
             self._forget()
@@ -142,11 +146,11 @@ class TimeStepping(Stepper):
 
         Newton's method on the length of this part of the step, always towards the contact that is due first.
         """
-        gaps, s = here.contact.gaps[closing], here.contact.s_normal[closing]
+        gaps, s = _open_gaps(here)[closing], here.contact.s_normal[closing]
         h = min(float((-gaps / s).min()), rest)
         for _ in range(8):
             flight = self._advance(here, h, loads, closing)
-            gaps, s = flight.end.contact.gaps[closing], flight.end.contact.s_normal[closing]
+            gaps, s = _gaps(flight.end)[closing], flight.end.contact.s_normal[closing]
             due = np.where(s < 0.0, h - gaps / np.where(s < 0.0, s, 1.0), np.inf)
             first = int(np.argmin(due))
             wanted = min(max(float(due[first]), 0.1 * h), rest)
@@ -203,7 +207,7 @@ class TimeStepping(Stepper):
         actuators[robot.actuation] = h * loads.tau
         if loads.wrenches:
             external += h * generalised_force(robot, mid, loads.wrenches)
-        candidates, rows = self._unilateral_rows(begin, h, excluded)
+        candidates, rows, soft = self._unilateral_rows(begin, h, excluded)
         bilateral, b = self._bilateral_rows(begin, h)
         system = RobotSystem(mid, bilateral, begin.bound.bilateral.members, self._implicit(h))
         momentum = kernels.momentum(mid.M, v, impulses)
@@ -217,9 +221,16 @@ class TimeStepping(Stepper):
         constraint += motion.lam @ bilateral
         gaps, normals = begin.contact.gaps, begin.contact.normals
         found = motion.contact.status if motion.contact is not None else NO_CONTACT
+        stretch = begin.stretch
+        if soft is not None:
+            pushes, found, pads, pad_status = _take_out(soft, len(rows.friction), pushes, found)
         impulse, status, held = kernels.spread(candidates, normals, pushes, found, gaps, len(begin.contact.s))
+        if soft is not None:
+            table = begin.bound.contacts
+            impulse[soft.rows], status[table.soft[soft.members]] = pads, pad_status
+            stretch = dragged(table, soft, pads, pad_status, 0.5 * soft.J @ (v + motion.x), stretch, h)
         q_plus = self.integrator.advance(robot, begin.q, q_mid, motion.x, h)
-        end = self.observe(begin.bound, begin.t + h, q_plus, motion.x)
+        end = self.observe(begin.bound, begin.t + h, q_plus, motion.x, stretch)
         energy = kernels.energy_of(v, motion.x, mid.M, impulses)
         part = self._hold(_Part(h, end, motion.lam, impulse, dry, status, energy, motion, v), held, loads)
         if kernels.exceeds(v, SLOW) or kernels.exceeds(motion.x, SLOW):
@@ -315,19 +326,41 @@ class TimeStepping(Stepper):
 
     def _unilateral_rows(
         self, begin: Observation, h: float, excluded: npt.NDArray[np.intp]
-    ) -> tuple[npt.NDArray[np.intp], ContactRows]:
+    ) -> tuple[npt.NDArray[np.intp], ContactRows, SoftRows | None]:
         """Return the contacts and limits that may carry force within the next `h` [s], and the rows of all that pushes.
 
-        The rows are those at the evaluation point, with the rows of dry joint friction at the end.
+        The rows are those at the evaluation point: contacts, soft contacts (also returned by themselves), limits, dry
+        joint friction.
         """
         table, contact = begin.bound.contacts, begin.contact
         if not len(table):
-            return NO_CONTACT, self._with_dry_friction(ContactRows.none(self.robot.nv), h)
+            return NO_CONTACT, self._with_dry_friction(ContactRows.none(self.robot.nv), h), None
         middle = table.rows(self._mid, begin.v)
         candidates, J, offset = kernels.candidate_rows(
             contact.gaps, contact.normals, contact.s, middle.s, middle.J, excluded, h, REACH
         )
-        return candidates, self._with_dry_friction(ContactRows(J, offset, *table.laws_of(candidates)), h)
+        rows = ContactRows(J, offset, *table.laws_of(candidates))
+        soft = None
+        if table.soft.size:
+            soft = soft_rows(table, contact, middle, excluded, begin.stretch, h)
+            rows = rows.with_contacts(soft.J, soft.offset, table.friction[table.soft[soft.members]], soft.compliance)
+            self._judge(begin, soft, h)
+        return candidates, self._with_dry_friction(rows, h), soft
+
+    def _judge(self, begin: Observation, soft: SoftRows, h: float) -> None:
+        """Warn, once per contact, where a step is too long for the stiffness or the damping of a soft contact.
+
+        With the impedance ``alpha = h^2 k / 4 + h d`` and the mass m that the contact feels, a step turns an undamped
+        vibration by ``2 sqrt(alpha / m)``.
+        """
+        names = [begin.bound.contacts.members[i].name for i in begin.bound.contacts.soft[soft.members]]
+        for row, name in enumerate(names):
+            if name not in self._judged:
+                self._judged.add(name)
+                normal = soft.J[3 * row + 2]
+                angle = 2.0 * np.sqrt(normal @ np.linalg.solve(begin.M, normal) / soft.compliance[3 * row + 2])
+                if angle > FINE:
+                    warnings.warn(CoarseStep(name, h, float(angle)), stacklevel=2)
 
     def _with_dry_friction(self, rows: ContactRows, h: float) -> ContactRows:
         """Append a row for each joint with dry friction: ``|impulse| <= h tau_f``, and less only at rest."""
@@ -342,12 +375,37 @@ class TimeStepping(Stepper):
             rows.slip,
             np.concatenate([rows.lower, -most]),
             np.concatenate([rows.upper, most]),
+            None if rows.compliance is None else np.concatenate([rows.compliance, np.zeros(len(most))]),
         )
 
     def _split(self, impulse: Array) -> tuple[Array, Array]:
         """Return the impulses of contacts and limits, and those of dry joint friction."""
         pushes = len(impulse) - len(self.robot.rubbing)
         return impulse[:pushes], impulse[pushes:]
+
+
+def _gaps(here: Observation) -> Array:
+    """Return (k + l,) gaps of everything [m, rad], soft contacts too."""
+    contact = here.contact
+    return np.concatenate([contact.distances, contact.gaps[len(contact.distances) :]])
+
+
+def _open_gaps(here: Observation) -> Array:
+    """Return (k + l,) gaps of all that can still touch down [m, rad]; infinite of soft contacts that press already."""
+    contact = here.contact
+    if not here.stretch.size:
+        return contact.gaps
+    gaps = _gaps(here)
+    return np.where(np.isfinite(contact.gaps) | (gaps > TOUCHING), gaps, np.inf)
+
+
+def _take_out(
+    soft: SoftRows, contacts: int, pushes: Array, status: npt.NDArray[np.int64]
+) -> tuple[Array, npt.NDArray[np.int64], Array, npt.NDArray[np.int64]]:
+    """Separate soft contacts, the last of `contacts`: impulses and status of all others, and theirs."""
+    first = contacts - len(soft.members)
+    members, rows = np.arange(first, contacts), np.arange(3 * first, 3 * contacts)
+    return np.delete(pushes, rows), np.delete(status, members), pushes[rows], status[members]
 
 
 class _Loads(NamedTuple):

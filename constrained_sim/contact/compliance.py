@@ -1,0 +1,148 @@
+"""Soft contacts: the force of their laws, and their rows in the contact problem of a step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from constrained_sim.validation import Array
+
+if TYPE_CHECKING:
+    from constrained_sim.contact.table import ContactGeometry, ContactTable
+
+LEAST_IMPEDANCE = 1e-7
+"""[kg] Floor of a row's impedance, for laws whose force does not depend on the motion."""
+
+RELAXATION = 1e-4
+"""[s] In which a spring along the surface that has no damper follows a sliding contact; no force depends on it."""
+
+
+class SoftRows(NamedTuple):
+    """Rows of k soft contacts that press, in the contact problem of one step.
+
+    Attributes:
+        members: (k,) places among the table's soft contacts.
+        rows: (3 k,) rows of the table.
+        J: (3 k, nv).
+        offset: (3 k,) what is added to ``J v'``, the impulse aside [m/s].
+        compliance: (3 k,) what is added to the diagonal of the Delassus matrix [1/kg].
+    """
+
+    members: npt.NDArray[np.intp]
+    rows: npt.NDArray[np.intp]
+    J: Array
+    offset: Array
+    compliance: Array
+
+
+def soft_rows(
+    table: ContactTable,
+    begin: ContactGeometry,
+    middle: ContactGeometry,
+    excluded: npt.NDArray[np.intp],
+    stretch: Array,
+    h: float,
+) -> SoftRows:
+    """Return the rows of all soft contacts that press in the middle of the next `h` [s], implicit in the motion.
+
+    With F the force at the predicted middle, k and d its slopes, and ds the change of the row velocity, the impulse is
+    ``r = h F - alpha ds`` with ``alpha = h^2 k / 4 + h d``: the spring at the mean of the positions at both ends, which
+    keeps its energy, the damper at the end, as all dampers. Written as ``ds - h F / alpha + r / alpha = 0`` it is a row
+    of the contact problem that is compliant by 1/alpha; complementarity lets it push only, and Coulomb's disc bounds
+    the rows along the surface.
+
+    Args:
+        table: of the contacts.
+        begin: the contacts at the beginning of the step.
+        middle: in its middle, at the velocity of the beginning.
+        excluded: contacts that may not press.
+        stretch: (soft, 2) springs along the surface [m].
+        h: [s].
+    """
+    s = begin.s
+    normal = s[3 * table.soft + 2]
+    depth = -begin.distances[table.soft] - 0.5 * h * normal
+    members = np.flatnonzero((depth > 0.0) & ~np.isin(table.soft, excluded))
+    offset, compliance = np.zeros((len(members), 3)), np.zeros((len(members), 3))
+    for i, member in enumerate(members):
+        law, friction = table.soft_laws[member], table.friction[table.soft[member]]
+        k, d = law.slopes(depth[member], -normal[member])
+        pull = np.zeros(3)
+        pull[2] = law.force(depth[member], -normal[member])
+        stiffness, damping = np.array([0.0, 0.0, k]), np.array([0.0, 0.0, d])
+        along = s[3 * table.soft[member] : 3 * table.soft[member] + 2]
+        if friction:
+            stiffness[:2], damping[:2] = law.tangential_stiffness, law.tangential_damping
+            pull[:2] = -stiffness[:2] * (stretch[member] + 0.5 * h * along) - damping[:2] * along
+        impedance = np.maximum(0.25 * h**2 * stiffness + h * damping, LEAST_IMPEDANCE)
+        offset[i], compliance[i] = -h * pull / impedance, 1.0 / impedance
+        if not friction:
+            offset[i, :2], compliance[i, :2] = s[3 * table.soft[member] : 3 * table.soft[member] + 2], 0.0
+    rows = (3 * table.soft[members, None] + np.arange(3)).ravel()
+    drift = middle.s[rows] - s[rows]  # the row velocity at the end is J v' + drift, J in the middle
+    return SoftRows(members, rows, middle.J[rows], offset.ravel() + drift - s[rows], compliance.ravel())
+
+
+def soft_forces(table: ContactTable, geometry: ContactGeometry, stretch: Array) -> tuple[Array, Array]:
+    """Return the forces (3 k + l,) of the soft contacts [N], 0 elsewhere, and the rates (soft, 2) of their springs.
+
+    Along the surface ``f = proj(-k_t e - d_t s_t)`` onto Coulomb's disc; the spring follows so that spring and damper
+    give f: ``de/dt = -(f + k_t e) / d_t``, which is s_t where the contact sticks.
+    """
+    force, rate = np.zeros(len(geometry.s)), np.zeros_like(stretch)
+    for member, contact in enumerate(table.soft):
+        depth, s = -geometry.distances[contact], geometry.s[3 * contact : 3 * contact + 3]
+        law, e = table.soft_laws[member], stretch[member]
+        if depth > 0.0:
+            pull = -law.tangential_stiffness * e - law.tangential_damping * s[:2]
+            normal = max(law.force(depth, -s[2]), 0.0)
+            radius, length = table.friction[contact] * normal, np.hypot(*pull)
+            pull *= min(1.0, radius / length) if length else 0.0
+            force[3 * contact : 3 * contact + 3] = *pull, normal
+            rate[member] = _spring_rate(law.tangential_stiffness, law.tangential_damping, e, pull, s[:2])
+    return force, rate
+
+
+def _spring_rate(stiffness: float, damping: float, e: Array, force: Array, s: Array) -> Array:
+    if not stiffness:
+        return np.zeros(2)
+    if not damping:
+        return s - (force + stiffness * e) / (stiffness * RELAXATION)
+    return -(force + stiffness * e) / damping
+
+
+def dragged(
+    table: ContactTable,
+    soft: SoftRows,
+    impulse: Array,
+    status: npt.NDArray[np.int64],
+    s: Array,
+    stretch: Array,
+    h: float,
+) -> Array:
+    """Return the springs (soft, 2) at the end of a step of `h` [s].
+
+    Args:
+        table: of the contacts.
+        soft: rows of the step.
+        impulse: (3 k,) theirs [N s].
+        status: (k,) of the contacts.
+        s: (3 k,) mean row velocities over the step [m/s].
+        stretch: (soft, 2) at the beginning [m].
+        h: [s].
+    """
+    relaxed = np.zeros_like(stretch)
+    for i, member in enumerate(soft.members):
+        law = table.soft_laws[member]
+        k, d = law.tangential_stiffness, law.tangential_damping
+        if not k or status[i] == 0:
+            continue
+        if status[i] == 1:
+            relaxed[member] = stretch[member] + h * s[3 * i : 3 * i + 2]
+            continue
+        slack = -impulse[3 * i : 3 * i + 2] / (h * k)
+        fading = np.exp(-h * k / d) if d else 0.0
+        relaxed[member] = slack + fading * (stretch[member] - slack)
+    return relaxed

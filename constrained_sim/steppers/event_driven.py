@@ -1,0 +1,243 @@
+"""Adaptive integration between events: touchdown, lift-off, stick and slip, each at its exact instant."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from constrained_sim.constraints.constraint_set import ConstraintSet
+from constrained_sim.contact.modes import SLIP_SPEED, Mode
+from constrained_sim.drift import Baumgarte, Projection
+from constrained_sim.energy import EnergyTerms
+from constrained_sim.exceptions import NonFiniteMotion
+from constrained_sim.forward_dynamics import acceleration_rows
+from constrained_sim.impact import Impact, impact_at
+from constrained_sim.integrators import Adaptive, Integrator
+from constrained_sim.motion import ContactRows, Motion, solve_motion
+from constrained_sim.solvers import RobotSystem, Solver
+from constrained_sim.steppers.segment import DEPTH, RESTING, Loads, Segment
+from constrained_sim.steppers.stepper import Observation, StepOutcome, Stepper
+from constrained_sim.validation import Array, read_only
+from constrained_sim.wrench import Wrench
+
+INSTANT = 1e-11
+"""[s] Within which what is about to touch touches now."""
+
+BOUNCE_VELOCITY = 1e-6
+"""Approach speed [m/s] below which restitution counts as 0, so that bounces end in contact."""
+
+MOST_EVENTS = 5000
+"""In one step."""
+
+BLIND = 1e-9
+"""[s] Flown without looking for events where the same instant gives one event after the other."""
+
+
+class EventDriven(Stepper):
+    """Integrates the motion between events to a relative error of 1e-12, and resolves each event where it happens.
+
+    Between events the mode is fixed: which contacts and limits are closed, which stick, which slide and where to. Then
+    the equations of motion are linear in all forces, with friction ``-c lam_n s_t / |s_t|`` where a contact slides::
+
+        M a + h = S^T tau + J_ext^T w - D v + J^T lam,   ds/dt = 0 of every row that is held
+
+    Events end a segment: a gap closes; the normal force of a closed contact vanishes; sticking friction leaves its
+    cone; slip stops or reverses; likewise limits and dry joint friction. What approaches when it touches goes through
+    the impact map, as often as anything approaches. Then the mode that follows is the solution of the contact problem
+    at acceleration level, of everything closed at once: so any number of events may share an instant. Restitution
+    counts as 0 below ``BOUNCE_VELOCITY``, where a sequence of ever smaller bounces ends in contact.
+
+    With friction at acceleration level there may be no solution (Painleve's paradox: pressing more makes a sliding
+    contact sink faster). Then forces grow beyond all bounds in no time: the contact jams, an impact without collision,
+    which the impact map resolves with the vanishing approach that the forces would have to stop
+    (:attr:`Impact.without_collision`).
+
+    Efforts and external wrenches are constant during a step. Forces of the result are means over it, percussions
+    excluded, integrated with the motion; so is the work of each cause.
+
+    Sources: Tedrake, sec. 3; Genot and Brogliato, New results on Painleve paradoxes, 1999.
+    """
+
+    name = "event_driven"
+    default_integrator = Adaptive.name
+    integrator: Adaptive
+
+    @classmethod
+    def takes(cls, integrator: Integrator) -> bool:
+        """Return whether `integrator` is the adaptive one."""
+        return isinstance(integrator, Adaptive)
+
+    def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array, stretch: Array | None = None) -> Observation:
+        """Start at (q, v) and time `t` with these constraints."""
+        return self.observe(bound, t, q, v, stretch)
+
+    def step(
+        self, start: Observation, tau: Array, wrenches: tuple[Wrench, ...], solver: Solver, method: str
+    ) -> StepOutcome:
+        """Advance by dt, see the class.
+
+        Raises:
+            ContactNotSolved: no contact method found a solution.
+            NonFiniteMotion: events that accumulate without end.
+        """
+        feedback = self.stabilization if isinstance(self.stabilization, Baumgarte) else None
+        loads = Loads(tau, wrenches, solver, method, feedback)
+        ledger = _Ledger(start, len(self.robot.rubbing))
+        here, end, stalled = start, start.t + self.dt, 0
+        for _ in range(MOST_EVENTS):
+            here, mode, motion = self._settle(here, loads, ledger)
+            segment = Segment(self, self.integrator.tolerance, here, mode, loads)
+            rest = end - here.t
+            flown, y = segment.fly(min(rest, BLIND) if stalled > 3 else rest, looking=stalled <= 3)
+            stalled = stalled + 1 if flown <= 0.0 else 0
+            if flown <= 0.0:
+                continue
+            done = flown >= rest
+            arrived = segment.observation(y, end if done else here.t + flown)
+            ledger.add_segment(here, arrived, flown, segment.integrals(y))
+            here = self._hold(arrived, mode, loads, ledger)
+            if done:
+                break
+        else:
+            raise NonFiniteMotion(f"more than {MOST_EVENTS} events within one step")
+        return ledger.outcome(here, mode, motion, self.dt, self.robot.rubbing)
+
+    # -- events
+
+    def _settle(self, here: Observation, loads: Loads, ledger: _Ledger) -> tuple[Observation, Mode, Motion]:
+        """Resolve all impacts at this instant, and return what follows them, and the mode that begins."""
+        bound = here.bound
+        for _ in range(MOST_EVENTS):
+            touching = _touching(here)
+            if (touching & (here.contact.s_normal < -RESTING)).any():
+                here = self._collide(here, np.flatnonzero(touching), loads, ledger)
+                continue
+            candidates = np.flatnonzero(touching & (here.contact.s_normal <= RESTING))
+            dynamics = self._here
+            dynamics.update(here.q, here.v, here.t)
+            forces = loads.forces(dynamics, here.bound, here.stretch)[0]
+            J, _, b = acceleration_rows(bound.bilateral, dynamics, loads.feedback)
+            rows = self._rows(here, candidates, loads)
+            system = RobotSystem(dynamics, J, bound.bilateral.members)
+            motion = solve_motion(loads.solver, system, forces.sum(axis=0), b, rows, loads.method)
+            if motion.contact is None:
+                return here, Mode.free(bound.contacts), motion
+            if motion.contact.converged:
+                s = rows.J @ here.v
+                status, force = motion.contact.status, motion.impulse
+                return here, Mode.of(bound.contacts, candidates, status, force, s), motion
+            free = solve_motion(
+                loads.solver, system, forces.sum(axis=0), b, ContactRows.none(self.robot.nv), loads.method
+            )
+            here = self._jam(here, candidates, rows.J @ free.x + rows.offset, loads, ledger)
+        raise NonFiniteMotion("impacts that do not end")
+
+    def _rows(self, here: Observation, candidates: npt.NDArray[np.intp], loads: Loads) -> ContactRows:
+        """Return the rows of all that may be closed, at acceleration level, and those of dry joint friction."""
+        table, robot = here.bound.contacts, self.robot
+        rows, (friction, slip, lower, upper) = table.rows_of(candidates), table.laws_of(candidates)
+        offset = table.gamma(self._here)
+        if loads.feedback is not None:
+            normals = table.normals[candidates]
+            offset[normals] += loads.feedback.feedback(here.contact.gaps[candidates], here.contact.s[normals])
+        s = here.contact.s[rows[: 3 * len(friction)]].reshape(-1, 3)[:, :2]
+        speed = np.linalg.norm(s, axis=1)
+        slips = (speed > SLIP_SPEED) & np.isfinite(friction)
+        slip[slips] = s[slips] / speed[slips, None]
+        most, moving = robot.dry_friction[robot.rubbing], here.v[robot.rubbing]
+        dry = np.where(np.abs(moving) > SLIP_SPEED, -np.sign(moving) * most, np.nan)
+        return ContactRows(
+            np.vstack([here.contact.J[rows], np.eye(robot.nv)[robot.rubbing]]),
+            np.concatenate([offset[rows], np.zeros(len(most))]),
+            friction,
+            slip,
+            np.concatenate([lower, np.where(np.isnan(dry), -most, dry)]),
+            np.concatenate([upper, np.where(np.isnan(dry), most, dry)]),
+        )
+
+    def _collide(self, here: Observation, closing: npt.NDArray[np.intp], loads: Loads, ledger: _Ledger) -> Observation:
+        """Return the state after the impact of `closing`."""
+        bound = here.bound
+        restitution = np.zeros(bound.contacts.dim)
+        bounces = here.contact.s_normal < -BOUNCE_VELOCITY
+        restitution[bound.contacts.normals] = np.where(bounces, bound.contacts.restitution, 0.0)
+        self._here.update_inertia(here.q, here.t)
+        coefficients = bound.rows(np.zeros(bound.bilateral.dim), restitution)
+        impact = impact_at(self._here, bound, here.v, closing, loads.solver, loads.method, coefficients)
+        ledger.impacts.append(impact)
+        return here.with_velocity(impact.v_plus)
+
+    def _jam(
+        self, here: Observation, closing: npt.NDArray[np.intp], approach: Array, loads: Loads, ledger: _Ledger
+    ) -> Observation:
+        """Return the state after the impact without collision of contacts that cannot slide on.
+
+        Args:
+            here: the state.
+            closing: the contacts.
+            approach: accelerations of their rows without contact forces [m/s^2].
+            loads: how to solve.
+            ledger: takes the impact.
+        """
+        table = here.bound.contacts
+        rows = table.rows_of(closing)
+        drive = np.zeros(table.dim)
+        drive[rows] = approach[: len(rows)] * SLIP_SPEED / max(np.abs(approach).max(), 1e-300)
+        self._here.update_inertia(here.q, here.t)
+        impact = impact_at(self._here, here.bound, here.v, closing, loads.solver, loads.method, drive=drive)
+        ledger.impacts.append(impact)
+        return here.with_velocity(impact.v_plus)
+
+    def _hold(self, end: Observation, mode: Mode, loads: Loads, ledger: _Ledger) -> Observation:
+        """Remove drift: of closed gaps, of bilateral rows, and of the velocities of all that is held."""
+        projection = self.stabilization
+        if not isinstance(projection, Projection):
+            return end
+        held = mode.held(end.bound.contacts)
+        firm, energy = self.hold_positions(projection, end, loads.solver, mode.closed, held)
+        s = firm.contact.s[held]
+        if max(np.abs(firm.s_bilateral).max(initial=0.0), np.abs(s).max(initial=0.0)) > projection.velocity_tolerance:
+            system = RobotSystem(self._here, firm.J_bilateral, firm.bound.bilateral.members)
+            v = firm.v + projection.tangent_step(loads.solver, system, firm.s_bilateral, firm.contact.J[held], s)
+            energy += 0.5 * float((v - firm.v) @ firm.M @ (v + firm.v))
+            firm = firm.with_velocity(v)
+        ledger.energy += EnergyTerms(projection=energy).as_array()
+        return firm
+
+
+class _Ledger:
+    """What adds up during a step."""
+
+    def __init__(self, start: Observation, rubbing: int) -> None:
+        self._rows, self._dry = np.zeros(start.bound.dim), np.zeros(rubbing)
+        self._a: Array = np.zeros(len(start.v))
+        self.energy: Array = EnergyTerms().as_array()
+        self.impacts: list[Impact] = []
+
+    def add_segment(self, begin: Observation, end: Observation, duration: float, integrals: Array) -> None:
+        """Add a segment without events, of `duration` [s]."""
+        bound = begin.bound
+        lam, rows, dry, work = np.split(integrals, np.cumsum([bound.bilateral.dim, bound.contacts.dim, len(self._dry)]))
+        self._rows += bound.rows(lam, rows)
+        self._dry += dry
+        self.energy[: len(work)] += work
+        self._a = (end.v - begin.v) / duration
+
+    def outcome(
+        self, end: Observation, mode: Mode, motion: Motion, dt: float, rubbing: npt.NDArray[np.intp]
+    ) -> StepOutcome:
+        """Return the step as a whole."""
+        dry = np.zeros(len(end.v))
+        dry[rubbing] = self._dry / dt
+        self.energy[-2] += sum(impact.energy_lost for impact in self.impacts)
+        status = mode.status(end.bound.contacts)
+        soft = end.bound.contacts.soft
+        status[soft] = np.where(end.contact.distances[soft] < 0.0, 1, 0)
+        lam, impacts = read_only(self._rows / dt), tuple(self.impacts)
+        return StepOutcome(end, self._a, lam, read_only(dry), read_only(status), impacts, self.energy, motion)
+
+
+def _touching(here: Observation) -> npt.NDArray[np.bool_]:
+    """Return (k + l,) what is closed: it rests within ``DEPTH``, or it arrives within an ``INSTANT``."""
+    gaps, speed = here.contact.gaps, here.contact.s_normal
+    return (gaps <= DEPTH) & ((speed >= -RESTING) | (gaps <= np.maximum(1e-13, -INSTANT * speed)))

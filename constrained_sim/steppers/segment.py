@@ -1,0 +1,229 @@
+"""The motion between two events: smooth, in one mode, integrated until an event function changes its sign."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.integrate import solve_ivp
+
+from constrained_sim.constraints.constraint_set import ConstraintSet
+from constrained_sim.contact.compliance import soft_forces
+from constrained_sim.contact.modes import Mode
+from constrained_sim.drift import Baumgarte
+from constrained_sim.dynamics import Dynamics, integrate, tangent_rate
+from constrained_sim.energy import FORCES
+from constrained_sim.exceptions import NonFiniteMotion
+from constrained_sim.forward_dynamics import acceleration_rows
+from constrained_sim.solvers import RobotSystem, Solver
+from constrained_sim.steppers.stepper import Observation, Stepper
+from constrained_sim.validation import Array
+from constrained_sim.wrench import Wrench, generalised_force
+
+DEPTH = 1e-10
+"""Gap [m, rad] up to which what rests counts as closed."""
+
+RESTING = 1e-9
+"""Approach speed [m/s, rad/s] up to which what touches rests; beyond, it collides."""
+
+ROUNDING = 1e-16
+"""Margin of the event functions beyond their values at the beginning of a segment."""
+
+Event = Callable[[float, Array], float]
+
+
+class Loads(NamedTuple):
+    """What acts on the robot during a step, and how its problems are solved."""
+
+    tau: Array
+    wrenches: tuple[Wrench, ...]
+    solver: Solver
+    method: str
+    feedback: Baumgarte | None
+
+    def forces(self, dynamics: Dynamics, bound: ConstraintSet, stretch: Array) -> tuple[Array, Array, Array]:
+        """Return forces (6, nv) by cause, and force rows and spring rates of soft contacts, at the updated state."""
+        robot, v = dynamics.robot, dynamics.v
+        forces = np.zeros((len(FORCES), robot.nv))
+        gravity_coriolis, actuators, external, damping, contact, _ = forces
+        gravity_coriolis += robot.spring_effort(dynamics.q) - dynamics.h
+        actuators[robot.actuation] = self.tau
+        external += generalised_force(robot, dynamics, self.wrenches)
+        damping -= robot.damping * v
+        if not bound.contacts.soft.size:
+            return forces, np.zeros(bound.contacts.dim), np.zeros_like(stretch)
+        geometry = bound.contacts.rows(dynamics, v)
+        soft, rate = soft_forces(bound.contacts, geometry, stretch)
+        contact += soft @ geometry.J
+        return forces, soft, rate
+
+
+class Slopes(NamedTuple):
+    """Derivatives at one state: acceleration, springs of soft contacts, integrals; and the values of all events."""
+
+    a: Array
+    stretch: Array
+    rates: Array
+    events: Array
+
+
+class Segment:
+    """The motion in one mode, from an observed state on: ``y = [x, v, stretch, integrals]``, x tangent to q there.
+
+    Integrals: multipliers of the bilateral rows, of the table's rows, of dry joint friction, and the powers of the
+    causes in the order of ``FORCES`` and of ``M a``.
+    """
+
+    def __init__(self, stepper: Stepper, tolerance: float, start: Observation, mode: Mode, loads: Loads) -> None:
+        """Begin at `start` in `mode`; `tolerance` is the relative and absolute one of the integration."""
+        self._stepper, self._tolerance = stepper, tolerance
+        self._start, self._mode, self._loads = start, mode, loads
+        self._dynamics = Dynamics(stepper.robot)
+        table = start.bound.contacts
+        self._held = mode.held(table)
+        self._sliding = np.flatnonzero(~mode.sticks & (mode.closed < len(table.members)))
+        normals = table.normals[mode.closed[self._sliding]]
+        self._slide_normals = normals
+        self._slide_friction = table.friction[mode.closed[self._sliding]]
+        self._slide_places = np.searchsorted(self._held, normals)
+        self._stick = np.flatnonzero(mode.sticks)
+        self._stick = self._stick[np.isfinite(table.friction[mode.closed[self._stick]])]
+        self._open = np.setdiff1d(np.flatnonzero(np.isfinite(start.contact.gaps)), mode.closed)
+        self._reference = np.concatenate([mode.push[self._held], mode.grip[mode.rubs == 0.0]])
+        self._known: tuple[float, bytes, Slopes] | None = None
+        nv, soft = stepper.robot.nv, start.stretch.size
+        counts = start.bound.bilateral.dim + table.dim + len(stepper.robot.rubbing) + len(FORCES) + 1
+        self._y0 = np.concatenate([np.zeros(nv), start.v, start.stretch.ravel(), np.zeros(counts)])
+        self._ends = nv, 2 * nv, 2 * nv + soft
+
+    def fly(self, duration: float, looking: bool) -> tuple[float, Array]:
+        """Integrate for `duration` [s] or up to the first event; return the time flown and y there."""
+        margins = np.maximum(0.0, -self._slopes(0.0, self._y0).events) + ROUNDING
+        margins[: len(self._open)] += self._idle()
+        watched = [self._event(i, margin) for i, margin in enumerate(margins)] if looking else None
+        found = solve_ivp(
+            lambda t, y: np.concatenate(self._derivative(t, y)),
+            (0.0, duration),
+            self._y0,
+            method="DOP853",
+            rtol=self._tolerance,
+            atol=self._tolerance,
+            first_step=duration,
+            events=watched,
+        )
+        if found.status < 0:
+            raise NonFiniteMotion(f"the adaptive integrator stopped: {found.message}")
+        return (duration if found.status == 0 else float(found.t[-1])), found.y[:, -1]
+
+    def observation(self, y: Array, t: float) -> Observation:
+        """Return the state at `y`, observed."""
+        nv, velocities, stretches = self._ends
+        q = integrate(self._stepper.robot, self._start.q, y[:nv])
+        stretch = y[velocities:stretches].reshape(-1, 2)
+        return self._stepper.observe(self._start.bound, t, q, y[nv:velocities].copy(), stretch)
+
+    def integrals(self, y: Array) -> Array:
+        """Return the integrals at `y`."""
+        return y[self._ends[-1] :]
+
+    def _idle(self) -> Array:
+        """Return how far what is open, but neither pressed nor leaving, may sink before it is an event."""
+        gaps, speed = self._start.contact.gaps[self._open], self._start.contact.s_normal[self._open]
+        return np.where((np.abs(gaps) <= DEPTH) & (np.abs(speed) <= RESTING), DEPTH, 0.0)
+
+    def _event(self, index: int, margin: float) -> Event:
+        def event(t: float, y: Array) -> float:
+            return float(self._slopes(t, y).events[index] + margin)
+
+        event.terminal, event.direction = True, -1.0  # type: ignore[attr-defined]
+        return event
+
+    def _derivative(self, t: float, y: Array) -> tuple[Array, ...]:
+        nv, velocities, _ = self._ends
+        slopes = self._slopes(t, y)
+        rate = tangent_rate(self._stepper.robot, self._start.q, y[:nv], y[nv:velocities])
+        return rate, slopes.a, slopes.stretch, slopes.rates
+
+    def _slopes(self, t: float, y: Array) -> Slopes:
+        key = y.tobytes()
+        if self._known is None or self._known[:2] != (t, key):
+            self._known = t, key, self._evaluate(t, y)
+        return self._known[2]
+
+    def _evaluate(self, t: float, y: Array) -> Slopes:
+        """Solve the equations of motion of this mode."""
+        start, mode, loads, dynamics = self._start, self._mode, self._loads, self._dynamics
+        robot, bound, table = dynamics.robot, start.bound, start.bound.contacts
+        nv, velocities, stretches = self._ends
+        v = y[nv:velocities].copy()
+        dynamics.update(integrate(robot, start.q, y[:nv]), v, start.t + t)
+        forces, soft, spring_rate = loads.forces(dynamics, bound, y[velocities:stretches].reshape(-1, 2))
+        _, _, _, damping, contact, constraint = forces
+        dry = -mode.rubs * robot.dry_friction[robot.rubbing]
+        damping[robot.rubbing] += dry
+        geometry = table.rows(dynamics, v)
+        J, _, b = acceleration_rows(bound.bilateral, dynamics, loads.feedback)
+        rubbing_rows = np.eye(robot.nv)[robot.rubbing[mode.rubs == 0.0]]
+        held = np.vstack([geometry.J[self._held], rubbing_rows])
+        gamma = np.concatenate([self._gamma(geometry.gaps, geometry.s), np.zeros(len(rubbing_rows))])
+        friction = self._friction(geometry.s)
+        pushes = held.copy()
+        for i, place in enumerate(self._slide_places):
+            normal = self._slide_normals[i]
+            pushes[place] += friction[i] @ geometry.J[normal - 2 : normal]
+        factorization = loads.solver.factor(RobotSystem(dynamics, J, bound.bilateral.members))
+        a, lam = factorization.solve(forces.sum(axis=0), b)
+        r = np.zeros(0)
+        if len(held):
+            response, reaction = factorization.solve(pushes, np.zeros((len(pushes), len(b))))
+            delassus = held @ response.T
+            r = self._reference + np.linalg.lstsq(delassus, -(held @ a + gamma + delassus @ self._reference), 1e-11)[0]
+            a, lam = a + r @ response, lam + r @ reaction
+        rows = soft
+        rows[self._held] = r[: len(self._held)]
+        for i, place in enumerate(self._slide_places):
+            rows[self._slide_normals[i] - 2 : self._slide_normals[i]] = r[place] * friction[i]
+        rest = r[len(self._held) :]
+        dry[mode.rubs == 0.0] = rest
+        damping[robot.rubbing[mode.rubs == 0.0]] += rest
+        contact += r[: len(self._held)] @ pushes[: len(self._held)]
+        constraint += lam @ J
+        rates = np.concatenate([lam, rows, dry, forces @ v, [v @ dynamics.M @ a]])
+        return Slopes(a, spring_rate.ravel(), rates, self._events(geometry.gaps, geometry.s, v, rows, dry))
+
+    def _gamma(self, gaps: Array, s: Array) -> Array:
+        """Return what the accelerations of the held rows are to make up for."""
+        if not self._held.size:
+            return np.zeros(0)
+        gamma = self._start.bound.contacts.gamma(self._dynamics)
+        if self._loads.feedback is not None:
+            normals = self._start.bound.contacts.normals[self._mode.closed]
+            gamma[normals] += self._loads.feedback.feedback(gaps[self._mode.closed], s[normals])
+        return gamma[self._held]
+
+    def _friction(self, s: Array) -> Array:
+        """Return (sliding, 2) the friction of each sliding contact per unit of its normal force."""
+        if not self._sliding.size:
+            return np.zeros((0, 2))
+        along = np.stack([s[self._slide_normals - 2], s[self._slide_normals - 1]], axis=1)
+        slip = self._mode._replace(slip=self._mode.slip[self._sliding]).directions(along)
+        return -self._slide_friction[:, None] * slip
+
+    def _events(self, gaps: Array, s: Array, v: Array, rows: Array, dry: Array) -> Array:
+        """Return the functions that are positive as long as the mode lasts: gaps, pushes, cones, slip, joints."""
+        mode, robot, table = self._mode, self._dynamics.robot, self._start.bound.contacts
+        sticking = table.normals[mode.closed[self._stick]]
+        cone = table.friction[mode.closed[self._stick]] * rows[sticking]
+        slides, normals = self._slide_friction > 0.0, self._slide_normals
+        slip = mode.slip[self._sliding]
+        most = robot.dry_friction[robot.rubbing]
+        return np.concatenate(
+            [
+                gaps[self._open],
+                rows[table.normals[mode.closed]],
+                cone - np.hypot(rows[sticking - 2], rows[sticking - 1]),
+                (s[normals - 2] * slip[:, 0] + s[normals - 1] * slip[:, 1])[slides],
+                np.where(mode.rubs == 0.0, most - np.abs(dry), mode.rubs * v[robot.rubbing]),
+            ]
+        )

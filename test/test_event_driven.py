@@ -1,0 +1,446 @@
+"""The event-driven stepper against closed forms: instants of events, forces between them, jams, limit cycles."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from mechanisms import (
+    GRAVITY,
+    METHOD_NAMES,
+    METHODS,
+    ball,
+    block,
+    chain,
+    corners,
+    double_pendulum,
+    every_solver,
+    joint,
+    kinetic_energy,
+    link,
+    mechanical_energy,
+    point_of,
+    relative,
+    rod,
+    simulator,
+    tilted,
+    urdf,
+)
+
+from constrained_sim import (
+    Compliant,
+    JointCoupling,
+    JointLimit,
+    Plane,
+    PointAnchor,
+    PointContact,
+    Robot,
+    Simulator,
+    Sticking,
+)
+from constrained_sim.exceptions import InvalidValue, NotSupported
+from constrained_sim.solvers import make_solver
+
+EVENTS = {"stepper": "event_driven"}
+
+
+def planar(mass: float = 2.0, inertia: float = 1e-3, more: str = "") -> Robot:
+    """Return a body that moves in the plane x, z and turns about y; link ``body``."""
+    return Robot.from_urdf(
+        urdf(
+            '<link name="world_frame"/>',
+            link("along", 1e-9, inertia=(1e-12,) * 3),
+            joint("x", "prismatic", "world_frame", "along", (1, 0, 0), more=LIMIT + more),
+            link("up", 1e-9, inertia=(1e-12,) * 3),
+            joint("z", "prismatic", "along", "up", (0, 0, 1), more=LIMIT),
+            link("body", mass, inertia=(inertia,) * 3),
+            joint("turn", "continuous", "up", "body", (0, 1, 0)),
+        )
+    )
+
+
+LIMIT = '<limit lower="-99" upper="99" effort="1e6" velocity="1e6"/>'
+
+
+def spring_slider(stiffness: float, mass: float) -> Robot:
+    """Return a mass on a horizontal spring that may also move along z; joints ``x`` and ``z``, link ``body``.
+
+    The slide itself weighs 1e-13 kg.
+    """
+    return Robot.from_mjcf(
+        f"""<mujoco><option gravity="0 0 {-GRAVITY}"/><worldbody><body name="slide">
+        <joint name="x" type="slide" axis="1 0 0" stiffness="{stiffness}"/>
+        <inertial pos="0 0 0" mass="1e-13" diaginertia="1 1 1"/>
+        <body name="body"><joint name="z" type="slide" axis="0 0 1"/>
+        <inertial pos="0 0 0" mass="{mass}" diaginertia="1 1 1"/></body></body></worldbody></mujoco>"""
+    )
+
+
+# -- bounces
+
+
+def test_instants_of_bounces() -> None:
+    """Newton's restitution e: flights of 2 v e^k / g; they accumulate at T (1 + 2 e / (1 - e)) and end in contact."""
+    e, height = 0.7, 1.0
+    contact = PointContact("c", "ball", (0, 0, 0), radius=0.1, restitution=e)
+    q = ball().neutral()
+    q[2] = 0.1 + height
+    sim = simulator(ball(), q, None, [contact], dt=0.05, **EVENTS)
+    trajectory = sim.run(3.0)
+    fall, speed = np.sqrt(2.0 * height / GRAVITY), np.sqrt(2.0 * GRAVITY * height)
+    times = np.array([impact.t for impact in trajectory.impacts])
+    expected = fall + np.cumsum([0.0, *(2.0 * speed * e**k / GRAVITY for k in range(1, len(times)))])
+    assert len(times) > 40
+    assert np.abs(times - expected).max() < 2e-9
+    assert np.abs(times[:30] - expected[:30]).max() < 1e-11
+    assert times[-1] == pytest.approx(fall * (1.0 + 2.0 * e / (1.0 - e)), abs=1e-6)
+    assert trajectory.contact_forces["c"][-1] == pytest.approx([0.0, 0.0, 0.5 * GRAVITY], abs=1e-12)
+    assert abs(trajectory.q[-1, 2] - 0.1) < 1e-11
+    lost = [impact.energy_lost for impact in trajectory.impacts]
+    assert lost[0] == pytest.approx(0.5 * 0.5 * speed**2 * (1.0 - e**2), rel=1e-12)
+    assert min(lost) >= 0.0
+    assert sum(lost) == pytest.approx(0.5 * GRAVITY * height, rel=1e-10)
+
+
+def test_elastic_bounces_between_two_stops() -> None:
+    """A slider without friction between two stops with e = 1 meets them at equal intervals, speed kept."""
+    robot = Robot.from_urdf(
+        urdf('<link name="base"/>', link("mass", 1.3), joint("x", "prismatic", "base", "mass", (1, 0, 0), more=LIMIT))
+    )
+    stop = JointLimit("stop", "x", -0.2, 0.5, restitution=1.0)
+    sim = simulator(robot, [0.1], [0.9], [stop], dt=0.1, **EVENTS)
+    times = np.array([impact.t for impact in sim.run(20.0).impacts])
+    expected = 0.4 / 0.9 + 0.7 / 0.9 * np.arange(len(times))
+    assert len(times) == 26
+    assert np.abs(times - expected).max() < 1e-12
+    assert abs(sim.state.v[0]) == pytest.approx(0.9, abs=1e-12)
+
+
+def test_corners_that_touch_at_once_share_one_impact() -> None:
+    """A block that falls flat: one impact, four equal impulses of m v / 4, then rest."""
+    q = block().neutral()
+    q[2] = 0.05 + 0.2
+    sim = simulator(block(), q, None, corners(friction=0.5), dt=0.02, **EVENTS)
+    trajectory = sim.run(0.4)
+    (impact,) = trajectory.impacts
+    assert impact.t == pytest.approx(np.sqrt(0.4 / GRAVITY), abs=1e-13)
+    assert impact.energy_lost == pytest.approx(2.0 * GRAVITY * 0.2, rel=1e-12)
+    for i in range(4):
+        assert trajectory.contact_forces[f"corner{i}"][-1] == pytest.approx([0, 0, 0.5 * GRAVITY], abs=1e-12)
+
+
+# -- friction
+
+
+@pytest.mark.parametrize("friction", [0.5, 0.3])
+def test_block_on_a_slope(friction: float) -> None:
+    """20 degrees: at 0.5 it does not move at all; at 0.3 it slides at g (sin - c cos) t."""
+    angle = np.radians(20.0)
+    normal = np.array([-np.sin(angle), 0.0, np.cos(angle)])
+    q = np.concatenate([0.05 * normal, tilted(-angle)])
+    sim = simulator(block(), q, None, corners(friction=friction, surface=Plane(normal)), dt=0.05, **EVENTS)
+    trajectory = sim.run(1.0)
+    moved = np.linalg.norm(sim.state.q[:3] - q[:3])
+    total = sum(force[-1] for force in trajectory.contact_forces.values())
+    if friction == 0.5:
+        assert moved < 1e-13
+        assert total == pytest.approx([0.0, 0.0, 2.0 * GRAVITY], abs=1e-12)
+    else:
+        rate = GRAVITY * (np.sin(angle) - friction * np.cos(angle))
+        assert np.linalg.norm(sim.state.v[:3]) == pytest.approx(rate, rel=1e-12)
+        assert moved == pytest.approx(0.5 * rate, rel=1e-12)
+        assert total @ normal == pytest.approx(2.0 * GRAVITY * np.cos(angle), rel=1e-12)
+
+
+def test_billiard_ball() -> None:
+    """A ball pushed without spin slides for 2 v / (7 c g) and then rolls at 5/7 v, for good."""
+    v0, friction = 2.0, 0.3
+    contact = PointContact("c", "ball", (0, 0, 0), radius=0.1, friction=friction)
+    q = ball().neutral()
+    q[2] = 0.1
+    sim = simulator(ball(), q, [v0, 0, 0, 0, 0, 0], [contact], dt=0.01, **EVENTS)
+    trajectory = sim.run(0.4)
+    sliding = 2.0 * v0 / (7.0 * friction * GRAVITY)
+    drag = -trajectory.contact_forces["c"][:, 0] * 0.01
+    assert drag.sum() / (0.5 * friction * GRAVITY) == pytest.approx(sliding, rel=1e-10)
+    rolling = trajectory.t > sliding + 0.01
+    assert np.abs(trajectory.contact_forces["c"][rolling, :2]).max() < 1e-12
+    turn = pin.Quaternion(sim.state.q[3:]).matrix()
+    assert turn @ sim.state.v[:3] == pytest.approx([5.0 / 7.0 * v0, 0.0, 0.0], abs=1e-11)
+    assert turn @ sim.state.v[3:] == pytest.approx([0.0, 5.0 / 7.0 * v0 / 0.1, 0.0], abs=1e-10)
+
+
+def test_spin_turns_the_path_of_a_sliding_ball() -> None:
+    """Side spin gives a constant direction of slip, so a parabola: the contact point's velocity keeps its direction."""
+    v0, spin, friction, radius = 1.5, 40.0, 0.2, 0.1
+    contact = PointContact("c", "ball", (0, 0, 0), radius=radius, friction=friction)
+    q = ball(radius).neutral()
+    q[2] = radius
+    sim = simulator(ball(radius), q, [v0, 0, 0, spin, 0, 0], [contact], dt=0.01, **EVENTS)
+    slip = np.array([v0, spin * radius])  # v + omega x (-r n)
+    direction = slip / np.linalg.norm(slip)
+    trajectory = sim.run(0.05)
+    expected = -friction * 0.5 * GRAVITY * direction
+    assert trajectory.contact_forces["c"][:, :2] == pytest.approx(np.tile(expected, (5, 1)), abs=1e-10)
+    drift = 0.5 * 0.05**2 * expected / 0.5
+    assert sim.state.q[:2] == pytest.approx(np.array([v0 * 0.05, 0.0]) + drift, abs=1e-12)
+
+
+@pytest.mark.parametrize("by_contact", [True, False], ids=["contact", "joint"])
+def test_oscillator_with_dry_friction(by_contact: bool) -> None:
+    """Half cycles of pi / omega, each 2 c m g / k shorter in amplitude; it sticks where the spring cannot break away.
+
+    The same whether the friction is that of a contact or of the joint: slip reversals and the final sticking.
+    """
+    stiffness, mass, friction, start = 80.0, 2.0, 0.25, 0.5
+    grip = friction * mass * GRAVITY
+    robot = spring_slider(stiffness, mass)
+    if by_contact:
+        constraints = [PointContact("c", "body", (0, 0, 0), friction=friction)]
+    else:
+        robot = robot.with_joints({"x": {"friction": grip}})
+        constraints = [PointContact("c", "body", (0, 0, 0))]
+    sim = simulator(robot, [start, 0.0], None, constraints, dt=0.01, **EVENTS)
+    trajectory = sim.run(2.5)
+    x, cycles = start, 0
+    while stiffness * abs(x) > grip:
+        x, cycles = -np.sign(x) * (abs(x) - 2.0 * grip / stiffness), cycles + 1
+    half = np.pi / np.sqrt(stiffness / mass)
+    assert cycles == 4
+    assert sim.state.q[0] == pytest.approx(x, abs=1e-11)
+    assert np.abs(trajectory.v[trajectory.t > cycles * half + 0.01, 0]).max() < 1e-12
+    for k in range(1, cycles):  # the turning points lie on their instants
+        near = np.searchsorted(trajectory.t, k * half)
+        reach = start - 2.0 * k * grip / stiffness
+        amplitude = reach - grip / stiffness
+        phase = (trajectory.t[near] - k * half) * np.pi / half
+        expected = (-1) ** k * (grip / stiffness + amplitude * np.cos(phase))
+        assert trajectory.q[near, 0] == pytest.approx(expected, abs=1e-10)
+    path = sum(2.0 * (start - (2 * k + 1) * grip / stiffness) for k in range(cycles))
+    work = sim.energy.contacts if by_contact else sim.energy.damping
+    assert work == pytest.approx(-grip * path, rel=1e-10)
+
+
+def test_sticking_contact_breaks_away_exactly_at_its_cone() -> None:
+    """On a slope that the pull of a spring adds to, ``k x`` grows with a sinking anchor until it reaches c m g."""
+    stiffness, mass, friction, speed = 50.0, 1.5, 0.4, 0.3
+    robot = spring_slider(stiffness, mass)
+    belt = Plane((0.0, 0.0, 1.0))
+    contact = PointContact("c", "body", (0, 0, 0), friction=friction, surface=belt)
+    sim = simulator(robot, [0.0, 0.0], None, [contact], dt=1e-3, **EVENTS)
+    breakaway = friction * mass * GRAVITY
+    broke = None
+    for step in range(400):
+        ramp = speed * stiffness * step * 1e-3  # efforts are constant within a step
+        sim.step([ramp, 0.0])
+        if broke is None and abs(sim.state.v[0]) > 1e-9:
+            broke = step
+    assert broke == int(np.floor(breakaway / (speed * stiffness * 1e-3))) + 1
+
+
+def test_law_sticking_holds_until_it_would_pull() -> None:
+    """A contact with the law 'sticking' has no cone; it lets go where the normal force vanishes."""
+    robot = spring_slider(100.0, 1.0)
+    contact = PointContact("c", "body", (0, 0, 0), law=Sticking())
+    sim = simulator(robot, [0.3, 0.0], None, [contact], dt=0.01, **EVENTS)
+    trajectory = sim.run(0.1)
+    assert trajectory.contact_forces["c"][-1] == pytest.approx([30.0, 0.0, GRAVITY], abs=1e-11)
+    sim.step([0.0, 2.0 * GRAVITY])
+    assert sim.state.v == pytest.approx([-30.0 * np.sinc(10.0 * 0.01 / np.pi) * 0.01, 0.01 * GRAVITY], abs=1e-12)
+
+
+# -- lift-off
+
+
+def test_lift_off_where_the_normal_force_vanishes() -> None:
+    """Two masses on a spring, the lower on the ground: it leaves where m1 a1 = -(m1 + m2) g, at a known phase."""
+    upper, lower, stiffness = 1.2, 0.8, 300.0
+    robot = Robot.from_mjcf(
+        f"""<mujoco><option gravity="0 0 {-GRAVITY}"/><worldbody><body name="foot">
+        <joint name="foot" type="slide" axis="0 0 1"/><inertial pos="0 0 0" mass="{lower}" diaginertia="1 1 1"/>
+        <body name="top"><joint name="spring" type="slide" axis="0 0 1" stiffness="{stiffness}"/>
+        <inertial pos="0 0 0" mass="{upper}" diaginertia="1 1 1"/></body></body></worldbody></mujoco>"""
+    )
+    rest, omega = -upper * GRAVITY / stiffness, np.sqrt(stiffness / upper)
+    pressed = 0.2
+    sim = simulator(robot, [0.0, rest - pressed], None, [PointContact("c", "foot", (0, 0, 0))], dt=1e-3, **EVENTS)
+    phase = np.arccos(-(upper + lower) * GRAVITY / (stiffness * pressed))
+    instant = phase / omega
+    trajectory = sim.run(np.ceil(instant * 1e3) * 1e-3)
+    assert trajectory.contact_forces["c"][:-1, 2].min() > 0.0
+    impulse = trajectory.contact_forces["c"][:, 2].sum() * 1e-3
+    assert impulse == pytest.approx(
+        (upper + lower) * GRAVITY * instant + upper * pressed * omega * np.sin(phase), abs=1e-12
+    )
+    flight, speed = trajectory.t[-1] - instant, pressed * omega * np.sin(phase)
+    momentum = upper * speed - (upper + lower) * GRAVITY * flight
+    v = sim.state.v
+    assert upper * (v[0] + v[1]) + lower * v[0] == pytest.approx(momentum, abs=1e-11)
+
+
+# -- smooth motion and loops
+
+
+def test_energy_of_a_double_pendulum() -> None:
+    """Passive for 5 s: energy kept to 1e-9 J (it is some 1e-12)."""
+    sim = simulator(double_pendulum(), [1.5, 1.0], dt=0.02, **EVENTS)
+    before = mechanical_energy(double_pendulum(), sim.state.q, sim.state.v)
+    sim.run(5.0)
+    assert abs(mechanical_energy(double_pendulum(), sim.state.q, sim.state.v) - before) < 1e-10
+    assert abs(sim.energy.residual) < 1e-12
+
+
+@pytest.mark.parametrize(("name", "options"), METHODS, ids=METHOD_NAMES)
+def test_loops_and_contacts_with_every_solver(name: str, options: dict[str, str]) -> None:
+    """A closed chain whose middle falls onto the ground: the same motion and forces with every solver."""
+    robot = chain((0.4, 0.5, 0.45))
+    anchor = PointAnchor("loop", "tip", (0, 0, 0), normals=[[1, 0, 0], [0, 0, 1]])
+    q = np.array([0.3, -0.9, -0.4])
+    knee = PointContact("knee", "rod2", (0, 0, 0), friction=0.3, surface=Plane(offset=-0.86))
+    solver = make_solver(name, **options)
+    constraints = [anchor, knee]
+    if not all(solver.supports(constraint) for constraint in constraints):
+        pytest.skip("cannot do friction")
+    results = []
+    for chosen in (solver, "null_space"):
+        sim = simulator(robot, q, None, constraints, dt=5e-3, solver=chosen, **EVENTS)
+        trajectory = sim.run(0.12)
+        results.append((sim.state.q, sim.state.v, *trajectory.multipliers.values(), trajectory.impacts))
+    *mine, impacts = results[0]
+    *theirs, _ = results[1]
+    assert impacts
+    assert np.abs(point_of(robot, sim.state.q, "tip") - point_of(robot, q, "tip")).max() < 1e-10
+    for a, b in zip(mine, theirs, strict=True):
+        assert relative(a, b, 1.0) < 1e-8
+
+
+def test_gauss_supports_what_has_no_friction() -> None:
+    """All solvers that can do frictionless contacts agree on a coupled slider that rests on a limit."""
+    robot = chain((0.4, 0.3))
+    limit = JointLimit("stop", "joint0", -0.5, 2.0)
+    coupling = JointCoupling("gear", "joint1", "joint0", 0.5)
+    ends = []
+    for solver in every_solver([limit, coupling]):
+        sim = simulator(robot, [0.4, 0.2], None, [limit, coupling], dt=0.02, solver=solver, **EVENTS)
+        trajectory = sim.run(0.4)
+        ends.append(np.concatenate([sim.state.q, sim.state.v, trajectory.multipliers["gear"][-1]]))
+    assert len(ends) >= 8
+    assert max(np.abs(end - ends[0]).max() for end in ends) < 1e-8
+
+
+# -- soft contact
+
+
+def test_soft_contact_of_a_falling_ball() -> None:
+    """Spring and damper: the rebound of a damped oscillator, until the force would pull."""
+    mass, k, d, speed = 0.5, 4e3, 12.0, 1.0
+    contact = PointContact("c", "ball", (0, 0, 0), radius=0.1, law=Compliant(stiffness=k, damping=d))
+    robot = ball().neutral()
+    robot[2] = 0.1
+    weightless = Robot.from_urdf(urdf(link("ball", mass, inertia=[2e-3] * 3)), True, gravity=(0, 0, 0))
+    sim = simulator(weightless, robot, [0, 0, -speed, 0, 0, 0], [contact], dt=0.01, **EVENTS)
+    sim.run(0.1)
+    zeta, omega = d / (2.0 * np.sqrt(k * mass)), np.sqrt(k / mass)
+    damped = omega * np.sqrt(1.0 - zeta**2)
+    instant = np.arctan2(2.0 * zeta * np.sqrt(1.0 - zeta**2), 2.0 * zeta**2 - 1.0) / damped  # force zero
+    fade = np.exp(-zeta * omega * instant)
+    rebound = -speed * fade * (np.cos(damped * instant) - zeta * omega / damped * np.sin(damped * instant))
+    assert sim.state.v[2] == pytest.approx(rebound, abs=1e-9)
+    assert sim.energy.contacts == pytest.approx(0.5 * mass * (rebound**2 - speed**2), abs=1e-9)
+
+
+# -- jams
+
+
+def painleve(angle: float) -> tuple[Robot, np.ndarray, np.ndarray]:
+    """Return a rod that leans by `angle` [rad] over its lower end, which slides on the ground ahead of it."""
+    robot = rod(2.0)
+    q = np.concatenate([[0.0, 0.0, np.cos(angle)], tilted(angle)])
+    return robot, q, np.zeros(6)
+
+
+def test_jammed_rod_is_an_impact_without_collision() -> None:
+    """Painleve's rod, no solution at acceleration level: it jams; the impulse stops the slip, inside the cone.
+
+    Uniform rod of half length l: ``G_nn = (1 + 3 sin^2) / m``, ``G_tn = 3 sin cos / m``; sliding against the lean
+    with ``c > (1 + 3 sin^2) / (3 sin cos)`` no finite force keeps the end from sinking.
+    """
+    angle, friction = np.radians(25.0), 2.0
+    robot, q, v = painleve(angle)
+    sin, cos = np.sin(angle), np.cos(angle)
+    assert friction > (1 + 3 * sin**2) / (3 * sin * cos)
+    contact = PointContact("c", "rod", (0, 0, -1.0), friction=friction)
+    outcomes = []
+    for direction in (1.0, -1.0):
+        turn = pin.Quaternion(q[3:]).matrix()
+        v[:3] = turn.T @ [direction * 1.0, 0.0, 0.0]
+        sim = simulator(robot, q, v, [contact], dt=1e-4, **EVENTS)
+        outcomes.append((sim, sim.step()))
+    jammed = [(sim, result) for sim, result in outcomes if any(i.without_collision for i in result.impacts)]
+    assert len(jammed) == 1
+    sim, result = jammed[0]
+    impact = result.impacts[0]
+    impulse = impact.multipliers("c")
+    assert impulse[2] > 0.1
+    assert np.hypot(*impulse[:2]) <= friction * impulse[2] * (1.0 + 1e-9)
+    assert impact.energy_lost > 0.0
+    assert impact.row_velocity_plus[0] == pytest.approx(0.0, abs=1e-6) or impulse[0] * impact.row_velocity_minus[0] < 0
+    assert impact.row_velocity_plus[2] >= -1e-8
+    moving = simulator(robot, q, impact.v_minus, [contact], dt=1e-6)
+    for _ in range(5):
+        moving.step()
+    assert moving.state.v == pytest.approx(impact.v_plus, abs=1e-3)
+    assert kinetic_energy(robot, sim.state.q, sim.state.v) < kinetic_energy(robot, q, impact.v_minus)
+
+
+# -- gaits
+
+
+@pytest.mark.parametrize("stepper", ["event_driven", "time_stepping"])
+def test_rimless_wheel_reaches_its_limit_cycle(stepper: str) -> None:
+    """After each impact ``omega^2 = eta^2 / (1 - eta^2) 4 m g l sin(alpha) sin(slope) / (I + m l^2)``.
+
+    alpha is half the angle between spokes, ``eta = (I + m l^2 cos 2 alpha) / (I + m l^2)`` (McGeer, Passive dynamic
+    walking, 1990, with the inertia of the hub). The trailing foot leaves without any impulse.
+    """
+    spokes, length, mass, inertia, slope = 8, 0.5, 2.0, 0.02, np.radians(6.0)
+    half = np.pi / spokes
+    normal = np.array([np.sin(slope), 0.0, np.cos(slope)])
+    robot = planar(mass, inertia)
+    feet = [
+        PointContact(
+            f"foot{i}",
+            "body",
+            (length * np.sin(angle), 0.0, -length * np.cos(angle)),
+            friction=5.0,
+            surface=Plane(normal),
+        )
+        for i, angle in enumerate(2.0 * half * np.arange(spokes))
+    ]
+    around = inertia + mass * length**2
+    eta = (inertia + mass * length**2 * np.cos(2.0 * half)) / around
+    gain = 4.0 * mass * GRAVITY * length * np.sin(half) * np.sin(slope) / around
+    cycle = np.sqrt(eta**2 / (1.0 - eta**2) * gain)
+    # Standing on foot 0 along the normal's direction; turning down the slope about y.
+    lean = slope
+    foot = np.array([length * np.sin(lean), 0.0, length * np.cos(lean)])
+    q = robot.configuration({"x": foot[0], "z": foot[2], "turn": lean})
+    rate = 1.1 * cycle
+    v = np.array([rate * foot[2], -rate * foot[0], rate])
+    sim = simulator(robot, q, v, feet, dt=5e-3 if stepper == "event_driven" else 1e-3, stepper=stepper)
+    trajectory = sim.run(9.0)
+    after = np.array([impact.v_plus[2] for impact in trajectory.impacts if impact.energy_lost > 1e-3])
+    assert len(after) > 15 and (np.diff(after) < 0.0).all()
+    assert after[-1] == pytest.approx(cycle, rel=1e-5 if stepper == "event_driven" else 1e-3)
+    assert abs(after[-1] - after[-2]) < (1e-5 if stepper == "event_driven" else 1e-3)
+
+
+# -- refusals
+
+
+def test_settings_that_do_not_fit_are_refused() -> None:
+    """Only the adaptive integrator; a solver that cannot do friction says so."""
+    with pytest.raises(InvalidValue, match="adaptive"):
+        Simulator(ball(), stepper="event_driven", integrator="rk4")
+    with pytest.raises(NotSupported, match="gauss"):
+        Simulator(ball(), [PointContact("c", "ball", (0, 0, 0), friction=0.5)], stepper="event_driven", solver="gauss")
