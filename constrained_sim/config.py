@@ -54,6 +54,7 @@ class SimulationOptions:
         solver: a name in ``SOLVERS``.
         factorization: of the direct solver; empty: its default.
         contact_method: a name in the contact ``METHODS``.
+        contact_tolerance: error of contact impulses that is good enough [N s]; 0: rounding.
         position_tolerance: [m, rad] by how much a constraint may be violated when it is added.
         projection_metric: ``mass`` or ``euclidean``.
         time_constant: of Baumgarte's feedback, in place of projection [s]; 0: projection.
@@ -69,6 +70,7 @@ class SimulationOptions:
     solver: str = "direct"
     factorization: str = ""
     contact_method: str = "newton"
+    contact_tolerance: float = 0.0
     position_tolerance: float = 1e-4
     projection_metric: str = "mass"
     time_constant: float = 0.0
@@ -189,6 +191,7 @@ class Config:
             options.integrator or None,
             options.make_stabilization(),
             contact_method=options.contact_method,
+            contact_tolerance=options.contact_tolerance,
             position_tolerance=options.position_tolerance,
             command_delay=options.command_delay,
             velocity_limits=options.velocity_limits,

@@ -150,7 +150,7 @@ def constrained_acceleration(
     force += soft @ geometry.J
     closed, contacts = contact_rows(bound.contacts, geometry, contact_gamma, stabilization)
     system = RobotSystem(dynamics, J, bound.bilateral.members)
-    motion = solve_motion(solver, system, force, b, contacts, "newton")
+    motion = solve_motion(solver, system, force, b, contacts)
     if refuse_inconsistent:
         check_consistency(motion.constraint_residual)
     if motion.contact is not None and not motion.contact.converged:

@@ -12,9 +12,10 @@ from scipy.optimize import brentq
 
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
+from constrained_sim.contact import ContactMethod
 from constrained_sim.dynamics import Dynamics, dynamics_at
 from constrained_sim.exceptions import ContactNotSolved, InvalidValue
-from constrained_sim.motion import ContactRows, Motion, solve_motion
+from constrained_sim.motion import EXACTLY, ContactRows, Motion, solve_motion
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import RobotSystem, Solver, System, as_solver, check_consistency
 from constrained_sim.solvers.row_space import RowSpace
@@ -112,7 +113,7 @@ class ImpactProblem:
     target: Array
     drive: Array
 
-    def solve(self, solver: Solver, method: str) -> tuple[Motion, float]:
+    def solve(self, solver: Solver, method: ContactMethod) -> tuple[Motion, float]:
         """Return the motion after the impact and the factor by which restitution was reduced.
 
         Bilateral rows: ``s_plus = target - e s_minus``. Normal rows: ``0 <= s_plus - target - e max(0, -s_minus) _|_
@@ -129,7 +130,7 @@ class ImpactProblem:
         factor = float(brentq(gain, 0.0, 1.0, xtol=1e-12)) if gain(0.0) < 0.0 else 0.0
         return self._solve(solver, method, factor), factor
 
-    def _solve(self, solver: Solver, method: str, factor: float) -> Motion:
+    def _solve(self, solver: Solver, method: ContactMethod, factor: float) -> Motion:
         system, s = self.system, self.contacts @ self.v_minus
         rows = ContactRows(self.contacts, self.drive.copy(), *self.laws)
         rows.offset[rows.normals] += -self.target - factor * self.restitution * np.maximum(0.0, -s[rows.normals])
@@ -203,7 +204,7 @@ def impact_at(
     v: Array,
     closing: npt.NDArray[np.intp],
     solver: Solver,
-    method: str = "newton",
+    method: ContactMethod = EXACTLY,
     coefficients: Array | None = None,
     targets: Array | None = None,
     refuse_inconsistent: bool = False,
@@ -217,7 +218,7 @@ def impact_at(
         v: (nv,) before.
         closing: indices of contacts and one-sided rows, ascending.
         solver: of the linear part.
-        method: contact method.
+        method: how contacts are solved.
         coefficients: (rows,) Newton's coefficients; None: those of the contacts, bilateral rows 0.
         targets: (rows,) prescribed row velocities after; None: 0.
         refuse_inconsistent: raise where bilateral rows contradict each other.

@@ -9,18 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.contact import kernels as contact_kernels
-from constrained_sim.contact.problem import (
-    RELATIVE_TOLERANCE,
-    ContactProblem,
-    ContactSolution,
-    no_values,
-    solve_contacts,
-)
+from constrained_sim.contact.methods import ContactMethod, solve_contacts
+from constrained_sim.contact.problem import RELATIVE_TOLERANCE, ContactProblem, ContactSolution, no_values
 from constrained_sim.exceptions import NotSupported
 from constrained_sim.solvers import Gauss, Solver, System
 from constrained_sim.solvers import kernels as solver_kernels
 from constrained_sim.solvers.solver import remainder_of, row_residual
 from constrained_sim.validation import Array
+
+EXACTLY = ContactMethod()
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +95,14 @@ class Motion:
     constraint_residual: float
 
 
-def solve_motion(solver: Solver, system: System, f: Array, b: Array, contacts: ContactRows, method: str) -> Motion:
+def solve_motion(
+    solver: Solver,
+    system: System,
+    f: Array,
+    b: Array,
+    contacts: ContactRows,
+    method: ContactMethod = EXACTLY,
+) -> Motion:
     """Solve for the motion and all multipliers.
 
     The solver gives the motion without contact x0 and the response X to unit contact impulses, bilateral rows held;
@@ -112,10 +116,9 @@ def solve_motion(solver: Solver, system: System, f: Array, b: Array, contacts: C
         f: (nv,) generalised force, or momentum.
         b: (m,) right-hand side of the bilateral rows.
         contacts: rows of the contacts that may be closed.
-        method: contact method, a name in ``METHODS``.
+        method: how contacts are solved.
 
     Raises:
-        UnknownName: no such contact method.
         ContactNotSolved: the solver decides contacts itself, and found no motion that they allow.
     """
     if isinstance(solver, Gauss) and len(contacts.offset):
@@ -157,7 +160,7 @@ def _solve_program(solver: Gauss, system: System, f: Array, b: Array, contacts: 
     return Motion(x, lam, impulse, solution, dynamics, row_residual(system, f, b, x))
 
 
-def _solve_free(system: System, f: Array, contacts: ContactRows, method: str) -> Motion:
+def _solve_free(system: System, f: Array, contacts: ContactRows, method: ContactMethod) -> Motion:
     """Solve without bilateral rows, in one kernel as long as all contacts stick."""
     J, laws = contacts.J, contacts.laws
     if not len(J):

@@ -12,7 +12,7 @@ import numpy as np
 from constrained_sim.assembly import assemble_members
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact.problem import METHODS
+from constrained_sim.contact import ContactMethod
 from constrained_sim.contact.table import TOUCHING
 from constrained_sim.drift import ACCEPTABLE_VIOLATION, Projection, Stabilization
 from constrained_sim.dynamics import Dynamics, potential_energy
@@ -60,6 +60,7 @@ class Simulator:
         integrator: str | None = None,
         stabilization: Stabilization | None = None,
         contact_method: str = "newton",
+        contact_tolerance: float = 0.0,
         position_tolerance: float = 1e-4,
         command_delay: float = 0.0,
         velocity_limits: bool = False,
@@ -78,6 +79,7 @@ class Simulator:
             stabilization: how drift is removed; None: projection in the metric of the kinetic energy. Baumgarte's
                 feedback only with ``smooth``.
             contact_method: a name in ``METHODS`` of contact.
+            contact_tolerance: error of contact impulses that is good enough [N s]; 0: rounding.
             position_tolerance: [m, rad] by how much a constraint may be violated when it is added.
             command_delay: time from an effort's command to its effect [s], a multiple of dt; no effort before.
             velocity_limits: apply no effort that drives a joint on beyond its velocity limit.
@@ -98,7 +100,7 @@ class Simulator:
         self._disabled: set[str] = set()
         self._stepper = self._make_stepper(stepper, integrator, stabilization)
         self.set_solver(solver)
-        self.set_contact_method(contact_method)
+        self._method = ContactMethod(contact_method, contact_tolerance)
         self._applied: list[tuple[Wrench, int]] = []
         self._commands: deque[Array] = deque()
         self._observation: Observation
@@ -142,7 +144,7 @@ class Simulator:
     @property
     def contact_method(self) -> str:
         """Method that contact problems try first."""
-        return self._method
+        return self._method.name
 
     def set_solver(self, solver: str | Solver, **options: Any) -> None:
         """Use another solver from the next step on; this changes rounding only.
@@ -159,14 +161,18 @@ class Simulator:
             raise NotSupported(f"solver {solver.name!r}", "dry joint friction", solver.supported)
         self._solver = solver
 
-    def set_contact_method(self, name: str) -> None:
+    def set_contact_method(self, name: str, tolerance: float | None = None) -> None:
         """Use another contact method from the next step on.
+
+        Args:
+            name: in ``METHODS`` of contact.
+            tolerance: error of impulses that is good enough [N s]; None: as it is.
 
         Raises:
             UnknownName: no such method.
+            InvalidValue: a negative tolerance.
         """
-        lookup("contact method", name, METHODS)
-        self._method = name
+        self._method = ContactMethod(name, self._method.tolerance if tolerance is None else tolerance)
 
     def set_stepper(self, name: str, integrator: str | None = None, stabilization: Stabilization | None = None) -> None:
         """Use another stepper from the next step on; the state stays as it is.

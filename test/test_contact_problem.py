@@ -20,10 +20,13 @@ from mechanisms import (
     standing_solo,
     tilted,
 )
+from scipy.optimize import minimize
 
 from constrained_sim import LAWS, Frictionless, Plane, Rigid, Sticking
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact import METHODS, ContactProblem, solve_contacts
+from constrained_sim.contact import METHODS, ContactMethod, ContactProblem, kernels, solve_contacts
+from constrained_sim.contact.admm import admm
+from constrained_sim.contact.sweeps import one_contact
 from constrained_sim.exceptions import InvalidValue, UnknownName
 
 OPEN, STICKING, SLIDING = 0, 1, 2
@@ -328,3 +331,133 @@ def test_planes_check_their_values(wrong):
     """A plane has a direction and a finite level."""
     with pytest.raises(InvalidValue):
         Plane(**wrong)
+
+
+def table_problem(load, friction=0.3):
+    """Return a block at rest on its four corners whose weight acts at `load` (2,) from its middle [m]."""
+    robot = block()
+    q = robot.configuration({}, [0, 0, 0.05, 0, 0, 0, 1])
+    J, _ = rows_at(robot, ConstraintSet.bind(robot, q, corners()), q, np.zeros(6))
+    weight = -2.0 * 9.81 * np.array([0, 0, 1, load[1], -load[0], 0])
+    M = inertia_of(robot, q)
+    G, b = J @ np.linalg.solve(M, J.T), J @ np.linalg.solve(M, weight)
+    return ContactProblem(0.5 * (G + G.T), b, np.full(4, friction), np.zeros((4, 2)))
+
+
+def least_norm_by_program(problem, r):
+    """Return the forces of least norm with the motion of r, pressing only, by SciPy's program for the normal rows."""
+    normals = np.arange(2, len(r), 3)
+    found = minimize(
+        lambda x: 0.5 * x @ x,
+        np.maximum(r[normals], 0.0),
+        jac=lambda x: x,
+        bounds=[(0.0, None)] * len(normals),
+        constraints={"type": "eq", "fun": lambda x: problem.G[:, normals] @ x - problem.G @ r},
+        method="SLSQP",
+        options={"ftol": 1e-16, "maxiter": 500},
+    )
+    return found.x
+
+
+@pytest.mark.parametrize("load", [(0.0, 0.0), (0.1, 0.0), (0.12, 0.07), (-0.14, 0.095), (0.03, -0.08)])
+def test_indeterminate_forces_are_those_of_least_norm(load):
+    """A table on four legs, its load anywhere: the same forces whichever method begins, and wherever it begins.
+
+    Near a corner the solution of least norm of the equations alone would pull at the opposite one.
+    """
+    problem = table_problem(load)
+    expected = least_norm_by_program(problem, solve_contacts(problem).impulse)
+    rng = np.random.default_rng(3)
+    for method in METHODS:
+        for start in (None, np.array([0, 0, 49.0] * 4), 20.0 * rng.normal(size=12), np.zeros(12)):
+            r = solve_contacts(problem, method, start).impulse
+            assert r[2::3] == pytest.approx(expected, abs=2e-6)
+            assert r == pytest.approx(solve_contacts(problem).impulse, abs=1e-9)
+    if load == (-0.14, 0.095):
+        assert np.linalg.lstsq(problem.G, -problem.b, 1e-11)[0][2::3].min() < -1.0
+        assert solve_contacts(problem).impulse[2::3].min() >= 0.0
+
+
+@property_test(60)
+@given(seed=seeds)
+def test_same_motion_means_same_forces(seed):
+    """Whatever slides or lifts off: solutions with one motion have one set of forces."""
+    rng = np.random.default_rng(seed)
+    problem = block_problem(rng, rng.uniform(0.0, 1.0))
+    first = solve_contacts(problem)
+    push = max(np.abs(first.impulse).max(), 1e-300)
+    for method in METHODS:
+        other = solve_contacts(problem, method, push * rng.normal(size=12))
+        check_laws(problem, other.impulse)
+        if np.abs(problem.G @ (other.impulse - first.impulse)).max() < 1e-11 * np.abs(problem.b).max():
+            assert np.abs(other.impulse - first.impulse).max() < 1e-6 * push
+
+
+@pytest.mark.parametrize("method", ["gauss_seidel", "newton"])
+def test_each_method_solves_by_itself(method):
+    """Sweeps and Newton's method reach rounding on the quadruped's feet, sliding at a cone, without help."""
+    rng = np.random.default_rng(11)
+    solved = 0
+    for _ in range(20):
+        problem = solo_problem(rng, 0.4)
+        solution = solve_contacts(problem, method)
+        assert solution.converged
+        if solution.method == method:
+            solved += 1
+            assert problem.slip_residual(solution.impulse) < 1e-8
+            assert problem.cone_violation(solution.impulse) < 1e-8
+    assert solved >= 15
+
+
+@every_problem
+def test_pinocchios_method_comes_near(make):
+    """ADMM alone, dependent rows and rows of zeros included, to a few digits; Newton's method makes them all."""
+    rng, total = np.random.default_rng(8), 0
+    for _ in range(10):
+        problem = make(rng, 0.5)
+        scale = kernels.inverse_scale(problem.G, len(problem.friction))
+        r, error, iterations = admm(problem.G, problem.b, *problem.laws, scale, np.zeros(len(problem.b)), 0.0, 5000)
+        total += iterations
+        assert problem.residual(r) < 1e-5
+        assert error <= 1e-5 * max(np.abs(scale * problem.b).max(), np.abs(r).max())
+    assert total > 0
+
+
+def test_a_good_start_saves_sweeps_only():
+    """Gauss-Seidel from the solution ends at once, with the same forces."""
+    rng = np.random.default_rng(5)
+    problem = next(p for p in iter(lambda: solo_problem(rng, 0.4), None) if solve_contacts(p).method != "stick")
+    cold = solve_contacts(problem, "gauss_seidel")
+    warm = solve_contacts(problem, "gauss_seidel", cold.impulse)
+    assert warm.iterations < cold.iterations
+    assert warm.impulse == pytest.approx(cold.impulse, rel=1e-9, abs=1e-12)
+    with pytest.raises(InvalidValue, match="start"):
+        solve_contacts(problem, "gauss_seidel", np.zeros(5))
+
+
+def test_tolerance_in_newton_seconds():
+    """A coarser tolerance saves sweeps, and its error is what was asked for."""
+    rng = np.random.default_rng(5)
+    problem = next(p for p in iter(lambda: solo_problem(rng, 0.4), None) if solve_contacts(p).method != "stick")
+    exact = solve_contacts(problem, "gauss_seidel")
+    coarse = solve_contacts(problem, ContactMethod("gauss_seidel", 1e-4))
+    assert coarse.converged
+    assert coarse.iterations < exact.iterations
+    assert 1e-12 < np.abs(coarse.impulse - exact.impulse).max() < 1e-2
+    with pytest.raises(InvalidValue, match="tolerance"):
+        ContactMethod("newton", -1.0)
+
+
+@pytest.mark.parametrize("friction", [0.0, 0.4, 1.5])
+def test_one_contact_alone(friction):
+    """The block of three rows that a sweep solves: each answer obeys the laws, and none is better."""
+    rng = np.random.default_rng(2)
+    for _ in range(300):
+        A = rng.normal(size=(3, 4))
+        G, b = A @ A.T + 0.05 * np.eye(3), rng.normal(size=3)
+        r = np.array(one_contact(G, *b, friction, np.zeros(2), 1.0 / max(G[0, 0], G[1, 1]), np.zeros(3)))
+        problem = ContactProblem(G, b, np.array([friction]), np.zeros((1, 2)))
+        if problem.residual(r) > 1e-10:  # no direction of slip: the block may have no solution that presses evenly
+            assert friction == 1.5
+            continue
+        check_laws(problem, r)

@@ -12,13 +12,15 @@ from constrained_sim.contact.laws import (
     Sticking,
     make_law,
 )
-from constrained_sim.contact.problem import METHODS, ContactProblem, ContactSolution, solve_contacts
+from constrained_sim.contact.methods import METHODS, ContactMethod, solve_contacts
+from constrained_sim.contact.problem import ContactProblem, ContactSolution
 from constrained_sim.contact.surfaces import Plane
 
 __all__ = [
     "LAWS",
     "METHODS",
     "Compliant",
+    "ContactMethod",
     "ContactProblem",
     "ContactSolution",
     "Frictionless",

@@ -197,33 +197,6 @@ def newton(G, b, friction, slip, lower, upper, p, r, tolerance, iterations):  # 
 
 
 @numba.njit(cache=True)
-def gauss_seidel(G, b, friction, slip, lower, upper, p, r, tolerance, sweeps):  # type: ignore[no-untyped-def]
-    """Projected Gauss-Seidel, contact by contact: slow, but it goes on where Newton's method stalls.
-
-    Returns:
-        (r, largest |F|, sweeps done).
-    """
-    r = r.copy()
-    for done in range(sweeps):
-        for c in range(friction.shape[0]):
-            i = 3 * c
-            u_n = np.dot(G[i + 2], r) + b[i + 2]
-            r[i + 2] = max(0.0, r[i + 2] - p[i + 2] * u_n)
-            radius = friction[c] * r[i + 2] if r[i + 2] > 0.0 else 0.0
-            z0 = r[i] - p[i] * (np.dot(G[i], r) + b[i])
-            z1 = r[i + 1] - p[i] * (np.dot(G[i + 1], r) + b[i + 1])
-            r[i], r[i + 1] = _tangential(z0, z1, radius, slip[c])
-        for j in range(lower.shape[0]):
-            i = 3 * friction.shape[0] + j
-            r[i] = min(max(r[i] - p[i] * (np.dot(G[i], r) + b[i]), lower[j]), upper[j])
-        if done % 10 == 9:
-            error = np.abs(natural_map(G, b, friction, slip, lower, upper, p, r)).max()
-            if error <= tolerance:
-                return r, error, done + 1
-    return r, np.abs(natural_map(G, b, friction, slip, lower, upper, p, r)).max(), sweeps
-
-
-@numba.njit(cache=True)
 def classify(G, b, friction, slip, lower, upper, p, r, tolerance):  # type: ignore[no-untyped-def]
     """Return (k + m,) status of contacts and interval rows: OPEN, STICKING or SLIDING; clear r of what is open.
 

@@ -1,24 +1,17 @@
-"""The frictional contact problem as a value that judges its own solution, and the methods that solve it."""
+"""The frictional contact problem as a value that judges its own solution."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.contact import kernels
-from constrained_sim.contact.complementarity import LinearComplementarity
-from constrained_sim.exceptions import ContactNotSolved
-from constrained_sim.validation import Array, lookup
+from constrained_sim.validation import Array
 
 RELATIVE_TOLERANCE = 1e-13
 ACCEPTABLE_RESIDUAL = 1e-9
-
-
-Method = Callable[..., tuple[Array, float, int]]
 
 
 def no_values() -> Array:
@@ -67,6 +60,28 @@ class ContactProblem:
         """What the rows obey: friction, slip, lower and upper bounds."""
         return self.friction, self.slip, self.lower, self.upper
 
+    def slip_residual(self, impulse: Array) -> float:
+        """Return how far friction is from dissipating the most it can, relative to the power in play; 0 if solved.
+
+        For every contact ``r_t . u_t + c r_n |u_t|``, which the principle of maximum dissipation makes 0.
+        """
+        count = 3 * len(self.friction)
+        u, r = (self.G @ impulse + self.b)[:count].reshape(-1, 3), impulse[:count].reshape(-1, 3)
+        finite = np.isfinite(self.friction)
+        most = np.where(finite, self.friction, 0.0) * r[:, 2] * np.hypot(u[:, 0], u[:, 1])
+        missed = np.where(finite, r[:, 0] * u[:, 0] + r[:, 1] * u[:, 1] + most, 0.0)
+        power = max(float(np.abs(r).max(initial=0.0) * np.abs(self.b).max(initial=0.0)), 1e-300)
+        return float(np.abs(missed).max(initial=0.0)) / power
+
+    def cone_violation(self, impulse: Array) -> float:
+        """Return by how much a force leaves its cone, or an interval row its bounds, relative to the largest force."""
+        count = 3 * len(self.friction)
+        r, others = impulse[:count].reshape(-1, 3), impulse[count:]
+        held = np.where(np.isinf(self.friction), 0.0, self.friction)
+        drag = np.where(np.isinf(self.friction), 0.0, np.hypot(r[:, 0], r[:, 1]))
+        outside = np.concatenate([-r[:, 2], drag - held * r[:, 2], self.lower - others, others - self.upper])
+        return float(max(outside.max(initial=0.0), 0.0) / max(np.abs(impulse).max(initial=0.0), 1e-300))
+
     def _magnitude(self, scale: Array, impulse: Array) -> float:
         return max(np.abs(impulse).max(initial=0.0), np.abs(scale * self.b).max(initial=0.0), 1e-300)
 
@@ -81,6 +96,7 @@ class ContactSolution:
         method: the method that gave it.
         iterations: of all methods that were tried.
         residual: relative, see :meth:`ContactProblem.residual`.
+        acceptable: largest residual that counts as solved.
     """
 
     impulse: Array
@@ -88,80 +104,9 @@ class ContactSolution:
     method: str
     iterations: int
     residual: float
+    acceptable: float = ACCEPTABLE_RESIDUAL
 
     @property
     def converged(self) -> bool:
         """Whether the residual is acceptable."""
-        return self.residual <= ACCEPTABLE_RESIDUAL
-
-
-def solve_contacts(problem: ContactProblem, method: str = "newton") -> ContactSolution:
-    """Solve `problem`; the result depends on the problem only, never on what was solved before.
-
-    First all contacts are taken to stick, which is linear. Where this violates a cone, `method` comes first; then
-    pivoting, if there is no friction, and Newton's method and projected Gauss-Seidel, which begins without any force,
-    in turn, until one converges or all have had their say.
-
-    Raises:
-        UnknownName: no such method.
-    """
-    first = lookup("contact method", method, METHODS)
-    G, b, laws = problem.G, problem.b, problem.laws
-    impulse, status, error, magnitude, scale = kernels.attempt_sticking(G, b, *laws, RELATIVE_TOLERANCE)
-    tolerance = RELATIVE_TOLERANCE * magnitude
-    if error <= tolerance:
-        return ContactSolution(impulse, status, "stick", 0, error / magnitude)
-    used, iterations, best = "stick", 0, (error, impulse)
-    impulse, tried_from_rest = kernels.stick(G, b), False
-    for step, budget in [(first, BUDGETS[first]), *SCHEDULE]:
-        if step is kernels.gauss_seidel and not tried_from_rest:
-            impulse, tried_from_rest = np.zeros_like(b), True
-        impulse, error, done = step(G, b, *laws, scale, impulse, tolerance, budget)
-        iterations += done
-        if error < best[0]:
-            used, best = NAMES[step], (error, impulse)
-        if error <= tolerance:
-            break
-    impulse = best[1]
-    status = kernels.classify(G, b, *laws, scale, impulse, 10.0 * tolerance)
-    return ContactSolution(impulse, status, used, iterations, problem.residual(impulse))
-
-
-def pivoting(
-    G: Array,
-    b: Array,
-    friction: Array,
-    slip: Array,
-    lower: Array,
-    upper: Array,
-    scale: Array,
-    impulse: Array,
-    tolerance: float,
-    budget: int,
-) -> tuple[Array, float, int]:
-    """Solve a problem without friction exactly, as a linear complementarity problem; others are left as they are.
-
-    Arguments and result are those of :func:`kernels.newton`.
-    """
-    solved = impulse
-    if not friction.any() and not lower.any() and np.isinf(upper).all():
-        contacts = 3 * len(friction)
-        normals = np.concatenate([np.arange(2, contacts, 3), np.arange(contacts, len(b))])
-        solved = np.zeros_like(b)
-        with suppress(ContactNotSolved):
-            solved[normals] = LinearComplementarity(G[np.ix_(normals, normals)], b[normals]).solve()
-    F = kernels.natural_map(G, b, friction, slip, lower, upper, scale, solved)
-    return solved, float(np.abs(F).max(initial=0.0)), 1
-
-
-NEWTON_STEPS = 40
-BUDGETS: dict[Method, int] = {kernels.newton: NEWTON_STEPS, kernels.gauss_seidel: 200, pivoting: 1}
-SCHEDULE: tuple[tuple[Method, int], ...] = (
-    (pivoting, 1),
-    (kernels.gauss_seidel, 200),
-    (kernels.newton, NEWTON_STEPS),
-    (kernels.gauss_seidel, 1000),
-    (kernels.newton, NEWTON_STEPS),
-)
-METHODS: dict[str, Method] = {"newton": kernels.newton, "gauss_seidel": kernels.gauss_seidel, "pivoting": pivoting}
-NAMES = {step: name for name, step in METHODS.items()}
+        return self.residual <= self.acceptable

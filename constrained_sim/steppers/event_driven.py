@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.constraints.constraint_set import ConstraintSet
+from constrained_sim.contact import ContactMethod
 from constrained_sim.contact.modes import SLIP_SPEED, Mode
 from constrained_sim.drift import Baumgarte, Projection
 from constrained_sim.energy import EnergyTerms
@@ -72,7 +73,7 @@ class EventDriven(Stepper):
         return self.observe(bound, t, q, v, stretch)
 
     def step(
-        self, start: Observation, tau: Array, wrenches: tuple[Wrench, ...], solver: Solver, method: str
+        self, start: Observation, tau: Array, wrenches: tuple[Wrench, ...], solver: Solver, method: ContactMethod
     ) -> StepOutcome:
         """Advance by dt, see the class.
 

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from constrained_sim.constraints.constraint_set import ConstraintSet
+from constrained_sim.contact import ContactMethod
 from constrained_sim.contact.compliance import soft_forces
 from constrained_sim.contact.modes import Mode
 from constrained_sim.drift import Baumgarte
@@ -39,7 +40,7 @@ class Loads(NamedTuple):
     tau: Array
     wrenches: tuple[Wrench, ...]
     solver: Solver
-    method: str
+    method: ContactMethod
     feedback: Baumgarte | None
 
     def forces(self, dynamics: Dynamics, bound: ConstraintSet, stretch: Array) -> tuple[Array, Array, Array]:

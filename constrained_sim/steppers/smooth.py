@@ -6,6 +6,7 @@ import numpy as np
 
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
+from constrained_sim.contact import ContactMethod
 from constrained_sim.drift import Baumgarte, Projection
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.energy import FORCES
@@ -40,7 +41,7 @@ class Smooth(Stepper):
         return self.observe(bound, t, q, v, stretch)
 
     def step(
-        self, start: Observation, tau: Array, wrenches: tuple[Wrench, ...], solver: Solver, method: str
+        self, start: Observation, tau: Array, wrenches: tuple[Wrench, ...], solver: Solver, method: ContactMethod
     ) -> StepOutcome:
         """Advance by dt, see the class."""
         field = _Field(self, start.bound, tau, wrenches, solver)
@@ -91,6 +92,6 @@ class _Field:
         damping -= robot.damping * v
         J, _, b = acceleration_rows(self._bilateral, dynamics, self._feedback)
         system = RobotSystem(dynamics, J, self._bilateral.members)
-        motion = self.motion = solve_motion(self._solver, system, forces.sum(axis=0), b, ContactRows.none(robot.nv), "")
+        motion = self.motion = solve_motion(self._solver, system, forces.sum(axis=0), b, ContactRows.none(robot.nv))
         constraint += motion.lam @ J
         return motion.x, np.concatenate([motion.lam, forces @ v, [v @ dynamics.M @ motion.x]])

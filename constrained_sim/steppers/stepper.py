@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
+from constrained_sim.contact import ContactMethod
 from constrained_sim.contact.table import ContactGeometry
 from constrained_sim.drift import Projection, Stabilization
 from constrained_sim.dynamics import Dynamics, integrate, potential_energy
@@ -212,7 +213,7 @@ class Stepper(ABC):
         tau: Array,
         wrenches: tuple[Wrench, ...],
         solver: Solver,
-        method: str,
+        method: ContactMethod,
     ) -> StepOutcome:
         """Advance by dt.
 

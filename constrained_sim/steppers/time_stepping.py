@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.constraints.constraint_set import ConstraintSet
+from constrained_sim.contact import ContactMethod
 from constrained_sim.contact.compliance import SoftRows, dragged, soft_rows
 from constrained_sim.contact.table import TOUCHING
 from constrained_sim.drift import Projection, Stabilization
@@ -111,7 +112,7 @@ class TimeStepping(Stepper):
         tau: Array,
         wrenches: tuple[Wrench, ...],
         solver: Solver,
-        method: str,
+        method: ContactMethod,
     ) -> StepOutcome:
         """Advance by dt, see the class."""
         loads = _Loads(tau, wrenches, solver, method)
@@ -414,7 +415,7 @@ class _Loads(NamedTuple):
     tau: Array
     wrenches: tuple[Wrench, ...]
     solver: Solver
-    method: str
+    method: ContactMethod
 
 
 class _Part(NamedTuple):

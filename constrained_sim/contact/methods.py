@@ -1,0 +1,152 @@
+"""The methods that solve contact problems, and the order in which they are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from constrained_sim.contact import kernels
+from constrained_sim.contact.admm import admm
+from constrained_sim.contact.complementarity import LinearComplementarity
+from constrained_sim.contact.least_norm import by_motion, is_determined, least_norm
+from constrained_sim.contact.problem import (
+    ACCEPTABLE_RESIDUAL,
+    RELATIVE_TOLERANCE,
+    ContactProblem,
+    ContactSolution,
+)
+from constrained_sim.contact.sweeps import gauss_seidel
+from constrained_sim.exceptions import ContactNotSolved
+from constrained_sim.validation import Array, finite_array, lookup, number
+
+Method = Callable[..., tuple[Array, float, int]]
+
+
+@dataclass(frozen=True)
+class ContactMethod:
+    """How contact problems are solved.
+
+    Attributes:
+        name: in ``METHODS``, of the method that comes first.
+        tolerance: error of impulses that is good enough [N s] (of forces [N], at acceleration level); 0: rounding.
+
+    Raises:
+        UnknownName: no such method.
+        InvalidValue: a negative tolerance.
+    """
+
+    name: str = "newton"
+    tolerance: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        lookup("contact method", self.name, METHODS)
+        number("contact tolerance", self.tolerance, 0.0)
+
+
+def solve_contacts(
+    problem: ContactProblem, method: str | ContactMethod = "newton", start: Any = None
+) -> ContactSolution:
+    """Solve `problem`; the result depends on the problem only, never on what was solved before.
+
+    First all contacts are taken to stick, which is linear. Where this violates a cone, the chosen method comes first,
+    then the others in turn, until one converges or all have had their say: pivoting, where there is no friction;
+    projected Gauss-Seidel, which begins without any force; Newton's method; Pinocchio's ADMM, with Newton's method from
+    where it ends. Where forces are not unique, those of least norm with the same motion are returned.
+
+    Args:
+        problem: what to solve.
+        method: which method comes first.
+        start: (3 k + m,) impulses from which that method begins; None: those of sticking. This changes the number of
+            iterations only.
+
+    Raises:
+        UnknownName: no such method.
+        InvalidValue: a start of wrong length, NaN or infinity.
+    """
+    method = ContactMethod(method) if isinstance(method, str) else method
+    G, b, laws = problem.G, problem.b, problem.laws
+    impulse, status, error, magnitude, scale = kernels.attempt_sticking(G, b, *laws, RELATIVE_TOLERANCE)
+    tolerance = max(RELATIVE_TOLERANCE * magnitude, method.tolerance)
+    if error <= tolerance:
+        return ContactSolution(impulse, status, "stick", 0, error / magnitude)
+    impulse = kernels.stick(G, b) if start is None else finite_array("start", start, b.shape)
+    used, iterations, best, first = "stick", 0, (error, impulse), METHODS[method.name]
+    for step, budget in [(first, BUDGETS[first]), *SCHEDULE]:
+        if step is gauss_seidel and start is None:
+            impulse = np.zeros_like(b)
+        impulse, error, done = step(G, b, *laws, scale, impulse, tolerance, budget)
+        iterations += done
+        if error < best[0]:
+            used, best = NAMES[step], (error, impulse)
+        if error <= tolerance:
+            break
+    impulse = best[1]
+    if best[0] <= tolerance:
+        impulse = _of_least_norm(problem, impulse, scale, tolerance)
+    status = kernels.classify(G, b, *laws, scale, impulse, 10.0 * tolerance)
+    acceptable = max(ACCEPTABLE_RESIDUAL, method.tolerance / magnitude)
+    return ContactSolution(impulse, status, used, iterations, problem.residual(impulse), acceptable)
+
+
+def _of_least_norm(problem: ContactProblem, impulse: Array, scale: Array, tolerance: float) -> Array:
+    """Return the forces of least norm with the motion of `impulse`; `impulse` itself where there is no choice."""
+    G, b, (friction, slip, lower, upper) = problem.G, problem.b, problem.laws
+    status = by_motion(G @ impulse + b, friction, slip, lower, upper, scale, 100.0 * tolerance)
+    if is_determined(G, status, friction):
+        return impulse
+    found, converged = least_norm(G, b, friction, slip, lower, upper, status, impulse, NEWTON_STEPS)
+    error = np.abs(kernels.natural_map(G, b, friction, slip, lower, upper, scale, found)).max()
+    return found if converged and error <= 10.0 * tolerance else impulse
+
+
+def pivoting(
+    G: Array,
+    b: Array,
+    friction: Array,
+    slip: Array,
+    lower: Array,
+    upper: Array,
+    scale: Array,
+    impulse: Array,
+    tolerance: float,
+    budget: int,
+) -> tuple[Array, float, int]:
+    """Solve a problem without friction exactly, as a linear complementarity problem; others are left as they are.
+
+    Arguments and result are those of :func:`kernels.newton`.
+    """
+    solved = impulse
+    if not friction.any() and not lower.any() and np.isinf(upper).all():
+        contacts = 3 * len(friction)
+        normals = np.concatenate([np.arange(2, contacts, 3), np.arange(contacts, len(b))])
+        solved = np.zeros_like(b)
+        with suppress(ContactNotSolved):
+            solved[normals] = LinearComplementarity(G[np.ix_(normals, normals)], b[normals]).solve()
+    F = kernels.natural_map(G, b, friction, slip, lower, upper, scale, solved)
+    return solved, float(np.abs(F).max(initial=0.0)), 1
+
+
+NEWTON_STEPS = 40
+BUDGETS: dict[Method, int] = {kernels.newton: NEWTON_STEPS, gauss_seidel: 200, pivoting: 1, admm: 2000}
+SCHEDULE: tuple[tuple[Method, int], ...] = (
+    (kernels.newton, NEWTON_STEPS),
+    (pivoting, 1),
+    (gauss_seidel, 200),
+    (kernels.newton, NEWTON_STEPS),
+    (admm, 2000),
+    (kernels.newton, NEWTON_STEPS),
+    (gauss_seidel, 1000),
+    (kernels.newton, NEWTON_STEPS),
+)
+METHODS: dict[str, Method] = {
+    "newton": kernels.newton,
+    "gauss_seidel": gauss_seidel,
+    "pivoting": pivoting,
+    "admm": admm,
+}
+NAMES = {step: name for name, step in METHODS.items()}
