@@ -12,6 +12,7 @@ import numpy.typing as npt
 from constrained_sim.constraints import BoundConstraint, Constraint, ConstraintStack
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import kernels as contact_kernels
+from constrained_sim.contact.table import TOUCHING
 from constrained_sim.dynamics import Dynamics, difference, integrate
 from constrained_sim.exceptions import InvalidValue, ViolatedConstraint
 from constrained_sim.robot import Robot
@@ -58,6 +59,16 @@ class Baumgarte:
         """Return the feedback for violations `phi` and row velocities `s` of rows that have a phi, or have none."""
         return np.where(is_position_level, self.kd * s + self.kp * phi, self.kv * s)
 
+    def holds(self, phi: Array, s: Array) -> npt.NDArray[np.bool_]:
+        """Return which unilateral rows are active: violated or touched, and not returning fast enough by themselves.
+
+        ``phi <= 0`` and ``s <= -phi / eps`` with ``1 / eps = sqrt(kp)``, both up to rounding (Tedrake, sec. 3.1).
+        """
+        return (phi <= TOUCHING) & (s <= np.sqrt(self.kp) * (TOUCHING - phi) + RETURNING)
+
+
+RETURNING = 1e-12
+"""[m/s, rad/s] Up to which a row velocity is rounding."""
 
 METRICS = ("mass", "euclidean")
 

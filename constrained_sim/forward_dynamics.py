@@ -122,7 +122,9 @@ def constrained_acceleration(
         tau: (nu,) efforts of ``robot.actuated_joints`` [N m, N]; not limited here.
         constraints: bilateral constraints and contacts.
         solver: a name in ``SOLVERS``, or a configured solver.
-        stabilization: feedback on ``phi`` and ``s`` of bilateral and normal rows; None: none.
+        stabilization: feedback on ``phi`` and ``s`` of bilateral and normal rows; None: none. With it, a unilateral
+            row pushes only where ``phi <= 0`` and ``s <= -phi / eps``, and 0 is the least value of
+            ``J a + gamma + 2 / eps s + phi / eps^2``.
         t: time, for constraints that depend on it [s].
         wrenches: external forces.
         refuse_inconsistent: raise where bilateral rows contradict each other, instead of the least-squares motion.
@@ -181,6 +183,7 @@ def contact_rows(
         return np.empty(0, dtype=np.intp), ContactRows.none(geometry.J.shape[1])
     offset, reached = gamma.copy(), table.reached(geometry.gaps)
     if stabilization is not None:
+        reached = reached[stabilization.holds(geometry.gaps[reached], geometry.s_normal[reached])]
         closed = table.normals[reached]
         offset[closed] += stabilization.feedback(geometry.gaps[reached], geometry.s[closed])
     rows, (friction, _, lower, upper) = table.rows_of(reached), table.laws_of(reached)

@@ -9,6 +9,7 @@ from hypothesis import assume, given
 from mechanisms import (
     BLOCK_HALF,
     GRAVITY,
+    LIMIT,
     SOLO_FEET,
     bias_of,
     block,
@@ -18,8 +19,10 @@ from mechanisms import (
     every_solver,
     exact_kkt,
     inertia_of,
+    joint,
     leg,
     leg_config,
+    link,
     mechanical_energy,
     placement,
     point_of,
@@ -35,15 +38,18 @@ from mechanisms import (
     solo_contacts,
     standing_solo,
     tilted,
+    urdf,
 )
 
 from constrained_sim import (
     Baumgarte,
     Frictionless,
     JointCoupling,
+    JointLimit,
     Plane,
     PointAnchor,
     PointContact,
+    Robot,
     Sticking,
     Wrench,
     constrained_acceleration,
@@ -926,3 +932,28 @@ def test_ill_conditioned_anchors_of_a_robot(condition):
         assert 0.02 * condition < motion.condition < 50.0 * condition
         assert motion.condition == pytest.approx(np.linalg.cond(J @ np.linalg.solve(M, J.T)), rel=1e-3)
         assert max(relative(motion.a, a), relative(motion.lam, lam)) < 100.0 * EPS * motion.condition
+
+
+def test_stabilised_unilateral_rows_follow_their_activity_conditions():
+    """``alpha = ddphi + 2/eps dphi + phi/eps^2``: complementary where phi <= 0 and dphi <= -phi/eps, else no force.
+
+    A slider against its stop at -0.01: violated, touched, above; approaching, at rest, returning.
+    """
+    robot = Robot.from_urdf(
+        urdf('<link name="base"/>', link("mass", 2.0), joint("z", "prismatic", "base", "mass", (0, 0, 1), more=LIMIT))
+    )
+    stop, eps = JointLimit("stop", "z", -0.01, np.inf), 0.05
+    pushed = 0
+    for phi, s, force in itertools.product((-1e-3, 0.0, 1e-3), (-0.1, 0.0, 0.015, 0.03, 0.1), (0.0, 60.0)):
+        motion = constrained_acceleration(robot, [phi - 0.01], [s], [force], [stop], stabilization=Baumgarte(eps))
+        (lam,), free = motion.lam, force / 2.0 - GRAVITY
+        alpha = motion.a[0] + 2.0 / eps * s + phi / eps**2
+        if phi > 0.0 or s > -phi / eps + 1e-6:
+            assert lam == 0.0
+            assert motion.a[0] == pytest.approx(free, rel=1e-14)
+        else:
+            assert lam >= 0.0
+            assert alpha >= -1e-9
+            assert lam == pytest.approx(2.0 * max(0.0, -2.0 / eps * s - phi / eps**2 - free), abs=1e-9)
+            pushed += lam > 0.0
+    assert pushed >= 6
