@@ -13,6 +13,8 @@ from constrained_sim.constraints import (
     PointContact,
 )
 from constrained_sim.contact import LAWS, Compliant, Frictionless, HuntCrossley, Plane, Rigid, Sticking
+from constrained_sim.contact.collision import Collisions
+from constrained_sim.contact.scene import Box, Mesh, Sphere
 from constrained_sim.drift import Baumgarte, Projection, project_position, project_velocity
 from constrained_sim.forward_dynamics import constrained_acceleration
 from constrained_sim.impact import resolve_impact
@@ -34,6 +36,8 @@ __all__ = [
     "SOLVERS",
     "STEPPERS",
     "Baumgarte",
+    "Box",
+    "Collisions",
     "Compliant",
     "ContactConsistentDynamics",
     "CustomConstraint",
@@ -43,6 +47,7 @@ __all__ = [
     "JointCoupling",
     "JointLimit",
     "JointVelocity",
+    "Mesh",
     "Plane",
     "PointAnchor",
     "PointContact",
@@ -50,6 +55,7 @@ __all__ = [
     "Rigid",
     "Robot",
     "Simulator",
+    "Sphere",
     "State",
     "StepResult",
     "Sticking",

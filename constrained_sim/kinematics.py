@@ -139,7 +139,9 @@ def _point_motion(joint, point, placements, velocities, biases, gravity):  # typ
 
 
 @numba.njit(cache=True)
-def contact_rows(joints, offsets, reach, axes, levels, placements, joint_axes, support, v):  # type: ignore[no-untyped-def]
+def contact_rows(  # type: ignore[no-untyped-def]
+    joints, offsets, reach, axes, other_joints, other_offsets, placements, joint_axes, support, v
+):
     """Return points (k, 3), gaps (k,), rows (3 k, nv) and their velocities (3 k,) of contacts with planes.
 
     Args:
@@ -147,18 +149,28 @@ def contact_rows(joints, offsets, reach, axes, levels, placements, joint_axes, s
         offsets: (k, 3) point or centre in the joint's frame [m].
         reach: (k,) radius [m]: the contact point is ``centre - radius n``.
         axes: (k, 3, 3) rows t1, t2, n of each contact, world axes.
-        levels: (k,) offset of each plane [m].
+        other_joints: (k,) joint that carries each plane, 0 for the world.
+        other_offsets: (k, 3) a point of each plane in that joint's frame [m].
         placements: see :func:`point_positions`.
         joint_axes: see :func:`row_jacobian`.
         support: see :func:`row_jacobian`.
         v: (nv,) velocity.
     """
     points = point_positions(joints, offsets, placements)
+    others = point_positions(other_joints, other_offsets, placements)
     gaps = np.empty(joints.shape[0])
     for i in range(joints.shape[0]):
         normal = axes[i, 2]
-        gaps[i] = normal[0] * points[i, 0] + normal[1] * points[i, 1] + normal[2] * points[i, 2] - reach[i] - levels[i]
+        gaps[i] = normal[0] * points[i, 0] + normal[1] * points[i, 1] + normal[2] * points[i, 2] - reach[i]
+        gaps[i] -= normal[0] * others[i, 0] + normal[1] * others[i, 1] + normal[2] * others[i, 2]
         for axis in range(3):
             points[i, axis] -= reach[i] * normal[axis]
     jacobian = row_jacobian(joints, points, axes, joint_axes, support)
+    for i in range(joints.shape[0]):
+        if other_joints[i]:
+            rows = jacobian[3 * i : 3 * i + 3]
+            rows -= row_jacobian(other_joints[i : i + 1], points[i : i + 1], axes[i : i + 1], joint_axes, support)
+            for j in range(support.shape[1]):
+                if support[joints[i], j] and support[other_joints[i], j]:
+                    rows[:, j] = 0.0
     return points, gaps, jacobian, jacobian @ v

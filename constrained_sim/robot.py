@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +36,7 @@ class Robot:
         constraints: bilateral constraints that are part of the robot: mimicking joints, closed loops. Every function
             that takes a robot and constraints adds them, after those it is given.
         springs: linear springs in joints with one coordinate; they act in simulations, as joint damping does.
+        folder: of the description's file; None where it was given as text.
     """
 
     model: pin.Model
@@ -43,6 +45,7 @@ class Robot:
     urdf: str = ""
     constraints: tuple[Constraint, ...] = ()
     springs: Mapping[str, Spring] = field(default_factory=dict)
+    folder: Path | None = None
 
     @classmethod
     def from_urdf(
@@ -68,7 +71,9 @@ class Robot:
         """
         from constrained_sim.descriptions import read_text, read_urdf
 
-        return cls._of(read_urdf(read_text(path_or_xml), floating_base), gravity, actuated_joints)
+        text = read_text(path_or_xml)
+        robot = cls._of(read_urdf(text, floating_base), gravity, actuated_joints)
+        return robot if text == path_or_xml else replace(robot, folder=Path(path_or_xml).resolve().parent)
 
     @classmethod
     def from_sdf(

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from constrained_sim.assembly import assemble_members
-from constrained_sim.constraints import Constraint
+from constrained_sim.constraints import Constraint, ConstraintStack
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact import ContactMethod
-from constrained_sim.contact.table import TOUCHING
+from constrained_sim.contact import ContactMethod, Plane
+from constrained_sim.contact.collision import CollisionDetector, Collisions
+from constrained_sim.contact.table import TOUCHING, ContactTable
 from constrained_sim.drift import ACCEPTABLE_VIOLATION, Projection, Stabilization
-from constrained_sim.dynamics import Dynamics, potential_energy
+from constrained_sim.dynamics import Dynamics, dynamics_at, kinematics_at, potential_energy
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.exceptions import (
     ContactNotSolved,
@@ -64,6 +65,7 @@ class Simulator:
         position_tolerance: float = 1e-4,
         command_delay: float = 0.0,
         velocity_limits: bool = False,
+        collisions: Collisions | None = None,
     ) -> None:
         """Set up a simulation that begins at the neutral configuration, at rest.
 
@@ -83,6 +85,7 @@ class Simulator:
             position_tolerance: [m, rad] by how much a constraint may be violated when it is added.
             command_delay: time from an effort's command to its effect [s], a multiple of dt; no effort before.
             velocity_limits: apply no effort that drives a joint on beyond its velocity limit.
+            collisions: what the robot's collision geometry may touch; its contacts are found anew at every step.
 
         Raises:
             UnknownName: a name that does not exist.
@@ -97,6 +100,7 @@ class Simulator:
         self.velocity_limits = velocity_limits
         self._delay = self._multiple_of_dt("command_delay", command_delay)
         self._declared: dict[str, Constraint] = _by_name([*robot.constraints, *constraints])
+        self._detector: CollisionDetector | None = None
         self._disabled: set[str] = set()
         self._stepper = self._make_stepper(stepper, integrator, stabilization)
         self.set_solver(solver)
@@ -105,6 +109,9 @@ class Simulator:
         self._commands: deque[Array] = deque()
         self._observation: Observation
         self.reset(assemble=bool(robot.constraints))
+        self._detector = collisions.bind(robot) if collisions is not None else None
+        self._solver.check(self._all_kinds())
+        self._stepper.check(self._all_kinds())
 
     @property
     def state(self) -> State:
@@ -118,8 +125,8 @@ class Simulator:
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
-        """What is active, in the order of declaration."""
-        return self._observation.bound.declarations
+        """What is active, in the order of declaration; detected contacts are not declared."""
+        return tuple(c for c in self._observation.bound.declarations if c.name in self._declared)
 
     @property
     def disabled(self) -> tuple[Constraint, ...]:
@@ -156,7 +163,7 @@ class Simulator:
             MissingLibrary: an optional library that the solver needs.
         """
         solver = as_solver(solver, **options)
-        solver.check(self._declared.values())
+        solver.check(self._all_kinds())
         if self.robot.rubbing.size and not solver.does_dry_friction:
             raise NotSupported(f"solver {solver.name!r}", "dry joint friction", solver.supported)
         self._solver = solver
@@ -214,6 +221,7 @@ class Simulator:
         if assemble:
             q = self._assembled(bound, q, t)
         self._check_violations(bound, q, t, bound.slices)
+        self._check_collisions(q, t)
         here = self._stepper.reset(bound, t, q, v)
         if assemble and bound.bilateral.dim:
             here = self._stepper.reset(bound, t, q, self._jump_onto(bound, here).v_plus)
@@ -311,6 +319,8 @@ class Simulator:
         tau = self._effective(self._commands[0] if self._commands else commanded)
         acting = (*wrenches, *(wrench for wrench, _ in self._applied))
         state = self.state
+        if self._detector is not None:
+            self._observation = self._with_detected(self._detector)
         try:
             outcome = self._stepper.step(self._observation, tau, acting, self._solver, self._method)
         except (ContactNotSolved, NonFiniteMotion) as error:
@@ -398,8 +408,15 @@ class Simulator:
         kind = lookup("stepper", name, STEPPERS)
         scheme = lookup("integrator", integrator or kind.default_integrator, INTEGRATORS)()
         stepper = kind(self.robot, self.dt, scheme, Projection() if stabilization is None else stabilization)
-        stepper.check(self._declared.values())
+        stepper.check(self._all_kinds())
         return stepper
+
+    def _all_kinds(self) -> list[Constraint]:
+        """Return all that is declared, and a contact like those that are detected."""
+        declared = list(self._declared.values())
+        if self._detector is None:
+            return declared
+        return [*declared, self._detector.collisions.contact("collisions", "", np.zeros(3), Plane(), 0.0)]
 
     def _activate(self, constraint: Constraint, assemble: bool) -> Impact | None:
         """Put a constraint into effect at the present state, whole or not at all."""
@@ -454,6 +471,23 @@ class Simulator:
             violation = float(phi[bound.slice(name)].max())
             if violation > self.position_tolerance:
                 raise ViolatedConstraint(name, violation, self.position_tolerance)
+
+    def _with_detected(self, detector: CollisionDetector) -> Observation:
+        """Return the present state with the contacts that the collision geometry has there."""
+        here = self._observation
+        found = detector.detect(dynamics_at(self.robot, here.q, here.v, here.t), self.dt)
+        members = [member for member in here.bound.members if member.name in self._declared]
+        bound = ConstraintSet(self.robot, [*members, *found])
+        return self._stepper.observe(bound, here.t, here.q, here.v, here.stretch_in(bound))
+
+    def _check_collisions(self, q: Array, t: float) -> None:
+        if self._detector is None:
+            return
+        table = ContactTable(self._detector.detect(kinematics_at(self.robot, q, t)), ConstraintStack((), self.robot.nv))
+        gaps = table.rows(kinematics_at(self.robot, q, t), np.zeros(self.robot.nv)).gaps
+        if gaps.min(initial=0.0) < -self.position_tolerance:
+            deepest = int(np.argmin(gaps))
+            raise ViolatedConstraint(table.members[deepest].name, -float(gaps[deepest]), self.position_tolerance)
 
     def _effective(self, tau: Array) -> Array:
         """Return the efforts that the actuators give of `tau` (nu,) at the present velocity."""

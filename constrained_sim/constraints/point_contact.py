@@ -70,7 +70,7 @@ class PointContact(Constraint):
     def bind(self, robot: Robot, q: Array) -> BoundContact:
         """Resolve the link."""
         joint, offset = robot.link_point(self.link, np.asarray(self.point))
-        return BoundContact(self, joint, offset)
+        return BoundContact(self, joint, offset, 0, self.surface.offset * np.asarray(self.surface.normal))
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,11 +81,15 @@ class BoundContact:
         declaration: what was bound.
         joint: index of the joint that carries the link.
         offset: (3,) point or centre of the sphere [m], in that joint's frame.
+        other_joint: that carries the surface; 0: the world.
+        other_offset: (3,) a point of the surface [m], in the other joint's frame.
     """
 
     declaration: PointContact
     joint: int
     offset: Array
+    other_joint: int
+    other_offset: Array
 
     @property
     def name(self) -> str:

@@ -22,6 +22,9 @@ import numba
 import numpy as np
 
 RANK_TOLERANCE = 1e-11
+SHIFTS = (1e-9, 1e-6, 1e-4, 1e-2)
+"""Regularisations of a Newton step, whose rows are without dimension: the next where the last did not lead nearer."""
+
 OPEN, STICKING, SLIDING = 0, 1, 2
 
 
@@ -84,49 +87,95 @@ def natural_map(G, b, friction, slip, lower, upper, p, r):  # type: ignore[no-un
 
 @numba.njit(cache=True)
 def _derivative(G, b, friction, slip, lower, upper, p, r):  # type: ignore[no-untyped-def]
-    """Return a generalised Jacobian dF/dr (n, n)."""
-    n = r.shape[0]
-    A = np.zeros((n, n))
+    """Return blocks B and C (k + m, 3, 3) of a generalised Jacobian ``dF/dr = B + C G``; intervals use entry [0, 0]."""
+    contacts = friction.shape[0]
+    B, C = np.zeros((contacts + lower.shape[0], 3, 3)), np.zeros((contacts + lower.shape[0], 3, 3))
     u = G @ r + b
-    for c in range(friction.shape[0]):
+    for c in range(contacts):
         i = 3 * c
         y = r[i + 2] - p[i + 2] * u[i + 2]
         if y <= 0.0:
-            A[i, i] = A[i + 1, i + 1] = A[i + 2, i + 2] = 1.0
+            B[c, 0, 0] = B[c, 1, 1] = B[c, 2, 2] = 1.0
             continue
-        A[i + 2] = p[i + 2] * G[i + 2]
-        radius = friction[c] * y
+        C[c, 2, 2] = p[i + 2]
         z0, z1 = r[i] - p[i] * u[i], r[i + 1] - p[i] * u[i + 1]
-        length = np.hypot(z0, z1)
+        length, radius = np.hypot(z0, z1), friction[c] * y
         slips = slip[c, 0] != 0.0 or slip[c, 1] != 0.0
         if not slips and length <= radius:
-            A[i] = p[i] * G[i]
-            A[i + 1] = p[i] * G[i + 1]
+            C[c, 0, 0] = C[c, 1, 1] = p[i]
             continue
         d0, d1 = (-slip[c, 0], -slip[c, 1]) if slips else (z0 / length, z1 / length)
         shrink = 0.0 if slips else radius / length
-        for j in range(n):
-            dy = -p[i + 2] * G[i + 2, j]
-            dz0, dz1 = -p[i] * G[i, j], -p[i] * G[i + 1, j]
-            if j == i:
-                dz0 += 1.0
-            elif j == i + 1:
-                dz1 += 1.0
-            elif j == i + 2:
-                dy += 1.0
-            across = shrink * (d0 * dz1 - d1 * dz0)
-            along = friction[c] * dy
-            A[i, j] = -d0 * along + d1 * across
-            A[i + 1, j] = -d1 * along - d0 * across
-        A[i, i] += 1.0
-        A[i + 1, i + 1] += 1.0
+        B[c, 0, 0], B[c, 0, 1] = 1.0 - shrink * d1 * d1, shrink * d0 * d1
+        B[c, 1, 0], B[c, 1, 1] = shrink * d0 * d1, 1.0 - shrink * d0 * d0
+        C[c, 0, 0], C[c, 0, 1] = shrink * p[i] * d1 * d1, -shrink * p[i] * d0 * d1
+        C[c, 1, 0], C[c, 1, 1] = -shrink * p[i] * d0 * d1, shrink * p[i] * d0 * d0
+        B[c, 0, 2], B[c, 1, 2] = -friction[c] * d0, -friction[c] * d1
+        C[c, 0, 2], C[c, 1, 2] = friction[c] * p[i + 2] * d0, friction[c] * p[i + 2] * d1
     for j in range(lower.shape[0]):
-        i = 3 * friction.shape[0] + j
+        i = 3 * contacts + j
         if lower[j] < r[i] - p[i] * u[i] < upper[j]:
-            A[i] = p[i] * G[i]
+            C[contacts + j, 0, 0] = p[i]
         else:
-            A[i, i] = 1.0
-    return A
+            B[contacts + j, 0, 0] = 1.0
+    return B, C
+
+
+@numba.njit(cache=True)
+def range_factor(G):  # type: ignore[no-untyped-def]
+    """Return L (n, rank) with ``G = L L^T``, by Cholesky's factorisation with diagonal pivoting."""
+    n = G.shape[0]
+    L, rest = np.zeros((n, n)), np.diag(G).copy()
+    largest = rest.max() if n else 0.0
+    rank = 0
+    while rank < n:
+        pivot = int(np.argmax(rest))
+        if rest[pivot] <= RANK_TOLERANCE * largest:
+            break
+        root = np.sqrt(rest[pivot])
+        for i in range(n):
+            total = G[i, pivot]
+            for k in range(rank):
+                total -= L[i, k] * L[pivot, k]
+            L[i, rank] = total / root
+            rest[i] = max(rest[i] - L[i, rank] ** 2, 0.0)
+        rest[pivot] = 0.0
+        rank += 1
+    return np.ascontiguousarray(L[:, :rank])
+
+
+@numba.njit(cache=True)
+def block_times(blocks, x, contacts):  # type: ignore[no-untyped-def]
+    """Return the product (n, k) of a block-diagonal matrix with x (n, k)."""
+    product = np.empty_like(x)
+    for c in range(contacts):
+        product[3 * c : 3 * c + 3] = blocks[c] @ x[3 * c : 3 * c + 3]
+    for j in range(contacts, blocks.shape[0]):
+        product[2 * contacts + j] = blocks[j, 0, 0] * x[2 * contacts + j]
+    return product
+
+
+@numba.njit(cache=True)
+def _newton_step(G, L, B, C, F, contacts, shift):  # type: ignore[no-untyped-def]
+    """Return the step d with ``(B + C G) d = -F``, small in directions in which this is singular.
+
+    ``B + shift`` is inverted block by block, ``C G = C L L^T`` has the rank of G: the matrix that is factored has the
+    size of the rank (Woodbury), however many contacts there are. A second pass takes back what the shift changed.
+    """
+    inverse = np.zeros_like(B)
+    for c in range(contacts):
+        inverse[c] = np.linalg.inv(B[c] + shift * np.eye(3))
+    for j in range(contacts, B.shape[0]):
+        inverse[j, 0, 0] = 1.0 / (B[j, 0, 0] + shift)
+    X = block_times(inverse, block_times(C, L, contacts), contacts)
+    S = np.eye(L.shape[1]) + L.T @ X
+    d = np.zeros_like(F)
+    for _ in range(2):
+        rest = F.reshape(-1, 1) + block_times(B, d.reshape(-1, 1), contacts)
+        rest += block_times(C, (G @ d).reshape(-1, 1), contacts)
+        y = block_times(inverse, rest, contacts)[:, 0]
+        d -= y - X @ np.linalg.solve(S, L.T @ y)
+    return d
 
 
 @numba.njit(cache=True)
@@ -134,7 +183,7 @@ def stick(G, b):  # type: ignore[no-untyped-def]
     """Return r with ``G r + b = 0`` (least 2-norm where G is singular): what holds if every contact sticks.
 
     First a Cholesky factorisation that skips rows of zeros; if a pivot shows that rows depend on each other, the
-    minimum-norm solution by singular values.
+    minimum-norm solution through a factorisation with pivoting.
     """
     n = G.shape[0]
     largest = 0.0
@@ -155,7 +204,7 @@ def stick(G, b):  # type: ignore[no-untyped-def]
         for k in range(i):
             total -= L[i, k] * L[i, k]
         if total <= 1e-9 * G[i, i]:
-            return np.linalg.lstsq(G, r, RANK_TOLERANCE)[0]
+            return of_least_norm(G, range_factor(G), r)
         L[i, i] = np.sqrt(total)
     for i in range(n):
         for k in range(i):
@@ -169,28 +218,47 @@ def stick(G, b):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
+def of_least_norm(G, L, goal):  # type: ignore[no-untyped-def]
+    """Return the r (n,) of least norm with ``G r = goal`` (in the least-squares sense), for ``G = L L^T``.
+
+    ``r = L (L^T L)^-2 L^T goal``, refined once.
+    """
+    square = L.T @ L
+    r = np.zeros_like(goal)
+    for _ in range(2):
+        rest = L.T @ (goal - G @ r)
+        r += L @ np.linalg.solve(square, np.linalg.solve(square, rest))
+    return r
+
+
+@numba.njit(cache=True)
 def newton(G, b, friction, slip, lower, upper, p, r, tolerance, iterations):  # type: ignore[no-untyped-def]
-    """Semi-smooth Newton on the natural map, from r; each step goes to the least-norm zero of the linear model.
+    """Semi-smooth Newton on the natural map, from r.
 
     Returns:
         (r, largest |F|, iterations done).
     """
     F = natural_map(G, b, friction, slip, lower, upper, p, r)
     error = np.abs(F).max()
+    L = range_factor(G)
     for done in range(iterations):
         if error <= tolerance:
             return r, error, done
-        A = _derivative(G, b, friction, slip, lower, upper, p, r)
-        direction = np.linalg.lstsq(A, A @ r - F, RANK_TOLERANCE)[0] - r
-        length = 1.0
-        for _ in range(8):
-            candidate = r + length * direction
-            F_candidate = natural_map(G, b, friction, slip, lower, upper, p, candidate)
-            error_candidate = np.abs(F_candidate).max()
-            if error_candidate < (1.0 - 0.1 * length) * error:
+        B, C = _derivative(G, b, friction, slip, lower, upper, p, r)
+        nearer = False
+        for shift in SHIFTS:
+            direction, length = _newton_step(G, L, B, C, F, friction.shape[0], shift), 1.0
+            for _ in range(8):
+                candidate = r + length * direction
+                F_candidate = natural_map(G, b, friction, slip, lower, upper, p, candidate)
+                error_candidate = np.abs(F_candidate).max()
+                nearer = error_candidate < (1.0 - 0.1 * length) * error
+                if nearer:
+                    break
+                length *= 0.5
+            if nearer:
                 break
-            length *= 0.5
-        if not error_candidate < error:
+        if not nearer:
             return r, error, done
         r, F, error = candidate, F_candidate, error_candidate
     return r, error, iterations

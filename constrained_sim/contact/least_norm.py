@@ -5,8 +5,9 @@ on the problem alone, not on the method that solved it nor on where that began.
 
 With the motion u of a solution r known, the admissible forces are those of a product K of convex sets: nothing where a
 contact opens, a ray opposite to the slip where it slides, Coulomb's cone where it is at rest; among these
-``minimise |x|^2 / 2`` with ``G x = G r``. Its dual is smooth: ``maximise y^T G r - |P(G y)|^2 / 2``, P the projection
-onto K and ``x = P(G y)``. Newton's method on ``G P(G y) = G r`` solves it.
+``minimise |x|^2 / 2`` with ``G x = G r``. With Q an orthonormal basis of the range of G and P the projection onto K its
+dual is smooth and convex: ``minimise z^T P(z) - |P(z)|^2 / 2 - y^T Q^T r`` over y, where ``z = Q y`` and ``x = P(z)``.
+Newton's method on its gradient, ``Q^T P(Q y) = Q^T r``, solves it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from constrained_sim.contact.kernels import OPEN, RANK_TOLERANCE, SLIDING, STICKING
+from constrained_sim.contact.kernels import OPEN, RANK_TOLERANCE, SLIDING, STICKING, block_times, range_factor
+
+DAMPING = 1e-3
+"""Of a Newton step, per unit of the relative error that is left."""
 
 
 @numba.njit(cache=True)
@@ -84,33 +88,38 @@ def least_norm(G, b, friction, slip, lower, upper, status, r, iterations):  # ty
         r: (n,) a solution.
         iterations: at most.
     """
-    u, goal = G @ r + b, G @ r
-    y = np.linalg.lstsq(G, np.linalg.lstsq(G, goal, RANK_TOLERANCE)[0], RANK_TOLERANCE)[0]
-    tolerance = 1e-14 * max(np.abs(goal).max(), np.abs(G).max() * np.abs(r).max())
-    x, slope = _project(G @ y, u, friction, slip, lower, upper, status)
-    F = G @ x - goal
+    u, Q = G @ r + b, np.ascontiguousarray(np.linalg.qr(range_factor(G))[0])
+    goal = r @ Q
+    y = goal.copy()
+    tolerance = 1e-14 * np.abs(r).max()
+    z = Q @ y
+    x, slope = _project(z, u, friction, slip, lower, upper, status)
+    F = x @ Q - goal
     for _ in range(iterations):
         error = np.abs(F).max()
         if error <= tolerance:
             return x, True
-        H = G @ slope @ G
-        step = np.linalg.lstsq(H, -F, RANK_TOLERANCE**1.2)[0]
-        length, value, decrease = 1.0, 0.5 * np.dot(x, x) - np.dot(y, goal), np.dot(F, step)
+        H = np.ascontiguousarray(Q.T) @ block_times(slope, Q, friction.shape[0])
+        H += (1e-13 + DAMPING * min(error / np.abs(r).max(), 1.0)) * np.eye(H.shape[0])
+        step = np.linalg.solve(H, -F)
+        length, value, decrease = 1.0, np.dot(z, x) - 0.5 * np.dot(x, x) - np.dot(y, goal), np.dot(F, step)
         for _ in range(20):
             candidate = y + length * step
-            x, slope = _project(G @ candidate, u, friction, slip, lower, upper, status)
-            if 0.5 * np.dot(x, x) - np.dot(candidate, goal) <= value + 1e-4 * length * decrease + 1e-15 * abs(value):
+            z = Q @ candidate
+            x, slope = _project(z, u, friction, slip, lower, upper, status)
+            reached = np.dot(z, x) - 0.5 * np.dot(x, x) - np.dot(candidate, goal)
+            if reached <= value + 1e-4 * length * decrease + 1e-15 * abs(value):
                 break
             length *= 0.5
         y = candidate
-        F = G @ x - goal
+        F = x @ Q - goal
     return x, np.abs(F).max() <= 10.0 * tolerance
 
 
 @numba.njit(cache=True)
 def _project(z, u, friction, slip, lower, upper, status):  # type: ignore[no-untyped-def]
-    """Return the point of K nearest to z, and the derivative (n, n) of this projection."""
-    x, slope = np.zeros_like(z), np.zeros((z.shape[0], z.shape[0]))
+    """Return the point of K nearest to z, and blocks (k + m, 3, 3) of the derivative of this projection."""
+    x, slope = np.zeros_like(z), np.zeros((status.shape[0], 3, 3))
     for c in range(friction.shape[0]):
         i = 3 * c
         if status[c] == OPEN:
@@ -124,9 +133,9 @@ def _project(z, u, friction, slip, lower, upper, status):  # type: ignore[no-unt
             along = (ray[0] * z[i] + ray[1] * z[i + 1] + z[i + 2]) / np.dot(ray, ray)
             if along > 0.0:
                 x[i : i + 3] = along * ray
-                slope[i : i + 3, i : i + 3] = np.outer(ray, ray) / np.dot(ray, ray)
+                slope[c] = np.outer(ray, ray) / np.dot(ray, ray)
         else:
-            _project_cone(z[i : i + 3], friction[c], x[i : i + 3], slope[i : i + 3, i : i + 3])
+            _project_cone(z[i : i + 3], friction[c], x[i : i + 3], slope[c])
     for j in range(lower.shape[0]):
         i = 3 * friction.shape[0] + j
         if status[friction.shape[0] + j] == OPEN:
@@ -136,7 +145,7 @@ def _project(z, u, friction, slip, lower, upper, status):  # type: ignore[no-unt
             continue
         x[i] = min(max(z[i], lower[j]), upper[j])
         if lower[j] < z[i] < upper[j]:
-            slope[i, i] = 1.0
+            slope[friction.shape[0] + j, 0, 0] = 1.0
     return x, slope
 
 

@@ -23,6 +23,9 @@ from constrained_sim.contact.sweeps import gauss_seidel
 from constrained_sim.exceptions import ContactNotSolved
 from constrained_sim.validation import Array, finite_array, lookup, number
 
+SUFFICIENT = 1e-11
+"""Error relative to the impulses in play at which no other method is tried; each aims at ``RELATIVE_TOLERANCE``."""
+
 Method = Callable[..., tuple[Array, float, int]]
 
 
@@ -83,11 +86,11 @@ def solve_contacts(
         iterations += done
         if error < best[0]:
             used, best = NAMES[step], (error, impulse)
-        if error <= tolerance:
+        if error <= max(tolerance, SUFFICIENT * magnitude):
             break
     impulse = best[1]
-    if best[0] <= tolerance:
-        impulse = _of_least_norm(problem, impulse, scale, tolerance)
+    if best[0] <= max(tolerance, SUFFICIENT * magnitude):
+        impulse = _of_least_norm(problem, impulse, scale, max(tolerance, best[0]))
     status = kernels.classify(G, b, *laws, scale, impulse, 10.0 * tolerance)
     acceptable = max(ACCEPTABLE_RESIDUAL, method.tolerance / magnitude)
     return ContactSolution(impulse, status, used, iterations, problem.residual(impulse), acceptable)

@@ -52,7 +52,8 @@ class ContactTable:
     """Gaps, contact points and rows [t1, t2, n] of k contacts with planes; and l one-sided rows, such as joint limits.
 
     A sphere touches at ``centre - radius n``, a point that moves over the body: its rows are the velocity of the
-    body point that is there now, and their derivative follows the centre.
+    body point that is there now, and their derivative follows the centre. Where the surface belongs to another link,
+    rows are relative to the point of that link which is there now, and axes stay as they are in the world.
 
     Attributes:
         members: the bound contacts, in the order of all rows.
@@ -77,10 +78,11 @@ class ContactTable:
         self.axes = np.array([contact.surface.axes for contact in contacts]).reshape(-1, 3, 3)
         rows = 3 * len(contacts)
         self.normals = np.concatenate([np.arange(2, rows, 3), rows + np.arange(limits.dim)])
-        self._levels = np.array([contact.surface.offset for contact in contacts])
         self._radii = np.array([contact.radius for contact in contacts])
         self._joints = np.array([member.joint for member in members], dtype=np.int64)
         self._points = np.array([member.offset for member in members]).reshape(-1, 3)
+        self._other_joints = np.array([member.other_joint for member in members], dtype=np.int64)
+        self._other_points = np.array([member.other_offset for member in members]).reshape(-1, 3)
 
     def __len__(self) -> int:
         """Return how many contacts and one-sided rows there are."""
@@ -107,7 +109,8 @@ class ContactTable:
             self._points,
             self._radii,
             self.axes,
-            self._levels,
+            self._other_joints,
+            self._other_points,
             dynamics.placements,
             dynamics.joint_axes,
             dynamics.robot.support,
@@ -134,7 +137,10 @@ class ContactTable:
             body = dynamics.body(int(joint))
             centre = body.position + body.rotation @ point
             arm = -self._radii[i] * self.axes[i, 2]
-            gamma[i] = self.axes[i] @ (body.bias_at(centre) + kinematics.cross(body.angular_bias, arm))
+            bias = body.bias_at(centre) + kinematics.cross(body.angular_bias, arm)
+            if self._other_joints[i]:
+                bias -= dynamics.body(int(self._other_joints[i])).bias_at(centre + arm)
+            gamma[i] = self.axes[i] @ bias
         return np.concatenate([gamma.ravel(), self.limits.gamma(dynamics)])
 
     def laws_of(self, indices: npt.NDArray[np.intp]) -> tuple[Array, Array, Array, Array]:

@@ -38,6 +38,9 @@ SLOW = 1e-7
 PASSES_AFTER_JUMP = 3
 """Passes over a step whose predecessor's acceleration is unknown; the first finds it, the others use it."""
 
+MOST_TOUCHDOWNS = 6
+"""Instants of touchdown that split one step; what touches down after these comes to rest by the end of the step."""
+
 REACH = 1e-3
 """Predicted gap [m] up to which a contact takes part in the contact problem of a step."""
 
@@ -119,7 +122,7 @@ class TimeStepping(Stepper):
         parts: list[_Part] = []
         impacts: list[Impact] = []
         here, rest = start, self.dt
-        for _ in range(3 * len(start.contact.gaps)):
+        for _ in range(MOST_TOUCHDOWNS if len(start.contact.gaps) else 0):
             gaps, contact = _open_gaps(here), here.contact
             closing = kernels.closing_contacts(
                 gaps, contact.normals, contact.s, contact.J, self._acceleration, rest, IMPACT_SPEED

@@ -1,0 +1,327 @@
+"""Contacts found by collision geometry: closed forms of each shape, patches, exclusions, and simulations on them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import given
+from mechanisms import GRAVITY, corners, joint, link, property_test, seeds, simulator, solo12, tilted, urdf
+
+from constrained_sim import Box, Collisions, Compliant, Mesh, Plane, Robot, Simulator, Sphere
+from constrained_sim.dynamics import dynamics_at, kinematics_at
+from constrained_sim.exceptions import InvalidValue, ModelError, NotSupported, UnknownName, ViolatedConstraint
+
+SHAPES = {
+    "sphere": '<sphere radius="0.2"/>',
+    "box": '<box size="0.3 0.2 0.1"/>',
+    "cylinder": '<cylinder radius="0.15" length="0.4"/>',
+}
+
+
+def body(shape: str, mass: float = 2.0, moments: object = (0.02, 0.02, 0.02), origin: str = "0 0 0") -> Robot:
+    """Return a free body with one collision element, link ``body``."""
+    element = f'<collision><origin xyz="{origin}"/><geometry>{SHAPES.get(shape, shape)}</geometry></collision>'
+    return Robot.from_urdf(urdf(link("body", mass, inertia=moments).replace("</link>", element + "</link>")), True)
+
+
+def touches(robot: Robot, q: np.ndarray, scene: dict, **options: object) -> list:  # type: ignore[type-arg]
+    """Return (point, normal, gap) of all contacts found at q, world frame; the surface point of spheres."""
+    dynamics = kinematics_at(robot, q)
+    found = []
+    for contact in Collisions(scene, **options).bind(robot).detect(dynamics):  # type: ignore[arg-type]
+        placement = dynamics.placements[contact.joint]
+        declaration = contact.declaration
+        centre = contact.offset @ placement[:3] + placement[3]
+        normal = np.asarray(declaration.surface.normal)
+        gap = normal @ centre - declaration.surface.offset - declaration.radius
+        found.append((centre - declaration.radius * normal, normal, float(gap)))
+    return found
+
+
+def at(position: object, quaternion: object = (0, 0, 0, 1)) -> np.ndarray:
+    """Return the configuration of a free body."""
+    return np.concatenate([np.asarray(position, float), np.asarray(quaternion, float)])
+
+
+# -- planes
+
+
+def test_sphere_over_a_tilted_plane() -> None:
+    """One point, at the centre minus radius times normal; gap n . c - r - d."""
+    normal = np.array([0.2, -0.3, 0.9]) / np.linalg.norm([0.2, -0.3, 0.9])
+    centre = np.array([0.4, 0.1, 0.3])
+    offset = float(normal @ centre) - 0.2 - 1e-3
+    ((point, n, gap),) = touches(body("sphere"), at(centre, tilted(0.7)), {"ground": Plane(normal, offset)})
+    assert n == pytest.approx(normal, abs=1e-15)
+    assert gap == pytest.approx(1e-3, abs=1e-15)
+    assert point == pytest.approx(centre - 0.2 * normal, abs=1e-15)
+
+
+def test_box_flat_on_an_edge_and_on_a_corner() -> None:
+    """Four corners of a face, two of an edge, one alone; each at its own height."""
+    robot, half = body("box"), np.array([0.15, 0.1, 0.05])
+    flat = touches(robot, at([0, 0, 0.05 + 1e-3]), {"ground": Plane()})
+    expected = {(a * 0.15, b * 0.1) for a in (-1, 1) for b in (-1, 1)}
+    assert {(round(p[0], 12), round(p[1], 12)) for p, _, _ in flat} == expected
+    assert [gap for *_, gap in flat] == pytest.approx([1e-3] * 4, abs=1e-15)
+    angle = 0.3
+    low = half[2] * np.cos(angle) + half[0] * np.sin(angle)
+    edge = touches(robot, at([0, 0, low], tilted(angle)), {"ground": Plane()})
+    assert sorted(round(float(p[1]), 12) for p, *_ in edge) == [-0.1, 0.1]
+    assert [gap for *_, gap in edge] == pytest.approx([0.0, 0.0], abs=1e-15)
+    turn = pin.rpy.rpyToMatrix(0.4, 0.5, 0.1)
+    reach = np.abs(turn[2]) @ half
+    quaternion = pin.Quaternion(turn).coeffs()
+    corner = touches(robot, at([0, 0, reach - 1e-5], quaternion), {"ground": Plane()})
+    assert len(corner) == 1
+    assert corner[0][2] == pytest.approx(-1e-5, abs=1e-15)
+
+
+def test_cylinder_upright_tilted_and_lying() -> None:
+    """Upright: four points of the lower rim; tilted: its lowest point; lying: the two ends of a line."""
+    robot = body("cylinder")
+    upright = touches(robot, at([0, 0, 0.2]), {"ground": Plane()})
+    assert len(upright) == 4
+    assert all(np.hypot(*p[:2]) == pytest.approx(0.15, abs=1e-14) and abs(gap) < 1e-14 for p, _, gap in upright)
+    angle = 0.4
+    low = 0.2 * np.cos(angle) + 0.15 * np.sin(angle)
+    ((point, _, gap),) = touches(robot, at([0, 0, low], tilted(angle)), {"ground": Plane()})
+    assert gap == pytest.approx(0.0, abs=1e-15)
+    assert point[1] == pytest.approx(0.0, abs=1e-15)
+    lying = touches(robot, at([0, 0, 0.15], tilted(np.pi / 2)), {"ground": Plane()})
+    assert sorted(round(float(p[0]), 9) for p, *_ in lying) == [-0.2, 0.2]
+    assert [gap for *_, gap in lying] == pytest.approx([0.0, 0.0], abs=1e-12)
+
+
+def test_mesh_stands_on_four_points_that_keep_its_area(tmp_path: Path) -> None:
+    """A prism over a regular polygon with 24 corners: four of them, an area of nearly half its circle or more."""
+    angles = 2.0 * np.pi * np.arange(24) / 24
+    ring = np.stack([0.2 * np.cos(angles), 0.2 * np.sin(angles)], axis=1)
+    lines = [f"v {x} {y} {z}" for z in (-0.1, 0.1) for x, y in ring]
+    faces = [f"f {i + 1} {(i + 1) % 24 + 1} {i + 25}" for i in range(24)]
+    (tmp_path / "prism.obj").write_text("\n".join(lines + faces))
+    (tmp_path / "prism.urdf").write_text(
+        urdf(
+            link("body", 1.0).replace(
+                "</link>",
+                '<collision><geometry><mesh filename="package://shapes/prism.obj"/></geometry></collision></link>',
+            )
+        )
+    )
+    folder = tmp_path.parent / "shapes"
+    folder.mkdir(exist_ok=True)
+    (folder / "prism.obj").write_text("\n".join(lines + faces))
+    robot = Robot.from_urdf(tmp_path / "prism.urdf", floating_base=True)
+    found = touches(robot, at([0, 0, 0.1]), {"ground": Plane()})
+    assert len(found) == 4
+    points = np.array([p[:2] for p, *_ in found])
+    order = np.argsort(np.arctan2(points[:, 1], points[:, 0]))
+    x, y = points[order].T
+    area = 0.5 * abs(x @ np.roll(y, -1) - y @ np.roll(x, -1))
+    assert area > 0.95 * 2.0 * 0.2**2
+    with pytest.raises(ModelError, match="nothing"):
+        text = (tmp_path / "prism.urdf").read_text().replace("shapes/prism", "shapes/nothing")
+        Collisions({"ground": Plane()}).bind(Robot.from_urdf(text, True))
+
+
+@property_test(60)
+@given(seed=seeds)
+def test_no_point_of_a_box_is_lower_than_the_lowest_contact(seed: int) -> None:
+    """Whatever the attitude of box and plane: the least gap is that of the support function."""
+    rng = np.random.default_rng(seed)
+    normal = rng.normal(size=3)
+    normal /= np.linalg.norm(normal)
+    quaternion = rng.normal(size=4)
+    quaternion /= np.linalg.norm(quaternion)
+    turn = pin.Quaternion(quaternion).matrix()
+    reach = np.abs(turn.T @ normal) @ np.array([0.15, 0.1, 0.05])
+    position = rng.normal(size=3)
+    offset = float(normal @ position) - reach - 1e-3
+    found = touches(body("box"), at(position, quaternion), {"ground": Plane(normal, offset)})
+    assert 1 <= len(found) <= 4
+    assert min(gap for *_, gap in found) == pytest.approx(1e-3, abs=1e-13)
+
+
+def test_margin_decides_what_is_watched() -> None:
+    """Just within, and just beyond."""
+    for height, count in ((0.0199, 1), (0.0201, 0)):
+        assert len(touches(body("sphere"), at([0, 0, 0.2 + height]), {"ground": Plane()})) == count
+    assert len(touches(body("sphere"), at([0, 0, 0.25]), {"ground": Plane()}, margin=0.06)) == 1
+
+
+# -- solids
+
+
+def test_sphere_near_solids() -> None:
+    """On a ball, over a face, and off an edge of a box: nearest points in closed form."""
+    robot = body("sphere")
+    ball = Sphere(0.5, (0, 0, 0))
+    direction = np.array([0.6, 0.0, 0.8])
+    ((point, n, gap),) = touches(robot, at(0.701 * direction), {"ball": ball})
+    assert n == pytest.approx(direction, abs=1e-9)
+    assert gap == pytest.approx(1e-3, abs=1e-9)
+    assert point == pytest.approx(0.501 * direction, abs=1e-9)
+    block = Box((1.0, 1.0, 1.0), (0, 0, -0.5))
+    ((_, n, gap),) = touches(robot, at([0.1, 0.2, 0.2 + 2e-3]), {"block": block})
+    assert n == pytest.approx([0, 0, 1], abs=1e-7)
+    assert gap == pytest.approx(2e-3, abs=1e-8)
+    away = np.array([0.6, 0.0, 0.8])
+    ((_, n, gap),) = touches(robot, at(np.array([0.5, 0.1, 0.0]) + 0.201 * away), {"block": block})
+    assert n == pytest.approx(away, abs=1e-6)
+    assert gap == pytest.approx(1e-3, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    "support",
+    [
+        Box((1.0, 0.16, 0.4), (0, 0, -0.2)),
+        Mesh([[x, y, z] for x in (-0.5, 0.5) for y in (-0.08, 0.08) for z in (-0.4, 0)]),
+    ],
+    ids=["box", "mesh"],
+)
+def test_box_on_solids_touches_at_the_overlap(support: Box | Mesh) -> None:
+    """The patch is the rectangle in which both overlap; its four corners, all at the gap."""
+    found = touches(body("box"), at([0, 0, 0.05 + 1e-3]), {"support": support})
+    assert {(round(float(p[0]), 5), round(float(p[1]), 5)) for p, *_ in found} == {
+        (a * 0.15, b * 0.08) for a in (-1, 1) for b in (-1, 1)
+    }
+    assert [gap for *_, gap in found] == pytest.approx([1e-3] * 4, abs=1e-8)
+    assert all(n == pytest.approx([0, 0, 1], abs=1e-8) for _, n, _ in found)
+
+
+WIDE = '<limit lower="-9" upper="9" effort="9" velocity="9"/>'
+
+
+def two_balls() -> Robot:
+    """Return two balls at the ends of two arms that a middle link carries."""
+    element = f"<collision><geometry>{SHAPES['sphere']}</geometry></collision></link>"
+    return Robot.from_urdf(
+        urdf(
+            link("base", 1.0),
+            link("left", 1.0).replace("</link>", element),
+            link("right", 1.0).replace("</link>", element),
+            joint(
+                "l",
+                "prismatic",
+                "base",
+                "left",
+                (1, 0, 0),
+                more=WIDE,
+            ),
+            joint(
+                "r",
+                "prismatic",
+                "base",
+                "right",
+                (1, 0, 0),
+                more=WIDE,
+            ),
+        )
+    )
+
+
+def test_links_touch_each_other_on_request() -> None:
+    """Off by default; on, the two balls meet; excluded pairs and those of an SRDF do not."""
+    robot, q = two_balls(), np.array([-0.2005, 0.2005])
+    assert not Collisions().bind(robot).detect(kinematics_at(robot, q))
+    (contact,) = Collisions(self_collision=True).bind(robot).detect(kinematics_at(robot, q))
+    assert (contact.joint, contact.other_joint) == (1, 2)
+    assert contact.declaration.surface.normal == pytest.approx([-1, 0, 0], abs=1e-9)
+    srdf = '<robot name="r"><disable_collisions link1="right" link2="left" reason="no"/></robot>'
+    for excluding in ({"srdf": srdf}, {"excluded": [("left", "right")]}):
+        assert not Collisions(self_collision=True, **excluding).bind(robot).detect(kinematics_at(robot, q))  # type: ignore[arg-type]
+    with pytest.raises(UnknownName, match="middle"):
+        Collisions(self_collision=True, excluded=[("left", "middle")]).bind(robot)
+    with pytest.raises(ModelError, match="SRDF"):
+        Collisions(self_collision=True, srdf="<robot").bind(robot)
+
+
+def test_links_that_meet_exchange_momentum() -> None:
+    """Two equal sliders collide: the impulses are opposite, restitution e, momentum kept to rounding."""
+    robot = two_balls()
+    collisions = Collisions(self_collision=True, restitution=0.5)
+    sim = Simulator(robot, collisions=collisions)
+    sim.reset([-0.3, 0.3], [1.0, -0.4])
+    trajectory = sim.run(0.2)
+    (impact,) = trajectory.impacts
+    assert impact.t == pytest.approx(0.2 / 1.4, abs=1e-8)
+    assert impact.v_plus == pytest.approx([0.3 - 0.35, 0.3 + 0.35], abs=1e-9)
+    assert sim.state.v.sum() == pytest.approx(0.6, abs=1e-12)
+
+
+# -- simulations
+
+
+def test_box_slides_as_declared_corners_do() -> None:
+    """Detected contacts give the motion and the forces of four declared points."""
+    half = (0.15, 0.1, 0.05)
+    x, y, z = np.square(half) * 2.0 / 3.0
+    robot, q, v = body("box", 2.0, (y + z, x + z, x + y)), at([0, 0, 0.05]), [1.0, 0.2, 0, 0, 0, 0.5]
+    detected = Simulator(robot, collisions=Collisions({"ground": Plane()}, friction=0.3))
+    detected.reset(q, v)
+    declared = simulator(robot, q, v, [c.__class__(c.name, "body", c.point, friction=0.3) for c in corners(half)])
+    for _ in range(300):
+        a, b = detected.step(), declared.step()
+    assert np.abs(detected.state.q - declared.state.q).max() < 1e-9
+    assert np.abs(detected.state.v - declared.state.v).max() < 1e-8
+    forces = [sum(f.force for f in r.contact_forces.values()) for r in (a, b)]
+    assert forces[0] == pytest.approx(forces[1], abs=1e-6)
+    assert forces[0][2] == pytest.approx(2.0 * GRAVITY, abs=1e-3)
+
+
+def test_ball_rolls_over_the_edge_of_a_box_and_falls() -> None:
+    """Rolls along the top, leaves it, falls to the ground beside it; never deeper than 1 um."""
+    robot = body("sphere", 1.0, [0.4 * 0.04] * 3)
+    scene = {"table": Box((1.0, 1.0, 0.5), (0, 0, 0.25)), "ground": Plane()}
+    sim = Simulator(robot, collisions=Collisions(scene, friction=0.6))
+    sim.reset(at([0.3, 0, 0.7]), [1.5, 0, 0, 0, 7.5, 0])
+    deepest = 0.0
+    for _ in range(900):
+        result = sim.step()
+        deepest = min(deepest, *(force.gap for force in result.contact_forces.values()), 0.0)
+        assert result.energy.contacts <= 1e-9
+    assert deepest > -1e-6
+    assert sim.state.q[2] == pytest.approx(0.2, abs=1e-6)
+    assert sim.state.q[0] > 1.0
+
+
+def test_detection_is_repeatable_and_names_its_contacts() -> None:
+    """The quadruped on its feet: equal results of two calls, names of link and body."""
+    robot = solo12()
+    q = robot.neutral()
+    detector = Collisions({"ground": Plane(offset=-0.35)}).bind(robot)
+    first, second = (detector.detect(dynamics_at(robot, q, np.zeros(robot.nv)), 1e-3) for _ in range(2))
+    assert first
+    assert [c.name for c in first] == [c.name for c in second]
+    assert all("/ground#" in c.name for c in first)
+    assert all(np.array_equal(a.offset, b.offset) for a, b in zip(first, second, strict=True))
+
+
+def test_bad_input_is_refused() -> None:
+    """What was given, and what is allowed."""
+    for wrong in (
+        lambda: Box((1, 0, 1)),
+        lambda: Sphere(-1.0),
+        lambda: Mesh([[0, 0, 0]]),
+        lambda: Mesh("/nowhere/at/all.stl"),
+        lambda: Collisions({"x": 3}),  # type: ignore[dict-item]
+        lambda: Collisions(margin=0.0),
+        lambda: Collisions(friction=-1.0),
+        lambda: Collisions(law=Compliant(stiffness=1.0)),
+    ):
+        with pytest.raises(InvalidValue):
+            wrong()
+    with pytest.raises(ModelError, match="URDF"):
+        Collisions().bind(Robot.from_mjcf(MJCF))
+    sim = Simulator(body("box"), collisions=Collisions({"ground": Plane()}))
+    with pytest.raises(ViolatedConstraint, match="ground"):
+        sim.reset(at([0, 0, 0.04]))
+    with pytest.raises(NotSupported, match="gauss"):
+        Simulator(body("box"), collisions=Collisions({"ground": Plane()}, friction=0.4), solver="gauss")
+
+
+MJCF = """<mujoco><worldbody><body name="body"><joint name="x" type="slide" axis="1 0 0"/>
+<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body></worldbody></mujoco>"""
