@@ -50,6 +50,10 @@ class ContactMethod:
         lookup("contact method", self.name, METHODS)
         number("contact tolerance", self.tolerance, 0.0)
 
+    def acceptable(self, magnitude: float) -> float:
+        """Return the largest relative residual that counts as solved, for impulses of `magnitude` [N s]."""
+        return max(ACCEPTABLE_RESIDUAL, 10.0 * self.tolerance / magnitude)
+
 
 def solve_contacts(
     problem: ContactProblem, method: str | ContactMethod = "newton", start: Any = None
@@ -58,8 +62,9 @@ def solve_contacts(
 
     First all contacts are taken to stick, which is linear. Where this violates a cone, the chosen method comes first,
     then the others in turn, until one converges or all have had their say: pivoting, where there is no friction;
-    projected Gauss-Seidel, which begins without any force; Newton's method; Pinocchio's ADMM, with Newton's method from
-    where it ends. Where forces are not unique, those of least norm with the same motion are returned.
+    Newton's method along a path from soft contacts to rigid ones, and from points around its end; projected
+    Gauss-Seidel, which begins without any force; Pinocchio's ADMM; each with Newton's method from where it ends. Where
+    forces are not unique, those of least norm with the same motion are returned.
 
     Args:
         problem: what to solve.
@@ -74,9 +79,10 @@ def solve_contacts(
     method = ContactMethod(method) if isinstance(method, str) else method
     G, b, laws = problem.G, problem.b, problem.laws
     impulse, status, error, magnitude, scale = kernels.attempt_sticking(G, b, *laws, RELATIVE_TOLERANCE)
-    tolerance = max(RELATIVE_TOLERANCE * magnitude, method.tolerance)
-    if error <= tolerance:
-        return ContactSolution(impulse, status, "stick", 0, error / magnitude)
+    if error <= max(RELATIVE_TOLERANCE * magnitude, method.tolerance):
+        return ContactSolution(impulse, status, "stick", 0, error / magnitude, method.acceptable(magnitude))
+    # Not the magnitude of the sticking solution: where rows nearly depend on each other it may be a million times more.
+    tolerance = max(RELATIVE_TOLERANCE * np.abs(scale * b).max(), method.tolerance)
     impulse = kernels.stick(G, b) if start is None else finite_array("start", start, b.shape)
     used, iterations, best, first = "stick", 0, (error, impulse), METHODS[method.name]
     for step, budget in [(first, BUDGETS[first]), *SCHEDULE]:
@@ -86,14 +92,15 @@ def solve_contacts(
         iterations += done
         if error < best[0]:
             used, best = NAMES[step], (error, impulse)
-        if error <= max(tolerance, SUFFICIENT * magnitude):
+        if error <= max(tolerance, SUFFICIENT * problem.magnitude(scale, impulse)):
             break
     impulse = best[1]
+    magnitude = problem.magnitude(scale, impulse)
     if best[0] <= max(tolerance, SUFFICIENT * magnitude):
         impulse = _of_least_norm(problem, impulse, scale, max(tolerance, best[0]))
-    status = kernels.classify(G, b, *laws, scale, impulse, 10.0 * tolerance)
-    acceptable = max(ACCEPTABLE_RESIDUAL, method.tolerance / magnitude)
-    return ContactSolution(impulse, status, used, iterations, problem.residual(impulse), acceptable)
+    status = kernels.classify(G, b, *laws, scale, impulse, 10.0 * RELATIVE_TOLERANCE * magnitude)
+    residual = problem.residual(impulse)
+    return ContactSolution(impulse, status, used, iterations, residual, method.acceptable(magnitude))
 
 
 def _of_least_norm(problem: ContactProblem, impulse: Array, scale: Array, tolerance: float) -> Array:
@@ -135,21 +142,33 @@ def pivoting(
 
 
 NEWTON_STEPS = 40
-BUDGETS: dict[Method, int] = {kernels.newton: NEWTON_STEPS, gauss_seidel: 200, pivoting: 1, admm: 2000}
+BUDGETS: dict[Method, int] = {
+    kernels.newton: NEWTON_STEPS,
+    gauss_seidel: 200,
+    pivoting: 1,
+    kernels.continuation: 11,
+    kernels.restarts: 60,
+    admm: 2000,
+}
 SCHEDULE: tuple[tuple[Method, int], ...] = (
     (kernels.newton, NEWTON_STEPS),
     (pivoting, 1),
+    (kernels.continuation, 11),
+    (kernels.restarts, 12),
     (gauss_seidel, 200),
     (kernels.newton, NEWTON_STEPS),
     (admm, 2000),
     (kernels.newton, NEWTON_STEPS),
     (gauss_seidel, 1000),
-    (kernels.newton, NEWTON_STEPS),
+    (kernels.continuation, 41),
+    (kernels.restarts, 120),
 )
 METHODS: dict[str, Method] = {
     "newton": kernels.newton,
     "gauss_seidel": gauss_seidel,
     "pivoting": pivoting,
+    "continuation": kernels.continuation,
+    "restarts": kernels.restarts,
     "admm": admm,
 }
 NAMES = {step: name for name, step in METHODS.items()}

@@ -46,12 +46,12 @@ class ContactProblem:
         """Return the largest entry of the natural map [N s] relative to the largest impulse in play; 0 if solved."""
         scale = kernels.inverse_scale(self.G, len(self.friction))
         error = np.abs(kernels.natural_map(self.G, self.b, *self.laws, scale, impulse)).max(initial=0.0)
-        return float(error / self._magnitude(scale, impulse))
+        return float(error / self.magnitude(scale, impulse))
 
     def judged(self, impulse: Array, method: str, iterations: int = 0) -> ContactSolution:
         """Return `impulse` (3 k,), found by `method`, as a solution with its status and residual."""
         scale = kernels.inverse_scale(self.G, len(self.friction))
-        tolerance = 10.0 * RELATIVE_TOLERANCE * self._magnitude(scale, impulse)
+        tolerance = 10.0 * RELATIVE_TOLERANCE * self.magnitude(scale, impulse)
         status = kernels.classify(self.G, self.b, *self.laws, scale, impulse, tolerance)
         return ContactSolution(impulse, status, method, iterations, self.residual(impulse))
 
@@ -82,7 +82,8 @@ class ContactProblem:
         outside = np.concatenate([-r[:, 2], drag - held * r[:, 2], self.lower - others, others - self.upper])
         return float(max(outside.max(initial=0.0), 0.0) / max(np.abs(impulse).max(initial=0.0), 1e-300))
 
-    def _magnitude(self, scale: Array, impulse: Array) -> float:
+    def magnitude(self, scale: Array, impulse: Array) -> float:
+        """Return the largest impulse in play [N s], for the `scale` (3 k + m,) of the rows."""
         return max(np.abs(impulse).max(initial=0.0), np.abs(scale * self.b).max(initial=0.0), 1e-300)
 
 
