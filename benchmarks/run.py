@@ -22,7 +22,16 @@ import pinocchio as pin
 from rich.console import Console
 from rich.table import Table
 
-from constrained_sim import PointAnchor, PointContact, Simulator, constrained_acceleration, load_config, resolve_impact
+from constrained_sim import (
+    Collisions,
+    Plane,
+    PointAnchor,
+    PointContact,
+    Simulator,
+    constrained_acceleration,
+    load_config,
+    resolve_impact,
+)
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.robot import Robot
@@ -36,13 +45,14 @@ FEET = ("FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT")
 Row = tuple[str, Callable[[], object]]
 
 
+ROBOTS = (
+    Path(sys.prefix) / f"lib/python3.{sys.version_info[1]}/site-packages/cmeel.prefix/share/example-robot-data/robots"
+)
+
+
 def solo12() -> tuple[Robot, np.ndarray]:
     """Return solo12 standing on its feet."""
-    robots = (
-        Path(sys.prefix)
-        / f"lib/python3.{sys.version_info[1]}/site-packages/cmeel.prefix/share/example-robot-data/robots"
-    )
-    robot = Robot.from_urdf(robots / "solo_description/robots/solo12.urdf", floating_base=True)
+    robot = Robot.from_urdf(ROBOTS / "solo_description/robots/solo12.urdf", floating_base=True)
     posture = {f"{leg}_{joint}": q for leg in ("FL", "FR", "HL", "HR") for joint, q in (("HFE", 0.8), ("KFE", -1.6))}
     q = robot.configuration(posture, (0, 0, 0, 0, 0, 0, 1))
     bound = ConstraintSet.bind(robot, q, [PointContact(foot, foot, (0, 0, 0)) for foot in FEET])
@@ -84,6 +94,11 @@ def steps() -> Iterator[tuple[Robot, np.ndarray, list[Row]]]:
     for foot in FEET:
         sim.add(PointContact(foot, foot, (0, 0, 0), friction=0.7))
     yield robot, q, [("solo12, standing", holding(sim, q, 10.0, 0.2))]
+    talos = Robot.from_urdf(ROBOTS / "talos_data/robots/talos_reduced.urdf", floating_base=True)
+    lying = Simulator(talos, collisions=Collisions({"ground": Plane(offset=-1.1)}, friction=0.7))
+    lying.reset(talos.neutral())
+    lying.run(1.5)
+    yield talos, talos.neutral(), [("talos, collision meshes, on the ground", lying.step)]
 
 
 def solvers() -> Iterator[tuple[Robot, np.ndarray, list[Row]]]:

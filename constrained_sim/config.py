@@ -33,6 +33,8 @@ from constrained_sim.constraints import (
     PointContact,
 )
 from constrained_sim.contact import Law, Plane, make_law
+from constrained_sim.contact.collision import Collisions
+from constrained_sim.contact.scene import Box, Mesh, SceneBody, Sphere
 from constrained_sim.drift import Baumgarte, Projection, Stabilization
 from constrained_sim.exceptions import ConfigError, InvalidValue, UnknownName
 from constrained_sim.robot import WORLD, Robot
@@ -164,6 +166,7 @@ class Config:
         v: (nv,) initial velocity.
         simulation: how to simulate.
         node: how the ROS node runs it.
+        collisions: what the collision geometry of the robot may touch; None: nothing.
     """
 
     robot: Robot
@@ -172,6 +175,7 @@ class Config:
     v: Array
     simulation: SimulationOptions = field(default_factory=SimulationOptions)
     node: NodeOptions = field(default_factory=NodeOptions)
+    collisions: Collisions | None = None
 
     def simulator(
         self, q: Array | None = None, v: Array | None = None, constraints: Iterable[Constraint] | None = None
@@ -195,6 +199,7 @@ class Config:
             position_tolerance=options.position_tolerance,
             command_delay=options.command_delay,
             velocity_limits=options.velocity_limits,
+            collisions=self.collisions,
         )
         sim.reset(self.q if q is None else q, self.v if v is None else v, assemble=options.assemble)
         for constraint in self.constraints if constraints is None else constraints:
@@ -263,6 +268,7 @@ def read_config(parameters: Mapping[str, Any], base: Path | None = None) -> Conf
     robot = _read_robot(top.section("robot"), base or Path.cwd())
     constraints: list[Constraint] = [_read_contact(section) for section in top.named_sections("contacts")]
     constraints += [_read_constraint(section) for section in top.named_sections("constraints")]
+    collisions = _read_collisions(top, base or Path.cwd())
     q, v = _read_initial(top.section("initial"), robot)
     top.finish()
     whole_nanoseconds("dt", simulation.dt)
@@ -272,7 +278,7 @@ def read_config(parameters: Mapping[str, Any], base: Path | None = None) -> Conf
             raise UnknownName("actuated joint", name, robot.actuated_joints)
     if simulation.joint_limits:
         constraints += robot.joint_limits()
-    return Config(robot, tuple(constraints), q, v, simulation, node)
+    return Config(robot, tuple(constraints), q, v, simulation, node, collisions)
 
 
 def whole_nanoseconds(what: str, seconds: float) -> int:
@@ -406,6 +412,46 @@ DESCRIPTIONS: dict[str, Callable[..., Robot]] = {
     "sdf": Robot.from_sdf,
     "mjcf": Robot.from_mjcf,
 }
+
+
+def _read_collisions(top: _Section, base: Path) -> Collisions | None:
+    """Read the scene and how the robot's collision geometry touches it; None where there is neither."""
+    scene = {section.name: _read_body(section, base) for section in top.named_sections("scene")}
+    section = top.section("collisions")
+    keys: dict[str, tuple[type, Any]] = {
+        "friction": (float, 0.0),
+        "restitution": (float, 0.0),
+        "margin": (float, 0.02),
+        "self_collision": (bool, False),
+        "package_dirs": (tuple, ()),
+    }
+    values = {key: section.take(key, kind, default) for key, (kind, default) in keys.items()}
+    law, srdf = section.take("law", str, "rigid"), section.take("srdf", str, "")
+    section.finish()
+    if not scene and not values["self_collision"]:
+        return None
+    return Collisions(scene, law=make_law(law, {}), srdf=resolve_path(srdf, base) if srdf else "", **values)
+
+
+def _read_body(section: _Section, base: Path) -> SceneBody:
+    """Read a body of the scene by its kind."""
+    kind = section.take("kind", str)
+    pose = {"position": section.take("position", tuple, (0.0, 0.0, 0.0))} if kind != "plane" else {}
+    if kind in ("box", "mesh"):
+        pose["rpy"] = section.take("rpy", tuple, (0.0, 0.0, 0.0))
+    body: SceneBody
+    if kind == "plane":
+        body = Plane(section.take("normal", tuple, (0.0, 0.0, 1.0)), section.take("offset", float, 0.0))
+    elif kind == "box":
+        body = Box(section.take("size", tuple), **pose)
+    elif kind == "sphere":
+        body = Sphere(section.take("radius", float), **pose)
+    elif kind == "mesh":
+        body = Mesh(resolve_path(section.take("file", str), base), **pose)
+    else:
+        raise UnknownName("kind of scene body", kind, ("plane", "box", "sphere", "mesh"))
+    section.finish()
+    return body
 
 
 def _read_contact(section: _Section) -> PointContact:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import files
 from pathlib import Path
 
 import numpy as np
@@ -325,3 +326,27 @@ def test_bad_input_is_refused() -> None:
 
 MJCF = """<mujoco><worldbody><body name="body"><joint name="x" type="slide" axis="1 0 0"/>
 <inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_humanoid_falls_in_any_attitude(seed: int) -> None:
+    """Talos on its collision meshes, joints at their stops: finite, no deeper than 1 mm, contacts never feed energy."""
+    (text,) = (file for file in files("example-robot-data") or [] if file.name == "talos_reduced.urdf")
+    robot = Robot.from_urdf(Path(str(text.locate())), floating_base=True)
+    rng = np.random.default_rng(seed)
+    quaternion = rng.normal(size=4)
+    q = robot.neutral()
+    q[3:7] = quaternion / np.linalg.norm(quaternion)
+    collisions = Collisions({"ground": Plane(offset=-1.2)}, friction=0.7)
+    sim = Simulator(robot, robot.joint_limits(), collisions=collisions)
+    sim.reset(q)
+    before, touched = sim.mechanical_energy(), 0
+    for _ in range(700):
+        result = sim.step()
+        touched = max(touched, len(result.contact_forces))
+        assert result.energy.contacts <= 1e-6  # of some 800 J; in all but single steps below 1e-15
+        assert all(impact.energy_lost >= -1e-12 for impact in result.impacts)
+        assert abs(result.energy.residual) < 1e-9
+        assert min((force.gap for force in result.contact_forces.values()), default=0.0) > -1e-3
+    assert touched >= 4
+    assert sim.mechanical_energy() < before - 10.0

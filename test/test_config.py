@@ -317,3 +317,37 @@ def test_joints_and_actuation_from_a_file(tmp_path):
     text["robot"]["joints"]["hip"]["stiffness"] = 1.0
     with pytest.raises(UnknownName, match="armature"):
         read_config(text)
+
+
+def test_scene_and_collisions(tmp_path):
+    """Bodies of every kind, properties of their contacts; the robot's collision element then rests on the plane."""
+    element = '<collision><geometry><sphere radius="0.2"/></geometry></collision></link>'
+    (tmp_path / "ball.urdf").write_text(urdf(link_of("ball", 1.0).replace("</link>", element)))
+    (tmp_path / "wedge.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 1 2 4\nf 1 3 4\nf 2 3 4\n")
+    path = tmp_path / "ball.yaml"
+    text = """
+robot: {urdf: ball.urdf, floating_base: true}
+initial: {base_pose: [0.0, 0.0, 0.2, 0.0, 0.0, 0.0, 1.0]}
+scene:
+  ground: {kind: plane}
+  step: {kind: box, size: [1.0, 1.0, 0.2], position: [3.0, 0.0, 0.1], rpy: [0.0, 0.0, 0.3]}
+  stone: {kind: sphere, radius: 0.3, position: [-3.0, 0.0, 0.0]}
+  wedge: {kind: mesh, file: wedge.obj, position: [0.0, 5.0, 0.0]}
+collisions: {friction: 0.6, restitution: 0.1, margin: 0.05}
+"""
+    path.write_text(text)
+    config = load_config(path)
+    assert config.collisions is not None
+    assert [type(body).__name__ for body in config.collisions.scene.values()] == ["Plane", "Box", "Sphere", "Mesh"]
+    assert (config.collisions.friction, config.collisions.margin) == (0.6, 0.05)
+    force = config.simulator().step().contact_forces["ball_0/ground#0"]
+    assert force.force == pytest.approx([0.0, 0.0, 9.81], abs=1e-12)
+    for wrong, message in (
+        (text.replace("kind: sphere", "kind: torus"), "torus"),
+        (text.replace("margin", "marjin"), "marjin"),
+        (text.replace("radius: 0.3,", "radius: 0.3, size: [1.0],"), "size"),
+        (text.replace("friction: 0.6", "friction: -1.0"), "friction"),
+    ):
+        path.write_text(wrong)
+        with pytest.raises(ConstrainedSimError, match=message):
+            load_config(path)

@@ -808,3 +808,28 @@ def test_two_ways_to_the_same_impact():
     alone = resolve_impact(config.robot, impact.q, impact.v_minus, config.constraints)
     assert np.abs(alone.v_plus - impact.v_plus).max() < 1e-13
     assert np.abs(alone.impulse - impact.impulse).max() < 1e-13
+
+
+def test_solo12_stands_still_for_five_seconds():
+    """Joint PD, friction 0.7: penetration below 1 um, slide from 1 s to 5 s below 0.1 um (each is some 1e-11 m)."""
+    q = standing_solo()
+    sim = simulator(solo12(), q, None, solo_contacts(friction=0.7))
+    wanted, deepest, feet = q[7:], 0.0, {}
+    for step in range(5000):
+        state = sim.state
+        result = sim.step(6.0 * (wanted - state.q[7:]) - 0.2 * state.v[6:])
+        forces = result.contact_forces.values()
+        deepest = min(deepest, *(force.gap for force in forces))
+        if step in (999, 4999):
+            feet[step] = np.array([force.position for force in forces])
+    assert deepest > -1e-9
+    assert np.abs(feet[4999] - feet[999]).max() < 1e-9
+    assert sum(force.normal_force for force in forces) == pytest.approx(solo12().mass * GRAVITY, rel=1e-6)
+
+
+def test_double_pendulum_keeps_its_energy():
+    """Passive for 5 s at 1 ms: the midpoint scheme is within 0.1 J (it is some 0.005 J)."""
+    sim = simulator(double_pendulum(), [1.5, 1.0])
+    before = mechanical_energy(double_pendulum(), sim.state.q, sim.state.v)
+    sim.run(5.0)
+    assert abs(mechanical_energy(double_pendulum(), sim.state.q, sim.state.v) - before) < 0.02

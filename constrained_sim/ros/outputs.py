@@ -105,7 +105,7 @@ class Outputs:
         """Publish the results of a control period; the clock comes last."""
         result = period.result
         self._send_state(result.state.q, result.state.v, result.tau_applied)
-        forces = self._messages.forces(result.contact_forces, period.mean_forces)
+        forces = self._messages.forces(period.contacts, period.mean_forces)
         self._forces.send(forces, period.stamp, self._messages.layout)
         for stamp, impact in period.impacts:
             options = self._world.config.node

@@ -10,7 +10,7 @@ import numpy as np
 from constrained_sim.config import Config, control_steps, whole_nanoseconds
 from constrained_sim.exceptions import NonFiniteState
 from constrained_sim.impact import Impact
-from constrained_sim.step_result import StepResult
+from constrained_sim.step_result import ContactForce, StepResult
 from constrained_sim.validation import Array
 
 
@@ -21,12 +21,14 @@ class Period:
     Attributes:
         stamp: [ns] of its end.
         result: of its last step.
+        contacts: at its end; those that were found by collision geometry and are no longer there, when they were last.
         mean_forces: (3,) mean force of each contact over the period [N], world axes.
         impacts: with their stamps [ns].
     """
 
     stamp: int
     result: StepResult
+    contacts: Mapping[str, ContactForce]
     mean_forces: Mapping[str, Array]
     impacts: tuple[tuple[int, Impact], ...]
 
@@ -88,7 +90,8 @@ class World:
 
     def advance(self) -> Period | None:
         """Simulate one control period; None if the state would not be finite: the world is frozen then."""
-        total = np.zeros(0)
+        totals: dict[str, Array] = {}
+        contacts: dict[str, ContactForce] = {}
         impacts: list[tuple[int, Impact]] = []
         for _ in range(self._steps_per_period):
             try:
@@ -97,14 +100,18 @@ class World:
                 self.frozen = str(error)
                 return None
             self.residuals.see(result)
-            total = total + result.lam if total.size else result.lam
+            if self._steps_per_period > 1:
+                contacts |= result.contact_forces
+                for name, contact in result.contact_forces.items():
+                    totals[name] = totals.get(name, 0.0) + contact.force
             impacts += [(self._stamp_at_reset + round(impact.t * 1e9), impact) for impact in result.impacts]
         self.last = result
         self.stamp = self._stamp_at_reset + self.sim.steps * self._dt_ns
-        means = {name: contact.force for name, contact in result.contact_forces.items()}
-        if self._steps_per_period > 1:
-            means = result.forces_on_contacts(total / self._steps_per_period)
-        return Period(self.stamp, result, means, tuple(impacts))
+        means = {name: total / self._steps_per_period for name, total in totals.items()}
+        if self._steps_per_period == 1:
+            contacts = dict(result.contact_forces)
+            means = {name: contact.force for name, contact in contacts.items()}
+        return Period(self.stamp, result, contacts, means, tuple(impacts))
 
     def reset(self, q: Array, v: Array, keep_time: bool, keep_constraints: bool) -> None:
         """Start anew at (q, v), with the stepper and the solver in effect; commands are forgotten.
