@@ -145,6 +145,53 @@ def range_factor(G):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
+def solve(A, b):  # type: ignore[no-untyped-def]
+    """Return ``A^-1 b`` by elimination with row pivoting; a pivot of zero leaves its unknown zero.
+
+    For the small matrices of contact problems; NumPy's takes seconds to compile wherever it is used.
+    """
+    A, x = A.copy(), b.copy()
+    n = A.shape[0]
+    for k in range(n):
+        pivot = k
+        for i in range(k + 1, n):
+            if abs(A[i, k]) > abs(A[pivot, k]):
+                pivot = i
+        if pivot != k:
+            for j in range(k, n):
+                A[k, j], A[pivot, j] = A[pivot, j], A[k, j]
+            x[k], x[pivot] = x[pivot], x[k]
+        if A[k, k] == 0.0:
+            continue
+        for i in range(k + 1, n):
+            factor = A[i, k] / A[k, k]
+            if factor != 0.0:
+                for j in range(k + 1, n):
+                    A[i, j] -= factor * A[k, j]
+                x[i] -= factor * x[k]
+    for k in range(n - 1, -1, -1):
+        total = x[k]
+        for j in range(k + 1, n):
+            total -= A[k, j] * x[j]
+        x[k] = total / A[k, k] if A[k, k] != 0.0 else 0.0
+    return x
+
+
+@numba.njit(cache=True)
+def _inverse(block, shift):  # type: ignore[no-untyped-def]
+    """Return the inverse of ``block + shift`` (3, 3), by cofactors."""
+    a = block.copy()
+    for i in range(3):
+        a[i, i] += shift
+    inverse = np.empty((3, 3))
+    for i in range(3):
+        for j in range(3):
+            p, q, r, s = (j + 1) % 3, (j + 2) % 3, (i + 1) % 3, (i + 2) % 3
+            inverse[i, j] = a[p, r] * a[q, s] - a[p, s] * a[q, r]
+    return inverse / (a[0, 0] * inverse[0, 0] + a[0, 1] * inverse[1, 0] + a[0, 2] * inverse[2, 0])
+
+
+@numba.njit(cache=True)
 def block_times(blocks, x, contacts):  # type: ignore[no-untyped-def]
     """Return the product (n, k) of a block-diagonal matrix with x (n, k)."""
     product = np.empty_like(x)
@@ -164,7 +211,7 @@ def _newton_step(G, L, B, C, F, contacts, shift):  # type: ignore[no-untyped-def
     """
     inverse = np.zeros_like(B)
     for c in range(contacts):
-        inverse[c] = np.linalg.inv(B[c] + shift * np.eye(3))
+        inverse[c] = _inverse(B[c], shift)
     for j in range(contacts, B.shape[0]):
         inverse[j, 0, 0] = 1.0 / (B[j, 0, 0] + shift)
     X = block_times(inverse, block_times(C, L, contacts), contacts)
@@ -173,8 +220,8 @@ def _newton_step(G, L, B, C, F, contacts, shift):  # type: ignore[no-untyped-def
     for _ in range(2):
         rest = F.reshape(-1, 1) + block_times(B, d.reshape(-1, 1), contacts)
         rest += block_times(C, (G @ d).reshape(-1, 1), contacts)
-        y = block_times(inverse, rest, contacts)[:, 0]
-        d -= y - X @ np.linalg.solve(S, L.T @ y)
+        y = block_times(inverse, rest, contacts).ravel()
+        d -= y - X @ solve(S, y @ L)
     return d
 
 
@@ -226,8 +273,7 @@ def of_least_norm(G, L, goal):  # type: ignore[no-untyped-def]
     square = L.T @ L
     r = np.zeros_like(goal)
     for _ in range(2):
-        rest = L.T @ (goal - G @ r)
-        r += L @ np.linalg.solve(square, np.linalg.solve(square, rest))
+        r += L @ solve(square, solve(square, (goal - G @ r) @ L))
     return r
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from constrained_sim.contact.kernels import OPEN, RANK_TOLERANCE, SLIDING, STICKING, block_times, range_factor
+from constrained_sim.contact.kernels import OPEN, RANK_TOLERANCE, SLIDING, STICKING, block_times, range_factor, solve
 
 DAMPING = 1e-3
 """Of a Newton step, per unit of the relative error that is left."""
@@ -88,8 +88,8 @@ def least_norm(G, b, friction, slip, lower, upper, status, r, iterations):  # ty
         r: (n,) a solution.
         iterations: at most.
     """
-    u, Q = G @ r + b, np.ascontiguousarray(np.linalg.qr(range_factor(G))[0])
-    goal = r @ Q
+    u, Q = G @ r + b, _orthonormal(range_factor(G))
+    goal, transposed = r @ Q, np.ascontiguousarray(Q.T)
     y = goal.copy()
     tolerance = 1e-14 * np.abs(r).max()
     z = Q @ y
@@ -99,9 +99,9 @@ def least_norm(G, b, friction, slip, lower, upper, status, r, iterations):  # ty
         error = np.abs(F).max()
         if error <= tolerance:
             return x, True
-        H = np.ascontiguousarray(Q.T) @ block_times(slope, Q, friction.shape[0])
+        H = transposed @ block_times(slope, Q, friction.shape[0])
         H += (1e-13 + DAMPING * min(error / np.abs(r).max(), 1.0)) * np.eye(H.shape[0])
-        step = np.linalg.solve(H, -F)
+        step = solve(H, -F)
         length, value, decrease = 1.0, np.dot(z, x) - 0.5 * np.dot(x, x) - np.dot(y, goal), np.dot(F, step)
         for _ in range(20):
             candidate = y + length * step
@@ -114,6 +114,26 @@ def least_norm(G, b, friction, slip, lower, upper, status, r, iterations):  # ty
         y = candidate
         F = x @ Q - goal
     return x, np.abs(F).max() <= 10.0 * tolerance
+
+
+@numba.njit(cache=True)
+def _orthonormal(L):  # type: ignore[no-untyped-def]
+    """Return an orthonormal basis (n, k) of the columns of L (n, k), by Gram and Schmidt's method done twice."""
+    Q = L.copy()
+    for j in range(Q.shape[1]):
+        for _ in range(2):
+            for k in range(j):
+                along = 0.0
+                for i in range(Q.shape[0]):
+                    along += Q[i, k] * Q[i, j]
+                for i in range(Q.shape[0]):
+                    Q[i, j] -= along * Q[i, k]
+        length = 0.0
+        for i in range(Q.shape[0]):
+            length += Q[i, j] ** 2
+        for i in range(Q.shape[0]):
+            Q[i, j] /= np.sqrt(length)
+    return Q
 
 
 @numba.njit(cache=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from constrained_sim.contact.kernels import natural_map
+from constrained_sim.contact.kernels import natural_map, solve
 
 RELAXATION = 1.2
 """Over-relaxation of the sweeps; halved towards 1 where they do not get nearer."""
@@ -111,7 +111,7 @@ def _stuck(G, u0, u1, u2, p):  # type: ignore[no-untyped-def]
     largest = max(A[0, 0], A[1, 1], A[2, 2])
     for i in range(3):
         A[i, i] += 1e-14 * largest
-    x = np.linalg.solve(A, np.array([-u0, -u1, -u2]))
+    x = solve(A, np.array([-u0, -u1, -u2]))
     return x[0], x[1], x[2]
 
 
