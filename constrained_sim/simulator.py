@@ -475,7 +475,7 @@ class Simulator:
     def _with_detected(self, detector: CollisionDetector) -> Observation:
         """Return the present state with the contacts that the collision geometry has there."""
         here = self._observation
-        found = detector.detect(dynamics_at(self.robot, here.q, here.v, here.t), self.dt)
+        found = detector.contacts(dynamics_at(self.robot, here.q, here.v, here.t), self.dt)
         members = [member for member in here.bound.members if member.name in self._declared]
         bound = ConstraintSet(self.robot, [*members, *found])
         return self._stepper.observe(bound, here.t, here.q, here.v, here.stretch_in(bound))
@@ -483,7 +483,9 @@ class Simulator:
     def _check_collisions(self, q: Array, t: float) -> None:
         if self._detector is None:
             return
-        table = ContactTable(self._detector.detect(kinematics_at(self.robot, q, t)), ConstraintStack((), self.robot.nv))
+        table = ContactTable(
+            self._detector.contacts(kinematics_at(self.robot, q, t)), ConstraintStack((), self.robot.nv)
+        )
         gaps = table.rows(kinematics_at(self.robot, q, t), np.zeros(self.robot.nv)).gaps
         if gaps.min(initial=0.0) < -self.position_tolerance:
             deepest = int(np.argmin(gaps))

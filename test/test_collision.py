@@ -32,7 +32,7 @@ def touches(robot: Robot, q: np.ndarray, scene: dict, **options: object) -> list
     """Return (point, normal, gap) of all contacts found at q, world frame; the surface point of spheres."""
     dynamics = kinematics_at(robot, q)
     found = []
-    for contact in Collisions(scene, **options).bind(robot).detect(dynamics):  # type: ignore[arg-type]
+    for contact in Collisions(scene, **options).bind(robot).contacts(dynamics):  # type: ignore[arg-type]
         placement = dynamics.placements[contact.joint]
         declaration = contact.declaration
         centre = contact.offset @ placement[:3] + placement[3]
@@ -227,13 +227,13 @@ def two_balls() -> Robot:
 def test_links_touch_each_other_on_request() -> None:
     """Off by default; on, the two balls meet; excluded pairs and those of an SRDF do not."""
     robot, q = two_balls(), np.array([-0.2005, 0.2005])
-    assert not Collisions().bind(robot).detect(kinematics_at(robot, q))
-    (contact,) = Collisions(self_collision=True).bind(robot).detect(kinematics_at(robot, q))
+    assert not Collisions().bind(robot).contacts(kinematics_at(robot, q))
+    (contact,) = Collisions(self_collision=True).bind(robot).contacts(kinematics_at(robot, q))
     assert (contact.joint, contact.other_joint) == (1, 2)
     assert contact.declaration.surface.normal == pytest.approx([-1, 0, 0], abs=1e-9)
     srdf = '<robot name="r"><disable_collisions link1="right" link2="left" reason="no"/></robot>'
     for excluding in ({"srdf": srdf}, {"excluded": [("left", "right")]}):
-        assert not Collisions(self_collision=True, **excluding).bind(robot).detect(kinematics_at(robot, q))  # type: ignore[arg-type]
+        assert not Collisions(self_collision=True, **excluding).bind(robot).contacts(kinematics_at(robot, q))  # type: ignore[arg-type]
     with pytest.raises(UnknownName, match="middle"):
         Collisions(self_collision=True, excluded=[("left", "middle")]).bind(robot)
     with pytest.raises(ModelError, match="SRDF"):
@@ -294,7 +294,7 @@ def test_detection_is_repeatable_and_names_its_contacts() -> None:
     robot = solo12()
     q = robot.neutral()
     detector = Collisions({"ground": Plane(offset=-0.35)}).bind(robot)
-    first, second = (detector.detect(dynamics_at(robot, q, np.zeros(robot.nv)), 1e-3) for _ in range(2))
+    first, second = (detector.contacts(dynamics_at(robot, q, np.zeros(robot.nv)), 1e-3) for _ in range(2))
     assert first
     assert [c.name for c in first] == [c.name for c in second]
     assert all("/ground#" in c.name for c in first)

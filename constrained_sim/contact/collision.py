@@ -3,36 +3,31 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import coal
 import numpy as np
-import numpy.typing as npt
 import pinocchio as pin
 
-from constrained_sim import kinematics
 from constrained_sim.constraints.point_contact import BoundContact, PointContact
+from constrained_sim.contact import patches
 from constrained_sim.contact.laws import Law, Rigid, SoftLaw
-from constrained_sim.contact.scene import SceneBody, checked_scene, placement_of
+from constrained_sim.contact.scene import SceneBody, checked_scene
+from constrained_sim.contact.shapes import Shape, robot_shapes, scene_shape
 from constrained_sim.contact.surfaces import Plane
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue, ModelError
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array, number
 
-MOST_POINTS = 4
-"""Contact points of one pair of bodies."""
+ALIGNED = 1.0 - 5e-7
+"""Cosine between a face and the direction of least distance from which on the face touches: 1 mrad, coal's noise."""
 
-BAND = 2e-3
-"""[m] beyond the nearest point of a body within which its points are taken: what may touch in one step."""
-
-FLAT = 1e-6
-"""Share of the normal along a disc below which its lowest point is undefined."""
+MISSED = 1e-6
+"""[m] by which the nearest point of a patch may be farther than the bodies are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,323 +81,365 @@ class Collisions:
         return CollisionDetector(self, robot)
 
 
-class Touch(NamedTuple):
+class DetectedContact(NamedTuple):
     """One point where two bodies are near.
 
     Attributes:
-        point: (3,) of the first body [m], world frame; the centre if ``radius > 0``.
-        other: (3,) a point of the second body's surface there.
+        name: ``<link>_<element>/<other>#<i>``.
+        geometry: link of the first body.
+        other: name of the other body: in the scene, or ``<link>_<element>``.
+        joint: that carries the first body.
+        point: (3,) of the first body [m], that joint's frame; the middle of a sphere if ``radius > 0``.
+        radius: [m].
+        other_joint: that carries the other body; 0: the world.
+        other_point: (3,) of the other body's surface, or of the plane [m], that joint's frame.
+        normal: (3,) unit, from the other body to the first, the other joint's frame.
+        gap: ``n . (p - p_other) - radius`` [m]; negative where they penetrate.
+    """
+
+    name: str
+    geometry: str
+    other: str
+    joint: int
+    point: Array
+    radius: float
+    other_joint: int
+    other_point: Array
+    normal: Array
+    gap: float
+
+
+class Touch(NamedTuple):
+    """One point where two bodies are near, world frame.
+
+    Attributes:
+        point: (3,) of the first body [m]; the middle of a sphere if ``radius > 0``.
+        other: (3,) of the second body's surface [m].
         normal: (3,) unit, from the second body to the first.
         radius: [m].
+        gap: [m]; negative where they penetrate.
     """
 
     point: Array
     other: Array
     normal: Array
     radius: float
-
-    @property
-    def gap(self) -> float:
-        """Distance [m]; negative where they penetrate."""
-        return float(self.normal @ (self.point - self.other)) - self.radius
+    gap: float
 
 
-class CollisionDetector:
-    """Detects the contacts of one robot.
+class CollisionGeometry:
+    """Detects where one robot is near a scene, or itself.
 
     Against a plane every shape is exact: a sphere and the ends of a capsule as spheres, boxes and convex hulls by their
-    vertices, cylinders by the lowest points of their rims. Other pairs go through coal: bounding spheres first, then
-    GJK and EPA with a security margin, and the contact patch. No pair has more than four points.
+    vertices, cylinders by the lowest points of their rims. Of other pairs, world-aligned bounding boxes are compared
+    first; then coal's GJK and EPA give the direction of least distance. Where a flat face is what touches, the other
+    body's points over it do, each with its own gap; else the nearest points. No pair has more than four.
     """
+
+    def __init__(
+        self,
+        robot: Robot,
+        scene: Mapping[str, SceneBody],
+        *,
+        margin: float = 0.01,
+        self_collision: bool = False,
+        srdf: str | os.PathLike[str] | None = None,
+        excluded: Iterable[tuple[str, str]] = (),
+        package_dirs: Sequence[str] = (),
+    ) -> None:
+        """Load the geometry of `robot`.
+
+        Args:
+            robot: read from a URDF.
+            scene: bodies of the world by name.
+            margin: gap [m] up to which contacts are reported.
+            self_collision: whether links of the robot touch each other; those of one joint and of neighbours do not.
+            srdf: file or text whose ``disable_collisions`` name pairs of links that do not touch each other.
+            excluded: further such pairs.
+            package_dirs: folders in which ``package://`` is looked up, beside those around the description's file.
+
+        Raises:
+            ModelError: a robot that is not from a URDF, an element that cannot be loaded, or an unreadable SRDF.
+            UnknownName: an excluded link that does not exist.
+            InvalidValue: another value that is not allowed.
+        """
+        self.robot, self.margin = robot, number("margin of collisions", margin, 0.0, open_lower=True)
+        scene = checked_scene(scene)
+        self._planes = {name: body for name, body in scene.items() if isinstance(body, Plane)}
+        self._shapes = robot_shapes(robot, package_dirs)
+        self._own = len(self._shapes)
+        apart = _excluded(robot, excluded) | _disabled(srdf)
+        solids = [scene_shape(name, body) for name, body in scene.items() if not isinstance(body, Plane)]
+        self._shapes += solids
+        pairs = self._pairs_with_solids() + (self._self_pairs(apart) if self_collision else [])
+        self._pairs = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        self._stack()
+        self._request = coal.CollisionRequest(coal.CollisionRequestFlag.CONTACT, 1)
+        self._request.security_margin = self.margin
+
+    def _stack(self) -> None:
+        """Put what the kernels take of all shapes into arrays; those of the robot come first."""
+        shapes = self._shapes
+        self._joints = np.array([shape.joint for shape in shapes], dtype=np.int64)
+        self._radii = np.array([shape.radius for shape in shapes])
+        self._rotations = np.array([shape.placement.rotation for shape in shapes]).reshape(-1, 3, 3)
+        self._centres = np.array([shape.centre for shape in shapes]).reshape(-1, 3)
+        self._halves = np.array([shape.box[1] for shape in shapes]).reshape(-1, 3)
+        # What the world carries cannot touch a plane of it.
+        self._bounds = np.array([shape.bound if shape.joint else -np.inf for shape in shapes])
+        self._starts = np.cumsum([0, *(len(shape.points) for shape in shapes)])
+        self._points = np.concatenate([np.zeros((0, 3)), *(shape.points for shape in shapes)])
+        cylinders = [index for index, shape in enumerate(shapes) if shape.is_cylinder]
+        self._cylinders = np.array(cylinders, dtype=np.int64)
+        self._rims = np.array([shapes[index].rims for index in cylinders]).reshape(-1, 2, 3)
+        self._rim_radii = np.array([float(shapes[index].solid.radius) for index in cylinders])
+
+    def _pairs_with_solids(self) -> list[tuple[int, int]]:
+        return [(i, j) for j in range(self._own, len(self._shapes)) for i in range(self._own) if self._shapes[i].joint]
+
+    def _self_pairs(self, apart: set[frozenset[str]]) -> list[tuple[int, int]]:
+        """Return shapes that may touch each other: of joints that are no neighbours, nor set `apart`."""
+        parents, shapes = self.robot.model.parents, self._shapes
+        return [
+            (i, j)
+            for i in range(self._own)
+            for j in range(i + 1, self._own)
+            if shapes[i].joint not in (shapes[j].joint, parents[shapes[j].joint])
+            and parents[shapes[i].joint] != shapes[j].joint
+            and frozenset((shapes[i].link, shapes[j].link)) not in apart
+        ]
+
+    def detect(self, dynamics: Dynamics, horizon: float = 0.0) -> tuple[DetectedContact, ...]:
+        """Return the contacts at the placements of `dynamics`, up to a gap of the margin.
+
+        Among many points of one body near a plane, those count as the nearest that will be after `horizon` [s], at the
+        velocity of the last :meth:`Dynamics.update`: else a body that falls flat would sink the points that were passed
+        over.
+        """
+        found: list[DetectedContact] = []
+        for name, plane in self._planes.items():
+            self._add_plane(found, name, plane, dynamics, horizon)
+        if len(self._pairs):
+            placements = dynamics.placements
+            near = patches.near_pairs(
+                self._pairs, self._joints, self._rotations, self._centres, self._halves, placements, self.margin
+            )
+            for i, j in self._pairs[near]:
+                self._add_pair(found, self._shapes[i], self._shapes[j], dynamics)
+        return tuple(found)
+
+    def _add_plane(
+        self, found: list[DetectedContact], name: str, plane: Plane, dynamics: Dynamics, horizon: float
+    ) -> None:
+        """Add the contacts of all shapes of the robot with a plane."""
+        normal, placements = np.asarray(plane.normal), dynamics.placements
+        axes = self._rotations[self._cylinders]
+        patches.place_rims(
+            self._cylinders, self._starts, self._joints, self._rims, axes[:, :, 2].copy(), axes[:, :, 0].copy(),
+            self._rim_radii, placements, normal, self._points,
+        )  # fmt: skip
+        places, gaps = patches.near_plane(
+            self._points, self._starts, self._joints, self._radii, self._centres, self._bounds, placements,
+            dynamics.velocities, normal, plane.offset, self.margin, horizon,
+        )  # fmt: skip
+        anchor = plane.offset * normal
+        for index in np.flatnonzero(places[:, 0] >= 0):
+            shape = self._shapes[index]
+            for i, (place, gap) in enumerate(zip(places[index].tolist(), gaps[index].tolist(), strict=True)):
+                if place >= 0 and gap <= self.margin:
+                    point = self._points[place].copy()
+                    found.append(
+                        DetectedContact(
+                            f"{shape.name}/{name}#{i}", shape.link, name, shape.joint, point, shape.radius, 0, anchor,
+                            normal, gap,
+                        )
+                    )  # fmt: skip
+
+    def _add_pair(self, found: list[DetectedContact], first: Shape, second: Shape, dynamics: Dynamics) -> None:
+        """Add the contacts of two solids."""
+        here, there = dynamics.placements[first.joint], dynamics.placements[second.joint]
+        for i, touch in enumerate(touches_of(first, here, second, there, self._request)):
+            found.append(
+                DetectedContact(
+                    f"{first.name}/{second.name}#{i}", first.link, second.name, first.joint,
+                    here[:3] @ (touch.point - here[3]), touch.radius, second.joint,
+                    there[:3] @ (touch.other - there[3]), there[:3] @ touch.normal, touch.gap,
+                )
+            )  # fmt: skip
+
+
+class CollisionDetector(CollisionGeometry):
+    """Detects the contacts of one robot, as contacts with the properties of a :class:`Collisions`."""
 
     def __init__(self, collisions: Collisions, robot: Robot) -> None:
         """See :meth:`Collisions.bind`."""
-        self.collisions, self.robot = collisions, robot
-        self._shapes = [_Shape.of(robot, shape) for shape in _load(robot, collisions.package_dirs)]
-        self._planes = {n: body for n, body in collisions.scene.items() if isinstance(body, Plane)}
-        self._bodies = {n: body for n, body in collisions.scene.items() if not isinstance(body, Plane)}
-        self._solids = [(name, body.shape(), placement_of(body)) for name, body in self._bodies.items()]
-        self._pairs = self._self_pairs() if collisions.self_collision else np.empty((0, 2), dtype=np.intp)
-        self._joints = np.array([shape.joint for shape in self._shapes], dtype=np.int64)
-        centres = [shape.placement.act(shape.centre) for shape in self._shapes]
-        self._centres = np.array(centres).reshape(-1, 3)
-        self._bounds = np.array([shape.bound for shape in self._shapes])
-        self._request = coal.CollisionRequest()
-        self._request.security_margin = collisions.margin
-        self._request.num_max_contacts = 1
-        self._request.enable_contact = True
-
-    def detect(self, dynamics: Dynamics, horizon: float = 0.0) -> list[BoundContact]:
-        """Return the contacts at the configuration of `dynamics`, up to a gap of the margin.
-
-        Among many points of one body, those count as the nearest that will be after `horizon` [s], at the velocity of
-        the last :meth:`Dynamics.update`: else a body that falls flat would sink the points that were passed over.
-        """
-        centres = kinematics.point_positions(self._joints, self._centres, dynamics.placements)
-        found: list[BoundContact] = []
-        for name, plane in self._planes.items():
-            reach = self._bounds + self.collisions.margin + plane.offset
-            for index in np.flatnonzero(centres @ plane.normal <= reach):
-                shape = self._shapes[index]
-                found += self._contacts(
-                    shape, name, 0, self._on_plane(shape, plane, dynamics, horizon), dynamics, plane
-                )
-        if self._solids or len(self._pairs):
-            found += self._near_solids(centres, dynamics)
-        return found
-
-    def _on_plane(self, shape: _Shape, plane: Plane, dynamics: Dynamics, horizon: float) -> list[Touch]:
-        """Return where a shape is near a plane, or will be."""
-        points = shape.towards(plane.normal, dynamics)
-        gaps = points @ plane.normal - plane.offset - shape.radius
-        if horizon:
-            gaps += horizon * np.minimum(shape.velocities(points, dynamics) @ plane.normal, 0.0)
-        near = np.flatnonzero(gaps <= min(self.collisions.margin, max(float(gaps.min()), 0.0) + BAND))
-        if not near.size:
-            return []
-        chosen = near[spread(points[near], gaps[near], plane.axes)]
-        return [Touch(points[i], plane.offset * plane.normal, plane.normal, shape.radius) for i in chosen]
-
-    # -- solids
-
-    def _near_solids(self, centres: Array, dynamics: Dynamics) -> list[BoundContact]:
-        """Return the contacts with the boxes, spheres and meshes of the scene, and of the robot with itself."""
-        placements = [shape.placement_in_world(dynamics) for shape in self._shapes]
-        bounds = self._bounds
-        found: list[BoundContact] = []
-        for name, solid, placement in self._solids:
-            solid.computeLocalAABB()
-            reach = bounds + solid.aabb_radius + self.collisions.margin
-            near = np.linalg.norm(centres - placement.act(solid.aabb_center), axis=1) <= reach
-            for index in np.flatnonzero(near):
-                touches = self._narrow(self._shapes[index], placements[index], solid, placement)
-                found += self._contacts(self._shapes[index], name, 0, touches, dynamics)
-        for i, j in self._pairs:
-            if np.linalg.norm(centres[i] - centres[j]) <= bounds[i] + bounds[j] + self.collisions.margin:
-                first, second = self._shapes[i], self._shapes[j]
-                touches = self._narrow(first, placements[i], second.solid, placements[j])
-                found += self._contacts(first, second.name, second.joint, touches, dynamics)
-        return found
-
-    def _narrow(self, shape: _Shape, here: pin.SE3, solid: coal.CollisionGeometry, there: pin.SE3) -> list[Touch]:
-        """Return where two convex bodies are near."""
-        one, two = (coal.Transform3s(p.rotation, p.translation) for p in (here, there))
-        result = coal.CollisionResult()
-        if not coal.collide(shape.solid, one, solid, two, self._request, result):
-            return []
-        contact = result.getContact(0)
-        normal = -np.array(contact.normal)
-        if shape.radius and shape.is_ball:
-            return [Touch(here.act(shape.centre), np.array(contact.getNearestPoint2()), normal, shape.radius)]
-        patches = coal.ContactPatchResult()
-        coal.computeContactPatch(shape.solid, one, solid, two, result, coal.ContactPatchRequest(), patches)
-        points = []
-        if patches.numContactPatches():
-            patch = patches.getContactPatch(0)
-            points = [(patch.getPointShape1(i), patch.getPointShape2(i)) for i in range(patch.size())]
-        if not points:
-            points = [(contact.getNearestPoint1(), contact.getNearestPoint2())]
-        touches = [Touch(np.array(a), np.array(b), normal, 0.0) for a, b in points]
-        chosen = spread(
-            np.array([touch.point for touch in touches]),
-            np.array([touch.gap for touch in touches]),
-            Plane(normal).axes,
+        super().__init__(
+            robot,
+            collisions.scene,
+            margin=collisions.margin,
+            self_collision=collisions.self_collision,
+            srdf=collisions.srdf,
+            excluded=collisions.excluded,
+            package_dirs=collisions.package_dirs,
         )
-        return [touches[i] for i in chosen]
+        self.collisions = collisions
 
-    def _self_pairs(self) -> npt.NDArray[np.intp]:
-        """Return (n, 2) shapes that may touch each other: of joints that are no neighbours, nor excluded."""
-        parents, shapes = self.robot.model.parents, self._shapes
-        excluded = {frozenset(pair) for pair in [*self.collisions.excluded, *_disabled(self.collisions.srdf)]}
-        for link in {link for pair in self.collisions.excluded for link in pair}:
-            self.robot.link_placement(link)
-        pairs = [
-            (i, j)
-            for i in range(len(shapes))
-            for j in range(i + 1, len(shapes))
-            if shapes[i].joint != shapes[j].joint
-            and parents[shapes[i].joint] != shapes[j].joint
-            and parents[shapes[j].joint] != shapes[i].joint
-            and frozenset((shapes[i].link, shapes[j].link)) not in excluded
+    def contacts(self, dynamics: Dynamics, horizon: float = 0.0) -> list[BoundContact]:
+        """Return what :meth:`detect` finds, bound to the robot; surfaces are planes as they are in the world now."""
+        return [self._bound(contact, dynamics) for contact in self.detect(dynamics, horizon)]
+
+    def _bound(self, contact: DetectedContact, dynamics: Dynamics) -> BoundContact:
+        surface = self._planes.get(contact.other) if not contact.other_joint else None
+        if surface is None:
+            placement = dynamics.placements[contact.other_joint]
+            normal = contact.normal @ placement[:3]
+            surface = Plane(normal, float(normal @ (contact.other_point @ placement[:3] + placement[3])))
+        _, link_placement = self.robot.link_placement(contact.geometry)
+        point = link_placement.actInv(contact.point)
+        declaration = self.collisions.contact(contact.name, contact.geometry, point, surface, contact.radius)
+        return BoundContact(declaration, contact.joint, contact.point, contact.other_joint, contact.other_point)
+
+
+# -- two solids
+
+
+def touches_of(first: Shape, here: Array, second: Shape, there: Array, request: Any) -> list[Touch]:
+    """Return where two convex bodies are near, at most four points.
+
+    Args:
+        first: a body.
+        here: (4, 3) placement of its joint: columns of the rotation, then the translation.
+        second: a body.
+        there: (4, 3) likewise.
+        request: of coal; its security margin is the largest gap [m].
+    """
+    margin = request.security_margin
+    if first.is_ball or second.is_ball:
+        exact = _ball_touch(first, here, second, there)
+        if exact is not None:
+            return [exact] if exact.gap <= margin else []
+    one, two = _in_world(first, here), _in_world(second, there)
+    result = coal.CollisionResult()
+    if not coal.collide(first.solid, one, second.solid, two, request, result):
+        return []
+    nearest = result.getContact(0)
+    normal = -np.array(nearest.normal)
+    gap = float(nearest.penetration_depth)
+    # A radius belongs to the point: then contact moves over the body as this turns.
+    point = first.centre @ here[:3] + here[3] if first.is_ball else nearest.getNearestPoint1() + first.radius * normal
+    deepest = Touch(point, np.array(nearest.getNearestPoint2()), normal, first.radius, gap)
+    touches = _face_touches(first, here, second, there, normal, margin)
+    touches.sort(key=lambda touch: touch.gap)
+    if touches and touches[0].gap <= gap + MISSED:
+        return touches
+    # Cut at an edge, a rounded hull may have its nearest point between those of the patch.
+    return [deepest, *touches[: patches.MOST_POINTS - 1]]
+
+
+def _face_touches(first: Shape, here: Array, second: Shape, there: Array, normal: Array, margin: float) -> list[Touch]:
+    """Return where the points of one body are near a face of the other that looks along `normal` (3,); or none."""
+    below, above = _facing(second, there, normal), _facing(first, here, -normal)
+    if below is None and above is None:
+        return []
+    if above is None or (below is not None and below[2] >= above[2]):
+        assert below is not None
+        face, normal, _ = below
+        points = first.towards(here[:3] @ -normal) @ here[:3] + here[3]
+        found = patches.over_face(points, first.radius, face, normal, margin)
+        return [
+            Touch(point, point - (gap + first.radius) * normal, normal, first.radius, float(gap))
+            for point, gap in zip(*found, strict=True)
         ]
-        return np.array(pairs, dtype=np.intp).reshape(-1, 2)
-
-    # -- results
-
-    def _contacts(
-        self,
-        shape: _Shape,
-        other: str,
-        other_joint: int,
-        touches: Iterable[Touch],
-        dynamics: Dynamics,
-        plane: Plane | None = None,
-    ) -> list[BoundContact]:
-        """Return `touches` as contacts bound to the robot; with `plane`, or with the tangent planes there."""
-        bound = []
-        for i, touch in enumerate(touches):
-            if touch.gap > self.collisions.margin:
-                continue
-            offset = _in_joint(dynamics, shape.joint, touch.point)
-            point = shape.link_placement.actInv(offset)
-            surface = plane or Plane(touch.normal, float(touch.normal @ touch.other))
-            name = f"{shape.name}/{other}#{i}"
-            declaration = self.collisions.contact(name, shape.link, point, surface, touch.radius)
-            anchor = _in_joint(dynamics, other_joint, touch.other)
-            bound.append(BoundContact(declaration, shape.joint, offset, other_joint, anchor))
-        return bound
+    face, down, _ = above
+    points = second.towards(there[:3] @ -down) @ there[:3] + there[3]
+    found = patches.over_face(points, second.radius, face, down, margin)
+    return [
+        Touch(point - (gap + second.radius) * down, point - second.radius * down, -down, 0.0, float(gap))
+        for point, gap in zip(*found, strict=True)
+    ]
 
 
-@dataclass(frozen=True, eq=False)
-class _Shape:
-    """One collision element of the robot.
-
-    Attributes:
-        name: of the element, ``<link>_<index>``.
-        link: that carries it.
-        joint: that carries the link.
-        link_placement: of the link in the joint's frame.
-        placement: of the shape there.
-        solid: the shape, convex.
-        vertices: (n, 3) whose hull, grown by the radius, it is [m], joint's frame; none of a cylinder.
-        radius: [m].
-        rims: (2, 3) middles of the discs of a cylinder, joint's frame; none of others.
-        centre: (3,) of the bounding sphere, frame of the shape.
-        bound: radius of the bounding sphere [m].
-    """
-
-    name: str
-    link: str
-    joint: int
-    link_placement: pin.SE3
-    placement: pin.SE3
-    solid: coal.CollisionGeometry
-    vertices: Array
-    radius: float
-    rims: Array
-
-    @classmethod
-    def of(cls, robot: Robot, element: pin.GeometryObject) -> _Shape:
-        """Take over one element as Pinocchio loaded it.
-
-        Raises:
-            ModelError: a shape that is not supported.
-        """
-        link = robot.model.frames[element.parentFrame].name
-        joint, link_placement = robot.link_placement(link)
-        placement, solid, radius = pin.SE3(element.placement), element.geometry, 0.0
-        local, rims = np.zeros((0, 3)), np.zeros((0, 3))
-        if isinstance(solid, coal.Sphere):
-            local, radius = np.zeros((1, 3)), solid.radius
-        elif isinstance(solid, coal.Capsule):
-            local, radius = np.array([[0, 0, -1.0], [0, 0, 1.0]]) * solid.halfLength, solid.radius
-        elif isinstance(solid, coal.Box):
-            local = np.array(np.meshgrid(*([-1.0, 1.0],) * 3)).reshape(3, -1).T * np.asarray(solid.halfSide)
-        elif isinstance(solid, coal.Cylinder):
-            rims = np.array([[0, 0, -1.0], [0, 0, 1.0]]) * solid.halfLength
-        elif isinstance(solid, coal.BVHModelBase):
-            solid.buildConvexHull(True, "Qt")
-            solid = solid.convex
-            local = np.array(solid.points())
-        else:
-            raise ModelError(f"collision element {element.name!r}: got {type(solid).__name__}, allowed: {SHAPES}")
-        return cls(
-            element.name, link, joint, link_placement, placement, solid, _moved(placement, local), radius,
-            _moved(placement, rims),
-        )  # fmt: skip
-
-    @cached_property
-    def is_ball(self) -> bool:
-        """Whether the shape is a sphere."""
-        return isinstance(self.solid, coal.Sphere)
-
-    @cached_property
-    def centre(self) -> Array:
-        """(3,) middle of the bounding sphere, frame of the shape."""
-        self.solid.computeLocalAABB()
-        return np.array(self.solid.aabb_center)
-
-    @cached_property
-    def bound(self) -> float:
-        """Radius of the bounding sphere [m]."""
-        self.solid.computeLocalAABB()
-        return float(self.solid.aabb_radius)
-
-    def placement_in_world(self, dynamics: Dynamics) -> pin.SE3:
-        """Return the placement of the shape in the world."""
-        placement = dynamics.placements[self.joint]
-        return pin.SE3(placement[:3].T.copy(), placement[3].copy()) * self.placement
-
-    def velocities(self, points: Array, dynamics: Dynamics) -> Array:
-        """Return (n, 3) velocities [m/s] of the body points that are at `points` (n, 3) [m], world frame."""
-        placement, (linear, angular) = dynamics.placements[self.joint], dynamics.velocities[self.joint]
-        return linear @ placement[:3] + np.cross(angular @ placement[:3], points - placement[3])
-
-    def towards(self, normal: Array, dynamics: Dynamics) -> Array:
-        """Return (n, 3) points [m], world frame, among which is the one that touches a plane with this `normal` first.
-
-        Of a cylinder the lowest points of both rims, and three more of each that spread.
-        """
-        placement = dynamics.placements[self.joint]
-        rotation, middle = placement[:3].T, placement[3]
-        if not self.rims.size:
-            return self.vertices @ rotation.T + middle
-        axes = rotation @ self.placement.rotation
-        down = axes[:, 2] * (axes[:, 2] @ normal) - normal
-        if np.linalg.norm(down) < FLAT:
-            down = axes[:, 0]
-        down = down / np.linalg.norm(down)
-        around = self.solid.radius * np.array([down, np.cross(axes[:, 2], down)])
-        ring = np.concatenate([around, -around])
-        return np.concatenate([rotation @ rim + middle + ring for rim in self.rims])
+def _facing(shape: Shape, placement: Array, direction: Array) -> tuple[Array, Array, float] | None:
+    """Return the face that looks along `direction` (3,): its corners and normal, world frame, and area; None: none."""
+    if not len(shape.normals):
+        return None
+    cosines = shape.normals @ (placement[:3] @ direction)
+    index = int(np.argmax(cosines))
+    if cosines[index] < ALIGNED:
+        return None
+    corners, area = shape.face(index)
+    if len(corners) < 3:
+        return None
+    return corners @ placement[:3] + placement[3], shape.normals[index] @ placement[:3], area
 
 
-SHAPES = "sphere, capsule, box, cylinder, mesh"
+def _ball_touch(first: Shape, here: Array, second: Shape, there: Array) -> Touch | None:
+    """Return where a sphere is nearest to a sphere or a box, in closed form; None: other shapes."""
+    swap = not first.is_ball
+    ball, its, body, other = (second, there, first, here) if swap else (first, here, second, there)
+    centre = ball.centre @ its[:3] + its[3]
+    frame = pin.SE3(other[:3].T.copy(), other[3].copy()) * body.placement
+    if body.is_ball:
+        nearest, normal, distance = _on_ball(centre, frame.translation, body.radius)
+    elif isinstance(body.solid, coal.Box):
+        nearest, normal, distance = _on_box(frame.actInv(centre), body.box[1])
+        nearest, normal = frame.act(nearest), frame.rotation @ normal
+    else:
+        return None
+    if swap:
+        return Touch(nearest, centre - ball.radius * normal, -normal, 0.0, distance - ball.radius)
+    return Touch(centre, nearest, normal, ball.radius, distance - ball.radius)
 
 
-def spread(points: Array, gaps: Array, axes: Array) -> npt.NDArray[np.intp]:
-    """Return which at most four of `points` (n, 3) keep the area that supports, for a surface with `axes` (3, 3).
-
-    The deepest, the farthest from it, and on either side of their line the one that is farthest from that.
-    """
-    if len(points) <= MOST_POINTS:
-        return np.arange(len(points))
-    flat = points @ axes[:2].T
-    first = int(np.argmin(gaps))
-    second = int(np.argmax(np.linalg.norm(flat - flat[first], axis=1)))
-    line = flat[second] - flat[first]
-    side = line[0] * (flat[:, 1] - flat[first, 1]) - line[1] * (flat[:, 0] - flat[first, 0])
-    chosen = [first, second]
-    for candidate in (int(np.argmax(side)), int(np.argmin(side))):
-        if abs(side[candidate]) > 1e-12 and candidate not in chosen:
-            chosen.append(candidate)
-    return np.sort(np.array(chosen, dtype=np.intp))
+def _on_ball(point: Array, centre: Array, radius: float) -> tuple[Array, Array, float]:
+    """Return the nearest point of a sphere, its outward normal and the signed distance."""
+    arm = point - centre
+    length = float(np.linalg.norm(arm))
+    normal = arm / length if length > patches.SAME else np.array([0.0, 0.0, 1.0])
+    return centre + radius * normal, normal, length - radius
 
 
-def _load(robot: Robot, package_dirs: Sequence[str]) -> list[pin.GeometryObject]:
-    """Return the collision elements of a robot's description.
+def _on_box(point: Array, half: Array) -> tuple[Array, Array, float]:
+    """Return the nearest point of a box about the origin, its outward normal and the signed distance."""
+    nearest = np.clip(point, -half, half)
+    distance = float(np.linalg.norm(point - nearest))
+    depths = half - np.abs(point)
+    # On the surface the direction is lost, but not its axis.
+    if distance > patches.SAME:
+        return nearest, (point - nearest) / distance, distance
+    axis = int(np.argmin(depths))
+    normal = np.zeros(3)
+    normal[axis] = np.copysign(1.0, point[axis])
+    nearest[axis] = normal[axis] * half[axis]
+    return nearest, normal, -float(depths[axis])
+
+
+def _in_world(shape: Shape, placement: Array) -> coal.Transform3s:
+    rotation = placement[:3].T
+    translation = rotation @ shape.placement.translation + placement[3]
+    return coal.Transform3s(rotation @ shape.placement.rotation, translation)
+
+
+# -- exclusions
+
+
+def _excluded(robot: Robot, pairs: Iterable[tuple[str, str]]) -> set[frozenset[str]]:
+    """Return pairs of links.
 
     Raises:
-        ModelError: no URDF, or a mesh that cannot be loaded.
+        InvalidValue: not pairs.
+        UnknownName: no such link.
     """
-    if not robot.urdf:
-        raise ModelError("collision geometry needs a robot that was read from a URDF")
-    around = [str(folder) for folder in robot.folder.parents] if robot.folder is not None else []
-    folders = [*package_dirs, *([str(robot.folder)] if robot.folder is not None else []), *around]
-    folders += [
-        os.path.join(prefix, "share") for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if prefix
-    ]
-    geometry = pin.GeometryModel()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            pin.buildGeomFromUrdfString(robot.model, robot.urdf, pin.GeometryType.COLLISION, geometry, folders)
-    except (ValueError, RuntimeError) as error:
-        raise ModelError(f"collision geometry: {error}") from error
-    return list(geometry.geometryObjects)
+    pairs = list(pairs)
+    for pair in pairs:
+        if isinstance(pair, str) or len(pair) != 2:
+            raise InvalidValue("excluded links", pair, "pairs of names")
+        for link in pair:
+            robot.link_placement(link)
+    return {frozenset(pair) for pair in pairs}
 
 
-def _disabled(srdf: str | os.PathLike[str]) -> list[tuple[str, str]]:
+def _disabled(srdf: str | os.PathLike[str] | None) -> set[frozenset[str]]:
     """Return the pairs of links that an SRDF excludes.
 
     Raises:
@@ -411,18 +448,9 @@ def _disabled(srdf: str | os.PathLike[str]) -> list[tuple[str, str]]:
     from constrained_sim.descriptions import read_text
 
     if not srdf:
-        return []
+        return set()
     try:
         tree = ElementTree.fromstring(read_text(srdf))
     except ElementTree.ParseError as error:
         raise ModelError(f"not a valid SRDF: {error}") from error
-    return [(pair.get("link1", ""), pair.get("link2", "")) for pair in tree.iter("disable_collisions")]
-
-
-def _moved(placement: pin.SE3, points: Array) -> Array:
-    return np.asarray(points @ placement.rotation.T + placement.translation) if len(points) else points
-
-
-def _in_joint(dynamics: Dynamics, joint: int, point: Array) -> Array:
-    placement = dynamics.placements[joint]
-    return np.asarray(placement[:3] @ (point - placement[3]))
+    return {frozenset((pair.get("link1", ""), pair.get("link2", ""))) for pair in tree.iter("disable_collisions")}

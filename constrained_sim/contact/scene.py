@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import coal
 import numpy as np
 import pinocchio as pin
+from scipy.spatial import ConvexHull, QhullError
 
 from constrained_sim.contact.surfaces import Plane
 from constrained_sim.exceptions import InvalidValue
@@ -76,12 +77,12 @@ class Mesh:
     """The convex hull of points, or of a mesh file (STL, OBJ, DAE), that rests in the world.
 
     Attributes:
-        vertices: (n, 3) points [m]; or the file.
+        vertices: (n, 3) points [m]; or the file. Kept are the corners of their hull.
         position: (3,) of their origin [m], world frame.
         rpy: (3,) roll, pitch and yaw of their axes [rad].
 
     Raises:
-        InvalidValue: fewer than four points, NaN or infinity, or a file that cannot be read.
+        InvalidValue: points in a plane, NaN or infinity, or a file that cannot be read.
     """
 
     vertices: Any
@@ -94,10 +95,9 @@ class Mesh:
         if isinstance(self.vertices, (str, os.PathLike)):
             points = load_mesh(os.fspath(self.vertices)).vertices()
         else:
-            points = finite_array("vertices of a mesh", self.vertices, (len(self.vertices), 3))
-        if len(points) < 4:
-            raise InvalidValue("vertices of a mesh", len(points), "four points or more")
-        object.__setattr__(self, "vertices", np.array(points))
+            count = len(self.vertices) if isinstance(self.vertices, (Sequence, np.ndarray)) else 1
+            points = finite_array("vertices of a mesh", self.vertices, (count, 3))
+        object.__setattr__(self, "vertices", hull_points(points))
 
     def shape(self) -> coal.CollisionGeometry:
         """Return the convex hull."""
@@ -113,6 +113,8 @@ def checked_scene(scene: Mapping[str, SceneBody]) -> dict[str, SceneBody]:
     Raises:
         InvalidValue: something else.
     """
+    if not isinstance(scene, Mapping):
+        raise InvalidValue("scene", scene, "bodies by name")
     for name, body in scene.items():
         if not isinstance(name, str) or not name or not isinstance(body, SceneBody):
             raise InvalidValue(f"scene body {name!r}", body, "a Plane, Box, Sphere or Mesh by name")
@@ -136,11 +138,28 @@ def load_mesh(path: str) -> coal.BVHModelBase:
         raise InvalidValue("mesh file", path, f"a file that can be read ({error})") from error
 
 
+def hull_points(points: Array) -> Array:
+    """Return those of `points` (n, 3) that are corners of their convex hull, in their order.
+
+    Raises:
+        InvalidValue: all are in one plane. (Coal would crash.)
+    """
+    try:
+        return np.array(points[np.sort(ConvexHull(points).vertices)])
+    except (QhullError, ValueError) as error:
+        raise InvalidValue("vertices of a mesh", f"{len(points)} points", "four or more, not in one plane") from error
+
+
 def hull_of(points: Array) -> coal.Convex:
-    """Return the convex hull of `points` (n, 3)."""
+    """Return the convex hull of `points` (n, 3).
+
+    Raises:
+        InvalidValue: all are in one plane.
+    """
+    points = hull_points(points)
     cloud = coal.BVHModelOBBRSS()
     cloud.beginModel(0, len(points))
-    cloud.addVertices(np.asarray(points))
+    cloud.addVertices(points)
     cloud.endModel()
     cloud.buildConvexHull(True, "Qt")
     return cloud.convex

@@ -1,0 +1,252 @@
+"""Compiled kernels of collision detection: pairs that may be near, points near a plane, and patches of two bodies.
+
+Bodies are convex: the hull of points, grown by a radius. Points are in the frame of the joint that carries them, and
+``placements`` is that of :class:`~constrained_sim.dynamics.Dynamics`: (njoints, 4, 3), columns of the rotation, then
+the translation.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+MOST_POINTS = 4
+"""Contact points of one pair of bodies."""
+
+BAND = 2e-3
+"""[m] beyond the nearest point of a body within which its points are taken: what may touch in one step."""
+
+FLAT = 1e-6
+"""Share of the normal along a disc below which its lowest point is undefined."""
+
+RIM = 4
+"""Points on each rim of a cylinder near a plane."""
+
+SAME = 1e-9
+"""[m] Distance below which two points of a patch are one."""
+
+
+@numba.njit(cache=True)
+def spread(points, gaps, normal):  # type: ignore[no-untyped-def]
+    """Return which at most four of `points` (n, 3) keep the area that supports, ascending, for a unit `normal` (3,).
+
+    The deepest, the farthest from it, and on either side of their line the one that is farthest from that.
+    """
+    count = points.shape[0]
+    if count <= MOST_POINTS:
+        return np.arange(count)
+    first = np.argmin(gaps)
+    arms = points - points[first]
+    arms -= np.outer(arms @ normal, normal)
+    second = np.argmax((arms * arms).sum(axis=1))
+    # (n x line) . arm: how far to the left of the line from the first to the second
+    line = arms[second]
+    left = np.array(
+        [
+            normal[1] * line[2] - normal[2] * line[1],
+            normal[2] * line[0] - normal[0] * line[2],
+            normal[0] * line[1] - normal[1] * line[0],
+        ]
+    )
+    side = arms @ left
+    beside = SAME * np.sqrt(line @ line)
+    taken = np.zeros(count, dtype=np.bool_)
+    taken[first] = taken[second] = True
+    for candidate in (np.argmax(side), np.argmin(side)):
+        if abs(side[candidate]) > beside:
+            taken[candidate] = True
+    return np.flatnonzero(taken)
+
+
+@numba.njit(cache=True)
+def place_rims(shapes, starts, joints, middles, axes, aside, radii, placements, normal, points):  # type: ignore[no-untyped-def]
+    """Write the points of cylinders that may touch a plane into `points`: the lowest of each rim, and three around.
+
+    Args:
+        shapes: (c,) which shapes are cylinders.
+        starts: (s + 1,) where the points of each shape begin.
+        joints: (s,) that carry them.
+        middles: (c, 2, 3) of their discs [m], joint's frame.
+        axes: (c, 3) unit, joint's frame.
+        aside: (c, 3) unit, orthogonal to the axes: where the rims' points begin if the cylinder stands.
+        radii: (c,) [m].
+        placements: of the joints.
+        normal: (3,) of the plane, world frame.
+        points: (n, 3) of all shapes [m], joints' frames; changed.
+    """
+    for c in range(len(shapes)):
+        local = placements[joints[shapes[c]], :3] @ normal
+        down = axes[c] * (axes[c] @ local) - local
+        length = np.sqrt(down @ down)
+        down = down / length if length > FLAT else aside[c].copy()
+        across = np.cross(axes[c], down)
+        at = starts[shapes[c]]
+        for disc in range(2):
+            for i, direction in enumerate((down, across, -down, -across)):
+                points[at + RIM * disc + i] = middles[c, disc] + radii[c] * direction
+
+
+@numba.njit(cache=True)
+def near_plane(  # type: ignore[no-untyped-def]
+    points, starts, joints, radii, centres, bounds, placements, velocities, normal, offset, margin, horizon
+):
+    """Return where shapes are near a plane: (s, 4) places in `points`, -1 where there is none, and their gaps [m].
+
+    Args:
+        points: (n, 3) of all shapes [m], joints' frames.
+        starts: (s + 1,) where those of each shape begin.
+        joints: (s,) that carry them.
+        radii: (s,) by which shapes are grown [m].
+        centres: (s, 3) of their bounding spheres [m], joints' frames.
+        bounds: (s,) radii of these [m].
+        placements: of the joints.
+        velocities: (njoints, 2, 3) linear and angular, in the joints' axes.
+        normal: (3,) of the plane, world frame.
+        offset: of the plane [m].
+        margin: gap up to which points are taken [m].
+        horizon: time by which points that approach count as nearer [s].
+    """
+    places = np.full((len(joints), MOST_POINTS), -1)
+    found = np.zeros((len(joints), MOST_POINTS))
+    for s in range(len(joints)):
+        joint = joints[s]
+        local = placements[joint, :3] @ normal
+        height = placements[joint, 3] @ normal - offset
+        if centres[s] @ local + height > bounds[s] + margin:
+            continue
+        own = points[starts[s] : starts[s + 1]]
+        gaps = own @ local + (height - radii[s])
+        soon = gaps
+        if horizon > 0.0:
+            speed = own @ np.cross(local, velocities[joint, 1]) + velocities[joint, 0] @ local
+            soon = gaps + horizon * np.minimum(speed, 0.0)
+        near = np.flatnonzero(soon <= min(margin, max(soon.min(), 0.0) + BAND))
+        chosen = near[spread(own[near], soon[near], local)]
+        places[s, : len(chosen)] = starts[s] + chosen
+        found[s, : len(chosen)] = gaps[chosen]
+    return places, found
+
+
+@numba.njit(cache=True)
+def near_pairs(pairs, joints, rotations, centres, halves, placements, margin):  # type: ignore[no-untyped-def]
+    """Return (p,) whether the world's axis-aligned boxes around two shapes, grown by `margin` [m], overlap.
+
+    Args:
+        pairs: (p, 2) shapes.
+        joints: (s,) that carry the shapes.
+        rotations: (s, 3, 3) axes of their own bounding boxes in the joints' frames.
+        centres: (s, 3) of these boxes [m], joints' frames.
+        halves: (s, 3) half their edges [m].
+        placements: of the joints.
+        margin: [m].
+    """
+    count = len(joints)
+    middles, extents = np.empty((count, 3)), np.empty((count, 3))
+    for s in range(count):
+        columns = placements[joints[s], :3]
+        middles[s] = centres[s] @ columns + placements[joints[s], 3]
+        extents[s] = np.abs(columns.T @ rotations[s]) @ halves[s]
+    near = np.empty(len(pairs), dtype=np.bool_)
+    for p in range(len(pairs)):
+        i, j = pairs[p, 0], pairs[p, 1]
+        near[p] = True
+        for axis in range(3):
+            reach = extents[i, axis] + extents[j, axis] + margin
+            near[p] &= abs(middles[i, axis] - middles[j, axis]) <= reach
+    return near
+
+
+@numba.njit(cache=True)
+def outline(points, normal):  # type: ignore[no-untyped-def]
+    """Return which of `points` (n, 3) are the corners of their hull seen along `normal`, counter-clockwise around it.
+
+    Gift wrapping; of points in a line the two ends.
+    """
+    least = np.argmin(np.abs(normal))
+    t1 = -normal[least] * normal
+    t1[least] += 1.0
+    t1 /= np.sqrt(t1 @ t1)
+    t2 = np.cross(normal, t1)
+    x, y = points @ t1, points @ t2
+    start = 0
+    for i in range(len(x)):
+        if x[i] < x[start] - SAME or (x[i] <= x[start] + SAME and y[i] < y[start]):
+            start = i
+    corners = np.empty(len(x), dtype=np.int64)
+    count, at = 0, start
+    while count < len(x):
+        corners[count] = at
+        count += 1
+        ahead = -1
+        for i in range(len(x)):
+            dx, dy = x[i] - x[at], y[i] - y[at]
+            length = np.hypot(dx, dy)
+            if length <= SAME:
+                continue
+            if ahead < 0:
+                ahead = i
+                continue
+            ex, ey = x[ahead] - x[at], y[ahead] - y[at]
+            turn, other = ex * dy - ey * dx, np.hypot(ex, ey)
+            if turn < -SAME * other or (turn <= SAME * other and length > other):
+                ahead = i
+        if ahead < 0 or np.hypot(x[ahead] - x[start], y[ahead] - y[start]) <= SAME:
+            break
+        at = ahead
+    return corners[:count]
+
+
+@numba.njit(cache=True)
+def clip(polygon, face, normal):  # type: ignore[no-untyped-def]
+    """Return the part of `polygon` (k, 3) over `face` (m, 3), which is counter-clockwise around `normal`.
+
+    Sutherland and Hodgman, Reentrant polygon clipping, 1974. Points and segments are polygons too.
+    """
+    for i in range(len(face)):
+        begin = face[i]
+        inwards = np.cross(normal, face[(i + 1) % len(face)] - begin)
+        inwards /= np.sqrt(inwards @ inwards)
+        sides = (polygon - begin) @ inwards
+        kept = np.empty((2 * len(polygon), 3))
+        count = 0
+        for j in range(len(polygon)):
+            here, before = sides[j], sides[j - 1]
+            if (here < -SAME and before > SAME) or (here > SAME and before < -SAME):
+                kept[count] = polygon[j - 1] + before / (before - here) * (polygon[j] - polygon[j - 1])
+                count += 1
+            if here >= -SAME:
+                kept[count] = polygon[j]
+                count += 1
+        polygon = kept[:count].copy()
+        if count == 0:
+            break
+    return polygon
+
+
+@numba.njit(cache=True)
+def over_face(points, radius, face, normal, margin):  # type: ignore[no-untyped-def]
+    """Return at most four points (n, 3) [m] of a body over a face, and their gaps (n,) [m].
+
+    The outline of what is within a band of the nearest point, cut by the face: on a straight line between two points
+    of the body, hence in it.
+
+    Args:
+        points: (n, 3) whose hull, grown by the radius, the body is [m].
+        radius: [m].
+        face: (m, 3) corners, counter-clockwise around the normal.
+        normal: (3,) of the face, outwards.
+        margin: gap up to which points are taken [m].
+    """
+    gaps = (points - face[0]) @ normal - radius
+    low = points[gaps <= max(gaps.min(), 0.0) + BAND]
+    patch = clip(low[outline(low, normal)], face, normal)
+    gaps = (patch - face[0]) @ normal - radius
+    keep = np.ones(len(patch), dtype=np.bool_)
+    for i in range(len(patch)):
+        keep[i] = gaps[i] <= margin
+        for j in range(i):
+            apart = patch[i] - patch[j]
+            keep[i] &= not keep[j] or apart @ apart > SAME * SAME
+    patch, gaps = patch[keep], gaps[keep]
+    chosen = spread(patch, gaps, normal)
+    return patch[chosen], gaps[chosen]

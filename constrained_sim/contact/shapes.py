@@ -1,0 +1,231 @@
+"""Convex shapes of collision detection: the collision elements of a robot's URDF, and the solids of a scene."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from xml.etree import ElementTree
+
+import coal
+import numpy as np
+import pinocchio as pin
+from scipy.spatial import ConvexHull
+
+from constrained_sim.contact.patches import RIM, outline
+from constrained_sim.contact.scene import Box, Mesh, Sphere, hull_of, placement_of
+from constrained_sim.exceptions import InvalidValue, ModelError
+from constrained_sim.robot import Robot
+from constrained_sim.validation import Array
+
+SHAPES = "sphere, capsule, box, cylinder, mesh"
+
+ARC = 16
+"""Corners that stand for a rim of a cylinder near a solid; the first is where the rim is nearest."""
+
+THICKNESS = 1e-6
+"""Share of a body's size within which its vertices are on one face."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """A convex body: the hull of points, grown by a radius; or a cylinder.
+
+    Attributes:
+        name: of the element, ``<link>_<index>``; or of the body in the scene.
+        link: that carries it; empty if it rests in the world.
+        joint: that carries the link; 0: the world.
+        placement: of the shape in the joint's frame.
+        solid: the shape.
+        local: (n, 3) points [m], frame of the shape; none of a cylinder.
+        radius: by which the hull of the points is grown [m].
+    """
+
+    name: str
+    link: str
+    joint: int
+    placement: pin.SE3
+    solid: coal.CollisionGeometry
+    local: Array
+    radius: float = 0.0
+
+    @classmethod
+    def of(cls, name: str, link: str, joint: int, placement: pin.SE3, solid: coal.CollisionGeometry) -> Shape:
+        """Take over a geometry of coal; of a mesh, its convex hull.
+
+        Raises:
+            ModelError: a shape that is not supported, or a flat mesh.
+        """
+        local, radius = np.zeros((0, 3)), 0.0
+        if isinstance(solid, coal.Sphere):
+            local, radius = np.zeros((1, 3)), solid.radius
+        elif isinstance(solid, coal.Capsule):
+            local, radius = np.array([[0, 0, -1.0], [0, 0, 1.0]]) * solid.halfLength, solid.radius
+        elif isinstance(solid, coal.Box):
+            local = np.array(np.meshgrid(*([-1.0, 1.0],) * 3)).reshape(3, -1).T * np.asarray(solid.halfSide)
+        elif isinstance(solid, (coal.BVHModelBase, coal.Convex)):
+            solid = solid if isinstance(solid, coal.Convex) else _mesh_hull(name, solid)
+            local = np.array(solid.points())
+        elif not isinstance(solid, coal.Cylinder):
+            raise ModelError(f"collision element {name!r}: got {type(solid).__name__}, allowed: {SHAPES}")
+        return cls(name, link, joint, placement, solid, local, float(radius))
+
+    @property
+    def is_cylinder(self) -> bool:
+        """Whether the shape is a cylinder."""
+        return isinstance(self.solid, coal.Cylinder)
+
+    @property
+    def is_ball(self) -> bool:
+        """Whether the shape is a sphere."""
+        return isinstance(self.solid, coal.Sphere)
+
+    @cached_property
+    def points(self) -> Array:
+        """(n, 3) the points [m], joint's frame; of a cylinder working space for those near a plane."""
+        return np.zeros((2 * RIM, 3)) if self.is_cylinder else self._moved(self.local)
+
+    @cached_property
+    def box(self) -> tuple[Array, Array]:
+        """(3,) middle and half edges of the bounding box along the axes of the shape [m], frame of the shape."""
+        if self.is_cylinder:
+            return np.zeros(3), np.array([self.solid.radius, self.solid.radius, self.solid.halfLength])
+        lower, upper = self.local.min(axis=0), self.local.max(axis=0)
+        return 0.5 * (lower + upper), 0.5 * (upper - lower) + self.radius
+
+    @cached_property
+    def centre(self) -> Array:
+        """(3,) middle of the bounding box and of the bounding sphere [m], joint's frame."""
+        return np.array(self.placement.act(self.box[0]))
+
+    @cached_property
+    def bound(self) -> float:
+        """Radius of the bounding sphere [m]."""
+        if self.is_cylinder:
+            return float(np.hypot(self.solid.radius, self.solid.halfLength))
+        return float(np.linalg.norm(self.local - self.box[0], axis=1).max()) + self.radius
+
+    @cached_property
+    def rims(self) -> Array:
+        """(2, 3) middles of the discs of a cylinder [m], joint's frame."""
+        return self._moved(np.array([[0, 0, -1.0], [0, 0, 1.0]]) * self.solid.halfLength)
+
+    @cached_property
+    def normals(self) -> Array:
+        """(f, 3) outward normals of the flat faces, joint's frame; none of what has a radius."""
+        if self.is_cylinder:
+            local = np.array([[0, 0, -1.0], [0, 0, 1.0]])
+        elif self.radius:
+            local = np.zeros((0, 3))
+        elif isinstance(self.solid, coal.Box):
+            local = np.concatenate([np.eye(3), -np.eye(3)])
+        else:
+            local = np.unique(ConvexHull(self.local).equations[:, :3].round(12), axis=0)
+        return np.asarray(local @ self.placement.rotation.T)
+
+    @cached_property
+    def _faces(self) -> dict[int, tuple[Array, float]]:
+        """Faces that were asked for."""
+        return {}
+
+    def face(self, index: int) -> tuple[Array, float]:
+        """Return the corners (m, 3) [m] of a face, joint's frame, counter-clockwise seen from outside; and its area."""
+        known = self._faces.get(index)
+        if known is None:
+            normal = self.normals[index]
+            points = self.towards(normal)
+            heights = points @ normal
+            points = points[heights >= heights.max() - THICKNESS * self.bound]
+            corners = points[outline(points, normal)]
+            arms = corners[1:] - corners[0]
+            area = 0.5 * float(np.cross(arms[:-1], arms[1:]).sum(axis=0) @ normal)
+            known = self._faces[index] = corners, area
+        return known
+
+    def towards(self, direction: Array) -> Array:
+        """Return (n, 3) points [m] among which is the farthest along `direction` (3,); both in the joint's frame."""
+        if not self.is_cylinder:
+            return self.points
+        rotation = self.placement.rotation
+        axis = rotation[:, 2]
+        out = direction - axis * (axis @ direction)
+        length = np.linalg.norm(out)
+        out = out / length if length > 1e-6 else rotation[:, 0]
+        angles = 2.0 * np.pi * np.arange(ARC) / ARC
+        ring = self.solid.radius * (np.outer(np.cos(angles), out) + np.outer(np.sin(angles), np.cross(axis, out)))
+        return np.concatenate([rim + ring for rim in self.rims])
+
+    def _moved(self, points: Array) -> Array:
+        return np.asarray(points @ self.placement.rotation.T + self.placement.translation)
+
+
+def scene_shape(name: str, body: Box | Sphere | Mesh) -> Shape:
+    """Return a solid of the scene as a shape."""
+    return Shape.of(name, "", 0, placement_of(body), body.shape())
+
+
+def robot_shapes(robot: Robot, package_dirs: Sequence[str] = ()) -> list[Shape]:
+    """Return the collision elements of a robot's description, in Pinocchio's order.
+
+    Args:
+        robot: read from a URDF.
+        package_dirs: folders in which ``package://`` is looked up, beside those around the description's file.
+
+    Raises:
+        ModelError: no URDF, or an element that cannot be loaded.
+    """
+    if not robot.urdf:
+        raise ModelError("collision geometry needs a robot that was read from a URDF")
+    text, capsules = _with_cylinders(robot.urdf)
+    folders = [*package_dirs, *_folders(robot)]
+    geometry = pin.GeometryModel()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            pin.buildGeomFromUrdfString(robot.model, text, pin.GeometryType.COLLISION, geometry, folders)
+    except (ValueError, RuntimeError) as error:
+        raise ModelError(f"collision geometry{_link_in(str(error), text)}: {error}") from error
+    shapes = []
+    for element in geometry.geometryObjects:
+        frame, solid = robot.model.frames[element.parentFrame], element.geometry
+        if element.name in capsules:
+            solid = coal.Capsule(solid.radius, 2.0 * solid.halfLength)
+        shapes.append(Shape.of(element.name, frame.name, int(frame.parentJoint), pin.SE3(element.placement), solid))
+    return shapes
+
+
+def _folders(robot: Robot) -> list[str]:
+    around = [robot.folder, *robot.folder.parents] if robot.folder is not None else []
+    prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
+    return [str(folder) for folder in around] + [os.path.join(prefix, "share") for prefix in prefixes if prefix]
+
+
+def _with_cylinders(urdf: str) -> tuple[str, frozenset[str]]:
+    """Return a URDF with cylinders in place of ``<capsule>``, which its reader drops; and the names of these."""
+    if "<capsule" not in urdf:
+        return urdf, frozenset()
+    tree, capsules = ElementTree.fromstring(urdf), set()
+    for link in tree.iter("link"):
+        for index, capsule in enumerate(element.find("geometry/capsule") for element in link.findall("collision")):
+            if capsule is not None:
+                capsule.tag = "cylinder"
+                capsules.add(f"{link.get('name')}_{index}")
+    return ElementTree.tostring(tree, encoding="unicode"), frozenset(capsules)
+
+
+def _link_in(message: str, urdf: str) -> str:
+    """Return `` of link ...``, the first link with a collision mesh that the message names; empty if there is none."""
+    for link in ElementTree.fromstring(urdf).iter("link"):
+        for mesh in link.findall("collision/geometry/mesh"):
+            if os.path.basename(mesh.get("filename", "")) in message:
+                return f" of link {link.get('name')!r}"
+    return ""
+
+
+def _mesh_hull(name: str, mesh: coal.BVHModelBase) -> coal.Convex:
+    try:
+        return hull_of(np.array(mesh.vertices()))
+    except InvalidValue as error:
+        raise ModelError(f"collision element {name!r}: {error}") from error
