@@ -381,3 +381,22 @@ def test_bad_input_is_refused(tmp_path: Path) -> None:
     (tmp_path / "flat.obj").write_text("\n".join(lines))
     with pytest.raises(ModelError, match=r"body_0.*not in one plane"):
         CollisionGeometry(body(f'<mesh filename="{tmp_path / "flat.obj"}"/>'), {})
+
+
+def test_disc_of_many_corners_is_a_hull() -> None:
+    """Coal's triangles over it, a fan, would give a corner more neighbours than it can count."""
+    angles = 2.0 * np.pi * np.arange(400) / 400
+    rim = np.stack([0.3 * np.cos(angles), 0.3 * np.sin(angles), np.zeros(400)], axis=1)
+    found = touches(body("box"), at([0, 0, 0.051]), {"disc": Mesh(np.concatenate([rim, rim - [0, 0, 0.2]]))})
+    assert [gap for *_, gap in found] == pytest.approx([1e-3] * 4, abs=1e-10)
+
+
+def test_rounded_vertices_do_not_break_a_face() -> None:
+    """Coordinates in single precision, as in STL: the gaps are off by their rounding, not by that of slivers."""
+    turn = pin.rpy.rpyToMatrix(0.3, 0.2, 0.1)
+    angles = 2.0 * np.pi * np.arange(60) / 60
+    rim = np.stack([0.3 * np.cos(angles), 0.3 * np.sin(angles), np.zeros(60)], axis=1)
+    rounded = (np.concatenate([rim, rim - [0, 0, 0.2]]) @ turn.T).astype(np.float32)
+    found = touches(body("box"), at(turn @ [0, 0, 0.051], turn), {"disc": Mesh(rounded)})
+    assert [gap for *_, gap in found] == pytest.approx([1e-3] * 4, abs=1e-7)
+    assert all(n == pytest.approx(turn[:, 2], abs=1e-6) for _, n, _ in found)

@@ -16,15 +16,12 @@ from constrained_sim.constraints.point_contact import BoundContact, PointContact
 from constrained_sim.contact import patches
 from constrained_sim.contact.laws import Law, Rigid, SoftLaw
 from constrained_sim.contact.scene import SceneBody, checked_scene
-from constrained_sim.contact.shapes import Shape, robot_shapes, scene_shape
+from constrained_sim.contact.shapes import Face, Shape, robot_shapes, scene_shape
 from constrained_sim.contact.surfaces import Plane
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue, ModelError
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array, number
-
-ALIGNED = 1.0 - 5e-7
-"""Cosine between a face and the direction of least distance from which on the face touches: 1 mrad, coal's noise."""
 
 MISSED = 1e-6
 """[m] by which the nearest point of a patch may be farther than the bodies are."""
@@ -341,7 +338,7 @@ def _face_touches(first: Shape, here: Array, second: Shape, there: Array, normal
     below, above = _facing(second, there, normal), _facing(first, here, -normal)
     if below is None and above is None:
         return []
-    if above is None or (below is not None and below[2] >= above[2]):
+    if above is None or (below is not None and below.area >= above.area):
         assert below is not None
         face, normal, _ = below
         points = first.towards(here[:3] @ -normal) @ here[:3] + here[3]
@@ -359,18 +356,12 @@ def _face_touches(first: Shape, here: Array, second: Shape, there: Array, normal
     ]
 
 
-def _facing(shape: Shape, placement: Array, direction: Array) -> tuple[Array, Array, float] | None:
-    """Return the face that looks along `direction` (3,): its corners and normal, world frame, and area; None: none."""
-    if not len(shape.normals):
+def _facing(shape: Shape, placement: Array, direction: Array) -> Face | None:
+    """Return the face that looks along `direction` (3,), world frame; None where none does."""
+    face = shape.facing(placement[:3] @ direction)
+    if face is None:
         return None
-    cosines = shape.normals @ (placement[:3] @ direction)
-    index = int(np.argmax(cosines))
-    if cosines[index] < ALIGNED:
-        return None
-    corners, area = shape.face(index)
-    if len(corners) < 3:
-        return None
-    return corners @ placement[:3] + placement[3], shape.normals[index] @ placement[:3], area
+    return Face(face.corners @ placement[:3] + placement[3], face.normal @ placement[:3], face.area)
 
 
 def _ball_touch(first: Shape, here: Array, second: Shape, there: Array) -> Touch | None:

@@ -157,12 +157,19 @@ def hull_of(points: Array) -> coal.Convex:
         InvalidValue: all are in one plane.
     """
     points = hull_points(points)
-    cloud = coal.BVHModelOBBRSS()
-    cloud.beginModel(0, len(points))
-    cloud.addVertices(points)
-    cloud.endModel()
-    cloud.buildConvexHull(True, "Qt")
-    return cloud.convex
+    # Options of Qhull: coal knows at most 255 neighbours of a vertex, which a fan of triangles over a disc may exceed;
+    # points that are joggled, by some 1e-11 of their size, give other triangles.
+    for options in ("Qt", "QJ"):
+        cloud = coal.BVHModelOBBRSS()
+        cloud.beginModel(0, len(points))
+        cloud.addVertices(points)
+        cloud.endModel()
+        try:
+            cloud.buildConvexHull(True, options)
+        except RuntimeError:
+            continue
+        return cloud.convex
+    raise InvalidValue("vertices of a mesh", f"{len(points)} corners", "at most 255 neighbours of each: coarsen it")
 
 
 def _check_pose(body: Box | Sphere | Mesh) -> None:
