@@ -12,7 +12,7 @@ from constrained_sim.contact.laws import (
     Sticking,
     make_law,
 )
-from constrained_sim.contact.methods import METHODS, ContactMethod, solve_contacts
+from constrained_sim.contact.methods import METHODS, ContactMethod, compile_methods, solve_contacts
 from constrained_sim.contact.problem import ContactProblem, ContactSolution
 from constrained_sim.contact.surfaces import Plane
 
@@ -31,6 +31,7 @@ __all__ = [
     "Rigid",
     "SoftLaw",
     "Sticking",
+    "compile_methods",
     "make_law",
     "solve_contacts",
 ]

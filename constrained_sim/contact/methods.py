@@ -172,3 +172,15 @@ METHODS: dict[str, Method] = {
     "admm": admm,
 }
 NAMES = {step: name for name, step in METHODS.items()}
+
+
+def compile_methods() -> None:
+    """Compile all methods, or load them from the cache: done at the first slip, it would hold up a simulation.
+
+    Two contacts of one sliding body, whose rows depend on each other, need everything.
+    """
+    J = np.tile(np.eye(3), (2, 1))
+    b = np.tile([1.0, 0.5, -1.0], 2)
+    problem = ContactProblem(J @ J.T, b, np.full(2, 0.3), np.zeros((2, 2)))
+    for method in METHODS:
+        solve_contacts(problem, method)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from constrained_sim.config import Config, control_steps, whole_nanoseconds
+from constrained_sim.contact import compile_methods
 from constrained_sim.exceptions import NonFiniteState
 from constrained_sim.impact import Impact
 from constrained_sim.step_result import ContactForce, StepResult
@@ -70,6 +71,7 @@ class World:
         """
         self.config = config
         self.sim = config.simulator()
+        compile_methods()
         self._dt_ns = whole_nanoseconds("dt", config.simulation.dt)
         self._steps_per_period = control_steps(config.node.control_period, config.simulation.dt)
         self.period_ns = self._steps_per_period * self._dt_ns

@@ -11,7 +11,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
 from constrained_sim import load_config
-from constrained_sim.contact import METHODS
+from constrained_sim.contact import METHODS, compile_methods
 from constrained_sim.msg import ContactForces, Impact, SimulationStatus
 from constrained_sim.solvers import SOLVERS, make_solver
 from constrained_sim.srv import Reset, SetSolver, Step
@@ -32,6 +32,7 @@ def environment(tmp_path_factory):
                 sim.set_solver(solver)
                 sim.set_contact_method(method)
                 sim.run(0.15)
+        compile_methods()
         yield
 
 
