@@ -110,15 +110,23 @@ class NodeOptions:
         start_time: [s] stamp of the initial state.
         start_paused: wait for ``~/pause`` or ``~/step``.
         wait_for_first_command: let no time pass until a controller has sent its first command.
+        wait_for_subscriber: let no time pass until the node of this name subscribes to contact_forces; empty: none.
         duration: [s] of simulated time after which the node ends; 0: never.
         lockstep_commands: answers to a state before lockstep goes on.
         lockstep_match: ``stamp`` or ``arrival``.
-        lockstep_timeout: [s] of wall-clock time without an answer before the node warns.
+        lockstep_timeout: [s] of wall-clock time without an answer before the node acts.
+        lockstep_action: ``warn``, ``pause``, or ``continue`` in real time, with the last command, until one comes.
+        command_timeout: [s] of simulated time since the last command before ``timeout_action`` acts; 0: never.
+        timeout_action: ``zero`` effort, ``hold`` the last command, or ``damping``.
+        timeout_damping: [N m s/rad, N s/m] of each actuated joint, with ``damping``.
         command_reliability: ``reliable`` or ``best_effort``.
         joints: order of the efforts in ``~/commands``; empty: the actuated joints.
         world_frame: frame_id of what is published.
         frame_prefix: put before the names of links.
         status_rate: [Hz] simulated.
+        contact_wrenches: publish the wrench of every contact on its link, in the link's axes, on contact_wrenches/NAME.
+        marker_rate: [Hz] simulated, of contact_markers; 0: none.
+        marker_scale: [m/N] of the arrows.
         record: directory of the rosbag2 recording; empty: none.
     """
 
@@ -128,15 +136,23 @@ class NodeOptions:
     start_time: float = 1.0
     start_paused: bool = False
     wait_for_first_command: bool = False
+    wait_for_subscriber: str = ""
     duration: float = 0.0
     lockstep_commands: int = 1
     lockstep_match: str = "stamp"
     lockstep_timeout: float = 5.0
+    lockstep_action: str = "warn"
+    command_timeout: float = 0.0
+    timeout_action: str = "zero"
+    timeout_damping: float = 1.0
     command_reliability: str = "reliable"
     joints: tuple[str, ...] = ()
     world_frame: str = "world"
     frame_prefix: str = ""
     status_rate: float = 10.0
+    contact_wrenches: bool = False
+    marker_rate: float = 30.0
+    marker_scale: float = 0.005
     record: str = ""
 
     def __post_init__(self) -> None:
@@ -145,12 +161,14 @@ class NodeOptions:
         Raises:
             InvalidValue: one that is not allowed.
         """
-        for name, lower in (("control_period", 0.0), ("start_time", 0.0), ("duration", 0.0)):
-            number(name, getattr(self, name), lower)
-        for name in ("real_time_factor", "lockstep_timeout", "status_rate"):
+        for name in ("control_period", "start_time", "duration", "command_timeout", "timeout_damping", "marker_rate"):
+            number(name, getattr(self, name), 0.0)
+        for name in ("real_time_factor", "lockstep_timeout", "status_rate", "marker_scale"):
             number(name, getattr(self, name), 0.0, open_lower=True)
         number("lockstep_commands", self.lockstep_commands, 1)
         _one_of("clock_mode", self.clock_mode, CLOCK_MODES)
+        _one_of("lockstep_action", self.lockstep_action, ("warn", "pause", "continue"))
+        _one_of("timeout_action", self.timeout_action, ("zero", "hold", "damping"))
         _one_of("lockstep_match", self.lockstep_match, ("stamp", "arrival"))
         _one_of("command_reliability", self.command_reliability, ("reliable", "best_effort"))
 

@@ -208,6 +208,13 @@ class Robot:
         return {**frames, WORLD: 0}
 
     @cached_property
+    def root_link(self) -> str:
+        """Name of the link that carries all others: the one that the free-flyer moves, where there is one."""
+        carrier = 1 if self.floating_base else 0
+        bodies = [f for f in self.model.frames if f.type == pin.FrameType.BODY and f.parentJoint == carrier]
+        return str(bodies[0].name) if bodies else WORLD
+
+    @cached_property
     def actuation(self) -> npt.NDArray[np.intp]:
         """(nu,) velocity index of every entry of ``tau``: ``S^T tau`` scatters to these."""
         joints = [self.model.joints[self.model.getJointId(name)] for name in self.actuated_joints]

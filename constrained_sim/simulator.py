@@ -232,7 +232,7 @@ class Simulator:
         self._observation = here
         self._initial_energy = self.mechanical_energy()
 
-    def add(self, constraint: Constraint, assemble: bool = False) -> Impact | None:
+    def add(self, constraint: Constraint, assemble: bool = False, enabled: bool = True) -> Impact | None:
         """Make a constraint or contact active from now on.
 
         A bilateral constraint on a moving robot is an impact at this instant, which is returned; a contact acts from
@@ -241,6 +241,7 @@ class Simulator:
         Args:
             constraint: what to add.
             assemble: first move the configuration so that it and all other bilateral constraints hold.
+            enabled: switch it on; else :meth:`enable` does so later.
 
         Raises:
             DuplicateName: the name is taken.
@@ -255,7 +256,12 @@ class Simulator:
             raise DuplicateName(constraint.name)
         self._solver.check([constraint])
         self._stepper.check([constraint])
-        impact = self._activate(constraint, assemble)
+        impact = None
+        if enabled:
+            impact = self._activate(constraint, assemble)
+        else:
+            constraint.bind(self.robot, self._observation.q)  # names that do not exist are refused now
+            self._disabled.add(constraint.name)
         self._declared[constraint.name] = constraint
         return impact
 

@@ -55,6 +55,31 @@ class ContactForce:
 
 
 @dataclass(frozen=True, eq=False)
+class ConstraintForce:
+    """One bilateral constraint at the end of a step.
+
+    Attributes:
+        name: of the constraint.
+        multipliers: (dim,) mean forces of its rows over the step [N, N m].
+        position_error: (dim,) phi [m, rad]; empty of a constraint at velocity level.
+        velocity_error: (dim,) row velocities [m/s, rad/s].
+        link_a: link that the wrench acts on; empty of a constraint between joints.
+        link_b: link that the opposite wrench acts on.
+        position: (3,) where the wrench acts [m], world frame.
+        wrench: (6,) mean force [N] and moment about `position` [N m] on link_a, world axes.
+    """
+
+    name: str
+    multipliers: Array
+    position_error: Array
+    velocity_error: Array
+    link_a: str
+    link_b: str
+    position: Array
+    wrench: Array
+
+
+@dataclass(frozen=True, eq=False)
 class StepResult:
     """State after a step, and the forces that acted during it.
 
@@ -159,3 +184,31 @@ class StepResult:
             )
             for i, member in enumerate(table.members)
         }
+
+    @cached_property
+    def constraint_forces(self) -> dict[str, ConstraintForce]:
+        """All active bilateral constraints by name, in the order of declaration."""
+        end = self.outcome.end
+        rows = end.bound.bilateral.slices
+        if not rows:
+            return {}
+        dynamics = kinematics_at(self._robot, end.q, end.t)
+        found = {}
+        for member in end.bound.bilateral.members:
+            multipliers, declaration = self.multipliers(member.name), member.declaration
+            position, wrench = np.zeros(3), np.zeros(6)
+            links = (getattr(declaration, "link_a", ""), getattr(declaration, "link_b", ""))
+            if links[0]:
+                position = member.wrench_point(dynamics)
+                wrench = member.wrench(dynamics, multipliers, links[0])
+            phi = end.phi[rows[member.name]] if member.is_position_level else np.zeros(0)
+            found[member.name] = ConstraintForce(
+                member.name,
+                multipliers,
+                read_only(phi.copy()),
+                read_only(end.s_bilateral[rows[member.name]].copy()),
+                *links,
+                read_only(position),
+                read_only(wrench),
+            )
+        return found

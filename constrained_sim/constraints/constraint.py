@@ -91,6 +91,13 @@ class BoundConstraint(ABC):
         """
         raise UnknownName(f"link of constraint {self.name!r}", link, ())
 
+    def wrench_point(self, dynamics: Dynamics) -> Array:
+        """Return (3,) the point [m], world frame, where :meth:`wrench` acts and which its moment is about.
+
+        Only of constraints between links.
+        """
+        raise NotImplementedError
+
     def pinocchio_constraint(self, dynamics: Dynamics) -> tuple[pin.RigidConstraintModel, Array]:
         """Return Pinocchio's model, for the configuration of `dynamics`, and T (dim, dim): our rows are T times its.
 

@@ -114,6 +114,10 @@ class BoundFrameAnchor(BoundConstraint):
         in_a = pin.Jlog6(relative).T @ multipliers
         return signs[link] * np.concatenate([a.rotation @ in_a[:3], a.rotation @ in_a[3:]])
 
+    def wrench_point(self, dynamics: Dynamics) -> Array:
+        """Return (3,) the origin of the first frame [m], world frame."""
+        return np.array(self._relative(dynamics)[0].translation)
+
     def pinocchio_constraint(self, dynamics: Dynamics) -> tuple[pin.RigidConstraintModel, Array]:
         """Return the 6-D contact of the body frames that are at the first frame now, rows in its axes."""
         a, relative = self._relative(dynamics)

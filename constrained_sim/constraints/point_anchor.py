@@ -141,6 +141,10 @@ class BoundPointAnchor(BoundConstraint):
             raise UnknownName(f"link of constraint {self.name!r}", link, signs)
         return np.concatenate([signs[link] * multipliers @ self._axes(dynamics), np.zeros(3)])
 
+    def wrench_point(self, dynamics: Dynamics) -> Array:
+        """Return (3,) p_a [m], world frame."""
+        return dynamics.point_positions(self._joints[:1], self._offsets[:1])[0]
+
     def pinocchio_constraint(self, dynamics: Dynamics) -> tuple[pin.RigidConstraintModel, Array]:
         """Return the 3-D contact of the body points that are at p_a now, its rows along the axes of link_b's joint."""
         point_a = dynamics.point_positions(self._joints, self._offsets)[0]

@@ -1,7 +1,8 @@
-"""Joint commands: checked where they enter, merged in the order of arrival, acting at the next period boundary."""
+"""Joint commands and external wrenches: checked where they enter, merged as they arrive, acting at boundaries."""
 
 from __future__ import annotations
 
+from geometry_msgs.msg import WrenchStamped
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -10,6 +11,8 @@ from std_msgs.msg import Float64MultiArray
 
 from constrained_sim.exceptions import ConstrainedSimError
 from constrained_sim.ros.conversions import JointNames, efforts_by_name, to_nanoseconds
+from constrained_sim.ros.declarations import wrench_from_topic
+from constrained_sim.ros.message_json import to_json
 from constrained_sim.ros.outputs import Outputs
 from constrained_sim.ros.world import World
 from constrained_sim.validation import finite_array
@@ -18,10 +21,11 @@ DEPTH = 100
 
 
 class Commands:
-    """The command subscriptions of the node.
+    """The subscriptions of the node.
 
     Attributes:
         answers: commands that count as answers to the last published state (lockstep).
+        any_stamp: take commands of any stamp: lockstep goes on without its controller, whose answers come late.
     """
 
     def __init__(self, node: Node, world: World, joints: JointNames, outputs: Outputs) -> None:
@@ -30,11 +34,13 @@ class Commands:
         self._logger, self._world, self._joints, self._outputs = node.get_logger(), world, joints, outputs
         self._match_stamps = options.clock_mode == "lockstep" and options.lockstep_match == "stamp"
         self.answers = 0
-        self._wait_set = rclpy_implementation.WaitSet(2, 0, 0, 0, 0, 0, node.context.handle)
+        self.any_stamp = False
+        self._wait_set = rclpy_implementation.WaitSet(3, 0, 0, 0, 0, 0, node.context.handle)
         qos = QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy[options.command_reliability.upper()])
         self._subscriptions = (
             (node.create_subscription(JointState, "joint_commands", self._by_name, qos), self._by_name),
             (node.create_subscription(Float64MultiArray, "~/commands", self._in_order, qos), self._in_order),
+            (node.create_subscription(WrenchStamped, "~/external_wrench", self._push, qos), self._push),
         )
 
     def wait(self, timeout: float) -> None:
@@ -50,7 +56,7 @@ class Commands:
     @property
     def publishers(self) -> int:
         """Number of publishers of commands."""
-        return sum(subscription.get_publisher_count() for subscription, _ in self._subscriptions)
+        return sum(subscription.get_publisher_count() for subscription, _ in self._subscriptions[:2])
 
     def take_all(self) -> None:
         """Merge everything that has arrived; what arrives meanwhile may wait for the next boundary."""
@@ -63,7 +69,7 @@ class Commands:
 
     def _by_name(self, message: JointState) -> None:
         stamp = to_nanoseconds(message.header.stamp)
-        if self._match_stamps and stamp not in (0, self._world.stamp):
+        if self._match_stamps and not self.any_stamp and stamp not in (0, self._world.stamp):
             self._outputs.commands_dropped += 1
             return
         try:
@@ -84,8 +90,17 @@ class Commands:
 
     def _merge(self, efforts: dict[int, float]) -> None:
         self._world.command(efforts)
+        self._outputs.record_input("commands", {str(index): effort for index, effort in efforts.items()})
         self.answers += 1
+
+    def _push(self, message: WrenchStamped) -> None:
+        try:
+            self._world.push(wrench_from_topic(message, self._world.config.node.frame_prefix))
+        except ConstrainedSimError as error:
+            self._refuse(error)
+            return
+        self._outputs.record_input("external_wrench", to_json(message))
 
     def _refuse(self, error: ConstrainedSimError) -> None:
         self._outputs.commands_refused += 1
-        self._logger.warning(f"command refused: {error}", throttle_duration_sec=1.0)
+        self._logger.warning(f"refused: {error}", throttle_duration_sec=1.0)

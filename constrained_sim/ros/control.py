@@ -22,6 +22,9 @@ REPEAT_AFTER = 0.25
 SERVICE_PERIOD = 0.02
 """[s] of wall-clock time between two looks for service calls while the simulation runs."""
 
+DIAGNOSTICS_PERIOD = 1.0
+"""[s] of wall-clock time between two diagnostics."""
+
 IDLE = 0.1
 """[s] for which the executor waits at most while there is nothing to simulate."""
 
@@ -34,13 +37,8 @@ class Control:
 
     def __init__(self, node: Node, world: World, outputs: Outputs, commands: Commands, pace: Pace) -> None:
         """Keep the parts of the node."""
-        self._node, self._world, self._outputs, self._commands, self._pace = (
-            node,
-            world,
-            outputs,
-            commands,
-            pace,
-        )
+        self._node, self._world, self._outputs = node, world, outputs
+        self._commands, self._pace = commands, pace
         self._executor = SingleThreadedExecutor(context=node.context)
         self._executor.add_node(node)
         self._options = world.config.node
@@ -49,7 +47,10 @@ class Control:
         self._steps_wanted = 0
         self._steps_done: Future | None = None
         self._waiting_since: float | None = None
-        self._started = not self._options.wait_for_first_command
+        self._free_run: Realtime | None = None
+        self._was_overdue = False
+        self._next_diagnostics = 0.0
+        self._started = not (self._options.wait_for_first_command or self._options.wait_for_subscriber)
         self._served = self._repeated = time.monotonic()
         self._text = ""
         self._status_period = round(1e9 / self._options.status_rate)
@@ -82,28 +83,31 @@ class Control:
         self._steps_wanted, self._steps_done = periods, Future(executor=self._executor)
         return self._steps_done
 
-    def set_real_time_factor(self, factor: float) -> None:
-        """Change the speed of realtime mode.
+    def check_real_time_factor(self, factor: float) -> None:
+        """Refuse a factor that cannot be set.
 
         Raises:
             InvalidValue: not positive, or another clock mode.
         """
-        factor = number("real_time_factor", factor, 0.0, open_lower=True)
+        number("real_time_factor", factor, 0.0, open_lower=True)
         if not isinstance(self._pace, Realtime):
             raise InvalidValue("real_time_factor", factor, "a change in clock_mode realtime only")
-        self._pace.factor = factor
-        self._pace.restart()
+
+    def set_real_time_factor(self, factor: float) -> None:
+        """Change the speed of realtime mode, checked before."""
+        if isinstance(self._pace, Realtime):
+            self._pace.factor = factor
+            self._pace.restart()
 
     def was_reset(self) -> None:
-        """Publish the state after a reset."""
+        """Start counting anew after a reset."""
         self._finish_steps("the simulation was reset")
         self._commands.answers = 0
         self._outputs.commands_dropped = self._outputs.commands_refused = self._outputs.late_periods = 0
         self._waiting_since = None
         self._rate_from = (time.monotonic(), self._world.stamp)
         self._pace.restart()
-        self._outputs.send_present_state()
-        self.changed("reset")
+        self._end_free_run()
 
     def changed(self, text: str) -> None:
         """Publish the status because something changed."""
@@ -114,7 +118,6 @@ class Control:
 
     def run(self) -> None:
         """Run until stopped, or until the configured duration has been simulated."""
-        self._outputs.start()
         self._send_status()
         self._pace.restart()
         while not self._stopped and (self._end is None or self._world.stamp < self._end):
@@ -127,13 +130,18 @@ class Control:
 
     def _loop_once(self) -> None:
         self._commands.take_all()
+        if time.monotonic() >= self._next_diagnostics:
+            self._next_diagnostics = time.monotonic() + DIAGNOSTICS_PERIOD
+            self._outputs.send_diagnostics(self._state(), self._text, self._real_time_factor())
         if self._world.frozen or (self._paused and not self._steps_wanted):
             self._executor.spin_once(timeout_sec=IDLE)
             return
         self._serve()
         delay = self._pace.delay(self._commands.answers)
+        if self._free_run is not None:
+            delay = self._free_run_delay(delay)
         if not self._started:
-            self._wait_for_first_command()
+            self._wait_to_start()
         elif delay == float("inf"):
             self._wait_for_answer()
         elif delay > 0.0:
@@ -144,9 +152,10 @@ class Control:
 
     def _advance(self) -> None:
         """Simulate one control period and publish it."""
-        if self._pace.begun():
+        if (self._free_run or self._pace).begun():
             self._outputs.late_periods += 1
         self._commands.answers = 0
+        self._watch_command_timeout()
         period = self._world.advance()
         if period is None:
             self._node.get_logger().error(f"frozen: {self._world.frozen}; call ~/reset to go on")
@@ -180,21 +189,63 @@ class Control:
         if now - self._warned > self._options.lockstep_timeout:
             self._warned = now
             wanted, publishers = self._options.lockstep_commands, self._commands.publishers
-            self._text = (
+            self._react_to_silence(
                 f"lockstep: waiting for {wanted - self._commands.answers} of {wanted} commands for "
-                f"{now - self._waiting_since:.0f} s; {publishers} publisher(s) of commands, "
+                f"{now - self._waiting_since:.1f} s; {publishers} publisher(s) of commands, "
                 f"{self._outputs.state_subscribers} subscriber(s) of joint_states are connected"
             )
-            self._node.get_logger().warning(self._text)
-            self._send_status()
 
-    def _wait_for_first_command(self) -> None:
-        """Show the initial state to controllers that come up, until one of them answers."""
-        if self._commands.answers:
+    def _react_to_silence(self, text: str) -> None:
+        """Do what ``lockstep_action`` says where answers are missing."""
+        action = self._options.lockstep_action
+        if action == "pause":
+            self._waiting_since = None
+            self._paused = True
+            text += "; paused"
+        elif action == "continue":
+            self._waiting_since = None
+            self._free_run = Realtime(self._world.period_ns * 1e-9, 1.0)
+            self._commands.any_stamp = True
+            text += "; going on in real time, with the last command, until one comes"
+        self._node.get_logger().warning(text)
+        self.changed(text)
+
+    def _free_run_delay(self, delay: float) -> float:
+        """Return how long to wait while lockstep goes on without its controller; `delay` is 0 once it answers."""
+        if delay == 0.0 or self._free_run is None:
+            self._end_free_run()
+            self.changed("lockstep: commands come again")
+            return delay
+        return self._free_run.delay(0)
+
+    def _end_free_run(self) -> None:
+        self._free_run, self._commands.any_stamp = None, False
+
+    def _watch_command_timeout(self) -> None:
+        """Say when ``command_timeout`` begins to act, and when it ends."""
+        overdue = self._world.command_is_overdue
+        if overdue != self._was_overdue:
+            self._was_overdue = overdue
+            action = self._options.timeout_action
+            text = f"no command for {self._options.command_timeout} s: {action}" if overdue else "commands come again"
+            self._node.get_logger().warning(text)
+            self.changed(text)
+
+    def _wait_to_start(self) -> None:
+        """Show the initial state to those who come up, until all that is waited for is there."""
+        missing = [] if self._commands.answers or not self._options.wait_for_first_command else ["a command"]
+        subscriber = self._options.wait_for_subscriber
+        if subscriber and not self._outputs.is_heard_by(subscriber):
+            missing.append(f"a subscription of {subscriber!r} to contact_forces")
+        now = time.monotonic()
+        if not missing:
             self._started = True
             self._pace.restart()
+            self.changed("started")
             return
-        now = time.monotonic()
+        if self._waiting_since is None:
+            self._waiting_since = self._repeated = now
+            self.changed(f"waiting for {' and '.join(missing)}")
         if now - self._repeated > REPEAT_AFTER:
             self._repeated = now
             self._outputs.repeat_state()
@@ -207,12 +258,16 @@ class Control:
             self._steps_done = None
 
     def _send_status(self) -> None:
-        now, (then, stamp) = time.monotonic(), self._rate_from
-        factor = (self._world.stamp - stamp) * 1e-9 / max(now - then, 1e-9)
-        if now - then > 1.0:
+        factor = self._real_time_factor()
+        now = time.monotonic()
+        if now - self._rate_from[0] > 1.0:
             self._rate_from = (now, self._world.stamp)
         self._next_status = self._world.stamp + self._status_period
         self._outputs.send_status(self._state(), self._text, factor)
+
+    def _real_time_factor(self) -> float:
+        then, stamp = self._rate_from
+        return (self._world.stamp - stamp) * 1e-9 / max(time.monotonic() - then, 1e-9)
 
     def _state(self) -> int:
         if self._world.frozen:

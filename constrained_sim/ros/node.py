@@ -22,7 +22,11 @@ from constrained_sim.ros.conversions import JointNames
 from constrained_sim.ros.outputs import Outputs
 from constrained_sim.ros.pace import make_pace
 from constrained_sim.ros.parameters import CHANGEABLE, declare_options, nested_parameters
+from constrained_sim.ros.recorder import make_recorder
+from constrained_sim.ros.replay import describe
+from constrained_sim.ros.requests import Requests
 from constrained_sim.ros.services import Services
+from constrained_sim.ros.topics import NodeTopics
 from constrained_sim.ros.world import World
 
 
@@ -33,12 +37,17 @@ class SimulationNode(Node):
     :class:`~constrained_sim.config.NodeOptions`, and the groups ``robot``, ``initial``, ``contacts`` and
     ``constraints`` of the configuration; config/leg.yaml explains each.
 
-    Subscribes: joint_commands (sensor_msgs/JointState), ~/commands (std_msgs/Float64MultiArray).
+    Subscribes: joint_commands (sensor_msgs/JointState), ~/commands (std_msgs/Float64MultiArray), ~/external_wrench
+    (geometry_msgs/WrenchStamped).
 
-    Publishes: joint_states (sensor_msgs/JointState), contact_forces (ContactForces), impacts (Impact), ~/status
-    (SimulationStatus), robot_description (std_msgs/String, latched), /clock (rosgraph_msgs/Clock).
+    Publishes: joint_states (sensor_msgs/JointState), multi_dof_joint_states (sensor_msgs/MultiDOFJointState), odom
+    (nav_msgs/Odometry), contact_forces (ContactForces), constraint_forces (ConstraintForces), impacts (Impact),
+    contact_wrenches/NAME (geometry_msgs/WrenchStamped, on request), contact_markers (visualization_msgs/MarkerArray),
+    ~/status (SimulationStatus), robot_description (std_msgs/String, latched), /clock (rosgraph_msgs/Clock), /tf
+    (tf2_msgs/TFMessage, where installed), /diagnostics (diagnostic_msgs/DiagnosticArray).
 
-    Services: ~/add_contact, ~/remove_contact, ~/list_contacts, ~/set_solver, ~/pause, ~/step, ~/reset.
+    Services: ~/add_contact, ~/remove_contact, ~/list_contacts, ~/add_constraint, ~/remove_constraint,
+    ~/list_constraints, ~/apply_wrench, ~/set_solver, ~/pause, ~/step, ~/reset.
     """
 
     def __init__(self) -> None:
@@ -54,20 +63,24 @@ class SimulationNode(Node):
         self.set_parameters([Parameter("factorization", value=in_effect)])
         world = World(config)
         joints = JointNames(config.robot, config.node.joints)
-        self._outputs = Outputs(self, world, joints)
-        commands = Commands(self, world, joints, self._outputs)
+        self._recorder = make_recorder(config.node)
+        outputs = Outputs(NodeTopics(self, self._recorder), world, joints)
+        commands = Commands(self, world, joints, outputs)
         pace = make_pace(config.node, world.period_ns * 1e-9)
-        self._control = Control(self, world, self._outputs, commands, pace)
-        self._offered = Services(self, world, self._control)
+        self._control = Control(self, world, outputs, commands, pace)
+        self._offered = Services(self, world, self._control, Requests(world, outputs), outputs)
+        self._config, self._outputs = config, outputs
         self.add_pre_set_parameters_callback(self._complete_parameters)
         self.add_on_set_parameters_callback(self._set_parameters)
 
     def run(self) -> None:
         """Simulate until the node is shut down or its configured duration is over."""
         try:
+            self._outputs.start(describe(nested_parameters(self), self._config))
             self._control.run()
         finally:
-            self._outputs.close()
+            if self._recorder is not None:
+                self._recorder.close()
 
     def stop(self) -> None:
         """End :meth:`run` at the next period boundary."""

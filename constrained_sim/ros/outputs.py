@@ -1,105 +1,95 @@
-"""Everything the node publishes: each message is serialised once, for DDS and for the recorder."""
+"""Everything the node publishes, in the order in which a period publishes it."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import json
+from collections.abc import Mapping
 from typing import Any
 
-from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.serialization import serialize_message
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from geometry_msgs.msg import TransformStamped, WrenchStamped
+from nav_msgs.msg import Odometry
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import JointState, MultiDOFJointState
 from std_msgs.msg import Header, String
+from visualization_msgs.msg import MarkerArray
 
 from constrained_sim import msg
 from constrained_sim.dynamics import potential_energy
-from constrained_sim.ros.conversions import JointNames, StateMessages, impact_message, to_time
-from constrained_sim.ros.padding import padding_of, zero_padding
-from constrained_sim.ros.recorder import Recorder
+from constrained_sim.impact import Impact
+from constrained_sim.ros.conversions import JointNames, to_time, vector
+from constrained_sim.ros.period_messages import PeriodMessages, impact_message
+from constrained_sim.ros.topics import LATCHED, Topic, Topics
 from constrained_sim.ros.world import Period, Residuals, World
 from constrained_sim.validation import Array
 
-RELIABLE = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
-LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-
-
-class _Topic:
-    """A publisher that also records."""
-
-    def __init__(self, node: Node, kind: type, name: str, qos: QoSProfile, recorder: Recorder | None) -> None:
-        self.publisher = node.create_publisher(kind, name, qos)
-        self._type = f"{kind.__module__.split('.')[0]}/msg/{kind.__name__}"
-        self._recorder = recorder
-
-        self._name = self.publisher.topic_name
-        self._layout: tuple[int, int] | None = None
-        self._padding: list[slice] = []
-
-    def send(self, message: Any, stamp: int, layout: int | None = None) -> bytes:
-        """Publish and record `message`; one of the same `layout` and size has its padding where the last one had."""
-        data = serialize_message(message)
-        if layout is None or self._layout != (layout, len(data)):
-            self._layout = None if layout is None else (layout, len(data))
-            self._padding = padding_of(message)
-        data = zero_padding(data, self._padding)
-        self.publisher.publish(data)
-        if self._recorder is not None:
-            self._recorder.write(self._name, self._type, stamp, data)
-        return data
+try:
+    from tf2_msgs.msg import TFMessage
+except ImportError:
+    TFMessage = None
 
 
 class Outputs:
-    """The publishers of the node.
+    """The topics of a simulation.
 
     Attributes:
         commands_dropped: commands whose stamp belonged to another state.
-        commands_refused: commands with something wrong in them.
+        commands_refused: commands and wrenches with something wrong in them.
         late_periods: periods that ended after their wall-clock deadline.
-        recorder: None if nothing is recorded.
     """
 
-    def __init__(self, node: Node, world: World, joints: JointNames) -> None:
-        """Create the publishers, and the recorder where one is configured.
-
-        Raises:
-            ConfigError: the directory of the recording cannot be made.
-        """
-        options = world.config.node
-        self._world = world
-        self.recorder = Recorder(Path(options.record), options.clock_mode != "realtime") if options.record else None
+    def __init__(self, topics: Topics, world: World, joints: JointNames) -> None:
+        """Open the topics."""
+        options, robot = world.config.node, world.config.robot
+        self._topics, self._world, self._joints, self._options = topics, world, joints, options
         self.commands_dropped = self.commands_refused = self.late_periods = 0
-        self._clock = _Topic(node, Clock, "/clock", RELIABLE, self.recorder)
-        self._states = _Topic(node, JointState, "joint_states", RELIABLE, self.recorder)
-        self._forces = _Topic(node, msg.ContactForces, "contact_forces", RELIABLE, self.recorder)
-        self._impacts = _Topic(node, msg.Impact, "impacts", RELIABLE, self.recorder)
-        self._status = _Topic(node, msg.SimulationStatus, "~/status", RELIABLE, self.recorder)
-        self._description = _Topic(node, String, "robot_description", LATCHED, self.recorder)
-        self._messages = StateMessages(joints, options.world_frame, world.period_ns, options.frame_prefix)
+        self._clock = topics.open(Clock, "/clock")
+        self._states = topics.open(JointState, "joint_states")
+        self._forces = topics.open(msg.ContactForces, "contact_forces")
+        self._constraint_forces = topics.open(msg.ConstraintForces, "constraint_forces")
+        self._impacts = topics.open(msg.Impact, "impacts")
+        self._markers = topics.open(MarkerArray, "contact_markers")
+        self._status = topics.open(msg.SimulationStatus, "~/status")
+        self._diagnostics = topics.open(DiagnosticArray, "/diagnostics")
+        self._description = topics.open(String, "robot_description", LATCHED)
+        self._messages = PeriodMessages(robot, joints, options.world_frame, world.period_ns, options.frame_prefix)
+        self._odometry = topics.open(Odometry, "odom") if robot.floating_base else None
+        self._transforms = topics.open(TFMessage, "/tf") if robot.floating_base and TFMessage is not None else None
+        several = self._messages.has_multi_dof_joints
+        self._multi_dof = topics.open(MultiDOFJointState, "multi_dof_joint_states") if several else None
+        self._wrenches: dict[str, Topic] = {}
         self._last_state = b""
+        self._next_markers = 0
 
     @property
     def state_subscribers(self) -> int:
         """Number of subscriptions to joint_states."""
-        return self._states.publisher.get_subscription_count()
+        return len(self._states.subscriber_names)
 
-    def start(self) -> None:
-        """Publish what precedes the first period: the clock, the description, the initial state."""
+    def start(self, configuration: Mapping[str, Any]) -> None:
+        """Publish what precedes the first period: the clock, the description, the initial state.
+
+        Args:
+            configuration: to be recorded, for a replay.
+        """
         self._messages.stamp(self._world.stamp)
         self._send_clock()
+        self.record_input("configuration", configuration)
         if self._world.config.robot.urdf:
             self._description.send(String(data=self._world.config.robot.urdf), self._world.stamp)
         self.send_present_state()
 
     def send_present_state(self) -> None:
         """Publish the state as it is between periods: at the start and after a reset; nothing has acted yet."""
+        self._joints.forget()
+        self._next_markers = 0
         state = self._world.sim.state
         self._send_state(state.q, state.v, 0.0 * self._world.tau)
         self._send_clock()
 
     def repeat_state(self) -> None:
         """Publish the last state again, for subscribers that came late; it is not recorded twice."""
-        self._states.publisher.publish(self._last_state)
+        self._states.repeat(self._last_state)
 
     def send_period(self, period: Period) -> None:
         """Publish the results of a control period; the clock comes last."""
@@ -107,11 +97,45 @@ class Outputs:
         self._send_state(result.state.q, result.state.v, result.tau_applied)
         forces = self._messages.forces(period.contacts, period.mean_forces)
         self._forces.send(forces, period.stamp, self._messages.layout)
-        for stamp, impact in period.impacts:
-            options = self._world.config.node
-            header = Header(stamp=to_time(stamp), frame_id=options.world_frame)
-            self._impacts.send(impact_message(header, impact, self._world.config.robot, options.frame_prefix), stamp)
+        if period.constraints is not None:
+            self._constraint_forces.send(
+                self._messages.constraint_forces(period.constraints, period.mean_constraint_forces), period.stamp
+            )
+        if self._options.contact_wrenches:
+            self._send_wrenches(period)
+        self.send_impacts(period.impacts)
+        if period.stamp >= self._next_markers and self._options.marker_rate:
+            self._send_markers(period)
         self._send_clock()
+
+    def send_impacts(self, impacts: tuple[tuple[int, Impact], ...]) -> None:
+        """Publish impacts with their stamps [ns]."""
+        for stamp, impact in impacts:
+            header = Header(stamp=to_time(stamp), frame_id=self._options.world_frame)
+            message = impact_message(header, impact, self._world.config.robot, self._options.frame_prefix)
+            self._impacts.send(message, stamp)
+
+    @property
+    def boundary(self) -> tuple[int, int]:
+        """Stamp [ns] and number of physics steps since reset, now."""
+        return self._world.stamp, self._world.sim.steps
+
+    def record_input(
+        self, name: str, content: Mapping[Any, Any] | str, boundary: tuple[int, int] | None = None
+    ) -> None:
+        """Record something that takes effect at `boundary`, None: now.
+
+        Args:
+            name: of the input.
+            content: JSON, or values by name.
+            boundary: see :attr:`boundary`.
+        """
+        if not self._topics.records:
+            return
+        stamp, step = boundary or self.boundary
+        text = content if isinstance(content, str) else json.dumps(content)
+        header = Header(stamp=to_time(stamp), frame_id=self._options.world_frame)
+        self._topics.record(msg.Input, "~/inputs", msg.Input(header=header, step=step, name=name, content=text), stamp)
 
     def send_status(self, state: int, text: str, real_time_factor: float) -> None:
         """Publish the status; residuals start anew."""
@@ -128,7 +152,7 @@ class Outputs:
             time=sim.steps * sim.dt,
             dt=sim.dt,
             real_time_factor=real_time_factor,
-            clock_mode=world.config.node.clock_mode,
+            clock_mode=self._options.clock_mode,
             solver=sim.solver.name,
             stepper=sim.stepper_name,
             integrator=sim.integrator_name,
@@ -155,25 +179,71 @@ class Outputs:
             late_periods=self.late_periods,
             commands_dropped=self.commands_dropped,
             commands_refused=self.commands_refused,
-            records_lost=self.recorder.lost if self.recorder is not None else 0,
+            records_lost=self._topics.lost,
         )
         world.residuals = Residuals()
         self._status.send(status, world.stamp)
 
-    def close(self) -> None:
-        """Finish the recording."""
-        if self.recorder is not None:
-            self.recorder.close()
+    def send_diagnostics(self, state: int, text: str, real_time_factor: float) -> None:
+        """Publish how the simulation is doing, for the ROS diagnostics tools."""
+        world, states = self._world, msg.SimulationStatus
+        unhappy = state == states.WAITING or world.command_is_overdue
+        level = DiagnosticStatus.WARN if unhappy else DiagnosticStatus.OK
+        values = {
+            "step": world.sim.steps,
+            "simulated time [s]": world.sim.steps * world.sim.dt,
+            "real-time factor": real_time_factor,
+            "late periods": self.late_periods,
+            "commands dropped": self.commands_dropped,
+            "commands refused": self.commands_refused,
+            "records lost": self._topics.lost,
+        }
+        status = DiagnosticStatus(
+            level=DiagnosticStatus.ERROR if state == states.FROZEN else level,
+            name="constrained_sim: simulation",
+            message=text or "running",
+            hardware_id=world.config.robot.model.name,
+            values=[KeyValue(key=key, value=str(value)) for key, value in values.items()],
+        )
+        self._diagnostics.send(DiagnosticArray(header=self._header(), status=[status]), world.stamp)
+
+    def is_heard_by(self, node_name: str) -> bool:
+        """Return whether the node `node_name` subscribes to contact_forces."""
+        return node_name in self._forces.subscriber_names
 
     def _send_state(self, q: Array, v: Array, tau: Array) -> None:
-        self._messages.stamp(self._world.stamp)
-        self._last_state = self._states.send(self._messages.state(q, v, tau), self._world.stamp, layout=0)
+        stamp = self._world.stamp
+        self._messages.stamp(stamp)
+        self._last_state = self._states.send(self._messages.state(q, v, tau), stamp, layout=0)
+        if self._odometry is not None:
+            odometry = self._messages.odometry(q, v)
+            self._odometry.send(odometry, stamp, layout=0)
+            if self._transforms is not None:
+                pose = odometry.pose.pose
+                transform = TransformStamped(header=odometry.header, child_frame_id=odometry.child_frame_id)
+                transform.transform.translation = vector(q[:3])
+                transform.transform.rotation = pose.orientation
+                self._transforms.send(TFMessage(transforms=[transform]), stamp, layout=0)
+        if self._multi_dof is not None:
+            self._multi_dof.send(self._messages.multi_dof(q, v, tau), stamp, layout=0)
+
+    def _send_wrenches(self, period: Period) -> None:
+        wrenches = self._messages.contact_wrenches(period.result.state.q, period.contacts, period.mean_forces)
+        for name, message in wrenches.items():
+            if name not in self._wrenches:
+                self._wrenches[name] = self._topics.open(WrenchStamped, f"contact_wrenches/{name}")
+            self._wrenches[name].send(message, period.stamp)
+
+    def _send_markers(self, period: Period) -> None:
+        """Publish markers, when their time has come."""
+        self._next_markers = period.stamp + round(1e9 / self._options.marker_rate)
+        markers = self._messages.markers(period.contacts, period.mean_forces, self._options.marker_scale)
+        self._markers.send(markers, period.stamp)
 
     def _send_clock(self) -> None:
         """Publish the clock, which ends a period: what was published since the last one goes to the recorder."""
         self._clock.send(self._messages.clock, self._world.stamp, layout=0)
-        if self.recorder is not None:
-            self.recorder.flush()
+        self._topics.flush()
 
     def _header(self) -> Header:
-        return Header(stamp=to_time(self._world.stamp), frame_id=self._world.config.node.world_frame)
+        return Header(stamp=to_time(self._world.stamp), frame_id=self._options.world_frame)

@@ -18,20 +18,19 @@ def padding_of(message: Any) -> list[slice]:
 
     A number of n bytes begins at a multiple of n behind the four bytes of the encapsulation header (OMG, DDS-XTypes,
     XCDR version 1); strings and sequences begin with a count of four bytes. The places depend on the lengths of strings
-    and sequences only.
+    and sequences only. Behind the last field there may be more: sizes are estimated before, with alignment for empty
+    sequences too.
     """
     walk = _Walk()
     walk.message(message)
-    return walk.padding
+    return [*walk.padding, slice(walk.end, None)]
 
 
 def zero_padding(serialised: bytes, padding: list[slice]) -> bytes:
     """Return `serialised` with zeros at `padding`."""
-    if not padding:
-        return serialised
     data = bytearray(serialised)
     for gap in padding:
-        data[gap] = bytes(gap.stop - gap.start)
+        data[gap] = bytes(len(data[gap]))
     return bytes(data)
 
 
@@ -41,6 +40,11 @@ class _Walk:
     def __init__(self) -> None:
         self.padding: list[slice] = []
         self._offset = 0
+
+    @property
+    def end(self) -> int:
+        """Where the last field ends."""
+        return ENCAPSULATION + self._offset
 
     def message(self, message: Any) -> None:
         for name, kind in message.get_fields_and_field_types().items():

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import fcntl
 import os
+import select
 import signal
 import struct
 import subprocess
 import sys
 import termios
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
 
 import yaml
 from ament_index_python.packages import get_package_share_directory
 from mcap.writer import CompressionType, Writer
 
+from constrained_sim.config import NodeOptions
 from constrained_sim.exceptions import ConfigError
 
 FRAME = struct.Struct("<HqI")
@@ -76,6 +78,10 @@ class Recorder:
         self._put(number, stamp, serialised)
         self._waiting += 1
 
+    def sink(self, topic: str, type_name: str) -> Callable[[bytes, int], None]:
+        """Return a function that takes the messages of one topic and their stamps [ns]."""
+        return lambda serialised, stamp: self.write(topic, type_name, stamp, serialised)
+
     def flush(self) -> None:
         """Hand over what has been taken, in one piece: once per control period."""
         if not self.patient and self._queued() + len(self._buffer) > PIPE_BYTES:
@@ -112,14 +118,22 @@ class Recorder:
         self._buffer += FRAME.pack(channel, stamp, len(payload)) + payload
 
 
+def make_recorder(options: NodeOptions) -> Recorder | None:
+    """Return the recorder that `options` ask for.
+
+    Raises:
+        ConfigError: the directory of the recording cannot be made.
+    """
+    return Recorder(Path(options.record), options.clock_mode != "realtime") if options.record else None
+
+
 class BagWriter:
     """Writes a rosbag2 directory with one MCAP file, see the rosbag2 metadata format, version 5."""
 
-    def __init__(self, directory: Path) -> None:
-        """Open the file and write the first metadata."""
-        self._directory = directory
-        self._file = open(directory / f"{directory.name}_0.mcap", "wb")
-        self._flushed = time.monotonic()
+    def __init__(self, directory: Path, name: str = "") -> None:
+        """Open the file `name`, empty: one named like the directory, and write the first metadata."""
+        self._directory, self._name = directory, name or f"{directory.name}_0.mcap"
+        self._file = open(directory / self._name, "wb")
         self._writer = Writer(self._file, chunk_size=CHUNK_BYTES, compression=CompressionType.NONE)
         self._writer.start(profile="ros2", library="constrained_sim")
         self._channels: dict[int, tuple[int, str, str]] = {}
@@ -144,9 +158,11 @@ class BagWriter:
         self._counts[number] += 1
         self._first = stamp if self._first is None else min(self._first, stamp)
         self._last = max(self._last, stamp)
-        if time.monotonic() - self._flushed > FLUSH_PERIOD:
-            self._file.flush()
-            self._flushed = time.monotonic()
+
+    def flush(self) -> None:
+        """Bring what was added to the disk: what is in a chunk is readable only when the chunk is complete."""
+        self._writer._Writer__finalize_chunk()  # type: ignore[attr-defined] # mcap has no public name for it
+        self._file.flush()
 
     def finish(self) -> None:
         """Close the file and write the final metadata."""
@@ -169,7 +185,6 @@ class BagWriter:
             }
             for number, (_, topic, type_name) in self._channels.items()
         ]
-        name = f"{self._directory.name}_0.mcap"
         information = {
             "version": 5,
             "storage_identifier": "mcap",
@@ -179,8 +194,8 @@ class BagWriter:
             "topics_with_message_count": topics,
             "compression_format": "",
             "compression_mode": "",
-            "relative_file_paths": [name],
-            "files": [{"path": name, "starting_time": span[1], "duration": span[0], "message_count": total}],
+            "relative_file_paths": [self._name],
+            "files": [{"path": self._name, "starting_time": span[1], "duration": span[0], "message_count": total}],
         }
         temporary = self._directory / "metadata.yaml.new"
         temporary.write_text(yaml.safe_dump({"rosbag2_bagfile_information": information}, sort_keys=False))
@@ -218,33 +233,48 @@ def _members(definition: str, package: str) -> list[str]:
     return names
 
 
-def write_bag(stream: BinaryIO, directory: Path) -> None:
-    """Write everything that comes out of `stream` until it ends."""
-    writer = BagWriter(directory)
+def write_bag(stream: int, directory: Path) -> None:
+    """Write everything that comes out of the file descriptor `stream` until it ends."""
+    writer, waiting = BagWriter(directory), bytearray()
+    flushed = time.monotonic()
     try:
-        while header := _read(stream, FRAME.size):
-            channel, stamp, size = FRAME.unpack(header)
-            payload = _read(stream, size)
-            if len(payload) < size:
-                break
-            if stamp == NEW_TOPIC:
-                writer.add_channel(channel, *payload.decode().split(" "))
-            else:
-                writer.add_message(channel, stamp, payload)
+        while True:
+            left = flushed + FLUSH_PERIOD - time.monotonic()
+            if left <= 0.0:
+                writer.flush()
+                flushed = time.monotonic()
+            elif select.select([stream], [], [], left)[0]:
+                data = os.read(stream, PIPE_BYTES)
+                if not data:
+                    break
+                waiting += data
+                _take_frames(waiting, writer)
     finally:
         writer.finish()
 
 
-def _read(stream: BinaryIO, size: int) -> bytes:
-    data = stream.read(size)
-    return data if data is not None and len(data) == size else b""
+def _take_frames(waiting: bytearray, writer: BagWriter) -> None:
+    """Hand all complete frames at the beginning of `waiting` to `writer`, and remove them."""
+    begin = 0
+    while len(waiting) - begin >= FRAME.size:
+        channel, stamp, size = FRAME.unpack_from(waiting, begin)
+        end = begin + FRAME.size + size
+        if len(waiting) < end:
+            break
+        payload = bytes(waiting[begin + FRAME.size : end])
+        if stamp == NEW_TOPIC:
+            writer.add_channel(channel, *payload.decode().split(" "))
+        else:
+            writer.add_message(channel, stamp, payload)
+        begin = end
+    del waiting[:begin]
 
 
 def main() -> None:
     """Write the bag in the directory named on the command line from standard input; only its end stops this."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    write_bag(sys.stdin.buffer, Path(sys.argv[1]))
+    write_bag(sys.stdin.fileno(), Path(sys.argv[1]))
 
 
 if __name__ == "__main__":

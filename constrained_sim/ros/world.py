@@ -11,8 +11,9 @@ from constrained_sim.config import Config, control_steps, whole_nanoseconds
 from constrained_sim.contact import compile_methods
 from constrained_sim.exceptions import NonFiniteState
 from constrained_sim.impact import Impact
-from constrained_sim.step_result import ContactForce, StepResult
+from constrained_sim.step_result import ConstraintForce, ContactForce, StepResult
 from constrained_sim.validation import Array
+from constrained_sim.wrench import Wrench
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +25,8 @@ class Period:
         result: of its last step.
         contacts: at its end; those that were found by collision geometry and are no longer there, when they were last.
         mean_forces: (3,) mean force of each contact over the period [N], world axes.
+        constraints: bilateral ones at its end; None if there are none, and there were none in the period before.
+        mean_constraint_forces: mean multipliers (dim,) and wrench (6,) of each over the period [N, N m], world axes.
         impacts: with their stamps [ns].
     """
 
@@ -31,6 +34,8 @@ class Period:
     result: StepResult
     contacts: Mapping[str, ContactForce]
     mean_forces: Mapping[str, Array]
+    constraints: Mapping[str, ConstraintForce] | None
+    mean_constraint_forces: Mapping[str, tuple[Array, Array]]
     impacts: tuple[tuple[int, Impact], ...]
 
 
@@ -73,6 +78,7 @@ class World:
         self.sim = config.simulator()
         compile_methods()
         self._dt_ns = whole_nanoseconds("dt", config.simulation.dt)
+        self._timeout_ns = round(config.node.command_timeout * 1e9)
         self._steps_per_period = control_steps(config.node.control_period, config.simulation.dt)
         self.period_ns = self._steps_per_period * self._dt_ns
         self.stamp = round(config.node.start_time * 1e9)
@@ -84,36 +90,83 @@ class World:
         self.frozen = ""
         self.last: StepResult | None = None
         self.residuals = Residuals()
+        self._commanded_at: int | None = None
+        self._wrenches: list[Wrench] = []
+        self._had_constraints = False
 
     def command(self, efforts: Mapping[int, float]) -> None:
         """Take over efforts [N m, N] by index into tau."""
         for index, effort in efforts.items():
             self.tau[index] = effort
+        self._commanded_at = self.stamp
+
+    def push(self, wrench: Wrench) -> None:
+        """Let a wrench act during the next control period, beside others.
+
+        Raises:
+            UnknownName: a link that the robot does not have.
+        """
+        self.config.robot.link_placement(wrench.link)
+        self._wrenches.append(wrench)
+
+    def apply(self, wrench: Wrench, duration_ns: int) -> None:
+        """Let a wrench act for a while [ns] from now on; 0: one control period.
+
+        Raises:
+            UnknownName: a link that the robot does not have.
+            InvalidValue: a negative duration.
+        """
+        self.sim.apply(wrench, (duration_ns or self.period_ns) * 1e-9)
+
+    @property
+    def command_is_overdue(self) -> bool:
+        """Whether the last command is older than ``command_timeout``, in simulated time since its receipt."""
+        if not self._timeout_ns or self._commanded_at is None:
+            return False
+        return self.stamp - self._commanded_at >= self._timeout_ns
+
+    def _efforts(self, overdue: bool) -> Array:
+        """Return (nu,) what is commanded for the next step: the last command, or what ``timeout_action`` says."""
+        options = self.config.node
+        if not overdue or options.timeout_action == "hold":
+            return self.tau
+        rates = self.sim.state.v[self.config.robot.actuation]
+        return -options.timeout_damping * rates if options.timeout_action == "damping" else 0.0 * rates
 
     def advance(self) -> Period | None:
         """Simulate one control period; None if the state would not be finite: the world is frozen then."""
-        totals: dict[str, Array] = {}
-        contacts: dict[str, ContactForce] = {}
-        impacts: list[tuple[int, Impact]] = []
+        overdue, wrenches, self._wrenches = self.command_is_overdue, self._wrenches, []
+        results: list[StepResult] = []
         for _ in range(self._steps_per_period):
             try:
-                result = self.sim.step(self.tau)
+                results.append(self.sim.step(self._efforts(overdue), wrenches))
             except NonFiniteState as error:
                 self.frozen = str(error)
                 return None
-            self.residuals.see(result)
-            if self._steps_per_period > 1:
-                contacts |= result.contact_forces
-                for name, contact in result.contact_forces.items():
-                    totals[name] = totals.get(name, 0.0) + contact.force
-            impacts += [(self._stamp_at_reset + round(impact.t * 1e9), impact) for impact in result.impacts]
-        self.last = result
+            self.residuals.see(results[-1])
+        self.last = results[-1]
         self.stamp = self._stamp_at_reset + self.sim.steps * self._dt_ns
-        means = {name: total / self._steps_per_period for name, total in totals.items()}
-        if self._steps_per_period == 1:
-            contacts = dict(result.contact_forces)
-            means = {name: contact.force for name, contact in contacts.items()}
-        return Period(self.stamp, result, contacts, means, tuple(impacts))
+        has_constraints = bool(self.last.outcome.end.bound.bilateral.dim)
+        reported, self._had_constraints = has_constraints or self._had_constraints, has_constraints
+        return Period(
+            self.stamp,
+            self.last,
+            {name: contact for result in results for name, contact in result.contact_forces.items()},
+            _means([{name: c.force for name, c in result.contact_forces.items()} for result in results]),
+            self.last.constraint_forces if reported else None,
+            self._mean_constraint_forces(results) if has_constraints else {},
+            tuple(
+                (self._stamp_at_reset + round(impact.t * 1e9), impact)
+                for result in results
+                for impact in result.impacts
+            ),
+        )
+
+    def _mean_constraint_forces(self, results: list[StepResult]) -> dict[str, tuple[Array, Array]]:
+        each = [result.constraint_forces for result in results]
+        multipliers = _means([{name: c.multipliers for name, c in forces.items()} for forces in each])
+        wrenches = _means([{name: c.wrench for name, c in forces.items()} for forces in each])
+        return {name: (multipliers[name], wrenches[name]) for name in multipliers}
 
     def reset(self, q: Array, v: Array, keep_time: bool, keep_constraints: bool) -> None:
         """Start anew at (q, v), with the stepper and the solver in effect; commands are forgotten.
@@ -128,3 +181,14 @@ class World:
         self.sim = sim
         self.stamp = self.stamp if keep_time else round(self.config.node.start_time * 1e9)
         self._forget()
+
+
+def _means(steps: list[dict[str, Array]]) -> dict[str, Array]:
+    """Return the mean of each entry over all `steps`; one that is missing in a step counts as zero there."""
+    if len(steps) == 1:
+        return steps[0]
+    totals: dict[str, Array] = {}
+    for values in steps:
+        for name, value in values.items():
+            totals[name] = totals.get(name, 0.0) + value
+    return {name: total / len(steps) for name, total in totals.items()}

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import yaml
+from diagnostic_msgs.msg import DiagnosticArray
 from mcap.reader import make_reader
 from rclpy.serialization import deserialize_message
 from ros.live import NODE, nanoseconds, stamp
@@ -13,8 +14,9 @@ from rosbags.highlevel import AnyReader
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+from visualization_msgs.msg import MarkerArray
 
-from constrained_sim.msg import ContactForces, Impact, SimulationStatus
+from constrained_sim.msg import ContactForces, Impact, Input, SimulationStatus
 
 TYPES = {
     "/clock": Clock,
@@ -22,6 +24,9 @@ TYPES = {
     "/contact_forces": ContactForces,
     "/impacts": Impact,
     "/robot_description": String,
+    "/contact_markers": MarkerArray,
+    "/diagnostics": DiagnosticArray,
+    f"{NODE}/inputs": Input,
     f"{NODE}/status": SimulationStatus,
 }
 

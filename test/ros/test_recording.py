@@ -12,7 +12,7 @@ from rosbags.highlevel import AnyReader
 
 from constrained_sim import load_config
 
-TOPICS = {"/clock", "/joint_states", "/contact_forces", "/impacts", "/robot_description", f"{NODE}/status"}
+TOPICS = set(TYPES)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,49 @@
+"""ROS messages as JSON and back; floating-point numbers keep every bit."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+SEQUENCE = re.compile(r"sequence<(?P<item>.+?)(, \d+)?>|(?P<fixed>.+)\[\d+\]")
+
+
+def to_json(message: Any) -> str:
+    """Return the fields of `message` as a JSON object."""
+    return json.dumps(to_plain(message))
+
+
+def from_json(kind: type, text: str) -> Any:
+    """Return a message of `kind` from what :func:`to_json` gave."""
+    return _filled(kind(), json.loads(text))
+
+
+def to_plain(value: Any) -> Any:
+    """Return `value`, a message or a part of one, as mappings, lists and numbers."""
+    if hasattr(value, "get_fields_and_field_types"):
+        return {name: to_plain(getattr(value, name)) for name in value.get_fields_and_field_types()}
+    if isinstance(value, (str, bool, int, float)):
+        return value
+    return [item.item() if isinstance(item, np.generic) else to_plain(item) for item in value]
+
+
+def _filled(message: Any, values: dict[str, Any]) -> Any:
+    for name, kind in message.get_fields_and_field_types().items():
+        value, present = values[name], getattr(message, name)
+        collection = SEQUENCE.fullmatch(kind)
+        if hasattr(present, "get_fields_and_field_types"):
+            value = _filled(present, value)
+        elif collection and "/" in (item := collection["item"] or collection["fixed"]):
+            value = [_filled(message_type(item)(), part) for part in value]
+        setattr(message, name, value)
+    return message
+
+
+def message_type(name: str) -> Any:
+    """Return the class of the message ``package/Name`` or ``package/msg/Name``."""
+    package, _, kind = name.partition("/")
+    return getattr(import_module(f"{package}.msg"), kind.rpartition("/")[2])

@@ -1,0 +1,229 @@
+"""`replay BAG`: simulates a recording again from its inputs and compares everything that follows bit by bit."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.metadata import version
+from itertools import chain, islice
+from pathlib import Path
+from platform import machine
+from typing import Any
+
+from geometry_msgs.msg import WrenchStamped
+from rclpy.qos import QoSProfile
+from rclpy.serialization import deserialize_message
+
+from constrained_sim import msg
+from constrained_sim.config import Config, read_config
+from constrained_sim.exceptions import ConfigError, ConstrainedSimError
+from constrained_sim.robot import Robot
+from constrained_sim.ros.bag import Record, bag_file, read_records
+from constrained_sim.ros.conversions import NANOSECONDS, JointNames
+from constrained_sim.ros.declarations import wrench_from_topic
+from constrained_sim.ros.message_json import from_json, message_type, to_plain
+from constrained_sim.ros.outputs import Outputs
+from constrained_sim.ros.requests import Requests
+from constrained_sim.ros.topics import RELIABLE, Topic, type_name
+from constrained_sim.ros.world import World
+
+INPUT = type_name(msg.Input)
+NOT_COMPARED = (INPUT, type_name(msg.SimulationStatus), "diagnostic_msgs/msg/DiagnosticArray")
+"""What a recording holds beside what follows from the inputs: these depend on the wall clock."""
+
+LIBRARIES = ("numpy", "scipy", "numba", "pin")
+
+
+def describe(parameters: Mapping[str, Any], config: Config) -> dict[str, Any]:
+    """Return what has to be the same for a replay: the configuration, a digest of the model, versions."""
+    return {
+        "parameters": parameters,
+        "digest": digest(parameters, config.robot),
+        "versions": {library: version(library) for library in LIBRARIES} | {"machine": machine()},
+    }
+
+
+def digest(parameters: Mapping[str, Any], robot: Robot) -> str:
+    """Return the SHA-256 of `parameters` and of the model that they lead to."""
+    text = json.dumps(parameters, sort_keys=True) + robot.model.saveToString()
+    return sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How a replay compares with its recording.
+
+    Attributes:
+        counts: messages that are the same, by topic.
+        difference: where and how the first one differs; empty: none does.
+        warnings: what may explain a difference.
+    """
+
+    counts: Mapping[str, int]
+    difference: str
+    warnings: tuple[str, ...]
+
+
+class _Produced:
+    """Topics that keep what is sent until it is compared."""
+
+    records = False
+    lost = 0
+
+    def __init__(self) -> None:
+        self.queue: deque[tuple[str, bytes]] = deque()
+
+    def open(self, kind: type, name: str, qos: QoSProfile = RELIABLE) -> Topic:
+        kind_name = type_name(kind)
+        return Topic([lambda data, stamp: self.queue.append((kind_name, data))])
+
+    def record(self, kind: type, name: str, message: Any, stamp: int) -> None:
+        raise NotImplementedError
+
+    def flush(self) -> None:
+        return None
+
+
+class Replay:
+    """A simulation that is driven by the inputs of a recording."""
+
+    def __init__(self, parameters: Mapping[str, Any]) -> None:
+        """Set up the configured world.
+
+        Raises:
+            ConstrainedSimError: a configuration that is refused here.
+        """
+        config = read_config(parameters)
+        self.world, self._topics = World(config), _Produced()
+        self.digest = digest(parameters, config.robot)
+        self._outputs = Outputs(self._topics, self.world, JointNames(config.robot, config.node.joints))
+        self._requests = Requests(self.world, self._outputs)
+        self._prefix = config.node.frame_prefix
+        self._outputs.start({})
+
+    def take(self, given: msg.Input) -> None:
+        """Let an input take effect at the present boundary.
+
+        Raises:
+            ConstrainedSimError: it is refused here.
+        """
+        if given.name == "configuration":
+            return
+        if given.name == "commands":
+            self.world.command({int(index): effort for index, effort in json.loads(given.content).items()})
+        elif given.name == "external_wrench":
+            self.world.push(wrench_from_topic(from_json(WrenchStamped, given.content), self._prefix))
+        elif given.name == "parameters":
+            self._requests.change_options(json.loads(given.content))
+        else:
+            kind, perform = self._requests.kinds[given.name]
+            perform(from_json(kind.Request, given.content), kind.Response()).publish()  # type: ignore[attr-defined]
+
+    def next_message(self) -> tuple[str, bytes]:
+        """Return the type and the bytes of what is published next; simulate where nothing is waiting.
+
+        Raises:
+            ConfigError: the simulation is frozen.
+        """
+        while not self._topics.queue:
+            period = self.world.advance()
+            if period is None:
+                raise ConfigError(f"the replay is frozen: {self.world.frozen}")
+            self._outputs.send_period(period)
+        return self._topics.queue.popleft()
+
+
+def replay(directory: Path) -> Comparison:
+    """Simulate the recording in a rosbag2 `directory` again.
+
+    Raises:
+        ConfigError: not a recording of this package.
+        ConstrainedSimError: its configuration is refused here.
+    """
+    records = read_records(bag_file(directory))
+    beginning = list(islice(records, 10))
+    configuration = _configuration(beginning)
+    simulation = Replay(configuration["parameters"])
+    warnings = _changes(configuration, simulation.digest)
+    counts: Counter[str] = Counter()
+    difference = ""
+    for record in chain(beginning, records):
+        if record.type_name == INPUT:
+            simulation.take(deserialize_message(record.data, msg.Input))
+        elif record.type_name not in NOT_COMPARED:
+            difference = _difference(record, simulation)
+            if difference:
+                break
+            counts[record.topic] += 1
+    return Comparison(counts, difference, warnings)
+
+
+def _configuration(beginning: Sequence[Record]) -> dict[str, Any]:
+    """Return what the first input says.
+
+    Raises:
+        ConfigError: it is not a configuration.
+    """
+    inputs = [deserialize_message(record.data, msg.Input) for record in beginning if record.type_name == INPUT]
+    if not inputs or inputs[0].name != "configuration":
+        raise ConfigError("the recording does not begin with a configuration: it was not made by this node")
+    return dict(json.loads(inputs[0].content))
+
+
+def _changes(configuration: Mapping[str, Any], present_digest: str) -> tuple[str, ...]:
+    here = {library: version(library) for library in LIBRARIES} | {"machine": machine()}
+    changed = [
+        f"{name}: recorded with {then}, now {here.get(name)}"
+        for name, then in configuration["versions"].items()
+        if then != here.get(name)
+    ]
+    if configuration["digest"] != present_digest:
+        changed.append("the description of the robot has changed since the recording")
+    return tuple(changed)
+
+
+def _difference(record: Record, simulation: Replay) -> str:
+    """Return how the next message of `simulation` differs from a recorded one; empty if it does not."""
+    kind, data = simulation.next_message()
+    if (kind, data) == (record.type_name, record.data):
+        return ""
+    where = f"step {simulation.world.sim.steps} (stamp {record.stamp / NANOSECONDS:.9f} s), {record.topic}"
+    if kind != record.type_name:
+        return f"{where}: recorded a {record.type_name}, the replay gives a {kind}"
+    message = message_type(kind)
+    recorded, replayed = (to_plain(deserialize_message(part, message)) for part in (record.data, data))
+    return f"{where}: {_first_difference(recorded, replayed)}"
+
+
+def _first_difference(recorded: Any, replayed: Any, path: str = "") -> str:
+    """Return the path and the two values of the first field that differs."""
+    if isinstance(recorded, dict) and isinstance(replayed, dict):
+        pairs = [(f"{path}.{key}".lstrip("."), recorded[key], replayed[key]) for key in recorded]
+    elif isinstance(recorded, list) and isinstance(replayed, list) and len(recorded) == len(replayed):
+        pairs = [(f"{path}[{i}]", *both) for i, both in enumerate(zip(recorded, replayed, strict=True))]
+    else:
+        return "" if repr(recorded) == repr(replayed) else f"{path} recorded {recorded!r}, replayed {replayed!r}"
+    return next((text for part in pairs if (text := _first_difference(part[1], part[2], part[0]))), "")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Replay the bag that is named on the command line; return 0 if nothing differs, 1 if something does."""
+    parser = argparse.ArgumentParser(prog="replay", description=__doc__)
+    parser.add_argument("bag", type=Path, help="rosbag2 directory that the node recorded")
+    bag = parser.parse_args(arguments).bag
+    try:
+        comparison = replay(bag)
+    except ConstrainedSimError as error:
+        print(f"replay: {error}", file=sys.stderr)
+        return 1
+    for warning in comparison.warnings:
+        print(f"note: {warning}")
+    for topic, count in sorted(comparison.counts.items()):
+        print(f"{count:9d}  {topic}: identical")
+    print(f"differs at {comparison.difference}" if comparison.difference else "the replay is identical, bit by bit")
+    return 1 if comparison.difference else 0

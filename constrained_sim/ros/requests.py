@@ -1,0 +1,167 @@
+"""What services and parameters change in a world; a replay takes the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from constrained_sim import srv
+from constrained_sim.config import configured_solver
+from constrained_sim.constraints import PointContact
+from constrained_sim.constraints.constraint import Bilateral
+from constrained_sim.contact import METHODS, Plane
+from constrained_sim.exceptions import InvalidValue, UnknownName
+from constrained_sim.ros.conversions import NANOSECONDS
+from constrained_sim.ros.declarations import (
+    constraint_from_message,
+    constraint_to_message,
+    contact_from_message,
+    contact_to_message,
+    wrench_from_request,
+)
+from constrained_sim.ros.outputs import Outputs
+from constrained_sim.ros.world import World
+from constrained_sim.steppers import STEPPERS
+from constrained_sim.validation import Array, finite_array, lookup
+
+
+class Change(NamedTuple):
+    """What a request has changed.
+
+    Attributes:
+        text: for people.
+        publish: publishes what follows from it at once.
+    """
+
+    text: str
+    publish: Callable[[], None] = lambda: None
+
+
+class Requests:
+    """Carries out requests at a period boundary: each takes effect whole, or raises and changes nothing."""
+
+    def __init__(self, world: World, outputs: Outputs) -> None:
+        """Act on `world`; what follows at once is published by `outputs`."""
+        self._world, self._outputs = world, outputs
+        scene = world.config.collisions.scene if world.config.collisions is not None else {}
+        self._planes = {name: body for name, body in scene.items() if isinstance(body, Plane)}
+
+    @property
+    def kinds(self) -> Mapping[str, tuple[type, Callable[[Any, Any], Change]]]:
+        """Service type of each request that changes something, and what carries it out."""
+        return {
+            "add_contact": (srv.AddContact, self._add_contact),
+            "remove_contact": (srv.RemoveContact, self._remove_contact),
+            "add_constraint": (srv.AddConstraint, self._add_constraint),
+            "remove_constraint": (srv.RemoveConstraint, self._remove_constraint),
+            "apply_wrench": (srv.ApplyWrench, self._apply_wrench),
+            "reset": (srv.Reset, self._reset),
+        }
+
+    def change_options(self, values: Mapping[str, Any]) -> None:
+        """Change solver, factorization, stepper or contact_method: all of `values`, or none.
+
+        Raises:
+            ConstrainedSimError: a value that is not allowed.
+        """
+        sim = self._world.sim
+        factorization = values.get(
+            "factorization", "" if "solver" in values else getattr(sim.solver, "factorization", "")
+        )
+        solver = configured_solver(values.get("solver", sim.solver.name), factorization)
+        stepper = values.get("stepper", sim.stepper_name)
+        lookup("stepper", stepper, STEPPERS)
+        method = values.get("contact_method", sim.contact_method)
+        lookup("contact method", method, METHODS)
+        sim.set_solver(solver)
+        sim.set_contact_method(method)
+        if stepper != sim.stepper_name:
+            sim.set_stepper(stepper)
+
+    def list_contacts(self, request: Any, response: Any) -> None:
+        """Fill in the declared contacts, as in effect."""
+        response.contacts = [contact_to_message(contact, self._planes) for contact in self._contacts().values()]
+
+    def list_constraints(self, request: Any, response: Any) -> None:
+        """Fill in the bilateral constraints, disabled ones too."""
+        disabled = {constraint.name for constraint in self._world.sim.disabled}
+        response.constraints = [
+            constraint_to_message(constraint, name not in disabled) for name, constraint in self._bilateral().items()
+        ]
+
+    def _add_contact(self, request: Any, response: Any) -> Change:
+        contact = contact_from_message(request.contact, self._planes)
+        self._world.sim.add(contact)
+        return Change(f"contact {contact.name!r} added")
+
+    def _remove_contact(self, request: Any, response: Any) -> Change:
+        lookup("contact", request.name, self._contacts())
+        self._world.sim.remove(request.name)
+        return Change(f"contact {request.name!r} removed")
+
+    def _add_constraint(self, request: Any, response: Any) -> Change:
+        constraint, enabled = constraint_from_message(request.constraint), request.constraint.enabled
+        impact = self._world.sim.add(constraint, assemble=request.assemble, enabled=enabled)
+        text = f"constraint {constraint.name!r} added"
+        if impact is None:
+            return Change(text)
+        response.energy_lost = impact.energy_lost
+        return Change(text, partial(self._outputs.send_impacts, ((self._world.stamp, impact),)))
+
+    def _remove_constraint(self, request: Any, response: Any) -> Change:
+        lookup("constraint", request.name, self._bilateral())
+        self._world.sim.remove(request.name)
+        return Change(f"constraint {request.name!r} removed")
+
+    def _apply_wrench(self, request: Any, response: Any) -> Change:
+        options, duration = self._world.config.node, request.duration
+        wrench = wrench_from_request(request, options.frame_prefix, options.world_frame)
+        self._world.apply(wrench, duration.sec * NANOSECONDS + duration.nanosec)
+        return Change(f"wrench on {wrench.link!r}")
+
+    def _reset(self, request: Any, response: Any) -> Change:
+        q, v = self._initial_state(request)
+        self._world.reset(q, v, request.keep_time, request.keep_constraints)
+        return Change("reset", self._outputs.send_present_state)
+
+    def _contacts(self) -> dict[str, PointContact]:
+        sim = self._world.sim
+        return {c.name: c for c in (*sim.constraints, *sim.disabled) if isinstance(c, PointContact)}
+
+    def _bilateral(self) -> dict[str, Bilateral]:
+        sim = self._world.sim
+        return {c.name: c for c in (*sim.constraints, *sim.disabled) if isinstance(c, Bilateral)}
+
+    def _initial_state(self, request: Any) -> tuple[Array, Array]:
+        """Return the state that a Reset request asks for: what it does not name is as configured."""
+        config = self._world.config
+        robot, joints = config.robot, request.joints
+        names = list(joints.name)
+        if len(set(names)) != len(names):
+            raise InvalidValue("joints of a reset", names, "each joint once")
+        q, v = config.q.copy(), config.v.copy()
+        if joints.position:
+            positions = finite_array("position of a reset", joints.position, (len(names),))
+            given = robot.configuration(dict(zip(names, positions.tolist(), strict=True)))
+            for name in names:
+                joint = robot.model.joints[robot.model.getJointId(name)]
+                q[joint.idx_q : joint.idx_q + joint.nq] = given[joint.idx_q : joint.idx_q + joint.nq]
+        if joints.velocity:
+            velocities = finite_array("velocity of a reset", joints.velocity, (len(names),))
+            for name, velocity in zip(names, velocities, strict=True):
+                if name not in robot.velocity_names:
+                    raise UnknownName("joint", name, robot.velocity_names)
+                v[robot.velocity_names.index(name)] = velocity
+        if names and not (joints.position or joints.velocity):
+            raise InvalidValue("joints of a reset", names, "names with positions, velocities or both")
+        if request.set_base:
+            pose, twist = request.base_pose, request.base_twist
+            position, turn = pose.position, pose.orientation
+            q[:7] = robot.configuration({}, [position.x, position.y, position.z, turn.x, turn.y, turn.z, turn.w])[:7]
+            linear, angular = twist.linear, twist.angular
+            rates = [linear.x, linear.y, linear.z, angular.x, angular.y, angular.z]
+            v[:6] = finite_array("base_twist of a reset", rates, (6,))
+        return q, np.asarray(v)

@@ -1,0 +1,116 @@
+"""Topics that the node publishes and records: each message is serialised once, for DDS and for the recorder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.serialization import serialize_message
+
+from constrained_sim.ros.padding import padding_of, zero_padding
+from constrained_sim.ros.recorder import Recorder
+
+RELIABLE = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
+LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+Sink = Callable[[bytes, int], None]
+"""Takes a serialised message and its stamp [ns]."""
+
+
+class Topics(Protocol):
+    """Where messages go: to DDS and a recorder, or to a comparison with a recording."""
+
+    def open(self, kind: type, name: str, qos: QoSProfile = RELIABLE) -> Topic:
+        """Return the topic `name` for messages of `kind`."""
+
+    @property
+    def records(self) -> bool:
+        """Whether there is a recording."""
+
+    def record(self, kind: type, name: str, message: Any, stamp: int) -> None:
+        """Record `message` of `kind` without publishing it; only where there is a recording."""
+
+    def flush(self) -> None:
+        """Note that a period is complete."""
+
+    @property
+    def lost(self) -> int:
+        """Number of messages that could not be recorded."""
+
+
+class Topic:
+    """One topic; its bytes depend on what is in the messages only."""
+
+    def __init__(self, sinks: list[Sink], subscribers: Callable[[], list[str]] = list) -> None:
+        """Send to `sinks`; `subscribers` gives the names of the nodes that subscribe."""
+        self._sinks, self._subscribers = sinks, subscribers
+        self._layout: tuple[int, int] | None = None
+        self._padding: list[slice] = []
+
+    @property
+    def subscriber_names(self) -> list[str]:
+        """Names of the nodes that subscribe, one for each subscription."""
+        return self._subscribers()
+
+    def send(self, message: Any, stamp: int, layout: int | None = None) -> bytes:
+        """Send `message`; one of the same `layout` and size has its padding where the last one had."""
+        data = serialize_message(message)
+        if layout is None or self._layout != (layout, len(data)):
+            self._layout = None if layout is None else (layout, len(data))
+            self._padding = padding_of(message)
+        data = zero_padding(data, self._padding)
+        for sink in self._sinks:
+            sink(data, stamp)
+        return data
+
+    def repeat(self, data: bytes) -> None:
+        """Publish what was sent before; it is not recorded again."""
+        self._sinks[0](data, 0)
+
+
+class NodeTopics:
+    """Topics of a node, recorded where there is a recorder."""
+
+    def __init__(self, node: Node, recorder: Recorder | None) -> None:
+        """Publish from `node`."""
+        self._node, self._recorder = node, recorder
+
+    def open(self, kind: type, name: str, qos: QoSProfile = RELIABLE) -> Topic:
+        """Return the topic `name` for messages of `kind`."""
+        publisher = self._node.create_publisher(kind, name, qos)
+        sinks: list[Sink] = [lambda data, stamp: publisher.publish(data)]
+        if self._recorder is not None:
+            sinks.append(self._recorder.sink(publisher.topic_name, type_name(kind)))
+
+        def subscribers() -> list[str]:
+            return [info.node_name for info in self._node.get_subscriptions_info_by_topic(publisher.topic_name)]
+
+        return Topic(sinks, subscribers)
+
+    @property
+    def records(self) -> bool:
+        """Whether there is a recorder."""
+        return self._recorder is not None
+
+    def record(self, kind: type, name: str, message: Any, stamp: int) -> None:
+        """Record `message` of `kind` without publishing it."""
+        if self._recorder is not None:
+            topic = self._node.resolve_topic_name(name)
+            self._recorder.write(topic, type_name(kind), stamp, serialize_message(message))
+
+    def flush(self) -> None:
+        """Hand what was published to the recorder."""
+        if self._recorder is not None:
+            self._recorder.flush()
+
+    @property
+    def lost(self) -> int:
+        """Number of messages that the recorder could not take."""
+        return self._recorder.lost if self._recorder is not None else 0
+
+
+def type_name(kind: type) -> str:
+    """Return the name of a message type, as ``std_msgs/msg/String``."""
+    return f"{kind.__module__.split('.')[0]}/msg/{kind.__name__}"

@@ -1,0 +1,167 @@
+"""`replay`: a recording is simulated again from its inputs, and what differs is named."""
+
+import json
+import shutil
+
+import pytest
+from mcap.writer import CompressionType, Writer
+from rclpy.serialization import deserialize_message, serialize_message
+from ros.bags import Bag
+from ros.live import NODE
+
+from constrained_sim.exceptions import ConfigError
+from constrained_sim.msg import Contact, Input
+from constrained_sim.ros.bag import bag_file, read_records
+from constrained_sim.ros.recorder import message_definition
+from constrained_sim.ros.recover import recover
+from constrained_sim.ros.replay import INPUT, main, replay
+from constrained_sim.srv import AddConstraint, AddContact, ApplyWrench, Reset, SetSolver, Step
+
+
+def test_lockstep_run_is_repeated_bit_by_bit(hopping, capsys):
+    """Commands of another process: every state, force, impact and clock message of 4 s follows from them."""
+    comparison = replay(hopping.path)
+    assert comparison.difference == "" and comparison.warnings == ()
+    for topic, messages in hopping.raw.items():
+        if topic not in (f"{NODE}/status", f"{NODE}/inputs", "/diagnostics"):
+            assert comparison.counts[topic] == len(messages) > 0
+    assert main([str(hopping.path)]) == 0
+    assert "identical, bit by bit" in capsys.readouterr().out
+
+
+def test_run_that_depended_on_the_wall_clock_is_repeated(hopping_in_real_time):
+    """In real time the periods in which commands act differ from run to run; the recording says which they were."""
+    assert replay(hopping_in_real_time.path).difference == ""
+
+
+@pytest.fixture(scope="module")
+def served(simulate, tmp_path_factory):
+    """The bag of a run in which every kind of request and input took effect."""
+    folder = tmp_path_factory.mktemp("served") / "bag"
+    with simulate(clock_mode="fast", start_paused=True, record=folder) as sim:
+        sim.meet()
+        sim.command(["hip", "knee"], [1.0, 2.0])
+        sim.step(20)
+        assert sim.call(SetSolver, "set_solver", solver="null_space").success
+        assert not sim.call(SetSolver, "set_solver", solver="magic").success
+        push = ApplyWrench.Request(link="foot")
+        push.wrench.force.z, push.duration.nanosec = 3.0, 5_000_000
+        assert sim.call(ApplyWrench, "apply_wrench", **fields(push)).success
+        sim.step(10)
+        contact = Contact(name="knee", link="lower_leg", friction=0.3)
+        contact.normal.z = 1.0
+        assert sim.call(AddContact, "add_contact", contact=contact).success
+        hold = AddConstraint.Request()
+        hold.constraint.name, hold.constraint.kind = "hold", "joint_velocity"
+        hold.constraint.joint, hold.constraint.velocity = "hip", 0.0
+        answer = sim.call(AddConstraint, "add_constraint", constraint=hold.constraint)
+        assert answer.success and answer.energy_lost > 0.0
+        sim.step(300)
+        assert sim.call(Reset, "reset", keep_time=True, keep_constraints=True).success
+        assert sim.call(Step, "step", periods=50).success
+    return folder
+
+
+def fields(request):
+    return {name: getattr(request, name) for name in request.get_fields_and_field_types()}
+
+
+def test_requests_are_repeated(served):
+    """Services take effect at the recorded boundaries; those that were refused are not in the recording."""
+    inputs = [deserialize_message(r.data, Input) for r in read_records(bag_file(served)) if r.type_name == INPUT]
+    names = [given.name for given in inputs]
+    assert names[0] == "configuration"
+    assert names[1:] == [
+        "commands",
+        "parameters",
+        "apply_wrench",
+        "add_contact",
+        "add_constraint",
+        "reset",
+    ]
+    assert json.loads(inputs[2].content)["solver"] == "null_space"
+    comparison = replay(served)
+    assert comparison.difference == ""
+    assert comparison.counts["/impacts"] >= 1
+
+
+def rewritten(bag, folder, change):
+    """Return a copy of `bag` whose records went through `change`."""
+    shutil.copytree(bag, folder)
+    records = list(read_records(bag_file(bag)))
+    with bag_file(folder).open("wb") as stream:
+        writer = Writer(stream, compression=CompressionType.NONE)
+        writer.start(profile="ros2", library="test")
+        channels = {}
+        for record in records:
+            if record.topic not in channels:
+                schema = writer.register_schema(
+                    record.type_name, "ros2msg", message_definition(record.type_name).encode()
+                )
+                channels[record.topic] = writer.register_channel(record.topic, "cdr", schema)
+            data = change(record)
+            if data is not None:
+                writer.add_message(channels[record.topic], record.stamp, data, record.stamp)
+        writer.finish()
+    return folder
+
+
+def test_first_step_that_differs_is_named(served, tmp_path):
+    """An effort that is changed in its last bits shows in the first state that follows, and the field is named."""
+
+    def change(record):
+        given = deserialize_message(record.data, Input) if record.type_name == INPUT else None
+        if given is None or given.name != "commands":
+            return record.data
+        given.content = given.content.replace("1.0", repr(1.0 + 2.0**-40))
+        return serialize_message(given)
+
+    difference = replay(rewritten(served, tmp_path / "changed", change)).difference
+    step = int(difference.split()[1])
+    assert difference.startswith(f"step {step} (stamp ") and "/joint_states: " in difference
+    assert "recorded" in difference and "replayed" in difference
+    first = next(r for r in read_records(bag_file(served)) if r.type_name == INPUT and b"commands" in r.data)
+    assert step == deserialize_message(first.data, Input).step + 1
+
+
+def test_changed_model_is_named(served, tmp_path):
+    """A recording whose robot was another says so beside what differs."""
+
+    def change(record):
+        given = deserialize_message(record.data, Input) if record.type_name == INPUT else None
+        if given is None or given.name != "configuration":
+            return record.data
+        content = json.loads(given.content)
+        content["digest"] = "0" * 64
+        content["versions"]["numpy"] = "0.1"
+        given.content = json.dumps(content)
+        return serialize_message(given)
+
+    comparison = replay(rewritten(served, tmp_path / "changed", change))
+    assert comparison.difference == ""
+    assert any("description of the robot" in text for text in comparison.warnings)
+    assert any("numpy: recorded with 0.1" in text for text in comparison.warnings)
+
+
+def test_bag_of_others_is_refused(served, tmp_path):
+    """Without inputs there is nothing to replay."""
+    folder = rewritten(served, tmp_path / "other", lambda record: None if record.type_name == INPUT else record.data)
+    with pytest.raises(ConfigError, match="does not begin with a configuration"):
+        replay(folder)
+    assert main([str(tmp_path)]) == 1
+
+
+def test_cut_off_recording_is_read_and_recovered(served, tmp_path):
+    """What is complete of a file that was cut off is replayed, and after `recover` every tool reads it."""
+    folder = tmp_path / "cut"
+    shutil.copytree(served, folder)
+    file = bag_file(folder)
+    data = file.read_bytes()
+    file.write_bytes(data[: len(data) * 2 // 3])
+    whole, cut = (sum(1 for _ in read_records(bag_file(bag))) for bag in (served, folder))
+    assert 0 < cut < whole
+    assert replay(folder).difference == ""
+    assert recover(folder) == cut
+    bag = Bag(folder)
+    assert sum(len(messages) for messages in bag.raw.values()) == cut == bag.metadata["message_count"]
+    assert replay(folder).difference == ""
