@@ -6,7 +6,7 @@ CLOCK_MODE ?= realtime
 SOLVER ?= direct
 
 .DEFAULT_GOAL := leg
-.PHONY: leg test lint build bench lock clean help
+.PHONY: leg test lint build bench bench-node lock clean help
 
 leg: ## simulate a hopping leg and its controller (DURATION, CONTROLLER, CLOCK_MODE, SOLVER, ARGS)
 	@scripts/run python -m constrained_sim.ros.leg_demo --duration $(DURATION) --controller $(CONTROLLER) \
@@ -24,6 +24,9 @@ build: ## set up the environment and build the messages
 bench: ## measure speed and accuracy
 	@scripts/run python benchmarks/run.py $(ARGS)
 
+bench-node: ## measure the node: lock-step, real time, start, memory
+	@scripts/run python benchmarks/node.py $(ARGS)
+
 lock: ## renew the locked versions in requirements/
 	@scripts/lock
 
@@ -31,4 +34,4 @@ clean: ## remove the environment and all that was built
 	rm -rf .ros2 build install log
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 16

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +59,7 @@ def read_records(file: Path) -> Iterator[Record]:
         while True:
             try:
                 record = next(records)
-            except (StopIteration, McapError, EOFError, ValueError):
+            except (StopIteration, McapError, EOFError, ValueError, struct.error):
                 return
             if isinstance(record, Schema):
                 types[record.id] = record.name

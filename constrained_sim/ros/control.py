@@ -133,10 +133,12 @@ class Control:
         if time.monotonic() >= self._next_diagnostics:
             self._next_diagnostics = time.monotonic() + DIAGNOSTICS_PERIOD
             self._outputs.send_diagnostics(self._state(), self._text, self._real_time_factor())
-        if self._world.frozen or (self._paused and not self._steps_wanted):
+        if self._is_idle():
             self._executor.spin_once(timeout_sec=IDLE)
             return
         self._serve()
+        if self._is_idle():
+            return
         delay = self._pace.delay(self._commands.answers)
         if self._free_run is not None:
             delay = self._free_run_delay(delay)
@@ -149,6 +151,10 @@ class Control:
         else:
             self._waiting_since = None
             self._advance()
+
+    def _is_idle(self) -> bool:
+        """Whether there is nothing to simulate."""
+        return bool(self._world.frozen) or (self._paused and not self._steps_wanted)
 
     def _advance(self) -> None:
         """Simulate one control period and publish it."""

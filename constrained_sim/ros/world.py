@@ -130,8 +130,9 @@ class World:
         options = self.config.node
         if not overdue or options.timeout_action == "hold":
             return self.tau
-        rates = self.sim.state.v[self.config.robot.actuation]
-        return -options.timeout_damping * rates if options.timeout_action == "damping" else 0.0 * rates
+        if options.timeout_action == "zero":
+            return np.zeros(len(self.tau))
+        return -options.timeout_damping * self.sim.state.v[self.config.robot.actuation]
 
     def advance(self) -> Period | None:
         """Simulate one control period; None if the state would not be finite: the world is frozen then."""

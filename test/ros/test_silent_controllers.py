@@ -1,7 +1,7 @@
 """What happens when commands stop: the timeout in simulated time, and the guard of lockstep in wall-clock time."""
 
 import pytest
-from ros.live import Process, stamp
+from ros.live import PERIOD, Process, stamp
 from ros.test_modes import answer, later
 
 from constrained_sim.msg import SimulationStatus
@@ -41,7 +41,7 @@ def test_command_timeout(simulate, action):
 
 def test_guard_pauses(simulate):
     """With `pause` the simulation pauses where its controller is silent, says so, and can be taken up again."""
-    with simulate(clock_mode="lockstep", lockstep_timeout=0.4, lockstep_action="pause") as sim:
+    with simulate(clock_mode="lockstep", lockstep_timeout=2.0, lockstep_action="pause") as sim:
         sim.wait_for(lambda: sim.states, "state")
         state = answer(sim, sim.states[0])
         sim.wait_for(lambda: [m for m in sim.status if m.state == SimulationStatus.PAUSED], "pause")
@@ -53,7 +53,7 @@ def test_guard_pauses(simulate):
 
 def test_guard_continues_until_a_controller_takes_over(simulate):
     """With `continue` time goes on without a controller, at the pace of the wall clock; then lockstep is back."""
-    options = {"lockstep_action": "continue", "command_timeout": 0.05, "lockstep_timeout": 0.4}
+    options = {"lockstep_action": "continue", "command_timeout": 0.05, "lockstep_timeout": 1.0}
     with simulate(clock_mode="lockstep", **options) as sim:
         sim.wait_for(lambda: sim.states, "state")
         state = answer(sim, sim.states[0], (0.1, -0.2))
@@ -63,8 +63,8 @@ def test_guard_continues_until_a_controller_takes_over(simulate):
         assert [m for m in sim.status if m.message == "no command for 0.05 s: zero"]
         controller = Process(sim.process._out.parent, sim.domain, "leg_controller", "--ros-args", "-p", "mode:=stand")
         try:
-            sim.wait_for(lambda: [m for m in sim.status if "commands come again" in m.message], "controller")
-            first = stamp(sim.states[-1]) + 50_000_000
+            status = sim.wait_for(lambda: [m for m in sim.status if "commands come again" in m.message], "controller")
+            first = stamp(status[-1]) + 5 * PERIOD
             sim.wait_for(lambda: stamp(sim.states[-1]) > first + 300_000_000, "states under control")
         finally:
             controller.stop()

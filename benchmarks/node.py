@@ -1,0 +1,216 @@
+"""Measures the node: lock-step cycles, real time, start, memory; beside a bare rclpy ping-pong in the same run.
+
+    make bench-node              # everything, about two minutes
+    make bench-node ARGS=lock    # measurements whose name contains "lock"
+
+What competes for the processor shows in the results: measure on an idle machine.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import rclpy
+from ament_index_python.packages import get_package_prefix, get_package_share_directory
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from rich.console import Console
+from rich.table import Table
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+
+from constrained_sim.msg import ContactForce, ContactForces
+
+SHARE = Path(get_package_share_directory("constrained_sim"))
+PROGRAMS = Path(get_package_prefix("constrained_sim")) / "lib" / "constrained_sim"
+SECONDS = 5.0
+REAL_TIME_SECONDS = 60.0
+TICKS = os.sysconf("SC_CLK_TCK")
+ROBOTS = {"leg": ("leg_controller", {"mode": "stand"}), "quadruped": ("quadruped_controller", {"mode": "stand"})}
+
+Row = tuple[str, str]
+
+
+def ping_pong(joints: int, contacts: int) -> float:
+    """Return cycles per second of two bare nodes: state, forces and clock one way, a command back."""
+    names = [f"joint_{number}" for number in range(joints)]
+    zeros = [0.0] * joints
+    state = JointState(name=names, position=zeros, velocity=zeros, effort=zeros)
+    forces = ContactForces(contacts=[ContactForce(name=f"foot_{number}", link="foot") for number in range(contacts)])
+    node = Node("ping")
+    publishers = [node.create_publisher(type(m), t, 100) for m, t in ((state, "states"), (forces, "forces"))]
+    clock = node.create_publisher(Clock, "ticks", 100)
+    answered: list[JointState] = []
+    node.create_subscription(JointState, "answers", answered.append, 100)
+    pong = subprocess.Popen([sys.executable, __file__, "--pong"])
+
+    def send() -> None:
+        publishers[0].publish(state)
+        publishers[1].publish(forces)
+        clock.publish(Clock())
+
+    executor = rclpy.executors.SingleThreadedExecutor()
+    executor.add_node(node)
+    while not answered:
+        send()
+        executor.spin_once(timeout_sec=0.2)
+    count, begin = 0, time.perf_counter()
+    while time.perf_counter() - begin < SECONDS:
+        answered.clear()
+        send()
+        while not answered:
+            executor.spin_once(timeout_sec=1.0)
+        count += 1
+    pong.kill()
+    pong.wait()
+    node.destroy_node()
+    return count / (time.perf_counter() - begin)
+
+
+def answer_pings() -> None:
+    """Run the other side of :func:`ping_pong`."""
+    rclpy.init()
+    node = Node("pong")
+    answers = node.create_publisher(JointState, "answers", 100)
+
+    def answer(state: JointState) -> None:
+        command = JointState(name=state.name, effort=state.effort)
+        command.header.stamp = state.header.stamp
+        answers.publish(command)
+
+    node.create_subscription(JointState, "states", answer, QoSProfile(depth=1))
+    rclpy.spin(node)
+
+
+@contextmanager
+def running(robot: str, **parameters: object) -> Iterator[subprocess.Popen[bytes]]:
+    """Run the simulator and the controller of `robot`; yield the simulator's process."""
+    controller, options = ROBOTS[robot]
+    words = [
+        f"{name}:={str(value).lower() if isinstance(value, bool) else value}" for name, value in parameters.items()
+    ]
+    simulator = subprocess.Popen(
+        [PROGRAMS / "simulator", "--ros-args", "--params-file", SHARE / "config" / f"{robot}.yaml"]
+        + [word for pair in words for word in ("-p", pair)]
+    )
+    arguments = [word for name, value in options.items() for word in ("-p", f"{name}:={value}")]
+    companion = subprocess.Popen([PROGRAMS / controller, "--ros-args", *arguments])
+    try:
+        yield simulator
+    finally:
+        for process in (simulator, companion):
+            process.send_signal(signal.SIGINT)
+        for process in (simulator, companion):
+            process.wait()
+
+
+class Listener(Node):
+    """Counts the states of the simulation."""
+
+    def __init__(self) -> None:
+        """Subscribe to joint_states."""
+        super().__init__("listener")
+        self.stamps: list[float] = []
+        self.create_subscription(JointState, "joint_states", self._on_state, 5000)
+
+    def _on_state(self, state: JointState) -> None:
+        self.stamps.append(state.header.stamp.sec + 1e-9 * state.header.stamp.nanosec)
+
+
+def listen(until: Callable[[Listener], bool], timeout: float = 120.0) -> Listener:
+    """Return what a listener heard until `until` is true."""
+    listener, end = Listener(), time.monotonic() + timeout
+    executor = rclpy.executors.SingleThreadedExecutor()
+    executor.add_node(listener)
+    while not until(listener):
+        if time.monotonic() > end:
+            raise SystemExit("benchmarks/node.py: no states")
+        executor.spin_once(timeout_sec=0.1)
+    listener.destroy_node()
+    return listener
+
+
+def lockstep() -> Iterator[Row]:
+    """Lock-step cycles with a controller in a process of its own."""
+    for robot, joints, contacts in (("leg", 3, 1), ("quadruped", 12, 4)):
+        if not (SHARE / "config" / f"{robot}.yaml").exists():
+            continue
+        bare = ping_pong(joints, contacts)
+        with running(robot, clock_mode="lockstep", record="''"):
+            listen(lambda heard: len(heard.stamps) > 200).stamps.clear()
+            begin, first = time.perf_counter(), _newest()
+            time.sleep(SECONDS)
+            cycles = (_newest() - first) / 1e-3 / (time.perf_counter() - begin)
+        yield f"{robot}: cycles per second", f"{cycles:.0f}"
+        yield f"{robot}: bare ping-pong of the same messages", f"{bare:.0f}"
+        yield f"{robot}: ratio", f"{cycles / bare:.2f}"
+
+
+def _newest() -> float:
+    return listen(lambda heard: bool(heard.stamps)).stamps[-1]
+
+
+def realtime() -> Iterator[Row]:
+    """A minute in real time at 1 kHz: periods, factor, processor time and memory of the node."""
+    for robot in ROBOTS:
+        if not (SHARE / "config" / f"{robot}.yaml").exists():
+            continue
+        with tempfile.TemporaryDirectory(), running(robot, wait_for_first_command=True) as simulator:
+            listen(lambda heard: len(heard.stamps) > 1000)
+            begin, used = time.perf_counter(), _processor_time(simulator.pid)
+            heard = listen(lambda heard: len(heard.stamps) > 1000 * REAL_TIME_SECONDS)
+            wall, used = time.perf_counter() - begin, _processor_time(simulator.pid) - used
+            simulated = heard.stamps[-1] - heard.stamps[0]
+            expected = round(simulated / 1e-3) + 1
+            yield f"{robot}: periods heard", f"{100 * len(set(heard.stamps)) / expected:.2f} %"
+            yield f"{robot}: real-time factor", f"{simulated / wall:.4f}"
+            yield f"{robot}: of one core", f"{100 * used / wall:.0f} %"
+            yield f"{robot}: resident memory", f"{_memory(simulator.pid):.0f} MB"
+
+
+def start() -> Iterator[Row]:
+    """From the start of the process to the first joint_states, with a warm cache."""
+    times = []
+    for _ in range(3):
+        begin = time.perf_counter()
+        with running("leg"):
+            listen(lambda heard: bool(heard.stamps))
+            times.append(time.perf_counter() - begin)
+    yield "leg: start to first joint_states", f"{sorted(times)[1]:.2f} s"
+
+
+def _processor_time(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def _memory(pid: int) -> float:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("VmRSS")).split()[1]) / 1024.0
+
+
+def main() -> None:
+    """Measure what the command line names, or everything."""
+    if "--pong" in sys.argv:
+        return answer_pings()
+    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    os.environ.setdefault("ROS_DOMAIN_ID", "77")
+    rclpy.init()
+    table = Table("measurement", "what", "value")
+    for group in (lockstep, realtime, start):
+        if any(word in group.__name__ for word in sys.argv[1:] or [""]):
+            for row in group():
+                table.add_row(group.__name__, *row)
+    Console(width=110).print(table)
+
+
+if __name__ == "__main__":
+    main()
