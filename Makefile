@@ -1,15 +1,20 @@
 # `make` alone shows a leg hop. Everything runs inside the environment that scripts/run sets up on first use.
 
 DURATION ?= 10
-CONTROLLER ?= hop
+CONTROLLER ?=
 CLOCK_MODE ?= realtime
 SOLVER ?= direct
 
 .DEFAULT_GOAL := leg
-.PHONY: leg test lint build bench bench-node lock clean help
+.PHONY: leg quadruped four_bar cassie test lint build bench bench-node lock clean help
 
 leg: ## simulate a hopping leg and its controller (DURATION, CONTROLLER, CLOCK_MODE, SOLVER, ARGS)
-	@scripts/run python -m constrained_sim.ros.leg_demo --duration $(DURATION) --controller $(CONTROLLER) \
+quadruped: ## the same of a trotting quadruped
+four_bar: ## the same of a four-bar linkage
+cassie: ## the same of the biped Cassie
+
+leg quadruped four_bar cassie:
+	@scripts/run python -m constrained_sim.ros.demo $@ --duration $(DURATION) --controller "$(CONTROLLER)" \
 		--clock-mode $(CLOCK_MODE) --solver $(SOLVER) $(ARGS)
 
 test: lint ## all checks, then all tests (ARGS go to pytest)
@@ -34,4 +39,4 @@ clean: ## remove the environment and all that was built
 	rm -rf .ros2 build install log
 
 help: ## show this list
-	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z_-]*\):[^#]*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 16

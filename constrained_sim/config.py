@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
@@ -328,7 +329,8 @@ def control_steps(control_period: float, dt: float) -> int:
 def resolve_path(text: str, base: Path) -> str | Path:
     """Return the file that `text` means: XML is returned as it is; ``package://name/path`` is looked up.
 
-    A package is looked up in the ament index where there is one, else among the parents of `base`.
+    A package is looked up in the ament index where there is one, then among the parents of `base`, then among the
+    Python packages of that name that bring a share folder (``example-robot-data`` from PyPI).
 
     Raises:
         ConfigError: no such package.
@@ -339,11 +341,11 @@ def resolve_path(text: str, base: Path) -> str | Path:
         return base / text
     package, _, path = text.removeprefix("package://").partition("/")
     try:
-        from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
+        from ament_index_python.packages import get_package_share_directory
 
         try:
             return Path(get_package_share_directory(package)) / path
-        except (PackageNotFoundError, ValueError):
+        except (LookupError, ValueError):
             pass
     except ImportError:
         pass
@@ -351,7 +353,21 @@ def resolve_path(text: str, base: Path) -> str | Path:
         manifest = folder / "package.xml"
         if manifest.is_file() and f"<name>{package}</name>" in manifest.read_text(encoding="utf-8"):
             return folder / path
-    raise ConfigError(f"{text!r}: package {package!r} is neither in the ament index nor around {str(base)!r}")
+    share = _share_of_wheel(package)
+    if share is None:
+        raise ConfigError(
+            f"{text!r}: package {package!r} is neither in the ament index nor around {str(base)!r} nor installed by pip"
+        )
+    return share / path
+
+
+def _share_of_wheel(package: str) -> Path | None:
+    """Return the share folder of an installed wheel, laid out as those of Pinocchio and its relatives are."""
+    try:
+        share = Path(str(distribution(package).locate_file(f"cmeel.prefix/share/{package}")))
+    except (PackageNotFoundError, ValueError):
+        return None
+    return share if share.is_dir() else None
 
 
 class _Section:

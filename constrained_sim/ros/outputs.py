@@ -58,7 +58,7 @@ class Outputs:
         several = self._messages.has_multi_dof_joints
         self._multi_dof = topics.open(MultiDOFJointState, "multi_dof_joint_states") if several else None
         self._wrenches: dict[str, Topic] = {}
-        self._last_state = b""
+        self._last_state = self._last_odometry = b""
         self._next_markers = 0
 
     @property
@@ -90,6 +90,8 @@ class Outputs:
     def repeat_state(self) -> None:
         """Publish the last state again, for subscribers that came late; it is not recorded twice."""
         self._states.repeat(self._last_state)
+        if self._odometry is not None:
+            self._odometry.repeat(self._last_odometry)
 
     def send_period(self, period: Period) -> None:
         """Publish the results of a control period; the clock comes last."""
@@ -217,7 +219,7 @@ class Outputs:
         self._last_state = self._states.send(self._messages.state(q, v, tau), stamp, layout=0)
         if self._odometry is not None:
             odometry = self._messages.odometry(q, v)
-            self._odometry.send(odometry, stamp, layout=0)
+            self._last_odometry = self._odometry.send(odometry, stamp, layout=0)
             if self._transforms is not None:
                 pose = odometry.pose.pose
                 transform = TransformStamped(header=odometry.header, child_frame_id=odometry.child_frame_id)

@@ -163,18 +163,24 @@ def stepped(_stepped):
 
 @pytest.fixture(scope="session")
 def run_to_end(tmp_path_factory):
-    """Return a function that runs a simulator for `duration` [s] with the example controller, and returns its bag."""
+    """Return a function that runs a simulator for `duration` [s] with a robot's controller, and returns its bag."""
 
-    def run(controller, duration, timeout=60.0, **parameters):
+    def run(controller, duration, timeout=60.0, robot="leg", **parameters):
         folder = tmp_path_factory.mktemp("run")
         domain = free_domain()
         words = arguments(
-            record=folder / "bag", duration=duration, wait_for_first_command=controller != "none", **parameters
+            CONFIG.with_name(f"{robot}.yaml"),
+            record=folder / "bag",
+            duration=duration,
+            wait_for_first_command=controller != "none",
+            **parameters,
         )
         processes = [Process(folder, domain, "simulator", *words)]
         try:
             if controller != "none":
-                processes.append(Process(folder, domain, "leg_controller", "--ros-args", "-p", f"mode:={controller}"))
+                processes.append(
+                    Process(folder, domain, f"{robot}_controller", "--ros-args", "-p", f"mode:={controller}")
+                )
             code = processes[0].wait(timeout)
             assert code == 0, processes[0].stderr
         finally:

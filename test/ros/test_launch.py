@@ -1,67 +1,132 @@
-"""The launch file, as far as it can be judged without the launch system, and with it where it is installed."""
+"""The launch files, with the launch system where it is installed, else with stand-ins that note what they are given."""
 
-import ast
 import importlib.util
 import os
+import sys
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import pytest
 from ament_index_python.packages import get_package_prefix, get_package_share_directory
 from ros.live import ROOT
 
-LAUNCH = ROOT / "launch" / "leg.launch.py"
+from constrained_sim import load_config
+from constrained_sim.ros.demos import MODES
+
 DOCUMENTED = {"controller", "clock_mode", "solver", "record", "duration", "config"}
+SHARE = Path(get_package_share_directory("constrained_sim"))
+DEFAULTS = {"clock_mode": "realtime", "solver": "", "record": "false", "duration": "0.0"}
 
 
-def calls(name):
-    """Return the calls of `name` in the launch file, as (positional constants, keyword arguments)."""
-    tree = ast.parse(LAUNCH.read_text())
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and getattr(node.func, "id", "") == name]
-    return [
-        (
-            [argument.value for argument in node.args if isinstance(argument, ast.Constant)],
-            {word.arg: word.value.value for word in node.keywords if isinstance(word.value, ast.Constant)},
-        )
-        for node in found
-    ]
+def noted(kind):
+    """Return a stand-in for a class of the launch system."""
+    return lambda *given, **named: SimpleNamespace(kind=kind, given=given, **{"name": next(iter(given), None), **named})
 
 
-def test_arguments_are_those_documented():
-    """Every documented argument is declared, with a description, and no other."""
-    declared = calls("DeclareLaunchArgument")
-    assert {names[0] for names, _ in declared} == DOCUMENTED
-    assert all(words.get("description") for _, words in declared)
-    assert any(
-        isinstance(node, ast.FunctionDef) and node.name == "generate_launch_description"
-        for node in ast.parse(LAUNCH.read_text()).body
-    )
+STAND_INS = {
+    "launch": ("LaunchContext", "LaunchDescription"),
+    "launch.actions": ("DeclareLaunchArgument", "OpaqueFunction", "RegisterEventHandler", "Shutdown"),
+    "launch.event_handlers": ("OnProcessExit",),
+    "launch.substitutions": ("PathJoinSubstitution",),
+    "launch_ros": (),
+    "launch_ros.actions": ("Node",),
+    "launch_ros.substitutions": ("FindPackageShare",),
+}
 
 
-def test_launch_file_starts_what_is_installed():
-    """The executables that it starts exist where `ros2 run` looks for them, and may be executed."""
-    nodes = [words for _, words in calls("Node")]
-    assert {(words["package"], words["executable"]) for words in nodes} == {
-        ("constrained_sim", "simulator"),
-        ("constrained_sim", "leg_controller"),
-    }
-    for words in nodes:
-        path = Path(get_package_prefix("constrained_sim")) / "lib" / "constrained_sim" / words["executable"]
-        assert os.access(path, os.X_OK)
+class LaunchConfiguration:
+    """A stand-in that reads the value of an argument from the context, a mapping."""
+
+    def __init__(self, name):
+        self._name = name
+
+    def perform(self, context):
+        return context[self._name]
 
 
-def test_launch_file_is_installed():
-    """`ros2 launch constrained_sim leg.launch.py` finds the file, and the configuration that it names."""
-    share = Path(get_package_share_directory("constrained_sim"))
-    assert (share / "launch" / LAUNCH.name).read_text() == LAUNCH.read_text()
-    assert (share / "config" / "leg.yaml").read_text() == (ROOT / "config" / "leg.yaml").read_text()
+@pytest.fixture
+def described(monkeypatch):
+    """Return a function that returns what the launch file of a robot describes."""
+    for name, kinds in STAND_INS.items():
+        module = ModuleType(name)
+        for kind in kinds:
+            setattr(module, kind, noted(kind))
+        monkeypatch.setitem(sys.modules, name, module)
+    sys.modules["launch.substitutions"].LaunchConfiguration = LaunchConfiguration
+    monkeypatch.delitem(sys.modules, "constrained_sim.ros.launching", raising=False)
+    yield lambda robot: loaded(robot).generate_launch_description().given[0]
+    sys.modules.pop("constrained_sim.ros.launching", None)
 
 
-def test_launch_description_loads():
-    """Where the launch system is installed, it accepts the file and sees the documented arguments."""
-    pytest.importorskip("launch")
-    pytest.importorskip("launch_ros")
-    specification = importlib.util.spec_from_file_location("leg_launch", LAUNCH)
+def loaded(robot):
+    """Return the launch file of a robot as a module."""
+    path = ROOT / "launch" / f"{robot}.launch.py"
+    specification = importlib.util.spec_from_file_location(f"{robot}_launch", path)
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
-    description = module.generate_launch_description()
+    return module
+
+
+def started(described, robot, **values):
+    """Return the nodes by executable that a launch file starts, and the robot's default configuration."""
+    *arguments, start = described(robot)
+    given = DEFAULTS | {"controller": MODES[robot][0], "config": "default.yaml"} | values
+    assert given.keys() == {argument.name for argument in arguments}
+    stop, *nodes = start.function(given)
+    assert (stop.given[0].target_action, stop.given[0].on_exit[0].kind) == (nodes[0], "Shutdown")
+    return {node.executable: node for node in nodes}
+
+
+def test_every_robot_has_its_files():
+    """Launch file, configuration and controller of each are installed where `ros2 launch` and `ros2 run` find them."""
+    assert {path.name for path in (ROOT / "launch").iterdir() if path.suffix == ".py"} == {
+        f"{robot}.launch.py" for robot in MODES
+    }
+    for robot in MODES:
+        for folder, name in (("launch", f"{robot}.launch.py"), ("config", f"{robot}.yaml")):
+            assert (SHARE / folder / name).read_text() == (ROOT / folder / name).read_text()
+        load_config(SHARE / "config" / f"{robot}.yaml")
+        for executable in ("simulator", f"{robot}_controller"):
+            path = Path(get_package_prefix("constrained_sim")) / "lib" / "constrained_sim" / executable
+            assert os.access(path, os.X_OK)
+
+
+@pytest.mark.parametrize("robot", MODES)
+def test_arguments_are_those_documented(described, robot):
+    """Every documented argument is declared, with a description, a default and the choices there are, and no other."""
+    *arguments, _ = described(robot)
+    declared = {argument.name: argument for argument in arguments}
+    assert declared.keys() == DOCUMENTED
+    assert all(argument.kind == "DeclareLaunchArgument" and argument.description for argument in arguments)
+    assert {name: argument.default_value for name, argument in declared.items() if name in DEFAULTS} == DEFAULTS
+    assert declared["controller"].choices == [*MODES[robot], "none"]
+    assert declared["controller"].default_value == MODES[robot][0]
+    assert declared["clock_mode"].choices == ["realtime", "fast", "lockstep"]
+    assert declared["config"].default_value.given[0][1:] == ["config", f"{robot}.yaml"]
+
+
+@pytest.mark.parametrize("robot", MODES)
+def test_launch_file_starts_simulator_and_controller(described, robot):
+    """Both get what the arguments say; without a controller the simulator does not wait for one."""
+    nodes = started(described, robot, duration="2", clock_mode="lockstep")
+    assert nodes.keys() == {"simulator", f"{robot}_controller"}
+    assert {node.package for node in nodes.values()} == {"constrained_sim"}
+    assert nodes["simulator"].name == "constrained_sim"
+    overrides = {"clock_mode": "lockstep", "duration": 2.0, "wait_for_first_command": True}
+    assert nodes["simulator"].parameters == ["default.yaml", overrides]
+    (parameters,) = nodes[f"{robot}_controller"].parameters
+    assert parameters == {"mode": MODES[robot][0]} | ({} if robot == "leg" else {"config": "default.yaml"})
+    alone = started(described, robot, controller="none", solver="null_space", record="true")
+    assert alone.keys() == {"simulator"}
+    overrides = alone["simulator"].parameters[1]
+    assert (overrides["wait_for_first_command"], overrides["solver"]) == (False, "null_space")
+    assert overrides["record"].startswith(f"{robot}_bag_2")
+
+
+@pytest.mark.parametrize("robot", MODES)
+def test_launch_description_loads(robot):
+    """Where the launch system is installed, it accepts the file and sees the documented arguments."""
+    pytest.importorskip("launch.actions")
+    pytest.importorskip("launch_ros.actions")
+    description = loaded(robot).generate_launch_description()
     assert {argument.name for argument in description.get_launch_arguments()} == DOCUMENTED

@@ -1,4 +1,4 @@
-"""`make leg`: starts what leg.launch.py starts, without the launch system; shows it, records it, plots it."""
+"""`make leg`, ...: starts what a launch file starts, without the launch system; shows it, records it, plots it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pathlib import Path
 from ament_index_python.packages import get_package_prefix, get_package_share_directory
 
 from constrained_sim.plotting import plot, read_bag
-
-PACKAGE = "constrained_sim"
+from constrained_sim.ros.demos import MODES, PACKAGE
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demonstration."""
     options = parse(arguments)
-    bag = options.output / f"leg_bag_{datetime.now():%Y%m%d_%H%M%S}"
+    robot = options.robot
+    bag = options.output / f"{robot}_bag_{datetime.now():%Y%m%d_%H%M%S}"
     simulator = executable(
         "simulator",
         "--params-file", str(options.config),
@@ -32,7 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )  # fmt: skip
     companions = [executable("monitor")]
     if options.controller != "none":
-        companions.append(executable("leg_controller", "-p", f"mode:={options.controller}"))
+        words = () if robot == "leg" else ("-p", f"config:={options.config.resolve()}")
+        companions.append(executable(f"{robot}_controller", "-p", f"mode:={options.controller}", *words))
     try:
         code = simulator.wait()
     except KeyboardInterrupt:
@@ -43,26 +44,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for process in companions:
             process.wait()
     if code != 0:
-        print(f"leg_demo: the simulator ended with exit code {code}", file=sys.stderr)
+        print(f"demo: the simulator ended with exit code {code}", file=sys.stderr)
         return code
     image = bag.with_suffix(".png")
-    plot(read_bag(bag), image, f"leg: {options.controller}, {options.clock_mode}, {options.solver}")
+    plot(read_bag(bag), image, f"{robot}: {options.controller}, {options.clock_mode}, {options.solver}")
     print(f"\nrecorded  {bag}\nplotted   {image}\nplot any bag with  scripts/run plot_bag DIRECTORY")
     return 0
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(prog="make leg", description=__doc__)
+    parser = argparse.ArgumentParser(prog="demo", description=__doc__)
+    parser.add_argument("robot", choices=MODES)
     parser.add_argument("--duration", type=float, default=10.0, help="simulated seconds (default: %(default)s)")
-    parser.add_argument("--controller", choices=("stand", "hop", "none"), default="hop")
+    parser.add_argument(
+        "--controller", default="", help="what the controller does, or none (default: the first it can)"
+    )
     parser.add_argument("--clock-mode", choices=("realtime", "fast", "lockstep"), default="realtime")
     parser.add_argument("--solver", default="direct", help="direct, range_space or null_space")
-    parser.add_argument(
-        "--config", type=Path, default=Path(get_package_share_directory(PACKAGE)) / "config" / "leg.yaml"
-    )
+    parser.add_argument("--config", type=Path, help="parameter file (default: the robot's)")
     parser.add_argument("--output", type=Path, default=Path("recordings"), help="folder of bags and plots")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    modes = MODES[options.robot]
+    options.controller = options.controller or modes[0]
+    if options.controller not in (*modes, "none"):
+        parser.error(f"--controller: got {options.controller!r}, allowed: {', '.join(modes)}, none")
+    share = Path(get_package_share_directory(PACKAGE))
+    options.config = options.config or share / "config" / f"{options.robot}.yaml"
+    return options
 
 
 def executable(name: str, *ros_arguments: str) -> subprocess.Popen[bytes]:

@@ -1,0 +1,17 @@
+"""Control laws of the shipped robots: plain functions of time and state, for simulations with and without ROS."""
+
+from constrained_sim.controllers.cassie import CassieController
+from constrained_sim.controllers.control_law import ControlLaw
+from constrained_sim.controllers.four_bar import FourBarController
+from constrained_sim.controllers.posture import Posture
+from constrained_sim.controllers.quadruped import QuadrupedController
+from constrained_sim.controllers.statics import standing_efforts
+
+__all__ = [
+    "CassieController",
+    "ControlLaw",
+    "FourBarController",
+    "Posture",
+    "QuadrupedController",
+    "standing_efforts",
+]

@@ -1,0 +1,143 @@
+"""A control law as an ordinary ROS 2 node: states in, joint commands out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import rclpy
+from ament_index_python.packages import get_package_share_directory
+from builtin_interfaces.msg import Time
+from nav_msgs.msg import Odometry
+from rclpy.executors import ExternalShutdownException
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
+
+from constrained_sim.config import Config, load_config
+from constrained_sim.controllers import ControlLaw
+from constrained_sim.exceptions import ConstrainedSimError
+from constrained_sim.ros.conversions import to_nanoseconds
+from constrained_sim.ros.demos import PACKAGE
+from constrained_sim.validation import Array
+
+KEPT = 10
+"""Number of messages of each topic that wait for their counterpart of the same stamp."""
+
+
+class ControllerNode(Node):
+    """Answers every state with one command that carries the stamp of that state, so that it also works in lockstep.
+
+    DDS orders nothing across topics: where the robot has a floating base, a state is the pair of a JointState and an
+    Odometry with equal stamps.
+
+    Parameters: ``mode``, one of the law's; ``config``, the configuration of the robot, by default the shipped one.
+
+    Subscribes: joint_states (sensor_msgs/JointState) and, of a floating base, odom (nav_msgs/Odometry).
+
+    Publishes: joint_commands (sensor_msgs/JointState, efforts).
+    """
+
+    def __init__(self, name: str, law: type[ControlLaw], config: str) -> None:
+        """Connect.
+
+        Args:
+            name: of the node.
+            law: makes the efforts.
+            config: file in the package's folder config, unless the parameter ``config`` says otherwise.
+
+        Raises:
+            ConstrainedSimError: a mode or configuration that is refused.
+        """
+        super().__init__(name)
+        mode = self.declare_parameter("mode", law.MODES[0]).value
+        shipped = Path(get_package_share_directory(PACKAGE)) / "config" / config
+        self._states = States(load_config(self.declare_parameter("config", str(shipped)).value))
+        self._law = law(self._states.config, mode)
+        self._commands = self.create_publisher(JointState, "joint_commands", QoSProfile(depth=KEPT))
+        self.create_subscription(JointState, "joint_states", self._on_joints, QoSProfile(depth=KEPT))
+        if self._states.config.robot.floating_base:
+            self.create_subscription(Odometry, "odom", self._on_base, QoSProfile(depth=KEPT))
+
+    def _on_joints(self, joints: JointState) -> None:
+        self._states.take_joints(joints)
+        self._answer(joints.header.stamp)
+
+    def _on_base(self, base: Odometry) -> None:
+        self._states.take_base(base)
+        self._answer(base.header.stamp)
+
+    def _answer(self, stamp: Time) -> None:
+        state = self._states.complete(to_nanoseconds(stamp))
+        if state is None:
+            return
+        efforts = self._law.efforts(stamp.sec + 1e-9 * stamp.nanosec, *state)
+        command = JointState(name=self._states.config.robot.actuated_joints, effort=efforts.tolist())
+        command.header.stamp = stamp
+        self._commands.publish(command)
+
+
+class States:
+    """Configurations and velocities put together from messages of equal stamps.
+
+    Attributes:
+        config: of the robot.
+    """
+
+    def __init__(self, config: Config) -> None:
+        """Wait for the first messages."""
+        self.config = config
+        self._joints: dict[int, JointState] = {}
+        self._bases: dict[int, Odometry] = {}
+
+    def take_joints(self, message: JointState) -> None:
+        """Keep the state of the joints."""
+        _keep(self._joints, message)
+
+    def take_base(self, message: Odometry) -> None:
+        """Keep the state of the base."""
+        _keep(self._bases, message)
+
+    def complete(self, stamp: int) -> tuple[Array, Array] | None:
+        """Return q (nq,) and v (nv,) at `stamp` [ns]; None while a part of them is missing."""
+        robot = self.config.robot
+        joints, base = self._joints.get(stamp), self._bases.get(stamp)
+        if joints is None or (robot.floating_base and base is None):
+            return None
+        q = robot.configuration(dict(zip(joints.name, joints.position, strict=True)))
+        v = np.zeros(robot.nv)
+        velocities = dict(zip(joints.name, joints.velocity, strict=True))
+        for index, name in enumerate(robot.velocity_names):
+            v[index] = velocities.get(name, 0.0)
+        if base is not None:
+            p, o = base.pose.pose.position, base.pose.pose.orientation
+            q[:7] = p.x, p.y, p.z, o.x, o.y, o.z, o.w
+            linear, angular = base.twist.twist.linear, base.twist.twist.angular
+            v[:6] = linear.x, linear.y, linear.z, angular.x, angular.y, angular.z
+        return q, v
+
+
+def _keep(messages: dict[int, JointState] | dict[int, Odometry], message: JointState | Odometry) -> None:
+    """Keep the newest messages, in the order of arrival."""
+    stamp = to_nanoseconds(message.header.stamp)
+    messages.pop(stamp, None)
+    messages[stamp] = message
+    while len(messages) > KEPT:
+        del messages[next(iter(messages))]
+
+
+def main(name: str, law: type[ControlLaw], config: str, args: Sequence[str] | None = None) -> int:
+    """Run `law` in a node until the context is shut down; return 0, or 1 with one clear line if it cannot start."""
+    rclpy.init(args=sys.argv if args is None else list(args))
+    try:
+        rclpy.spin(ControllerNode(name, law, config))
+    except ConstrainedSimError as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return 1
+    except (ExternalShutdownException, KeyboardInterrupt):
+        pass
+    finally:
+        rclpy.try_shutdown()
+    return 0

@@ -1,0 +1,14 @@
+#!/usr/bin/env python3
+"""Makes the robot of config/cassie.yaml stand: an ordinary rclpy node around a control law."""
+
+import os
+import sys
+
+# The matrices are small: threads of the linear algebra library would only wait for each other, and take a core each.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+from constrained_sim.controllers import CassieController
+from constrained_sim.ros.controller import main
+
+if __name__ == "__main__":
+    sys.exit(main("cassie_controller", CassieController, "cassie.yaml"))

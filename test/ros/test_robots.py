@@ -1,0 +1,96 @@
+"""The shipped robots beside the leg: node and controller in lockstep, judged by what was recorded."""
+
+import numpy as np
+import pytest
+from mechanisms import GRAVITY
+from ros.live import CONFIG, PERIOD, stamp
+
+from constrained_sim import load_config
+from constrained_sim.controllers import CassieController, FourBarController, QuadrupedController
+from constrained_sim.ros.controller import States
+from constrained_sim.ros.conversions import to_time
+
+LAWS = {
+    "quadruped": (QuadrupedController, "trot"),
+    "four_bar": (FourBarController, "turn"),
+    "cassie": (CassieController, "stand"),
+}
+
+
+@pytest.fixture(scope="module", params=LAWS)
+def run(request, run_to_end):
+    """The name of a robot, and the bag of 1 s of it."""
+    bag = run_to_end(LAWS[request.param][1], 1.0, robot=request.param, clock_mode="lockstep", timeout=200.0)
+    return request.param, bag
+
+
+@pytest.fixture(scope="module")
+def alone(run):
+    """The same second of the same law without ROS, on the node's clock."""
+    robot, _ = run
+    config, (law, mode) = load_config(CONFIG.with_name(f"{robot}.yaml")), LAWS[robot]
+    efforts = law(config, mode).efforts
+    begin = config.node.start_time
+    return config, config.simulator().run(1.0, lambda t, q, v: efforts(begin + t, q, v))
+
+
+def test_every_period_is_answered_and_published(run):
+    """A thousand periods, each with its stamp."""
+    _, bag = run
+    bag.assert_every_period(PERIOD, 1000)
+    assert bag.messages("/constrained_sim/status")[-1].commands_dropped == 0
+
+
+def test_node_moves_as_the_simulator_alone(run, alone):
+    """Controller and simulator over DDS give the motion that both give in one process."""
+    _, bag = run
+    config, trajectory = alone
+    last = bag.messages("/joint_states")[-1]
+    expected = dict(zip(config.robot.velocity_names, trajectory.v[-1], strict=True))
+    difference = [velocity - expected[name] for name, velocity in zip(last.name, last.velocity, strict=True)]
+    assert np.abs(difference).max() < 1e-6
+
+
+def test_ground_carries_the_robot(run, alone):
+    """Where there are contacts, their mean force over the last half second is about the weight."""
+    _, bag = run
+    config, _ = alone
+    if not config.robot.floating_base:
+        pytest.skip("nothing touches the ground")
+    forces = [sum(c.normal_force for c in message.contacts) for message in bag.messages("/contact_forces")]
+    assert np.mean(forces[500:]) == pytest.approx(config.robot.mass * GRAVITY, rel=0.05)
+
+
+def test_states_are_paired_by_stamp():
+    """A floating base and its joints make a state where their stamps agree, in whatever order they arrive."""
+    from nav_msgs.msg import Odometry
+    from sensor_msgs.msg import JointState
+
+    config = load_config(CONFIG.with_name("quadruped.yaml"))
+    states = States(config)
+
+    def joints(number):
+        message = JointState(name=["FL_KFE", "FL_HAA"], position=[0.1 * number, 0.5], velocity=[1.0, 2.0])
+        message.header.stamp = to_time(number)
+        return message
+
+    def base(number):
+        message = Odometry()
+        message.header.stamp = to_time(number)
+        message.pose.pose.position.z, message.pose.pose.orientation.w = 0.1 * number, 1.0
+        message.twist.twist.linear.y, message.twist.twist.angular.x = 3.0, 4.0
+        return message
+
+    states.take_base(base(2))
+    states.take_joints(joints(1))
+    assert states.complete(1) is None
+    assert states.complete(2) is None
+    states.take_joints(joints(2))
+    q, v = states.complete(2)
+    assert q[:7] == pytest.approx([0.0, 0.0, 0.2, 0.0, 0.0, 0.0, 1.0])
+    assert (q[7], q[9]) == (0.5, pytest.approx(0.2))
+    assert v[:10].tolist() == [0.0, 3.0, 0.0, 4.0, 0.0, 0.0, 2.0, 0.0, 1.0, 0.0]
+    for number in range(3, 30):
+        states.take_base(base(number))
+    assert states.complete(2) is None  # forgotten
+    assert stamp(joints(2)) == 2
