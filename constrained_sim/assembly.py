@@ -46,9 +46,10 @@ def assemble(
 ) -> Assembly:
     """Find a configuration near `q` that satisfies all `constraints`, within the robot's position limits.
 
-    Least squares on ``|phi|^2`` over the tangent space at q, by SciPy's trust-region-reflective method, whose steps
-    are safe where the Jacobian loses rank; then Gauss-Newton steps of least norm to rounding. The search is local:
-    where it ends in a configuration that does not close, the residual says so, and another guess may help.
+    Gauss-Newton steps of least norm, which stay near a guess that is nearly closed. Where these do not get there, least
+    squares on ``|phi|^2`` over the tangent space at q, by SciPy's trust-region-reflective method, whose steps are safe
+    where the Jacobian loses rank; then Gauss-Newton steps to rounding. The search is local: where it ends in a
+    configuration that does not close, the residual says so, and another guess may help.
 
     Args:
         robot: the robot.
@@ -74,7 +75,8 @@ def assemble_members(
     search = _Search(robot, tuple(member for member in members if member.is_position_level), q, t, free)
     if not search.bound.dim or not free.size:
         return search.result(q)
-    return search.refine(search.run())
+    nearest = search.refine(search.result(q))
+    return nearest if nearest.closed else search.refine(search.run())
 
 
 class _Search:
