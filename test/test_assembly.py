@@ -5,6 +5,7 @@ import pinocchio as pin
 import pytest
 from hypothesis import given
 from mechanisms import (
+    ROOT,
     SOLO_FEET,
     chain,
     double_pendulum,
@@ -30,6 +31,7 @@ from constrained_sim import (
     Robot,
     Simulator,
     assemble,
+    load_config,
 )
 from constrained_sim.exceptions import InvalidValue, UnknownName, ViolatedConstraint
 
@@ -52,6 +54,14 @@ def test_four_bar_from_anywhere(seed):
     assert found.residual < 1e-14
     assert found.violations == {"pin": found.residual}
     assert np.abs(point_of(robot, found.q, "tip") - BASE).max() == pytest.approx(found.residual, abs=1e-15)
+
+
+def test_rounded_configuration_stays_where_it_is():
+    """Digits cut off by a file are put back, however far the linkage could move: Cassie, which has 18 freedoms left."""
+    config = load_config(ROOT / "config" / "cassie.yaml")
+    found = assemble(config.robot, config.q, [])
+    assert found.residual < 1e-12
+    assert 1e-9 < np.abs(found.q - config.q).max() < 1e-6
 
 
 def test_held_joints_stay():

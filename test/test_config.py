@@ -1,5 +1,7 @@
 """Configuration files: what is read, what is refused, and that they make the simulation they describe."""
 
+from importlib.metadata import files
+
 import numpy as np
 import pytest
 import yaml
@@ -88,6 +90,14 @@ def test_packages_are_found_around_the_file(tmp_path):
         resolve_path("package://no_such_package/urdf/a.urdf", tmp_path / "config")
     found = resolve_path("package://constrained_sim/urdf/leg.urdf", LEG.parent)
     assert found.read_text() == (ROOT / "urdf" / "leg.urdf").read_text()
+
+
+def test_packages_from_pip_are_found(tmp_path):
+    """A Python package with a share folder is one, wherever it is installed; another one is not."""
+    found = resolve_path("package://example-robot-data/robots/solo_description/robots/solo12.urdf", tmp_path)
+    assert found.samefile(next(f.locate() for f in files("example-robot-data") if f.name == "solo12.urdf"))
+    with pytest.raises(ConfigError, match="numpy"):
+        resolve_path("package://numpy/a.urdf", tmp_path)
 
 
 def test_xml_in_place_of_a_path():

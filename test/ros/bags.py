@@ -16,12 +16,13 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from visualization_msgs.msg import MarkerArray
 
-from constrained_sim.msg import ContactForces, Impact, Input, SimulationStatus
+from constrained_sim.msg import ConstraintForces, ContactForces, Impact, Input, SimulationStatus
 
 TYPES = {
     "/clock": Clock,
     "/joint_states": JointState,
     "/contact_forces": ContactForces,
+    "/constraint_forces": ConstraintForces,
     "/impacts": Impact,
     "/robot_description": String,
     "/contact_markers": MarkerArray,

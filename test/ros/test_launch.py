@@ -11,6 +11,7 @@ from ament_index_python.packages import get_package_prefix, get_package_share_di
 from ros.live import ROOT
 
 from constrained_sim import load_config
+from constrained_sim.ros.demo import parse
 from constrained_sim.ros.demos import MODES
 
 DOCUMENTED = {"controller", "clock_mode", "solver", "record", "duration", "config"}
@@ -121,6 +122,16 @@ def test_launch_file_starts_simulator_and_controller(described, robot):
     overrides = alone["simulator"].parameters[1]
     assert (overrides["wait_for_first_command"], overrides["solver"]) == (False, "null_space")
     assert overrides["record"].startswith(f"{robot}_bag_2")
+
+
+@pytest.mark.parametrize("robot", MODES)
+def test_demonstration_starts_the_same(robot):
+    """`make leg` and its like have the launch files' defaults, and refuse what the controller cannot do."""
+    options = parse([robot])
+    assert (options.controller, options.config) == (MODES[robot][0], SHARE / "config" / f"{robot}.yaml")
+    assert parse([robot, "--controller", "none"]).controller == "none"
+    with pytest.raises(SystemExit):
+        parse([robot, "--controller", "dance"])
 
 
 @pytest.mark.parametrize("robot", MODES)

@@ -61,6 +61,19 @@ def test_ground_carries_the_robot(run, alone):
     assert np.mean(forces[500:]) == pytest.approx(config.robot.mass * GRAVITY, rel=0.05)
 
 
+def test_forces_of_loops_are_published(run, alone):
+    """The pin of the linkage and the rods of Cassie: constraint_forces says what the simulator alone found."""
+    robot, bag = run
+    _, trajectory = alone
+    if robot == "quadruped":
+        pytest.skip("no loops")
+    (*_, last) = bag.messages("/constraint_forces")
+    assert len(last.constraints) == {"four_bar": 1, "cassie": 4}[robot]
+    for force in last.constraints:
+        np.testing.assert_allclose(force.multipliers, trajectory.multipliers[force.name][-1], atol=1e-3)
+        assert np.abs(force.multipliers).max() > 1.0
+
+
 def test_states_are_paired_by_stamp():
     """A floating base and its joints make a state where their stamps agree, in whatever order they arrive."""
     from nav_msgs.msg import Odometry
