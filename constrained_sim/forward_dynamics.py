@@ -35,11 +35,14 @@ class ConstrainedAcceleration:
         a: (nv,) acceleration [rad/s^2, m/s^2].
         lam: (rows,) constraint forces [N, N m], positive as they push phi up.
         gamma: (rows,) velocity-dependent part of the rows' acceleration [m/s^2, rad/s^2].
+        moments: (k, 3) by which the contacts resist rolling and spinning [N m], on their links about their points,
+            world axes.
     """
 
     a: Array
     lam: Array
     gamma: Array
+    moments: Array
     _motion: Motion
     _constraints: ConstraintSet
     _state: tuple[Robot, Array, Array, float]
@@ -83,7 +86,7 @@ class ConstrainedAcceleration:
         Raises:
             UnknownName: no such constraint, or one that does not act on this link.
         """
-        return self._constraints.wrench(self._dynamics, name, self.multipliers(name), link, axes)
+        return self._constraints.wrench(self._dynamics, name, self.multipliers(name), link, axes, self.moments)
 
     @cached_property
     def _dynamics(self) -> Dynamics:
@@ -150,18 +153,22 @@ def constrained_acceleration(
     geometry = bound.contacts.rows(dynamics, v)
     soft, _ = soft_forces(bound.contacts, geometry, np.zeros((len(bound.contacts.soft), 2)))
     force += soft @ geometry.J
-    closed, contacts = contact_rows(bound.contacts, geometry, contact_gamma, stabilization)
+    pressed, closed, contacts = contact_rows(bound.contacts, geometry, contact_gamma, stabilization)
+    resistance = bound.contacts.resistance
+    turning, *rows_that_turn = resistance.at_motion(dynamics, pressed)
+    contacts = contacts.with_discs(*rows_that_turn)
     system = RobotSystem(dynamics, J, bound.bilateral.members)
     motion = solve_motion(solver, system, force, b, contacts)
     if refuse_inconsistent:
         check_consistency(motion.constraint_residual)
     if motion.contact is not None and not motion.contact.converged:
         raise ContactNotSolved(motion.contact.residual)
-    force_of_contacts = soft
-    force_of_contacts[closed] = motion.impulse
+    force_of_contacts, moments = soft, np.zeros(resistance.dim)
+    force_of_contacts[closed], moments[turning] = motion.impulse[: len(closed)], motion.impulse[len(closed) :]
     lam, all_gamma = bound.rows(motion.lam, force_of_contacts), bound.rows(gamma, contact_gamma)
     state = robot, q, v, dynamics.t
-    return ConstrainedAcceleration(read_only(motion.x), read_only(lam), read_only(all_gamma), motion, bound, state)
+    a, moments = read_only(motion.x), read_only(resistance.moments(moments))
+    return ConstrainedAcceleration(a, read_only(lam), read_only(all_gamma), moments, motion, bound, state)
 
 
 def acceleration_rows(
@@ -177,10 +184,11 @@ def acceleration_rows(
 
 def contact_rows(
     table: ContactTable, geometry: ContactGeometry, gamma: Array, stabilization: Baumgarte | None
-) -> tuple[npt.NDArray[np.intp], ContactRows]:
-    """Return which unilateral rows are closed, those of all rigid contacts among them, and these rows."""
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], ContactRows]:
+    """Return what is closed, all rigid contacts among it, the places of its unilateral rows, and these rows."""
     if not len(table):
-        return np.empty(0, dtype=np.intp), ContactRows.none(geometry.J.shape[1])
+        none = np.empty(0, dtype=np.intp)
+        return none, none, ContactRows.none(geometry.J.shape[1])
     offset, reached = gamma.copy(), table.reached(geometry.gaps)
     if stabilization is not None:
         reached = reached[stabilization.holds(geometry.gaps[reached], geometry.s_normal[reached])]
@@ -191,4 +199,4 @@ def contact_rows(
     speed = np.linalg.norm(s[:, :2], axis=1, keepdims=True)
     slips = (speed > SLIP_SPEED) & np.isfinite(friction)[:, None]
     slip = np.where(slips, s[:, :2] / np.where(slips, speed, 1.0), 0.0)
-    return rows, ContactRows(geometry.J[rows], offset[rows], friction, slip, lower, upper)
+    return reached, rows, ContactRows(geometry.J[rows], offset[rows], friction, slip, lower, upper)

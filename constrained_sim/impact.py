@@ -13,6 +13,7 @@ from scipy.optimize import brentq
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import ContactMethod
+from constrained_sim.contact.discs import COEFFICIENT, COLUMNS, CONTACT, RADIUS, SIZE
 from constrained_sim.dynamics import Dynamics, dynamics_at
 from constrained_sim.exceptions import ContactNotSolved, InvalidValue
 from constrained_sim.motion import EXACTLY, ContactRows, Motion, solve_motion
@@ -44,6 +45,8 @@ class Impact:
         constraint_residual: of the bilateral rows, relative likewise: not small where they contradict each other.
         without_collision: whether nothing collided: a sliding contact jammed, since no finite force was possible
             (Painleve's paradox).
+        moments: (k, 3) angular impulses by which contacts resist rolling and spinning [N m s], on their links about
+            their points, world axes.
     """
 
     v_minus: Array
@@ -60,6 +63,7 @@ class Impact:
     dynamics_residual: float
     constraint_residual: float
     without_collision: bool
+    moments: Array
     _system: System
 
     @property
@@ -89,6 +93,25 @@ class Impact:
 class ImpactProblem:
     """An impact at one configuration.
 
+    Newton's law of restitution, of contacts, one-sided and bilateral rows: ``s_plus = target - e s_minus`` of bilateral
+    rows; normal rows ``0 <= s_plus - target - e max(0, -s_minus) _|_ impulse >= 0``; tangential rows Coulomb's cone on
+    impulses.
+
+    Poisson's law, of contacts: an impact has two phases. Compression is the impact without restitution, and gives the
+    velocity v_C and the impulses r_C. Expansion begins with v_C; every contact gives back at least the part e of its
+    normal impulse, more only where it would sink in, with Coulomb's law for the impulses of this phase::
+
+        compression   0 <= s_C - target _|_ r_C,n >= 0                        r_C,t in the cone of r_C,n
+        expansion     0 <= s_plus - target _|_ r_E,n - e r_C,n >= 0           r_E,t in the cone of r_E,n
+
+    So a contact that was at rest, or that friction has stopped, rebounds too. Without friction, if all e are equal and
+    no contact opens before the impact, both laws say the same. Contacts of either law may take part in one impact:
+    those of Newton's, and bilateral rows, reach their velocities in the compression already, and keep them.
+
+    Sources: Glocker and Pfeiffer, Multiple impacts with friction in rigid multibody systems, 1995, with impulses of
+    friction that are not restored; Anitescu and Potra, Formulating dynamic multi-rigid-body contact problems with
+    friction as solvable linear complementarity problems, 1997.
+
     Attributes:
         system: M and the (m, nv) bilateral rows that hold.
         contacts: (3 k + l, nv) rows of the contacts that take part, and of the one-sided rows.
@@ -96,10 +119,13 @@ class ImpactProblem:
         v_minus: (nv,).
         s_minus: (m,) velocities of the bilateral rows.
         bilateral_restitution: (m,) Newton's coefficients.
-        restitution: (k + l,) Newton's coefficients of contacts and one-sided rows.
+        restitution: (k + l,) coefficients of contacts and one-sided rows.
+        poisson: (k + l,) which of these are Poisson's; all others are Newton's.
         bilateral_target: (m,) prescribed row velocities after, added to the restitution.
         target: (k + l,) prescribed normal velocities after, added to the restitution.
         drive: (3 k + l,) velocities that forces give to the rows of contacts in the meantime.
+        turning: (e, nv) rows in which contacts resist rolling and spinning.
+        discs: (d, 6) of these rows.
     """
 
     system: System
@@ -109,16 +135,18 @@ class ImpactProblem:
     s_minus: Array
     bilateral_restitution: Array
     restitution: Array
+    poisson: npt.NDArray[np.bool_]
     bilateral_target: Array
     target: Array
     drive: Array
+    turning: Array
+    discs: Array
 
     def solve(self, solver: Solver, method: ContactMethod) -> tuple[Motion, float]:
         """Return the motion after the impact and the factor by which restitution was reduced.
 
-        Bilateral rows: ``s_plus = target - e s_minus``. Normal rows: ``0 <= s_plus - target - e max(0, -s_minus) _|_
-        impulse >= 0``. Tangential rows: Coulomb's cone on impulses. Newton's restitution with friction may create
-        energy; then all coefficients are multiplied by the largest common factor that does not.
+        Either law of restitution with friction may create energy; then all coefficients are multiplied by the largest
+        common factor that does not.
         """
         motion = self._solve(solver, method, 1.0)
         if self.bilateral_target.any() or self.target.any() or self._gain(motion) <= self._rounding:
@@ -131,12 +159,59 @@ class ImpactProblem:
         return self._solve(solver, method, factor), factor
 
     def _solve(self, solver: Solver, method: ContactMethod, factor: float) -> Motion:
-        system, s = self.system, self.contacts @ self.v_minus
-        rows = ContactRows(self.contacts, self.drive.copy(), *self.laws)
-        rows.offset[rows.normals] += -self.target - factor * self.restitution * np.maximum(0.0, -s[rows.normals])
+        """Return the motion after both phases, with all coefficients multiplied by `factor`."""
+        system, rows, s = self.system, self._rows(), self.contacts @ self.v_minus
+        newton = np.where(self.poisson, 0.0, factor * self.restitution)
+        rows.offset[rows.normals] -= newton * np.maximum(0.0, -s[rows.normals])
         s_plus = self.bilateral_target - factor * self.bilateral_restitution * self.s_minus
         b = system.J @ self.v_minus + s_plus - self.s_minus
-        return solve_motion(solver, system, system.M @ self.v_minus, b, rows, method)
+        every = rows.with_discs(*self._turning(np.zeros(len(rows.friction))))
+        compressed = solve_motion(solver, system, system.M @ self.v_minus, b, every, method)
+        restored = np.where(self.poisson, factor * self.restitution, 0.0) * compressed.impulse[rows.normals]
+        return self._expand(solver, method, rows, compressed, restored) if restored.any() else compressed
+
+    def _expand(
+        self, solver: Solver, method: ContactMethod, rows: ContactRows, compressed: Motion, restored: Array
+    ) -> Motion:
+        """Return the motion after the phase of expansion, with the impulses of both phases.
+
+        Contacts push by z beside what they restore. Coulomb's disc under ``restored + z`` is the sum of a disc of fixed
+        radius and of one under z alone, and the friction of either is largest against the same slip: so each contact
+        has its rows along the surface twice, once in the cone of z and once in a disc.
+
+        Args:
+            solver: of the linear part.
+            method: how contacts are solved.
+            rows: of the contacts, with the offsets of the compression.
+            compressed: motion after the compression.
+            restored: (k + l,) normal impulses that are given back [N s].
+        """
+        system, normals, contacts = self.system, rows.normals, len(rows.friction)
+        given = restored[:contacts]
+        rubbing = np.flatnonzero((rows.friction > 0.0) & (given > 0.0))
+        along = (3 * rubbing[:, None] + np.arange(2)).ravel()
+        surface = np.zeros((len(rubbing), COLUMNS))
+        surface[:, CONTACT], surface[:, SIZE] = rubbing, 2
+        surface[:, RADIUS] = rows.friction[rubbing] * given[rubbing]
+        every = rows.with_discs(self.contacts[along], rows.offset[along], surface).with_discs(*self._turning(given))
+        momentum = system.M @ compressed.x + restored @ self.contacts[normals]
+        motion = solve_motion(solver, system, momentum, system.J @ compressed.x, every, method)
+        pushes, twice, turning = np.split(motion.impulse, [len(self.contacts), len(self.contacts) + len(along)])
+        pushes[normals] += restored
+        pushes[along] += twice
+        return _succeeding(compressed, motion, compressed.impulse + np.concatenate([pushes, turning]))
+
+    def _rows(self) -> ContactRows:
+        """Return the rows of the contacts, restitution aside."""
+        rows = ContactRows(self.contacts, self.drive.copy(), *self.laws)
+        rows.offset[rows.normals] -= self.target
+        return rows
+
+    def _turning(self, restored: Array) -> tuple[Array, Array, Array]:
+        """Return rows, offsets and discs of what resists turning, under normal impulses `restored` (k,) and more."""
+        discs = self.discs.copy()
+        discs[:, RADIUS] = discs[:, COEFFICIENT] * restored[discs[:, CONTACT].astype(np.intp)]
+        return self.turning, np.zeros(len(self.turning)), discs
 
     def _gain(self, motion: Motion) -> float:
         return 0.5 * float((motion.x - self.v_minus) @ self.system.M @ (motion.x + self.v_minus))
@@ -166,7 +241,8 @@ def resolve_impact(
         constraints: bilateral constraints and contacts; a contact that is passed counts as closed, a joint limit where
             it is reached.
         solver: a name in ``SOLVERS``, or a configured solver.
-        restitution: None: each contact's own, bilateral rows 0; a number for all; or by name.
+        restitution: None: each contact's own, bilateral rows 0; a number for all; or by name. Of a contact this is the
+            coefficient of its own law, of others Newton's.
         row_velocity_plus: prescribed row velocities after the impact [m/s, rad/s], (rows,) in the order of the
             constraints or by name; None: 0. Of a contact only the normal one may be prescribed, as a lower bound.
         t: time, for constraints that depend on it [s].
@@ -219,7 +295,7 @@ def impact_at(
         closing: indices of contacts and one-sided rows, ascending.
         solver: of the linear part.
         method: how contacts are solved.
-        coefficients: (rows,) Newton's coefficients; None: those of the contacts, bilateral rows 0.
+        coefficients: (rows,) of restitution; None: those of the contacts, bilateral rows 0.
         targets: (rows,) prescribed row velocities after; None: 0.
         refuse_inconsistent: raise where bilateral rows contradict each other.
         drive: (3 k + l,) of an impact without collision, velocities that forces give to the contact rows meanwhile.
@@ -230,7 +306,7 @@ def impact_at(
     """
     table = bound.contacts
     geometry = table.rows(dynamics, v)
-    contact_rows = geometry.J
+    contact_rows, all_turning = geometry.J, table.resistance.rows(dynamics)
     bilateral = bound.bilateral.jacobian(dynamics)
     s_bilateral = bound.bilateral.velocity(dynamics, v, dynamics.t)
     coefficients = _coefficients(bound, None) if coefficients is None else coefficients
@@ -240,6 +316,7 @@ def impact_at(
         bound.split(targets),
     )
     rows, normals = table.rows_of(closing), table.normals[closing]
+    turning, discs = table.resistance.of(closing)
     problem = ImpactProblem(
         RobotSystem(dynamics, bilateral, bound.bilateral.members),
         contact_rows[rows],
@@ -248,18 +325,21 @@ def impact_at(
         s_bilateral,
         bilateral_e,
         contact_e[normals],
+        table.poisson[closing],
         bilateral_target,
         contact_target[normals],
         np.zeros(len(rows)) if drive is None else drive[rows],
+        all_turning[turning],
+        discs,
     )
     motion, factor = problem.solve(solver, method)
     if refuse_inconsistent:
         check_consistency(motion.constraint_residual)
     if motion.contact is not None and not motion.contact.converged:
         raise ContactNotSolved(motion.contact.residual)
-    impulse = np.zeros(len(contact_rows))
-    impulse[rows] = motion.impulse
-    generalised = motion.lam @ bilateral + impulse @ contact_rows
+    impulse, moment = np.zeros(len(contact_rows)), np.zeros(len(all_turning))
+    impulse[rows], moment[turning] = motion.impulse[: len(rows)], motion.impulse[len(rows) :]
+    generalised = motion.lam @ bilateral + impulse @ contact_rows + moment @ all_turning
     return Impact(
         read_only(v.copy()),
         read_only(motion.x),
@@ -275,7 +355,40 @@ def impact_at(
         motion.dynamics_residual,
         motion.constraint_residual,
         drive is not None,
+        read_only(table.resistance.moments(moment)),
         System(dynamics.M.copy(), np.vstack([bilateral, contact_rows[rows]]), dynamics.robot.inertia_parents),
+    )
+
+
+def bouncing(bound: ConstraintSet, closing: npt.NDArray[np.intp], s_normal: Array, threshold: float) -> Array:
+    """Return (rows,) the coefficients of restitution in an impact of `closing`; 0 where it is too slow to bounce.
+
+    Newton's coefficient counts where a contact itself approaches faster than `threshold` [m/s]; Poisson's, which is
+    about impulses, wherever anything of the impact does.
+
+    Args:
+        bound: the constraints.
+        closing: indices of the contacts and one-sided rows that take part.
+        s_normal: (k + l,) velocities with which all of them open [m/s, rad/s].
+        threshold: [m/s, rad/s].
+    """
+    table, restitution = bound.contacts, np.zeros(bound.contacts.dim)
+    bounces = s_normal < -threshold
+    counts = bounces | (table.poisson & bounces[closing].any())
+    restitution[table.normals] = np.where(counts, table.restitution, 0.0)
+    return bound.rows(np.zeros(bound.bilateral.dim), restitution)
+
+
+def _succeeding(first: Motion, second: Motion, impulse: Array) -> Motion:
+    """Return two phases of one impact as one motion; its residuals are the larger ones."""
+    solutions = [motion.contact for motion in (first, second) if motion.contact is not None]
+    return Motion(
+        second.x,
+        first.lam + second.lam,
+        impulse,
+        max(solutions, key=lambda solution: solution.residual / solution.acceptable),
+        max(first.dynamics_residual, second.dynamics_residual),
+        max(first.constraint_residual, second.constraint_residual),
     )
 
 

@@ -174,3 +174,29 @@ def contact_rows(  # type: ignore[no-untyped-def]
                 if support[joints[i], j] and support[other_joints[i], j]:
                     rows[:, j] = 0.0
     return points, gaps, jacobian, jacobian @ v
+
+
+@numba.njit(cache=True)
+def turning_rows(joints, other_joints, axes, joint_axes, support):  # type: ignore[no-untyped-def]
+    """Return (e, nv) the Jacobian of the angular velocities of bodies relative to others, along given axes [rad/s].
+
+    A degree of freedom that moves both bodies turns neither relative to the other.
+
+    Args:
+        joints: (e,) joint that carries each body.
+        other_joints: (e,) joint that carries the other body, 0 for the world.
+        axes: (e, 3) unit vectors, world axes.
+        joint_axes: see :func:`row_jacobian`.
+        support: see :func:`row_jacobian`.
+    """
+    count, nv = joints.shape[0], joint_axes.shape[0]
+    jacobian = np.zeros((count, nv))
+    for i in range(count):
+        for j in range(nv):
+            moves, moves_other = support[joints[i], j], support[other_joints[i], j]
+            if moves != moves_other:
+                turn = joint_axes[j, 3:]
+                along = axes[i, 0] * turn[0] + axes[i, 1] * turn[1] + axes[i, 2] * turn[2]
+                if abs(along) > ROUNDING * np.abs(turn).sum():
+                    jacobian[i, j] = along if moves else -along
+    return jacobian

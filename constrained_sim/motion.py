@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numba
 import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.contact import kernels as contact_kernels
+from constrained_sim.contact.discs import no_discs
 from constrained_sim.contact.methods import ContactMethod, solve_contacts
 from constrained_sim.contact.problem import RELATIVE_TOLERANCE, ContactProblem, ContactSolution, no_values
 from constrained_sim.exceptions import NotSupported
@@ -22,17 +23,18 @@ EXACTLY = ContactMethod()
 
 @dataclass(frozen=True, eq=False)
 class ContactRows:
-    """Rows of the contacts that may be closed, [t1, t2, n] each, then interval rows.
+    """Rows of the contacts that may be closed, [t1, t2, n] each, then m interval rows, then e rows of discs.
 
     Attributes:
-        J: (3 k + m, nv).
-        offset: (3 k + m,) what is added to ``J x`` to give the row quantity u of the contact law.
+        J: (n, nv), n = 3 k + m + e.
+        offset: (n,) what is added to ``J x`` to give the row quantity u of the contact law.
         friction: (k,).
         slip: (k, 2), see :class:`~constrained_sim.contact.problem.ContactProblem`.
         lower: (m,) likewise.
         upper: (m,) likewise.
-        compliance: (3 k + m,) what is added to the diagonal of the Delassus matrix, so that a row's quantity is
+        compliance: (n,) what is added to the diagonal of the Delassus matrix, so that a row's quantity is
             ``J x + offset + compliance impulse``; None: nothing.
+        discs: (d, 6) likewise.
     """
 
     J: Array
@@ -42,17 +44,18 @@ class ContactRows:
     lower: Array = field(default_factory=no_values)
     upper: Array = field(default_factory=no_values)
     compliance: Array | None = None
+    discs: Array = field(default_factory=no_discs)
 
     @property
-    def laws(self) -> tuple[Array, Array, Array, Array]:
-        """What the rows obey: friction, slip, lower and upper bounds."""
-        return self.friction, self.slip, self.lower, self.upper
+    def laws(self) -> tuple[Array, Array, Array, Array, Array]:
+        """What the rows obey: friction, slip, lower and upper bounds, discs."""
+        return self.friction, self.slip, self.lower, self.upper, self.discs
 
     @property
     def normals(self) -> npt.NDArray[np.intp]:
         """Indices of the normal rows of the contacts, and of the interval rows."""
         contacts = 3 * len(self.friction)
-        return np.concatenate([np.arange(2, contacts, 3), np.arange(contacts, len(self.offset))])
+        return np.concatenate([np.arange(2, contacts, 3), np.arange(contacts, contacts + len(self.lower))])
 
     def with_contacts(self, J: Array, offset: Array, friction: Array, compliance: Array) -> ContactRows:
         """Return these rows with more contacts, without known slip, after those there are."""
@@ -66,6 +69,20 @@ class ContactRows:
             self.lower,
             self.upper,
             np.insert(mine, end, compliance),
+            self.discs,
+        )
+
+    def with_discs(self, J: Array, offset: Array, discs: Array) -> ContactRows:
+        """Return these rows with `discs` (d, 6) of contacts among them, and the rows of these, after all there are."""
+        if not len(discs):
+            return self
+        compliance = None if self.compliance is None else np.concatenate([self.compliance, np.zeros(len(J))])
+        return replace(
+            self,
+            J=np.vstack([self.J, J]),
+            offset=np.concatenate([self.offset, offset]),
+            compliance=compliance,
+            discs=np.vstack([self.discs, discs]),
         )
 
     @classmethod
@@ -81,7 +98,7 @@ class Motion:
     Attributes:
         x: (nv,) acceleration or velocity.
         lam: (m,) bilateral multipliers [N, N m], or impulses.
-        impulse: (3 k + m,) contact forces or impulses, and those of the interval rows.
+        impulse: (n,) contact forces or impulses, and those of the interval rows and discs.
         contact: how the contacts were solved; None without contacts.
         dynamics_residual: of the first equation, relative to the largest of its terms.
         constraint_residual: of the second, relative likewise.
@@ -150,6 +167,8 @@ def _solve_program(solver: Gauss, system: System, f: Array, b: Array, contacts: 
         raise NotSupported(f"solver {solver.name!r}", "dry joint friction", solver.supported)
     if contacts.compliance is not None:
         raise NotSupported(f"solver {solver.name!r}", "a soft contact", solver.supported)
+    if len(contacts.discs):
+        raise NotSupported(f"solver {solver.name!r}", "resistance to rolling or spinning", solver.supported)
     x, lam, normal = solver.solve_normal_contacts(system, f, b, J[normals], offset[normals])
     impulse = np.zeros(len(J))
     impulse[normals] = normal
@@ -181,7 +200,7 @@ def _solve_free(system: System, f: Array, contacts: ContactRows, method: Contact
 
 
 @numba.njit(cache=True)
-def _sticking_motion(M, parents, f, J, offset, compliance, friction, slip, lower, upper):  # type: ignore[no-untyped-def]
+def _sticking_motion(M, parents, f, J, offset, compliance, friction, slip, lower, upper, discs):  # type: ignore[no-untyped-def]
     """Solve for the motion without bilateral rows, all contacts sticking, and judge it by the contact law.
 
     Returns:
@@ -193,7 +212,7 @@ def _sticking_motion(M, parents, f, J, offset, compliance, friction, slip, lower
     for i in range(G.shape[0]):
         G[i, i] += compliance[i]
     impulse, status, error, magnitude, _ = contact_kernels.attempt_sticking(
-        G, b, friction, slip, lower, upper, RELATIVE_TOLERANCE
+        G, b, friction, slip, lower, upper, discs, RELATIVE_TOLERANCE
     )
     residual = error / magnitude
     if residual <= RELATIVE_TOLERANCE:

@@ -415,7 +415,7 @@ def test_pinocchios_method_comes_near(make):
     rng, total = np.random.default_rng(8), 0
     for _ in range(10):
         problem = make(rng, 0.5)
-        scale = kernels.inverse_scale(problem.G, len(problem.friction))
+        scale = kernels.inverse_scale(problem.G, len(problem.friction), problem.discs)
         r, error, iterations = admm(problem.G, problem.b, *problem.laws, scale, np.zeros(len(problem.b)), 0.0, 5000)
         total += iterations
         assert problem.residual(r) < 1e-5

@@ -77,7 +77,15 @@ class ConstraintSet:
         """
         return lookup("constraint or contact", name, {member.name: member for member in self.members})
 
-    def wrench(self, dynamics: Dynamics, name: str, multipliers: Array, link: str, axes: str = WORLD) -> Array:
+    def wrench(
+        self,
+        dynamics: Dynamics,
+        name: str,
+        multipliers: Array,
+        link: str,
+        axes: str = WORLD,
+        moments: Array | None = None,
+    ) -> Array:
         """Return (6,) the force [N] and the moment [N m] about the point where it acts, by `name` on `link`.
 
         Args:
@@ -86,6 +94,7 @@ class ConstraintSet:
             multipliers: its rows [N, N m].
             link: the link that is acted on.
             axes: ``"world"``, or a link whose axes to use.
+            moments: (k, 3) of the contacts [N m], world axes; None: zero.
 
         Raises:
             UnknownName: no such constraint, or one that does not act on this link.
@@ -94,7 +103,8 @@ class ConstraintSet:
         if isinstance(member, BoundConstraint):
             wrench = member.wrench(dynamics, multipliers, link)
         elif link == member.declaration.link:
-            wrench = np.concatenate([multipliers @ member.declaration.surface.axes, np.zeros(3)])
+            moment = np.zeros(3) if moments is None else moments[self.contacts.members.index(member)]
+            wrench = np.concatenate([multipliers @ member.declaration.surface.axes, moment])
         else:
             raise UnknownName(f"link of contact {name!r}", link, [member.declaration.link])
         joint, placement = dynamics.robot.link_placement(axes)

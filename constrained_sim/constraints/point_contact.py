@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from constrained_sim.constraints.constraint import Constraint, checked_name
-from constrained_sim.contact.laws import Law, Rigid, SoftLaw
+from constrained_sim.contact.laws import RESTITUTION_LAWS, Law, Rigid, SoftLaw, Sticking
 from constrained_sim.contact.surfaces import Plane
-from constrained_sim.exceptions import InvalidValue
+from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array, finite_array, number
 
@@ -27,11 +27,16 @@ class PointContact(Constraint):
         surface: what it may touch.
         law: what it may do when it touches.
         friction: Coulomb coefficient, >= 0.
-        restitution: Newton's coefficient, 0 to 1.
+        restitution: coefficient, 0 to 1.
         radius: [m], >= 0.
+        restitution_law: what the coefficient relates (:class:`~constrained_sim.impact.ImpactProblem`): ``"newton"``,
+            normal velocities after and before an impact; ``"poisson"``, normal impulses of expansion and compression.
+        torsional_friction: [m], >= 0; the moment about the normal is at most this times the normal force.
+        rolling_friction: [m], >= 0; the moment along the surface is at most this times the normal force.
 
     Raises:
         InvalidValue: a value outside these ranges, or a coefficient that the law does not have.
+        UnknownName: no such law of restitution.
     """
 
     name: str
@@ -42,6 +47,9 @@ class PointContact(Constraint):
     friction: float = 0.0
     restitution: float = 0.0
     radius: float = 0.0
+    restitution_law: str = "newton"
+    torsional_friction: float = 0.0
+    rolling_friction: float = 0.0
 
     kind = "point_contact"
     is_unilateral = True
@@ -54,10 +62,17 @@ class PointContact(Constraint):
         object.__setattr__(self, "friction", number(f"friction {what}", self.friction, 0.0))
         object.__setattr__(self, "restitution", number(f"restitution {what}", self.restitution, 0.0, 1.0))
         object.__setattr__(self, "radius", number(f"radius {what}", self.radius, 0.0))
+        for coefficient in ("torsional_friction", "rolling_friction"):
+            object.__setattr__(self, coefficient, number(f"{coefficient} {what}", getattr(self, coefficient), 0.0))
+        if self.restitution_law not in RESTITUTION_LAWS:
+            raise UnknownName("law of restitution", self.restitution_law, RESTITUTION_LAWS)
         if not isinstance(self.law, Law):
             raise InvalidValue(f"law {what}", self.law, "an instance of a class in LAWS, such as Rigid()")
         if isinstance(self.law, SoftLaw) and self.restitution:
             raise InvalidValue(f"restitution {what}", self.restitution, "0: a soft law has no impact")
+        if self.resists_turning and not isinstance(self.law, (Rigid, Sticking)):
+            given = {"torsional_friction": self.torsional_friction, "rolling_friction": self.rolling_friction}
+            raise InvalidValue(f"resistance {what}", given, f"0 with law {self.law.name!r}: it takes no moments")
         if not isinstance(self.surface, Plane):
             raise InvalidValue(f"surface {what}", self.surface, "a Plane")
         self.law.coefficient(self.friction)
@@ -66,6 +81,11 @@ class PointContact(Constraint):
     def coefficient(self) -> float:
         """Friction coefficient in effect under the law; infinite where the law sticks."""
         return self.law.coefficient(self.friction)
+
+    @property
+    def resists_turning(self) -> bool:
+        """Whether it resists rolling or spinning."""
+        return self.torsional_friction > 0.0 or self.rolling_friction > 0.0
 
     def bind(self, robot: Robot, q: Array) -> BoundContact:
         """Resolve the link."""

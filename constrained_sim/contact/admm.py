@@ -19,6 +19,7 @@ def admm(
     slip: Array,
     lower: Array,
     upper: Array,
+    discs: Array,
     scale: Array,
     impulse: Array,
     tolerance: float,
@@ -33,9 +34,9 @@ def admm(
     approach, 2024.
     """
     solved, iterations = impulse, 0
-    if not (slip.any() or lower.any() or np.isinf(friction).any()) and np.isinf(upper).all():
+    if not (slip.any() or lower.any() or np.isinf(friction).any() or len(discs)) and np.isinf(upper).all():
         solved, iterations = _solve(G, b, friction, len(lower), budget)
-    F = natural_map(G, b, friction, slip, lower, upper, scale, solved)
+    F = natural_map(G, b, friction, slip, lower, upper, discs, scale, solved)
     return solved, float(np.abs(F).max(initial=0.0)), iterations
 
 

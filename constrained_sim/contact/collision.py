@@ -34,16 +34,20 @@ class Collisions:
     Attributes:
         scene: bodies of the world by name.
         friction: Coulomb coefficient.
-        restitution: Newton's coefficient, 0 to 1.
+        restitution: coefficient, 0 to 1.
         law: what contacts may do; not a soft one.
         margin: distance [m] from which on a pair is watched; more than a step's approach.
         self_collision: whether links of the robot touch each other, neighbours aside.
         srdf: file or text whose ``disable_collisions`` name pairs of links that do not touch each other.
         excluded: further such pairs.
         package_dirs: folders in which ``package://`` is looked up, beside those around the description's file.
+        restitution_law: ``"newton"`` or ``"poisson"``, see :class:`~constrained_sim.constraints.PointContact`.
+        torsional_friction: [m], likewise.
+        rolling_friction: [m], likewise.
 
     Raises:
         InvalidValue: a value that is not allowed.
+        UnknownName: no such law of restitution.
     """
 
     scene: Mapping[str, SceneBody] = field(default_factory=dict)
@@ -55,6 +59,9 @@ class Collisions:
     srdf: str | os.PathLike[str] = ""
     excluded: Sequence[tuple[str, str]] = ()
     package_dirs: Sequence[str] = ()
+    restitution_law: str = "newton"
+    torsional_friction: float = 0.0
+    rolling_friction: float = 0.0
 
     def __post_init__(self) -> None:
         """Check all values."""
@@ -66,7 +73,19 @@ class Collisions:
 
     def contact(self, name: str, link: str, point: Array, surface: Plane, radius: float) -> PointContact:
         """Return one contact point with these properties."""
-        return PointContact(name, link, point, surface, self.law, self.friction, self.restitution, radius)  # type: ignore[arg-type]
+        return PointContact(
+            name,
+            link,
+            point,  # type: ignore[arg-type]
+            surface,
+            self.law,
+            self.friction,
+            self.restitution,
+            radius,
+            self.restitution_law,
+            self.torsional_friction,
+            self.rolling_friction,
+        )
 
     def bind(self, robot: Robot) -> CollisionDetector:
         """Load the geometry of `robot`.

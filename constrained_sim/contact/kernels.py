@@ -1,4 +1,4 @@
-"""Compiled kernels of the contact problem: k contacts of three rows each, [t1, t2, n], then m interval rows.
+"""Compiled kernels of the contact problem: k contacts of three rows each, [t1, t2, n], m interval rows, then discs.
 
 The problem: find r with ``u = G r + b`` such that for every contact ``0 <= u_n _|_ r_n >= 0``, ``|r_t| <= c r_n``, and
 ``r_t = -c r_n u_t / |u_t|`` where it slides; and for every interval row ``lower <= r <= upper``, with ``u >= 0`` where
@@ -14,12 +14,23 @@ Its zero-finding form (Alart and Curnier, A mixed formulation for frictional con
 
 with p the inverse of the diagonal of G, so that F is in newton seconds. At acceleration level u is an acceleration
 and r a force; a contact that slips already, in the unit direction d, has ``r_t = -c r_n d`` whatever u_t is.
+Resistance to rolling and spinning adds rows that :mod:`~constrained_sim.contact.discs` explains.
 """
 
 from __future__ import annotations
 
 import numba
 import numpy as np
+
+from constrained_sim.contact.discs import (
+    CONTACT,
+    RADIUS,
+    SIZE,
+    differentiate_discs,
+    discs_times,
+    map_discs,
+    nearest,
+)
 
 RANK_TOLERANCE = 1e-11
 SHIFTS = (1e-9, 1e-6, 1e-4, 1e-2)
@@ -29,8 +40,11 @@ OPEN, STICKING, SLIDING = 0, 1, 2
 
 
 @numba.njit(cache=True)
-def inverse_scale(G, contacts):  # type: ignore[no-untyped-def]
-    """Return (n,) the p of each row: one value for both tangential rows; zero rows take the largest of all rows."""
+def inverse_scale(G, contacts, discs):  # type: ignore[no-untyped-def]
+    """Return (n,) the p of each row: one value for both tangential rows; zero rows take the largest of all rows.
+
+    The two rows of a disc share one value likewise.
+    """
     largest = 0.0
     for i in range(G.shape[0]):
         largest = max(largest, G[i, i])
@@ -43,21 +57,16 @@ def inverse_scale(G, contacts):  # type: ignore[no-untyped-def]
     for c in range(0, 3 * contacts, 3):
         tangential = max(G[c, c], G[c + 1, c + 1])
         p[c] = p[c + 1] = 1.0 / (tangential if tangential > floor else largest)
+    i = G.shape[0] - int(discs[:, SIZE].sum())
+    for disc in discs:
+        if disc[SIZE] > 1.0:
+            p[i] = p[i + 1] = min(p[i], p[i + 1])
+        i += int(disc[SIZE])
     return p
 
 
 @numba.njit(cache=True)
-def _tangential(z0, z1, radius, slip):  # type: ignore[no-untyped-def]
-    """Return the point of the disc of `radius` nearest to z, or the one opposite to a known slip."""
-    if slip[0] != 0.0 or slip[1] != 0.0:
-        return -radius * slip[0], -radius * slip[1]
-    length = np.hypot(z0, z1)
-    shrink = radius / length if length > radius else 1.0
-    return shrink * z0, shrink * z1
-
-
-@numba.njit(cache=True)
-def natural_map(G, b, friction, slip, lower, upper, p, r):  # type: ignore[no-untyped-def]
+def natural_map(G, b, friction, slip, lower, upper, discs, p, r):  # type: ignore[no-untyped-def]
     """Return F (n,) at r; zero exactly where r solves the problem.
 
     Args:
@@ -67,6 +76,7 @@ def natural_map(G, b, friction, slip, lower, upper, p, r):  # type: ignore[no-un
         slip: (k, 2) known direction of slip, zero where u_t decides.
         lower: (m,) bounds of the interval rows.
         upper: (m,) likewise.
+        discs: (d, 6), see :mod:`~constrained_sim.contact.discs`.
         p: (n,) scale of each row.
         r: (n,) impulses.
     """
@@ -77,19 +87,25 @@ def natural_map(G, b, friction, slip, lower, upper, p, r):  # type: ignore[no-un
         y = r[i + 2] - p[i + 2] * u[i + 2]
         F[i + 2] = r[i + 2] - max(0.0, y)
         radius = friction[c] * y if y > 0.0 else 0.0
-        t0, t1 = _tangential(r[i] - p[i] * u[i], r[i + 1] - p[i] * u[i + 1], radius, slip[c])
+        t0, t1 = nearest(r[i] - p[i] * u[i], r[i + 1] - p[i] * u[i + 1], radius, slip[c])
         F[i], F[i + 1] = r[i] - t0, r[i + 1] - t1
     for j in range(lower.shape[0]):
         i = 3 * friction.shape[0] + j
         F[i] = r[i] - min(max(r[i] - p[i] * u[i], lower[j]), upper[j])
+    if discs.shape[0]:
+        map_discs(discs, u, p, r, F)
     return F
 
 
 @numba.njit(cache=True)
-def _derivative(G, b, friction, slip, lower, upper, p, r):  # type: ignore[no-untyped-def]
-    """Return blocks B and C (k + m, 3, 3) of a generalised Jacobian ``dF/dr = B + C G``; intervals use entry [0, 0]."""
+def _derivative(G, b, friction, slip, lower, upper, discs, p, r):  # type: ignore[no-untyped-def]
+    """Return blocks B and C (k + m + d, 3, 3) of a generalised Jacobian ``dF/dr = B + C G``.
+
+    Intervals use entry [0, 0] of their blocks.
+    """
     contacts = friction.shape[0]
-    B, C = np.zeros((contacts + lower.shape[0], 3, 3)), np.zeros((contacts + lower.shape[0], 3, 3))
+    blocks = contacts + lower.shape[0] + discs.shape[0]
+    B, C = np.zeros((blocks, 3, 3)), np.zeros((blocks, 3, 3))
     u = G @ r + b
     for c in range(contacts):
         i = 3 * c
@@ -118,6 +134,8 @@ def _derivative(G, b, friction, slip, lower, upper, p, r):  # type: ignore[no-un
             C[contacts + j, 0, 0] = p[i]
         else:
             B[contacts + j, 0, 0] = 1.0
+    if discs.shape[0]:
+        differentiate_discs(discs, u, p, r, B, C)
     return B, C
 
 
@@ -192,18 +210,20 @@ def _inverse(block, shift):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def block_times(blocks, x, contacts):  # type: ignore[no-untyped-def]
-    """Return the product (n, k) of a block-diagonal matrix with x (n, k)."""
+def block_times(blocks, x, contacts, discs):  # type: ignore[no-untyped-def]
+    """Return the product (n, k) of a matrix of blocks, diagonal but for those of the discs, with x (n, k)."""
     product = np.empty_like(x)
     for c in range(contacts):
         product[3 * c : 3 * c + 3] = blocks[c] @ x[3 * c : 3 * c + 3]
-    for j in range(contacts, blocks.shape[0]):
+    for j in range(contacts, blocks.shape[0] - discs.shape[0]):
         product[2 * contacts + j] = blocks[j, 0, 0] * x[2 * contacts + j]
+    if discs.shape[0]:
+        discs_times(discs, blocks, x, product)
     return product
 
 
 @numba.njit(cache=True)
-def _newton_step(G, L, B, C, F, contacts, shift):  # type: ignore[no-untyped-def]
+def _newton_step(G, L, B, C, F, contacts, discs, shift):  # type: ignore[no-untyped-def]
     """Return the step d with ``(B + C G) d = -F``, small in directions in which this is singular.
 
     ``B + shift`` is inverted block by block, ``C G = C L L^T`` has the rank of G: the matrix that is factored has the
@@ -212,15 +232,17 @@ def _newton_step(G, L, B, C, F, contacts, shift):  # type: ignore[no-untyped-def
     inverse = np.zeros_like(B)
     for c in range(contacts):
         inverse[c] = _inverse(B[c], shift)
-    for j in range(contacts, B.shape[0]):
+    for j in range(contacts, B.shape[0] - discs.shape[0]):
         inverse[j, 0, 0] = 1.0 / (B[j, 0, 0] + shift)
-    X = block_times(inverse, block_times(C, L, contacts), contacts)
+    for j in range(B.shape[0] - discs.shape[0], B.shape[0]):
+        inverse[j] = _inverse(B[j], shift)
+    X = block_times(inverse, block_times(C, L, contacts, discs), contacts, discs)
     S = np.eye(L.shape[1]) + L.T @ X
     d = np.zeros_like(F)
     for _ in range(2):
-        rest = F.reshape(-1, 1) + block_times(B, d.reshape(-1, 1), contacts)
-        rest += block_times(C, (G @ d).reshape(-1, 1), contacts)
-        y = block_times(inverse, rest, contacts).ravel()
+        rest = F.reshape(-1, 1) + block_times(B, d.reshape(-1, 1), contacts, discs)
+        rest += block_times(C, (G @ d).reshape(-1, 1), contacts, discs)
+        y = block_times(inverse, rest, contacts, discs).ravel()
         d -= y - X @ solve(S, y @ L)
     return d
 
@@ -278,25 +300,25 @@ def of_least_norm(G, L, goal):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def newton(G, b, friction, slip, lower, upper, p, r, tolerance, iterations):  # type: ignore[no-untyped-def]
+def newton(G, b, friction, slip, lower, upper, discs, p, r, tolerance, iterations):  # type: ignore[no-untyped-def]
     """Semi-smooth Newton on the natural map, from r.
 
     Returns:
         (r, largest |F|, iterations done).
     """
-    F = natural_map(G, b, friction, slip, lower, upper, p, r)
+    F = natural_map(G, b, friction, slip, lower, upper, discs, p, r)
     error = np.abs(F).max()
     L = range_factor(G)
     for done in range(iterations):
         if error <= tolerance:
             return r, error, done
-        B, C = _derivative(G, b, friction, slip, lower, upper, p, r)
+        B, C = _derivative(G, b, friction, slip, lower, upper, discs, p, r)
         nearer = False
         for shift in SHIFTS:
-            direction, length = _newton_step(G, L, B, C, F, friction.shape[0], shift), 1.0
+            direction, length = _newton_step(G, L, B, C, F, friction.shape[0], discs, shift), 1.0
             for _ in range(8):
                 candidate = r + length * direction
-                F_candidate = natural_map(G, b, friction, slip, lower, upper, p, candidate)
+                F_candidate = natural_map(G, b, friction, slip, lower, upper, discs, p, candidate)
                 error_candidate = np.abs(F_candidate).max()
                 nearer = error_candidate < (1.0 - 0.1 * length) * error
                 if nearer:
@@ -311,7 +333,7 @@ def newton(G, b, friction, slip, lower, upper, p, r, tolerance, iterations):  # 
 
 
 @numba.njit(cache=True)
-def continuation(G, b, friction, slip, lower, upper, p, r, tolerance, stages):  # type: ignore[no-untyped-def]
+def continuation(G, b, friction, slip, lower, upper, discs, p, r, tolerance, stages):  # type: ignore[no-untyped-def]
     """Newton's method along a path of problems whose contacts get stiffer and stiffer, down to the rigid one.
 
     ``G + mu / p`` has well-conditioned rows and a solution near by for the next smaller mu; from soft (mu = 1) in
@@ -321,20 +343,20 @@ def continuation(G, b, friction, slip, lower, upper, p, r, tolerance, stages):  
     total = 0
     for stage in range(stages):
         softer = G + 10.0 ** (-10.0 * stage / (stages - 1.0)) * np.diag(1.0 / p)
-        r, _, done = newton(softer, b, friction, slip, lower, upper, p, r, tolerance, 30)
+        r, _, done = newton(softer, b, friction, slip, lower, upper, discs, p, r, tolerance, 30)
         total += done
-    r, error, done = newton(G, b, friction, slip, lower, upper, p, r, tolerance, 60)
+    r, error, done = newton(G, b, friction, slip, lower, upper, discs, p, r, tolerance, 60)
     return r, error, total + done
 
 
 @numba.njit(cache=True)
-def restarts(G, b, friction, slip, lower, upper, p, r, tolerance, tries):  # type: ignore[no-untyped-def]
+def restarts(G, b, friction, slip, lower, upper, discs, p, r, tolerance, tries):  # type: ignore[no-untyped-def]
     """Newton's method from points around r, of ever other sizes, until one leads to a solution.
 
     Near a kink of the natural map no step may lead nearer; from beside it, one does. The points are pseudo-random, but
     the same in every call. Arguments and result are those of :func:`newton`.
     """
-    best, least = r, np.abs(natural_map(G, b, friction, slip, lower, upper, p, r)).max()
+    best, least = r, np.abs(natural_map(G, b, friction, slip, lower, upper, discs, p, r)).max()
     size = max(np.abs(r).max(), np.abs(p * b).max())
     state, total = np.uint64(1), 0
     for attempt in range(tries):
@@ -343,7 +365,7 @@ def restarts(G, b, friction, slip, lower, upper, p, r, tolerance, tries):  # typ
             state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
             unit = (state >> np.uint64(11)) / 9007199254740992.0
             start[i] += size * 10.0 ** (-6 + attempt % 6) * (2.0 * unit - 1.0)
-        found, error, done = newton(G, b, friction, slip, lower, upper, p, start, tolerance, 60)
+        found, error, done = newton(G, b, friction, slip, lower, upper, discs, p, start, tolerance, 60)
         total += done
         if error < least:
             best, least = found, error
@@ -353,7 +375,7 @@ def restarts(G, b, friction, slip, lower, upper, p, r, tolerance, tries):  # typ
 
 
 @numba.njit(cache=True)
-def classify(G, b, friction, slip, lower, upper, p, r, tolerance):  # type: ignore[no-untyped-def]
+def classify(G, b, friction, slip, lower, upper, discs, p, r, tolerance):  # type: ignore[no-untyped-def]
     """Return (k + m,) status of contacts and interval rows: OPEN, STICKING or SLIDING; clear r of what is open.
 
     An interval row is open at a lower bound of 0, slides at any other bound, and sticks between.
@@ -378,6 +400,11 @@ def classify(G, b, friction, slip, lower, upper, p, r, tolerance):  # type: igno
         else:
             inside = lower[j] + tolerance < r[i] < upper[j] - tolerance
             status[contacts + j] = STICKING if inside else SLIDING
+    i = r.shape[0] - int(discs[:, SIZE].sum())
+    for disc in discs:
+        if disc[RADIUS] == 0.0 and status[int(disc[CONTACT])] == OPEN:
+            r[i : i + int(disc[SIZE])] = 0.0
+        i += int(disc[SIZE])
     return status
 
 
@@ -411,15 +438,15 @@ def drop_held(G, b, J, terms, free_diagonal):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def attempt_sticking(G, b, friction, slip, lower, upper, relative_tolerance):  # type: ignore[no-untyped-def]
+def attempt_sticking(G, b, friction, slip, lower, upper, discs, relative_tolerance):  # type: ignore[no-untyped-def]
     """Take all contacts to stick and judge the result.
 
     Returns:
         (r (n,), status (k + m,), largest |F|, magnitude of the impulses in play, p (n,)).
     """
-    p = inverse_scale(G, friction.shape[0])
+    p = inverse_scale(G, friction.shape[0], discs)
     r = stick(G, b)
     magnitude = max(np.abs(r).max(), np.abs(p * b).max(), 1e-300)
-    error = np.abs(natural_map(G, b, friction, slip, lower, upper, p, r)).max()
-    status = classify(G, b, friction, slip, lower, upper, p, r, 10.0 * relative_tolerance * magnitude)
+    error = np.abs(natural_map(G, b, friction, slip, lower, upper, discs, p, r)).max()
+    status = classify(G, b, friction, slip, lower, upper, discs, p, r, 10.0 * relative_tolerance * magnitude)
     return r, status, error, magnitude, p

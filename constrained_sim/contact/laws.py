@@ -10,6 +10,9 @@ from dataclasses import MISSING, dataclass, fields
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.validation import lookup, number
 
+RESTITUTION_LAWS = ("newton", "poisson")
+"""Whether a coefficient of restitution relates velocities before and after an impact, or impulses of its two phases."""
+
 ForceLaw = Callable[[float, float], float]
 """From penetration [m] and its rate [m/s] to the normal force [N]."""
 

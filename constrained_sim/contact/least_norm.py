@@ -15,7 +15,10 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from constrained_sim.contact.discs import no_discs
 from constrained_sim.contact.kernels import OPEN, RANK_TOLERANCE, SLIDING, STICKING, block_times, range_factor, solve
+
+NO_DISCS = no_discs()
 
 DAMPING = 1e-3
 """Of a Newton step, per unit of the relative error that is left."""
@@ -99,7 +102,7 @@ def least_norm(G, b, friction, slip, lower, upper, status, r, iterations):  # ty
         error = np.abs(F).max()
         if error <= tolerance:
             return x, True
-        H = transposed @ block_times(slope, Q, friction.shape[0])
+        H = transposed @ block_times(slope, Q, friction.shape[0], NO_DISCS)
         H += (1e-13 + DAMPING * min(error / np.abs(r).max(), 1.0)) * np.eye(H.shape[0])
         step = solve(H, -F)
         length, value, decrease = 1.0, np.dot(z, x) - 0.5 * np.dot(x, x) - np.dot(y, goal), np.dot(F, step)

@@ -105,12 +105,14 @@ def solve_contacts(
 
 def _of_least_norm(problem: ContactProblem, impulse: Array, scale: Array, tolerance: float) -> Array:
     """Return the forces of least norm with the motion of `impulse`; `impulse` itself where there is no choice."""
-    G, b, (friction, slip, lower, upper) = problem.G, problem.b, problem.laws
+    G, b, (friction, slip, lower, upper, discs) = problem.G, problem.b, problem.laws
+    if len(discs):
+        return impulse
     status = by_motion(G @ impulse + b, friction, slip, lower, upper, scale, 100.0 * tolerance)
     if is_determined(G, status, friction):
         return impulse
     found, converged = least_norm(G, b, friction, slip, lower, upper, status, impulse, NEWTON_STEPS)
-    error = np.abs(kernels.natural_map(G, b, friction, slip, lower, upper, scale, found)).max()
+    error = np.abs(kernels.natural_map(G, b, friction, slip, lower, upper, discs, scale, found)).max()
     return found if converged and error <= 10.0 * tolerance else impulse
 
 
@@ -121,6 +123,7 @@ def pivoting(
     slip: Array,
     lower: Array,
     upper: Array,
+    discs: Array,
     scale: Array,
     impulse: Array,
     tolerance: float,
@@ -131,13 +134,13 @@ def pivoting(
     Arguments and result are those of :func:`kernels.newton`.
     """
     solved = impulse
-    if not friction.any() and not lower.any() and np.isinf(upper).all():
+    if not (friction.any() or lower.any() or len(discs)) and np.isinf(upper).all():
         contacts = 3 * len(friction)
         normals = np.concatenate([np.arange(2, contacts, 3), np.arange(contacts, len(b))])
         solved = np.zeros_like(b)
         with suppress(ContactNotSolved):
             solved[normals] = LinearComplementarity(G[np.ix_(normals, normals)], b[normals]).solve()
-    F = kernels.natural_map(G, b, friction, slip, lower, upper, scale, solved)
+    F = kernels.natural_map(G, b, friction, slip, lower, upper, discs, scale, solved)
     return solved, float(np.abs(F).max(initial=0.0)), 1
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.contact import kernels
+from constrained_sim.contact.discs import CONTACT, SIZE, no_discs, radius_of
 from constrained_sim.validation import Array
 
 RELATIVE_TOLERANCE = 1e-13
@@ -23,16 +25,17 @@ def no_values() -> Array:
 class ContactProblem:
     """Find impulses r, three per contact [t1, t2, n], with ``u = G r + b`` under Signorini's and Coulomb's laws.
 
-    After the contacts there may be interval rows: joint limits and dry joint friction. At acceleration level the
-    impulses are forces and u accelerations.
+    After the contacts there may be m interval rows, joint limits and dry joint friction, and e rows of discs, which
+    resist rolling and spinning. At acceleration level the impulses are forces and u accelerations.
 
     Attributes:
-        G: (3 k + m, 3 k + m) Delassus matrix of the rows, other constraints held.
-        b: (3 k + m,) row velocities without these impulses [m/s, rad/s].
+        G: (n, n), n = 3 k + m + e, Delassus matrix of the rows, other constraints held.
+        b: (n,) row velocities without these impulses [m/s, rad/s].
         friction: (k,) Coulomb coefficients; 0 frictionless, infinity sticks as long as it is pressed.
         slip: (k, 2) at acceleration level, unit direction of the present slip along (t1, t2); zero where there is none.
         lower: (m,) least impulse of the interval rows; 0 of a limit.
         upper: (m,) largest; infinite of a limit.
+        discs: (d, 6) what bounds the rows after these, see :mod:`~constrained_sim.contact.discs`.
     """
 
     G: Array
@@ -41,49 +44,66 @@ class ContactProblem:
     slip: Array
     lower: Array = field(default_factory=no_values)
     upper: Array = field(default_factory=no_values)
+    discs: Array = field(default_factory=no_discs)
 
     def residual(self, impulse: Array) -> float:
         """Return the largest entry of the natural map [N s] relative to the largest impulse in play; 0 if solved."""
-        scale = kernels.inverse_scale(self.G, len(self.friction))
+        scale = kernels.inverse_scale(self.G, len(self.friction), self.discs)
         error = np.abs(kernels.natural_map(self.G, self.b, *self.laws, scale, impulse)).max(initial=0.0)
         return float(error / self.magnitude(scale, impulse))
 
     def judged(self, impulse: Array, method: str, iterations: int = 0) -> ContactSolution:
-        """Return `impulse` (3 k,), found by `method`, as a solution with its status and residual."""
-        scale = kernels.inverse_scale(self.G, len(self.friction))
+        """Return `impulse` (n,), found by `method`, as a solution with its status and residual."""
+        scale = kernels.inverse_scale(self.G, len(self.friction), self.discs)
         tolerance = 10.0 * RELATIVE_TOLERANCE * self.magnitude(scale, impulse)
         status = kernels.classify(self.G, self.b, *self.laws, scale, impulse, tolerance)
         return ContactSolution(impulse, status, method, iterations, self.residual(impulse))
 
     @property
-    def laws(self) -> tuple[Array, Array, Array, Array]:
-        """What the rows obey: friction, slip, lower and upper bounds."""
-        return self.friction, self.slip, self.lower, self.upper
+    def laws(self) -> tuple[Array, Array, Array, Array, Array]:
+        """What the rows obey: friction, slip, lower and upper bounds, discs."""
+        return self.friction, self.slip, self.lower, self.upper, self.discs
 
     def slip_residual(self, impulse: Array) -> float:
         """Return how far friction is from dissipating the most it can, relative to the power in play; 0 if solved.
 
-        For every contact ``r_t . u_t + c r_n |u_t|``, which the principle of maximum dissipation makes 0.
+        For every contact ``r_t . u_t + c r_n |u_t|``, and likewise of discs, which the principle of maximum dissipation
+        makes 0.
         """
-        count = 3 * len(self.friction)
-        u, r = (self.G @ impulse + self.b)[:count].reshape(-1, 3), impulse[:count].reshape(-1, 3)
+        count, velocity = 3 * len(self.friction), self.G @ impulse + self.b
+        u, r = velocity[:count].reshape(-1, 3), impulse[:count].reshape(-1, 3)
         finite = np.isfinite(self.friction)
         most = np.where(finite, self.friction, 0.0) * r[:, 2] * np.hypot(u[:, 0], u[:, 1])
         missed = np.where(finite, r[:, 0] * u[:, 0] + r[:, 1] * u[:, 1] + most, 0.0)
-        power = max(float(np.abs(r).max(initial=0.0) * np.abs(self.b).max(initial=0.0)), 1e-300)
-        return float(np.abs(missed).max(initial=0.0)) / power
+        turning = [
+            impulse[rows] @ velocity[rows] + radius * np.linalg.norm(velocity[rows])
+            for rows, radius in self._discs_at(impulse)
+            if np.isfinite(radius)
+        ]
+        largest = max(np.abs(r).max(initial=0.0), np.abs(impulse[count + len(self.lower) :]).max(initial=0.0))
+        power = max(float(largest * np.abs(self.b).max(initial=0.0)), 1e-300)
+        return float(np.abs([*missed, *turning]).max(initial=0.0)) / power
 
     def cone_violation(self, impulse: Array) -> float:
-        """Return by how much a force leaves its cone, or an interval row its bounds, relative to the largest force."""
-        count = 3 * len(self.friction)
-        r, others = impulse[:count].reshape(-1, 3), impulse[count:]
+        """Return by how much a force leaves its cone, disc or interval, relative to the largest force."""
+        count, end = 3 * len(self.friction), 3 * len(self.friction) + len(self.lower)
+        r, others = impulse[:count].reshape(-1, 3), impulse[count:end]
         held = np.where(np.isinf(self.friction), 0.0, self.friction)
         drag = np.where(np.isinf(self.friction), 0.0, np.hypot(r[:, 0], r[:, 1]))
-        outside = np.concatenate([-r[:, 2], drag - held * r[:, 2], self.lower - others, others - self.upper])
+        turning = [np.linalg.norm(impulse[rows]) - radius for rows, radius in self._discs_at(impulse)]
+        outside = np.concatenate([-r[:, 2], drag - held * r[:, 2], self.lower - others, others - self.upper, turning])
         return float(max(outside.max(initial=0.0), 0.0) / max(np.abs(impulse).max(initial=0.0), 1e-300))
 
+    def _discs_at(self, impulse: Array) -> Iterator[tuple[slice, float]]:
+        """Yield the rows of each disc and its radius under `impulse`."""
+        row = 3 * len(self.friction) + len(self.lower)
+        for disc in self.discs:
+            size = int(disc[SIZE])
+            yield slice(row, row + size), float(radius_of(disc, impulse[3 * int(disc[CONTACT]) + 2]))
+            row += size
+
     def magnitude(self, scale: Array, impulse: Array) -> float:
-        """Return the largest impulse in play [N s], for the `scale` (3 k + m,) of the rows."""
+        """Return the largest impulse in play [N s], for the `scale` (n,) of the rows."""
         return max(np.abs(impulse).max(initial=0.0), np.abs(scale * self.b).max(initial=0.0), 1e-300)
 
 
@@ -92,7 +112,7 @@ class ContactSolution:
     """What a method found.
 
     Attributes:
-        impulse: (3 k + m,) [N s, N m s].
+        impulse: (n,) [N s, N m s].
         status: (k + m,) 0 open, 1 sticking, 2 sliding; an interval row slides at a bound.
         method: the method that gave it.
         iterations: of all methods that were tried.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from constrained_sim.contact.discs import sweep_discs
 from constrained_sim.contact.kernels import natural_map, solve
 
 RELAXATION = 1.2
@@ -15,7 +16,7 @@ DIRECTIONS = 16
 
 
 @numba.njit(cache=True)
-def gauss_seidel(G, b, friction, slip, lower, upper, p, r, tolerance, sweeps):  # type: ignore[no-untyped-def]
+def gauss_seidel(G, b, friction, slip, lower, upper, discs, p, r, tolerance, sweeps):  # type: ignore[no-untyped-def]
     """Sweep over the contacts until the natural map is below `tolerance`, from r.
 
     Each contact is solved exactly for the impulses of all others (:func:`one_contact`), and over-relaxed within its
@@ -41,14 +42,16 @@ def gauss_seidel(G, b, friction, slip, lower, upper, p, r, tolerance, sweeps):  
         for j in range(lower.shape[0]):
             i = 3 * friction.shape[0] + j
             r[i] = min(max(r[i] - relaxation * p[i] * (np.dot(G[i], r) + b[i]), lower[j]), upper[j])
+        if discs.shape[0]:
+            sweep_discs(discs, G, b, r, relaxation)
         if done % 10 == 9:
-            error = np.abs(natural_map(G, b, friction, slip, lower, upper, p, r)).max()
+            error = np.abs(natural_map(G, b, friction, slip, lower, upper, discs, p, r)).max()
             if error <= tolerance:
                 return r, error, done + 1
             if error > 0.9 * before:
                 relaxation = 0.5 * (1.0 + relaxation)
             before = error
-    return r, np.abs(natural_map(G, b, friction, slip, lower, upper, p, r)).max(), sweeps
+    return r, np.abs(natural_map(G, b, friction, slip, lower, upper, discs, p, r)).max(), sweeps
 
 
 @numba.njit(cache=True)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from constrained_sim import kinematics
 from constrained_sim.contact.laws import SoftLaw
+from constrained_sim.contact.resistance import TurningResistance
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.validation import Array
 
@@ -60,10 +61,12 @@ class ContactTable:
         limits: the one-sided rows, stacked.
         friction: (k,) coefficients in effect.
         restitution: (k + l,).
+        poisson: (k + l,) whether this is Poisson's coefficient, not Newton's.
         axes: (k, 3, 3) rows t1, t2, n of each contact, world axes.
         normals: (k + l,) which rows open and close.
         soft: indices of the contacts whose law gives a force.
         soft_laws: their laws.
+        resistance: of the contacts to rolling and spinning.
     """
 
     def __init__(self, members: Sequence[BoundContact], limits: ConstraintStack) -> None:
@@ -75,6 +78,8 @@ class ContactTable:
         self.soft_laws = tuple(contact.law for contact in contacts if isinstance(contact.law, SoftLaw))
         one_sided = [limit.declaration.restitution for limit in limits.members for _ in range(limit.dim)]
         self.restitution = np.array([contact.restitution for contact in contacts] + one_sided)
+        self.poisson = np.zeros(len(self.restitution), dtype=np.bool_)
+        self.poisson[: len(contacts)] = [contact.restitution_law == "poisson" for contact in contacts]
         self.axes = np.array([contact.surface.axes for contact in contacts]).reshape(-1, 3, 3)
         rows = 3 * len(contacts)
         self.normals = np.concatenate([np.arange(2, rows, 3), rows + np.arange(limits.dim)])
@@ -83,6 +88,7 @@ class ContactTable:
         self._points = np.array([member.offset for member in members]).reshape(-1, 3)
         self._other_joints = np.array([member.other_joint for member in members], dtype=np.int64)
         self._other_points = np.array([member.other_offset for member in members]).reshape(-1, 3)
+        self.resistance = TurningResistance(members)
 
     def __len__(self) -> int:
         """Return how many contacts and one-sided rows there are."""

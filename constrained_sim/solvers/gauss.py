@@ -48,10 +48,12 @@ class Gauss(FullRankSolver):
         self._proxqp = proxqp
 
     def supports(self, constraint: Constraint) -> bool:
-        """Return whether `constraint` is anything but a contact that can hold along its surface, or a soft one."""
+        """Return whether `constraint` is no contact, or one without friction, resistance to turning, or softness."""
         if not isinstance(constraint, PointContact):
             return True
-        return constraint.coefficient == 0.0 and not isinstance(constraint.law, SoftLaw)
+        if constraint.resists_turning or isinstance(constraint.law, SoftLaw):
+            return False
+        return constraint.coefficient == 0.0
 
     def solve_normal_contacts(
         self, system: System, f: Array, b: Array, normals: Array, offset: Array
