@@ -455,6 +455,9 @@ def _read_collisions(top: _Section, base: Path) -> Collisions | None:
     keys: dict[str, tuple[type, Any]] = {
         "friction": (float, 0.0),
         "restitution": (float, 0.0),
+        "restitution_law": (str, "newton"),
+        "torsional_friction": (float, 0.0),
+        "rolling_friction": (float, 0.0),
         "margin": (float, 0.02),
         "self_collision": (bool, False),
         "package_dirs": (tuple, ()),
@@ -499,6 +502,9 @@ def _read_contact(section: _Section) -> PointContact:
         section.take("friction", float, 0.0),
         section.take("restitution", float, 0.0),
         section.take("radius", float, 0.0),
+        section.take("restitution_law", str, "newton"),
+        section.take("torsional_friction", float, 0.0),
+        section.take("rolling_friction", float, 0.0),
     )
     section.finish()
     return contact

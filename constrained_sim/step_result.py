@@ -40,6 +40,8 @@ class ContactForce:
         friction: coefficient in effect.
         gap: [m], negative where it penetrates.
         slip: (3,) tangential velocity relative to the ground [m/s], world axes.
+        moment: (3,) mean moment on the robot about the contact point [N m], world axes, percussions excluded; zero
+            unless it resists rolling or spinning.
     """
 
     name: str
@@ -52,6 +54,7 @@ class ContactForce:
     friction: float
     gap: float
     slip: Array
+    moment: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +157,9 @@ class StepResult:
             UnknownName: no such constraint, or one that does not act on this link.
         """
         end = self.outcome.end
-        return end.bound.wrench(kinematics_at(self._robot, end.q, end.t), name, self.multipliers(name), link, axes)
+        moments = end.bound.contacts.resistance.moments(self.outcome.moments)
+        dynamics = kinematics_at(self._robot, end.q, end.t)
+        return end.bound.wrench(dynamics, name, self.multipliers(name), link, axes, moments)
 
     def forces_on_contacts(self, lam: Array) -> dict[str, Array]:
         """Return the force (3,) on each contact in world axes [N], by name, for values `lam` (rows,) of all rows."""
@@ -168,7 +173,7 @@ class StepResult:
         """All contacts by name, open ones too, in the order of declaration."""
         end = self.outcome.end
         table = end.bound.contacts
-        forces = self.forces_on_contacts(self.lam)
+        forces, moments = self.forces_on_contacts(self.lam), table.resistance.moments(self.outcome.moments)
         return {
             member.name: ContactForce(
                 member.name,
@@ -181,6 +186,7 @@ class StepResult:
                 float(table.friction[i]),
                 float(end.contact.distances[i]),
                 read_only(end.contact.s[3 * i : 3 * i + 2] @ table.axes[i, :2]),
+                read_only(moments[i]),
             )
             for i, member in enumerate(table.members)
         }

@@ -36,6 +36,7 @@ class Trajectory:
         multipliers: (n, rows) mean forces [N, N m], by constraint or contact; NaN while absent.
         energy: (n,) each term of the audit [J], by name, of the single steps.
         impacts: in the order of time.
+        contact_moments: (n, 3) likewise of moments about the contact point [N m].
     """
 
     t: Array
@@ -46,11 +47,13 @@ class Trajectory:
     multipliers: Mapping[str, Array]
     energy: Mapping[str, Array]
     impacts: tuple[ImpactRecord, ...]
+    contact_moments: Mapping[str, Array]
 
     @classmethod
     def from_results(cls, results: Sequence[StepResult], nq: int, nv: int, nu: int) -> Trajectory:
         """Collect `results` of a robot with these dimensions."""
         forces = [{name: contact.force for name, contact in result.contact_forces.items()} for result in results]
+        moments = [{name: contact.moment for name, contact in result.contact_forces.items()} for result in results]
         rows = [{name: result.multipliers(name) for name in result.outcome.end.bound.slices} for result in results]
         return cls(
             np.array([result.state.t for result in results]),
@@ -65,12 +68,13 @@ class Trajectory:
                 for result in results
                 for impact in result.impacts
             ),
+            _by_name(moments),
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to an ``.npz`` file."""
         arrays = {name: getattr(self, name) for name in ("t", "q", "v", "tau")}
-        for group in ("contact_forces", "multipliers", "energy"):
+        for group in ("contact_forces", "contact_moments", "multipliers", "energy"):
             arrays |= {f"{group}/{name}": values for name, values in getattr(self, group).items()}
         for part in fields(ImpactRecord):
             arrays[f"impacts/{part.name}"] = np.array([getattr(impact, part.name) for impact in self.impacts])
@@ -96,6 +100,7 @@ class Trajectory:
             group("multipliers/"),
             group("energy/"),
             tuple(ImpactRecord(float(t), float(lost), minus, plus) for t, lost, minus, plus in impacts),
+            group("contact_moments/"),
         )
 
 

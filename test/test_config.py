@@ -119,7 +119,8 @@ def test_contacts():
     """Every key of a contact arrives where it belongs."""
     config = read(contacts={"ball": {
         "link": "foot", "point": [0, 0, 0.1], "radius": 0.02, "normal": [0.0, 0.0, 2.0], "offset": -0.1,
-        "law": "rigid", "friction": 1, "restitution": 0.5}})  # fmt: skip
+        "law": "rigid", "friction": 1, "restitution": 0.5, "restitution_law": "poisson",
+        "torsional_friction": 0.002, "rolling_friction": 0.001}})  # fmt: skip
     (ball,) = config.constraints
     assert isinstance(ball, PointContact)
     assert (ball.name, list(ball.point), ball.radius, ball.friction, ball.restitution) == (
@@ -130,6 +131,7 @@ def test_contacts():
         0.5,
     )
     assert (ball.surface.normal.tolist(), ball.surface.offset) == ([0, 0, 1], -0.1)
+    assert (ball.restitution_law, ball.torsional_friction, ball.rolling_friction) == ("poisson", 0.002, 0.001)
 
 
 def test_point_anchors():

@@ -40,6 +40,9 @@ def contact_from_message(message: msg.Contact, planes: Mapping[str, Plane]) -> P
         message.friction,
         message.restitution,
         message.radius,
+        message.restitution_law,
+        message.torsional_friction,
+        message.rolling_friction,
     )
 
 
@@ -56,6 +59,9 @@ def contact_to_message(contact: PointContact, planes: Mapping[str, Plane]) -> ms
         law=contact.law.name,
         friction=contact.friction,
         restitution=contact.restitution,
+        restitution_law=contact.restitution_law,
+        torsional_friction=contact.torsional_friction,
+        rolling_friction=contact.rolling_friction,
         **{key: getattr(contact.law, key, 0.0) for key in SOFT_PARAMETERS},
     )
 

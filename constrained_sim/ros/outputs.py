@@ -97,7 +97,7 @@ class Outputs:
         """Publish the results of a control period; the clock comes last."""
         result = period.result
         self._send_state(result.state.q, result.state.v, result.tau_applied)
-        forces = self._messages.forces(period.contacts, period.mean_forces)
+        forces = self._messages.forces(period.contacts, period.mean_forces, period.mean_moments)
         self._forces.send(forces, period.stamp, self._messages.layout)
         if period.constraints is not None:
             self._constraint_forces.send(
@@ -230,7 +230,9 @@ class Outputs:
             self._multi_dof.send(self._messages.multi_dof(q, v, tau), stamp, layout=0)
 
     def _send_wrenches(self, period: Period) -> None:
-        wrenches = self._messages.contact_wrenches(period.result.state.q, period.contacts, period.mean_forces)
+        wrenches = self._messages.contact_wrenches(
+            period.result.state.q, period.contacts, period.mean_forces, period.mean_moments
+        )
         for name, message in wrenches.items():
             if name not in self._wrenches:
                 self._wrenches[name] = self._topics.open(WrenchStamped, f"contact_wrenches/{name}")

@@ -111,12 +111,18 @@ class PeriodMessages:
             message.wrench.append(Wrench(force=vector(effort[:3]), torque=vector(effort[3:])))
         return message
 
-    def forces(self, contacts: Mapping[str, ContactForce], mean_forces: Mapping[str, Array]) -> msg.ContactForces:
+    def forces(
+        self,
+        contacts: Mapping[str, ContactForce],
+        mean_forces: Mapping[str, Array],
+        mean_moments: Mapping[str, Array],
+    ) -> msg.ContactForces:
         """Return all contacts, ordered by name.
 
         Args:
             contacts: at the end of the period.
             mean_forces: (3,) over the period by name [N], world axes.
+            mean_moments: (3,) likewise, about the contact points [N m].
         """
         names = sorted(contacts)
         if names != self._names:
@@ -133,6 +139,7 @@ class PeriodMessages:
             fill(message.position, contact.position)
             fill(message.normal, contact.normal)
             fill(message.wrench.force, force)
+            fill(message.wrench.torque, mean_moments[name])
             fill(message.slip, contact.slip)
         return self._forces
 
@@ -163,7 +170,11 @@ class PeriodMessages:
         return self._constraints
 
     def contact_wrenches(
-        self, q: Array, contacts: Mapping[str, ContactForce], mean_forces: Mapping[str, Array]
+        self,
+        q: Array,
+        contacts: Mapping[str, ContactForce],
+        mean_forces: Mapping[str, Array],
+        mean_moments: Mapping[str, Array],
     ) -> dict[str, WrenchStamped]:
         """Return the mean wrench of each contact on its link, about the link's origin, in its axes, by topic name."""
         dynamics = kinematics_at(self._robot, q)
@@ -171,7 +182,8 @@ class PeriodMessages:
         for name, contact in contacts.items():
             joint, in_joint = self._robot.link_placement(contact.link)
             link = dynamics.placement(joint) * in_joint
-            force = pin.Force(mean_forces[name], np.cross(contact.position, mean_forces[name]))
+            moment = np.cross(contact.position, mean_forces[name]) + mean_moments[name]
+            force = pin.Force(mean_forces[name], moment)
             there = link.actInv(force)
             header = Header(stamp=self.header.stamp, frame_id=self._prefix + contact.link)
             wrench = Wrench(force=vector(there.linear), torque=vector(there.angular))
@@ -219,7 +231,8 @@ def impact_message(header: Header, impact: Impact, robot: Robot, prefix: str) ->
         energy_lost=impact.energy_lost,
         restitution_scale=impact.restitution_scale,
     )
-    positions = dict(zip((m.name for m in impact.constraints.contacts.members), impact.points, strict=True))
+    names = [member.name for member in impact.constraints.contacts.members]
+    places = dict(zip(names, zip(impact.points, impact.moments, strict=True), strict=True))
     for member in impact.constraints.members:
         rows = impact.constraints.slice(member.name)
         if not impact.impulse[rows].any():
@@ -233,7 +246,8 @@ def impact_message(header: Header, impact: Impact, robot: Robot, prefix: str) ->
         declaration = member.declaration
         if isinstance(declaration, PointContact):
             impulse.link = prefix + declaration.link
-            impulse.position = point(positions[member.name])
+            position, moment = places[member.name]
+            impulse.position, impulse.angular = point(position), vector(moment)
             impulse.linear = vector(impact.impulse[rows] @ declaration.surface.axes)
         message.impulses.append(impulse)
     return message

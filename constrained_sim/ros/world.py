@@ -25,6 +25,7 @@ class Period:
         result: of its last step.
         contacts: at its end; those that were found by collision geometry and are no longer there, when they were last.
         mean_forces: (3,) mean force of each contact over the period [N], world axes.
+        mean_moments: (3,) mean moment about its point [N m], likewise.
         constraints: bilateral ones at its end; None if there are none, and there were none in the period before.
         mean_constraint_forces: mean multipliers (dim,) and wrench (6,) of each over the period [N, N m], world axes.
         impacts: with their stamps [ns].
@@ -34,6 +35,7 @@ class Period:
     result: StepResult
     contacts: Mapping[str, ContactForce]
     mean_forces: Mapping[str, Array]
+    mean_moments: Mapping[str, Array]
     constraints: Mapping[str, ConstraintForce] | None
     mean_constraint_forces: Mapping[str, tuple[Array, Array]]
     impacts: tuple[tuple[int, Impact], ...]
@@ -154,6 +156,7 @@ class World:
             self.last,
             {name: contact for result in results for name, contact in result.contact_forces.items()},
             _means([{name: c.force for name, c in result.contact_forces.items()} for result in results]),
+            _means([{name: c.moment for name, c in result.contact_forces.items()} for result in results]),
             self.last.constraint_forces if reported else None,
             self._mean_constraint_forces(results) if has_constraints else {},
             tuple(

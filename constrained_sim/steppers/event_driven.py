@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from constrained_sim.constraints import Constraint, PointContact
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import ContactMethod
 from constrained_sim.contact.modes import SLIP_SPEED, Mode
@@ -12,7 +13,7 @@ from constrained_sim.drift import Baumgarte, Projection
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.exceptions import NonFiniteMotion
 from constrained_sim.forward_dynamics import acceleration_rows
-from constrained_sim.impact import Impact, impact_at
+from constrained_sim.impact import Impact, bouncing, impact_at
 from constrained_sim.integrators import Adaptive, Integrator
 from constrained_sim.motion import ContactRows, Motion, solve_motion
 from constrained_sim.solvers import RobotSystem, Solver
@@ -60,6 +61,7 @@ class EventDriven(Stepper):
     """
 
     name = "event_driven"
+    supported = "every constraint, and contacts that do not resist rolling or spinning"
     default_integrator = Adaptive.name
     integrator: Adaptive
 
@@ -67,6 +69,10 @@ class EventDriven(Stepper):
     def takes(cls, integrator: Integrator) -> bool:
         """Return whether `integrator` is the adaptive one."""
         return isinstance(integrator, Adaptive)
+
+    def supports(self, constraint: Constraint) -> bool:
+        """Return whether `constraint` is anything but a contact that resists rolling or spinning."""
+        return not (isinstance(constraint, PointContact) and constraint.resists_turning)
 
     def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array, stretch: Array | None = None) -> Observation:
         """Start at (q, v) and time `t` with these constraints."""
@@ -159,11 +165,8 @@ class EventDriven(Stepper):
     def _collide(self, here: Observation, closing: npt.NDArray[np.intp], loads: Loads, ledger: _Ledger) -> Observation:
         """Return the state after the impact of `closing`."""
         bound = here.bound
-        restitution = np.zeros(bound.contacts.dim)
-        bounces = here.contact.s_normal < -BOUNCE_VELOCITY
-        restitution[bound.contacts.normals] = np.where(bounces, bound.contacts.restitution, 0.0)
         self._here.update_inertia(here.q, here.t)
-        coefficients = bound.rows(np.zeros(bound.bilateral.dim), restitution)
+        coefficients = bouncing(bound, closing, here.contact.s_normal, BOUNCE_VELOCITY)
         impact = impact_at(self._here, bound, here.v, closing, loads.solver, loads.method, coefficients)
         ledger.impacts.append(impact)
         return here.with_velocity(impact.v_plus)
@@ -185,7 +188,8 @@ class EventDriven(Stepper):
         drive = np.zeros(table.dim)
         drive[rows] = approach[: len(rows)] * SLIP_SPEED / max(np.abs(approach).max(), 1e-300)
         self._here.update_inertia(here.q, here.t)
-        impact = impact_at(self._here, here.bound, here.v, closing, loads.solver, loads.method, drive=drive)
+        plastic = np.zeros(here.bound.dim)
+        impact = impact_at(self._here, here.bound, here.v, closing, loads.solver, loads.method, plastic, drive=drive)
         ledger.impacts.append(impact)
         return here.with_velocity(impact.v_plus)
 
@@ -235,7 +239,9 @@ class _Ledger:
         soft = end.bound.contacts.soft
         status[soft] = np.where(end.contact.distances[soft] < 0.0, 1, 0)
         lam, impacts = read_only(self._rows / dt), tuple(self.impacts)
-        return StepOutcome(end, self._a, lam, read_only(dry), read_only(status), impacts, self.energy, motion)
+        return StepOutcome(
+            end, self._a, lam, read_only(dry), read_only(status), impacts, self.energy, motion, np.zeros(0)
+        )
 
 
 def _touching(here: Observation) -> npt.NDArray[np.bool_]:

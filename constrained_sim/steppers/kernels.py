@@ -5,6 +5,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from constrained_sim.contact.discs import SIZE
 from constrained_sim.contact.kernels import STICKING
 from constrained_sim.contact.table import TOUCHING
 
@@ -78,7 +79,7 @@ def candidate_rows(gaps, normals, s, s_middle, J_middle, excluded, h, reach):  #
 
 
 @numba.njit(cache=True)
-def oppose_mean_slip(s, contacts, dry, J, offset, v_plus, impulse):  # type: ignore[no-untyped-def]
+def oppose_mean_slip(s, contacts, dry, discs, J, offset, v_plus, impulse):  # type: ignore[no-untyped-def]
     """Find where friction would do positive work, and let it oppose the mean slip: offset += s, in place.
 
     The work of friction over a step is ``r_t (s + s') / 2``.
@@ -86,7 +87,8 @@ def oppose_mean_slip(s, contacts, dry, J, offset, v_plus, impulse):  # type: ign
     Args:
         s: (n,) row velocities at the beginning of the step [m/s].
         contacts: number of contacts, whose rows come first, three each.
-        dry: number of rows of dry joint friction, which come last.
+        dry: number of rows of dry joint friction, the last but those of discs.
+        discs: (d, 6), whose rows come last.
         J: (n, nv) rows.
         offset: (n,) of the rows.
         v_plus: (nv,) velocity found.
@@ -104,10 +106,19 @@ def oppose_mean_slip(s, contacts, dry, J, offset, v_plus, impulse):  # type: ign
             offset[first] += s[first]
             offset[first + 1] += s[first + 1]
             changed = True
-    for i in range(offset.shape[0] - dry, offset.shape[0]):
+    first = offset.shape[0] - int(discs[:, SIZE].sum())
+    for i in range(first - dry, first):
         if 0.5 * impulse[i] * (s[i] + np.dot(J[i], v_plus)) > POSITIVE_WORK:
             offset[i] += s[i]
             changed = True
+    for disc in discs:
+        end, work = first + int(disc[SIZE]), 0.0
+        for i in range(first, end):
+            work += 0.5 * impulse[i] * (s[i] + np.dot(J[i], v_plus))
+        if work > POSITIVE_WORK:
+            offset[first:end] += s[first:end]
+            changed = True
+        first = end
     return changed
 
 

@@ -46,6 +46,7 @@ class Observation(NamedTuple):
         J_bilateral: (m, nv).
         s_bilateral: (m,).
         stretch: (soft, 2) of the springs of soft contacts along their surfaces [m].
+        turning: (e, nv) rows in which contacts resist rolling and spinning.
     """
 
     bound: ConstraintSet
@@ -59,6 +60,7 @@ class Observation(NamedTuple):
     J_bilateral: Array
     s_bilateral: Array
     stretch: Array
+    turning: Array
 
     def with_velocity(self, v: Array) -> Observation:
         """Return the same configuration at the velocity `v` (nv,); rows of bilateral constraints change by J."""
@@ -86,6 +88,7 @@ class StepOutcome(NamedTuple):
         impacts: in the order of time.
         energy: (9,) terms of the audit, in the order of :class:`~constrained_sim.energy.EnergyTerms`.
         motion: solution of the step's problem, with residuals.
+        moments: (e,) mean moments by which contacts resist rolling and spinning [N m].
     """
 
     end: Observation
@@ -96,6 +99,7 @@ class StepOutcome(NamedTuple):
     impacts: tuple[Impact, ...]
     energy: Array
     motion: Motion
+    moments: Array
 
 
 class Stepper(ABC):
@@ -167,6 +171,7 @@ class Stepper(ABC):
             bound.bilateral.jacobian(here),
             bound.bilateral.velocity(here, v, t),
             stretch,
+            bound.contacts.resistance.rows(here),
         )
 
     def hold_positions(

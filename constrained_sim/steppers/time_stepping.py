@@ -16,7 +16,7 @@ from constrained_sim.drift import Projection, Stabilization
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.exceptions import FINE, CoarseStep, ContactNotSolved, InvalidValue
-from constrained_sim.impact import Impact, impact_at
+from constrained_sim.impact import Impact, bouncing, impact_at
 from constrained_sim.integrators import Integrator, Midpoint, SteppingScheme
 from constrained_sim.motion import ContactRows, Motion, solve_motion
 from constrained_sim.robot import Robot
@@ -54,6 +54,7 @@ class TimeStepping(Stepper):
         bilateral rows   s' = 0
         normal rows      0 <= s' + max(gap, 0) / h _|_ lam_n >= 0
         tangential rows  Coulomb's cone
+        turning rows     discs, where a contact resists rolling or spinning
 
     A contact that closes within the step splits it: the smooth problem up to the touchdown, the impact map there, the
     smooth problem over the rest. So each part conserves momentum to the order of the integrator, whatever the jump. A
@@ -167,9 +168,6 @@ class TimeStepping(Stepper):
         """Resolve the impact of all contacts that touch."""
         bound = here.bound
         touching = np.flatnonzero(here.contact.gaps <= TOUCHING)
-        bounces = here.contact.s_normal < -BOUNCE_VELOCITY
-        restitution = np.zeros(bound.contacts.dim)
-        restitution[bound.contacts.normals] = np.where(bounces, bound.contacts.restitution, 0.0)
         self._here.update_inertia(here.q, here.t)
         return impact_at(
             self._here,
@@ -178,7 +176,7 @@ class TimeStepping(Stepper):
             touching,
             loads.solver,
             loads.method,
-            coefficients=bound.rows(np.zeros(bound.bilateral.dim), restitution),
+            coefficients=bouncing(bound, touching, here.contact.s_normal, BOUNCE_VELOCITY),
         )
 
     # -- smooth motion
@@ -212,16 +210,21 @@ class TimeStepping(Stepper):
         if loads.wrenches:
             external += h * generalised_force(robot, mid, loads.wrenches)
         candidates, rows, soft = self._unilateral_rows(begin, h, excluded)
+        turning, rows = self._with_resistance(rows, begin, candidates)
         bilateral, b = self._bilateral_rows(begin, h)
         system = RobotSystem(mid, bilateral, begin.bound.bilateral.members, self._implicit(h))
         momentum = kernels.momentum(mid.M, v, impulses)
         motion = solve_motion(loads.solver, system, momentum, b, rows, loads.method)
-        pushes, dry = self._split(motion.impulse)
+        pushes, dry, turned = self._split(motion.impulse, len(turning))
         damping -= h * robot.damping * motion.x
         if robot.springs:
             gravity_coriolis -= 0.25 * h**2 * robot.stiffness * motion.x
         damping[robot.rubbing] += dry
         contact += pushes @ rows.J[: len(pushes)]
+        moments = np.zeros(len(begin.turning))
+        if turning.size:
+            contact += turned @ rows.J[-len(turned) :]
+            moments[turning] = turned
         constraint += motion.lam @ bilateral
         gaps, normals = begin.contact.gaps, begin.contact.normals
         found = motion.contact.status if motion.contact is not None else NO_CONTACT
@@ -236,7 +239,7 @@ class TimeStepping(Stepper):
         q_plus = self.integrator.advance(robot, begin.q, q_mid, motion.x, h)
         end = self.observe(begin.bound, begin.t + h, q_plus, motion.x, stretch)
         energy = kernels.energy_of(v, motion.x, mid.M, impulses)
-        part = self._hold(_Part(h, end, motion.lam, impulse, dry, status, energy, motion, v), held, loads)
+        part = self._hold(_Part(h, end, motion.lam, impulse, dry, moments, status, energy, motion, v), held, loads)
         if kernels.exceeds(v, SLOW) or kernels.exceeds(motion.x, SLOW):
             momentum = kernels.momentum(begin.M, v, impulses) + h * mid.inertia_rate(q_mid, v_mid)
             if robot.floating_base:
@@ -264,36 +267,44 @@ class TimeStepping(Stepper):
         """
         end, table = part.end, part.end.bound.contacts
         rows = table.rows_of(held)
-        J, predicted = end.contact.J[rows], np.concatenate([part.impulse[rows], part.dry])
+        turning, discs = table.resistance.of(held)
+        J, predicted = end.contact.J[rows], np.concatenate([part.impulse[rows], part.dry, part.moments[turning]])
         contacts = self._with_dry_friction(ContactRows(J, np.zeros(len(J)), *table.laws_of(held)), part.h)
+        contacts = contacts.with_discs(end.turning[turning], np.zeros(len(turning)), discs)
         contacts.offset[contacts.normals[: len(held)]] = np.maximum(begin.contact.s_normal[held], 0.0)
-        s = np.concatenate([begin.contact.s[rows], begin.v[self.robot.rubbing]])
+        w = begin.turning @ begin.v
+        s = np.concatenate([begin.contact.s[rows], begin.v[self.robot.rubbing], w[turning]])
         system = RobotSystem(self._here, end.J_bilateral, end.bound.bilateral.members)
         free = momentum - predicted @ contacts.J
         b = end.J_bilateral @ end.v - end.s_bilateral
         motion = solve_motion(loads.solver, system, free, b, contacts, loads.method)
         count = len(contacts.friction), len(part.dry)
-        if kernels.oppose_mean_slip(s, *count, contacts.J, contacts.offset, motion.x, motion.impulse):
+        if kernels.oppose_mean_slip(s, *count, discs, contacts.J, contacts.offset, motion.x, motion.impulse):
             motion = solve_motion(loads.solver, system, free, b, contacts, loads.method)
         _refuse_unsolved(motion)
-        impulse, status = part.impulse.copy(), part.status.copy()
-        impulse[rows], dry = self._split(motion.impulse)
+        impulse, moments, status = part.impulse.copy(), part.moments.copy(), part.status.copy()
+        impulse[rows], dry, moments[turning] = self._split(motion.impulse, len(turning))
         if held.size and motion.contact is not None:
             status[held] = motion.contact.status[: len(held)]
         impulses = np.zeros((6, self.robot.nv))
         impulses[0] = momentum - end.M @ end.v
         impulses[3, self.robot.rubbing] = dry - part.dry
-        impulses[4] = (impulse[rows] - part.impulse[rows]) @ J
+        impulses[4] = (impulse[rows] - part.impulse[rows]) @ J + (moments - part.moments) @ end.turning
         impulses[5] = motion.lam @ end.J_bilateral
         corrected = end.with_velocity(motion.x)
         energy = part.energy + kernels.energy_of(end.v, motion.x, end.M, impulses)
         lam = part.lam + motion.lam
         held_work = 0.5 * float(lam @ (begin.J_bilateral @ begin.v + end.J_bilateral @ motion.x))
-        kernels.attribute_work(energy, 0.5 * float(impulse @ (begin.contact.s + corrected.contact.s)), held_work)
+        contact_work = 0.5 * float(impulse @ (begin.contact.s + corrected.contact.s))
+        if moments.size:
+            contact_work += 0.5 * float(moments @ (w + end.turning @ motion.x))
+        kernels.attribute_work(energy, contact_work, held_work)
         if dry.size:
             rubbing = self.robot.rubbing
             kernels.attribute_dry_work(energy, begin.v[rubbing], end.v[rubbing], motion.x[rubbing], part.dry, dry)
-        return part._replace(end=corrected, lam=lam, impulse=impulse, dry=dry, status=status, energy=energy)
+        return part._replace(
+            end=corrected, lam=lam, impulse=impulse, dry=dry, moments=moments, status=status, energy=energy
+        )
 
     def _hold(self, part: _Part, held: npt.NDArray[np.intp], loads: _Loads) -> _Part:
         """Project the configuration onto the bilateral rows and the contacts `held`.
@@ -382,10 +393,22 @@ class TimeStepping(Stepper):
             None if rows.compliance is None else np.concatenate([rows.compliance, np.zeros(len(most))]),
         )
 
-    def _split(self, impulse: Array) -> tuple[Array, Array]:
-        """Return the impulses of contacts and limits, and those of dry joint friction."""
-        pushes = len(impulse) - len(self.robot.rubbing)
-        return impulse[:pushes], impulse[pushes:]
+    def _with_resistance(
+        self, rows: ContactRows, begin: Observation, candidates: npt.NDArray[np.intp]
+    ) -> tuple[npt.NDArray[np.intp], ContactRows]:
+        """Append the rows in which `candidates` resist turning, at the evaluation point; return their places too."""
+        resistance = begin.bound.contacts.resistance
+        turning, discs = resistance.of(candidates)
+        if turning.size:
+            J = resistance.rows(self._mid)[turning]
+            rows = rows.with_discs(J, (J - begin.turning[turning]) @ begin.v, discs)
+        return turning, rows
+
+    def _split(self, impulse: Array, turning: int) -> tuple[Array, Array, Array]:
+        """Return the impulses of contacts and limits, of dry joint friction, and of `turning` rows of discs."""
+        end = len(impulse) - turning
+        pushes = end - len(self.robot.rubbing)
+        return impulse[:pushes], impulse[pushes:end], impulse[end:]
 
 
 def _gaps(here: Observation) -> Array:
@@ -422,13 +445,14 @@ class _Loads(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """A part of a step without impact, of length h [s], from velocity v on; lam, impulse and dry friction in N s."""
+    """A part of a step without impact, of length h [s], from velocity v on; lam, impulse, dry and moments in N s."""
 
     h: float
     end: Observation
     lam: Array
     impulse: Array
     dry: Array
+    moments: Array
     status: npt.NDArray[np.int64]
     energy: Array
     motion: Motion
@@ -450,15 +474,16 @@ def _outcome(
 ) -> StepOutcome:
     """Put the parts of a step together; `end` is the state after them and all impacts."""
     last = parts[-1]
-    rows, energy = last.rows, last.energy.copy()
+    rows, energy, moments = last.rows, last.energy.copy(), last.moments
     dry = np.zeros(len(last.v))
     for part in parts:
         dry[rubbing] += part.dry
     for part in parts[:-1]:
-        rows, energy = rows + part.rows, energy + part.energy
+        rows, energy, moments = rows + part.rows, energy + part.energy, moments + part.moments
     energy[-2] += sum(impact.energy_lost for impact in impacts)
     status, jumps = read_only(last.status), tuple(impacts)
-    return StepOutcome(end, last.a, read_only(rows / dt), read_only(dry / dt), status, jumps, energy, last.motion)
+    forces, efforts, turning = read_only(rows / dt), read_only(dry / dt), read_only(moments / dt)
+    return StepOutcome(end, last.a, forces, efforts, status, jumps, energy, last.motion, turning)
 
 
 def _refuse_unsolved(motion: Motion) -> None:

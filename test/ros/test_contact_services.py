@@ -41,6 +41,7 @@ def test_added_contact_is_listed_as_in_effect(stepped):
     given = contact(
         normal=(0.0, 3.0, 4.0), point=(0.01, 0.02, 0.03), friction=0.3, restitution=0.25, radius=0.01, offset=-0.5
     )
+    given.restitution_law, given.torsional_friction, given.rolling_friction = "poisson", 0.002, 0.001
     answer = stepped.call(AddContact, "add_contact", contact=given)
     assert answer.success, answer.message
     assert nanoseconds(answer.stamp) == START_TIME * 1e9
