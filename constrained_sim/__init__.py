@@ -21,6 +21,7 @@ from constrained_sim.impact import resolve_impact
 from constrained_sim.integrators import INTEGRATORS
 from constrained_sim.inverse_dynamics import inverse_dynamics, minimal_acceleration
 from constrained_sim.robot import Robot
+from constrained_sim.sensors import SENSORS, ForceTorque, Imu, SensorSet
 from constrained_sim.simulator import Simulator
 from constrained_sim.solvers import SOLVERS, ContactConsistentDynamics, kkt_inverse, solve_kkt
 from constrained_sim.state import State
@@ -33,6 +34,7 @@ __all__ = [
     "CONSTRAINTS",
     "INTEGRATORS",
     "LAWS",
+    "SENSORS",
     "SOLVERS",
     "STEPPERS",
     "Baumgarte",
@@ -41,9 +43,11 @@ __all__ = [
     "Compliant",
     "ContactConsistentDynamics",
     "CustomConstraint",
+    "ForceTorque",
     "FrameAnchor",
     "Frictionless",
     "HuntCrossley",
+    "Imu",
     "JointCoupling",
     "JointLimit",
     "JointVelocity",
@@ -54,6 +58,7 @@ __all__ = [
     "Projection",
     "Rigid",
     "Robot",
+    "SensorSet",
     "Simulator",
     "Sphere",
     "State",

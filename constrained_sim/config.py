@@ -39,6 +39,7 @@ from constrained_sim.contact.scene import Box, Mesh, SceneBody, Sphere
 from constrained_sim.drift import Baumgarte, Projection, Stabilization
 from constrained_sim.exceptions import ConfigError, InvalidValue, UnknownName
 from constrained_sim.robot import WORLD, Robot
+from constrained_sim.sensors import SENSORS, Sensor, SensorSet
 from constrained_sim.simulator import Simulator
 from constrained_sim.solvers import Solver, make_solver
 from constrained_sim.validation import Array, finite_array, lookup, number
@@ -65,6 +66,7 @@ class SimulationOptions:
         joint_limits: stop joints at the position limits of the description.
         velocity_limits: apply no effort that drives a joint on beyond its velocity limit.
         assemble: move the initial configuration so that all bilateral constraints hold.
+        sensor_seed: of the noise of sensors, >= 0.
     """
 
     dt: float = 1e-3
@@ -81,6 +83,7 @@ class SimulationOptions:
     joint_limits: bool = False
     velocity_limits: bool = False
     assemble: bool = False
+    sensor_seed: int = 0
 
     def make_stabilization(self) -> Stabilization:
         """Return the configured removal of drift.
@@ -186,6 +189,7 @@ class Config:
         simulation: how to simulate.
         node: how the ROS node runs it.
         collisions: what the collision geometry of the robot may touch; None: nothing.
+        sensors: on the robot.
     """
 
     robot: Robot
@@ -195,6 +199,7 @@ class Config:
     simulation: SimulationOptions = field(default_factory=SimulationOptions)
     node: NodeOptions = field(default_factory=NodeOptions)
     collisions: Collisions | None = None
+    sensors: tuple[Sensor, ...] = ()
 
     def simulator(
         self, q: Array | None = None, v: Array | None = None, constraints: Iterable[Constraint] | None = None
@@ -225,6 +230,16 @@ class Config:
             if constraint not in self.robot.constraints:
                 sim.add(constraint, assemble=options.assemble and not constraint.is_unilateral)
         return sim
+
+    def sensor_set(self) -> SensorSet:
+        """Return the sensors, to be read once per control period from the reset on.
+
+        Raises:
+            ConstrainedSimError: a link, a rate or a seed that is not allowed.
+        """
+        dt = self.simulation.dt
+        period = control_steps(self.node.control_period, dt) * dt
+        return SensorSet(self.robot, self.sensors, period, self.simulation.sensor_seed)
 
 
 def configured_solver(name: str, factorization: str = "") -> Solver:
@@ -288,6 +303,7 @@ def read_config(parameters: Mapping[str, Any], base: Path | None = None) -> Conf
     constraints: list[Constraint] = [_read_contact(section) for section in top.named_sections("contacts")]
     constraints += [_read_constraint(section) for section in top.named_sections("constraints")]
     collisions = _read_collisions(top, base or Path.cwd())
+    sensors = tuple(_read_sensor(section) for section in top.named_sections("sensors"))
     q, v = _read_initial(top.section("initial"), robot)
     top.finish()
     whole_nanoseconds("dt", simulation.dt)
@@ -297,7 +313,9 @@ def read_config(parameters: Mapping[str, Any], base: Path | None = None) -> Conf
             raise UnknownName("actuated joint", name, robot.actuated_joints)
     if simulation.joint_limits:
         constraints += robot.joint_limits()
-    return Config(robot, tuple(constraints), q, v, simulation, node, collisions)
+    config = Config(robot, tuple(constraints), q, v, simulation, node, collisions, sensors)
+    config.sensor_set()  # names, rates and seeds that are not allowed are refused now
+    return config
 
 
 def whole_nanoseconds(what: str, seconds: float) -> int:
@@ -588,6 +606,16 @@ CONSTRAINT_READERS = {
     JointVelocity.kind: _read_joint_velocity,
     JointLimit.kind: _read_joint_limit,
 }
+
+
+def _read_sensor(section: _Section) -> Sensor:
+    """Read a sensor by its kind; the keys are its attributes."""
+    kind = lookup("kind of sensor", section.take("kind", str), SENSORS)
+    link = section.take("link", str)
+    options = [option for option in fields(kind) if option.default is not MISSING]
+    values = {option.name: section.take(option.name, type(option.default), option.default) for option in options}
+    section.finish()
+    return kind(section.name, link, **values)
 
 
 def _read_initial(section: _Section, robot: Robot) -> tuple[Array, Array]:

@@ -18,7 +18,7 @@ from constrained_sim.validation import Array
 
 
 class BodyMotion(NamedTuple):
-    """Motion of the body frame of a joint, world axes, with ``a = 0`` for the accelerations.
+    """Motion of the body frame of a joint, world axes, with the accelerations for ``a = 0`` unless a was given.
 
     Attributes:
         rotation: (3, 3) body to world.
@@ -109,6 +109,34 @@ class Dynamics:
         self.v = v
         self.h = pin.nonLinearEffects(self.robot.model, self._data, q, v)
 
+    def update_motion(self, q: Array, v: Array, a: Array, t: float = 0.0) -> None:
+        """Compute placements, the bodies' motion and the forces that it takes at `q` (nq,), `v` (nv,) and `a` (nv,).
+
+        :attr:`biases` and :meth:`body` then hold accelerations for these joint accelerations, not for zero; M and h are
+        those of before.
+        """
+        self.update_kinematics(q, t)
+        self.v = v
+        pin.rnea(self.robot.model, self._data, q, v, a)
+
+    def driving_force(self, joint: int, inertia: pin.Inertia, branches: Sequence[int]) -> Array:
+        """Return (6,) what must act on some bodies for their motion, gravity made up for, by Newton-Euler.
+
+        Force [N] and moment about the world's origin [N m], world axes: the rate of change of the bodies' momentum less
+        their weight, at the last :meth:`update_motion` (Featherstone, sec. 5.3; no rotors: these are in no body).
+
+        Args:
+            joint: that moves the first of the bodies.
+            inertia: of all of them that move with `joint`, in its frame.
+            branches: joints that move the others, each with everything behind it.
+        """
+        data = self._data
+        first = inertia * data.a_gf[joint] + inertia.vxiv(data.v[joint])
+        total = data.oMi[joint].act(first).vector
+        for branch in branches:
+            total = total + data.oMi[branch].act(data.f[branch]).vector
+        return np.asarray(total, dtype=np.float64)
+
     def articulated_response(self, q: Array, rows: Array, armature: Array | float = 0.0) -> Array:
         """Return ``(M + diag(armature))^-1 r`` for every row r of `rows` (k, nv), by the articulated-body algorithm.
 
@@ -182,7 +210,7 @@ class Dynamics:
         return placement.act(self._data.v[joint]), bias
 
     def body(self, joint: int) -> BodyMotion:
-        """Return the motion of a joint's body at the (q, v) of the last :meth:`update`, joint accelerations zero.
+        """Return the motion of a joint's body at the last :meth:`update`, joint accelerations zero, or `update_motion`.
 
         ``a_gf`` holds spatial accelerations in body axes with gravity as a fictitious base acceleration; the
         acceleration of the origin is ``R (a_linear + omega x v_linear) + g`` (classical minus fictitious).
@@ -216,6 +244,13 @@ def dynamics_at(robot: Robot, q: Array, v: Array, t: float = 0.0) -> Dynamics:
     """Return the dynamics of `robot` at (q, v) and time `t`, in a work space that the next call uses again."""
     dynamics = _work_space(robot)
     dynamics.update(q, v, t)
+    return dynamics
+
+
+def motion_at(robot: Robot, q: Array, v: Array, a: Array, t: float = 0.0) -> Dynamics:
+    """Return the motion of all bodies at (q, v, a) and time `t`, in a work space that the next call uses again."""
+    dynamics = _work_space(robot)
+    dynamics.update_motion(q, v, a, t)
     return dynamics
 
 

@@ -342,7 +342,7 @@ class Simulator:
             self._commands.popleft()
         self._applied = [(wrench, end) for wrench, end in self._applied if end > self.steps]
         self._energy += outcome.energy
-        return StepResult(self.state, read_only(outcome.a), read_only(tau), outcome, self.robot)
+        return StepResult(self.state, read_only(outcome.a), read_only(tau), outcome, acting, self.dt, self.robot)
 
     def run(
         self,

@@ -8,13 +8,14 @@ from functools import cached_property
 
 import numpy as np
 
-from constrained_sim.dynamics import kinematics_at
+from constrained_sim.dynamics import integrate, kinematics_at
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.impact import Impact
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.state import State
 from constrained_sim.steppers import StepOutcome
 from constrained_sim.validation import Array, read_only
+from constrained_sim.wrench import Wrench
 
 
 class ContactStatus(IntEnum):
@@ -88,16 +89,31 @@ class StepResult:
 
     Attributes:
         state: at the end of the step.
-        a: (nv,) mean acceleration of its smooth part.
+        a: (nv,) mean acceleration over the step, the jumps of impacts excluded.
         tau_applied: (nu,) efforts after limiting [N m, N].
         outcome: everything the stepper found.
+        wrenches: external wrenches that acted during the step.
+        dt: length of the step [s].
     """
 
     state: State
     a: Array
     tau_applied: Array
     outcome: StepOutcome
+    wrenches: tuple[Wrench, ...]
+    dt: float
     _robot: Robot
+
+    @cached_property
+    def middle(self) -> State:
+        """The state in the middle of the step, from which the mean acceleration :attr:`a` leads to its end.
+
+        With it, what depends on accelerations and on mean forces is accurate to second order in dt, unless the velocity
+        jumped during the step.
+        """
+        half, state = 0.5 * self.dt, self.state
+        q = integrate(self._robot, state.q, half * (0.5 * half * self.a - state.v))
+        return State(state.t - half, read_only(q), read_only(state.v - half * self.a))
 
     @property
     def lam(self) -> Array:

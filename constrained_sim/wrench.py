@@ -47,12 +47,20 @@ def generalised_force(robot: Robot, dynamics: Dynamics, wrenches: Iterable[Wrenc
     """
     total = np.zeros(robot.nv)
     for wrench in wrenches:
-        joint, offset = robot.link_point(wrench.link, wrench.point)
-        axes_joint, axes_placement = robot.link_placement(wrench.axes)
-        rotation = dynamics.placements[axes_joint][:3].T @ axes_placement.rotation
-        force, torque = rotation @ wrench.force, rotation @ wrench.torque
-        point = dynamics.point_positions(np.array([joint]), offset[None])[0]
-        moment_about_origin = torque + np.cross(point, force)
-        moves = robot.support[joint]
-        total[moves] += dynamics.joint_axes[moves] @ np.concatenate([force, moment_about_origin])
+        moves = robot.support[robot.link_placement(wrench.link)[0]]
+        total[moves] += dynamics.joint_axes[moves] @ wrench_about_origin(robot, dynamics, wrench)
     return total
+
+
+def wrench_about_origin(robot: Robot, dynamics: Dynamics, wrench: Wrench) -> Array:
+    """Return (6,) force [N] and moment about the world's origin [N m] of `wrench`, world axes.
+
+    Raises:
+        UnknownName: a link that the robot does not have.
+    """
+    joint, offset = robot.link_point(wrench.link, wrench.point)
+    axes_joint, axes_placement = robot.link_placement(wrench.axes)
+    rotation = dynamics.placements[axes_joint][:3].T @ axes_placement.rotation
+    force, torque = rotation @ wrench.force, rotation @ wrench.torque
+    point = dynamics.point_positions(np.array([joint]), offset[None])[0]
+    return np.concatenate([force, torque + np.cross(point, force)])

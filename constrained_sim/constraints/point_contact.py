@@ -12,7 +12,7 @@ from constrained_sim.constraints.constraint import Constraint, checked_name
 from constrained_sim.contact.laws import RESTITUTION_LAWS, Law, Rigid, SoftLaw, Sticking
 from constrained_sim.contact.surfaces import Plane
 from constrained_sim.exceptions import InvalidValue, UnknownName
-from constrained_sim.robot import Robot
+from constrained_sim.robot import WORLD, Robot
 from constrained_sim.validation import Array, finite_array, number
 
 
@@ -103,6 +103,7 @@ class BoundContact:
         offset: (3,) point or centre of the sphere [m], in that joint's frame.
         other_joint: that carries the surface; 0: the world.
         other_offset: (3,) a point of the surface [m], in the other joint's frame.
+        other_link: whose surface it is, where that is a link's.
     """
 
     declaration: PointContact
@@ -110,6 +111,7 @@ class BoundContact:
     offset: Array
     other_joint: int
     other_offset: Array
+    other_link: str = WORLD
 
     @property
     def name(self) -> str:

@@ -20,7 +20,7 @@ from constrained_sim.contact.shapes import Face, Shape, robot_shapes, scene_shap
 from constrained_sim.contact.surfaces import Plane
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue, ModelError
-from constrained_sim.robot import Robot
+from constrained_sim.robot import WORLD, Robot
 from constrained_sim.validation import Array, number
 
 MISSED = 1e-6
@@ -111,6 +111,7 @@ class DetectedContact(NamedTuple):
         other_point: (3,) of the other body's surface, or of the plane [m], that joint's frame.
         normal: (3,) unit, from the other body to the first, the other joint's frame.
         gap: ``n . (p - p_other) - radius`` [m]; negative where they penetrate.
+        other_link: the other body, where it is one of the robot's links.
     """
 
     name: str
@@ -123,6 +124,7 @@ class DetectedContact(NamedTuple):
     other_point: Array
     normal: Array
     gap: float
+    other_link: str = WORLD
 
 
 class Touch(NamedTuple):
@@ -280,6 +282,7 @@ class CollisionGeometry:
                     f"{first.name}/{second.name}#{i}", first.link, second.name, first.joint,
                     here[:3] @ (touch.point - here[3]), touch.radius, second.joint,
                     there[:3] @ (touch.other - there[3]), there[:3] @ touch.normal, touch.gap,
+                    second.link or WORLD,
                 )
             )  # fmt: skip
 
@@ -313,7 +316,9 @@ class CollisionDetector(CollisionGeometry):
         _, link_placement = self.robot.link_placement(contact.geometry)
         point = link_placement.actInv(contact.point)
         declaration = self.collisions.contact(contact.name, contact.geometry, point, surface, contact.radius)
-        return BoundContact(declaration, contact.joint, contact.point, contact.other_joint, contact.other_point)
+        return BoundContact(
+            declaration, contact.joint, contact.point, contact.other_joint, contact.other_point, contact.other_link
+        )
 
 
 # -- two solids

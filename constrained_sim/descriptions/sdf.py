@@ -95,6 +95,7 @@ class _Builder:
             raise ModelError(f"joints of the SDF: {max(names, key=names.count)!r} is there twice, allowed: once")
         self.model, self.springs = pin.Model(), dict[str, Spring]()
         self._at: dict[str, tuple[int, pin.SE3]] = {WORLD: (0, pin.SE3.Identity())}
+        self._frames = {WORLD: 0}
 
     def build(self, floating_base: bool) -> Description:
         """Return the description."""
@@ -122,7 +123,7 @@ class _Builder:
             self._at[link] = index, pin.SE3.Identity()
         else:
             self._at[link] = 0, pose
-        self._add_body(link)
+        self._add_body(link, WORLD)
 
     def _add_children(self, link: str, tree: list[_Joint]) -> None:
         """Add what hangs on `link`, branch by branch: Pinocchio's algorithms need the joints of a branch in a row."""
@@ -143,10 +144,12 @@ class _Builder:
             self._at[joint.child] = index, in_joint
             if joint.type != "ball":
                 self._set_properties(joint, self.model.joints[index])
-        self._add_body(joint.child)
+        self._add_body(joint.child, joint.parent)
 
-    def _add_body(self, link: str) -> None:
+    def _add_body(self, link: str, parent: str) -> None:
+        """Add a link that hangs on the link `parent`; its frame keeps its own inertia, as Pinocchio's readers do."""
         joint, placement = self._at[link]
+        own = pin.Inertia.Zero()
         inertial = self.links[link].find("inertial")
         if inertial is not None:
             what = f"inertial of link {link!r}"
@@ -157,7 +160,9 @@ class _Builder:
             )
             inertia = pin.Inertia(mass, np.zeros(3), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
             self.model.appendBodyToJoint(joint, inertia, placement * _pose(inertial, what))
-        self.model.addFrame(pin.Frame(link, joint, 0, placement, pin.FrameType.BODY))
+            own = _pose(inertial, what).act(inertia)
+        frame = pin.Frame(link, joint, self._frames[parent], placement, pin.FrameType.BODY, own)
+        self._frames[link] = self.model.addFrame(frame, False)
 
     def _set_properties(self, joint: _Joint, added: pin.JointModel) -> None:
         model, q, v = self.model, added.idx_q, added.idx_v

@@ -19,6 +19,7 @@ from constrained_sim.dynamics import potential_energy
 from constrained_sim.impact import Impact
 from constrained_sim.ros.conversions import JointNames, to_time, vector
 from constrained_sim.ros.period_messages import PeriodMessages, impact_message
+from constrained_sim.ros.sensors import SensorTopics
 from constrained_sim.ros.topics import LATCHED, Topic, Topics
 from constrained_sim.ros.world import Period, Residuals, World
 from constrained_sim.validation import Array
@@ -58,6 +59,7 @@ class Outputs:
         several = self._messages.has_multi_dof_joints
         self._multi_dof = topics.open(MultiDOFJointState, "multi_dof_joint_states") if several else None
         self._wrenches: dict[str, Topic] = {}
+        self._sensors = SensorTopics(topics, world.config)
         self._last_state = self._last_odometry = b""
         self._next_markers = 0
 
@@ -82,6 +84,7 @@ class Outputs:
     def send_present_state(self) -> None:
         """Publish the state as it is between periods: at the start and after a reset; nothing has acted yet."""
         self._joints.forget()
+        self._sensors.restart()
         self._next_markers = 0
         state = self._world.sim.state
         self._send_state(state.q, state.v, 0.0 * self._world.tau)
@@ -108,6 +111,7 @@ class Outputs:
         self.send_impacts(period.impacts)
         if period.stamp >= self._next_markers and self._options.marker_rate:
             self._send_markers(period)
+        self._sensors.send(period)
         self._send_clock()
 
     def send_impacts(self, impacts: tuple[tuple[int, Impact], ...]) -> None:

@@ -215,7 +215,7 @@ class _Ledger:
 
     def __init__(self, start: Observation, rubbing: int) -> None:
         self._rows, self._dry = np.zeros(start.bound.dim), np.zeros(rubbing)
-        self._a: Array = np.zeros(len(start.v))
+        self._change: Array = np.zeros(len(start.v))
         self.energy: Array = EnergyTerms().as_array()
         self.impacts: list[Impact] = []
 
@@ -226,7 +226,7 @@ class _Ledger:
         self._rows += bound.rows(lam, rows)
         self._dry += dry
         self.energy[: len(work)] += work
-        self._a = (end.v - begin.v) / duration
+        self._change += end.v - begin.v
 
     def outcome(
         self, end: Observation, mode: Mode, motion: Motion, dt: float, rubbing: npt.NDArray[np.intp]
@@ -240,7 +240,15 @@ class _Ledger:
         status[soft] = np.where(end.contact.distances[soft] < 0.0, 1, 0)
         lam, impacts = read_only(self._rows / dt), tuple(self.impacts)
         return StepOutcome(
-            end, self._a, lam, read_only(dry), read_only(status), impacts, self.energy, motion, np.zeros(0)
+            end,
+            self._change / dt,
+            lam,
+            read_only(dry),
+            read_only(status),
+            impacts,
+            self.energy,
+            motion,
+            np.zeros(0),
         )
 
 

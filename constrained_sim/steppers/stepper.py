@@ -81,7 +81,7 @@ class StepOutcome(NamedTuple):
 
     Attributes:
         end: the new state, observed.
-        a: (nv,) mean acceleration of the last part without impact.
+        a: (nv,) mean acceleration over the step, the jumps of impacts excluded.
         lam: (rows,) mean constraint and contact forces [N, N m], percussions excluded.
         dry_friction: (nv,) mean effort of dry joint friction [N m, N].
         status: (k + l,) of the contacts and one-sided rows: 0 open, 1 sticking, 2 sliding.

@@ -475,15 +475,16 @@ def _outcome(
     """Put the parts of a step together; `end` is the state after them and all impacts."""
     last = parts[-1]
     rows, energy, moments = last.rows, last.energy.copy(), last.moments
-    dry = np.zeros(len(last.v))
+    dry, change = np.zeros(len(last.v)), np.zeros(len(last.v))
     for part in parts:
         dry[rubbing] += part.dry
+        change += part.end.v - part.v
     for part in parts[:-1]:
         rows, energy, moments = rows + part.rows, energy + part.energy, moments + part.moments
     energy[-2] += sum(impact.energy_lost for impact in impacts)
     status, jumps = read_only(last.status), tuple(impacts)
     forces, efforts, turning = read_only(rows / dt), read_only(dry / dt), read_only(moments / dt)
-    return StepOutcome(end, last.a, forces, efforts, status, jumps, energy, last.motion, turning)
+    return StepOutcome(end, change / dt, forces, efforts, status, jumps, energy, last.motion, turning)
 
 
 def _refuse_unsolved(motion: Motion) -> None:

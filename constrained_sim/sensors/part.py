@@ -1,0 +1,112 @@
+"""The part of a robot beyond a cut, and the force that holds it there."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+
+from constrained_sim.constraints import FrameAnchor, PointAnchor
+from constrained_sim.dynamics import Dynamics, kinematics_at, motion_at
+from constrained_sim.exceptions import InvalidValue, UnknownName
+from constrained_sim.robot import WORLD, Robot
+from constrained_sim.step_result import StepResult
+from constrained_sim.validation import Array
+from constrained_sim.wrench import wrench_about_origin
+
+
+class Part(NamedTuple):
+    """A link and everything that descends from it, cut off from what carries it.
+
+    Attributes:
+        links: indices into the model's frames of all its links.
+        joint: that moves the first of its bodies.
+        inertia: of all its bodies that move with `joint`, in the joint's frame.
+        branches: joints that move its other bodies, each with everything behind it.
+    """
+
+    links: frozenset[int]
+    joint: int
+    inertia: pin.Inertia
+    branches: tuple[int, ...]
+
+    def holding_force(self, robot: Robot, result: StepResult) -> tuple[Array, Dynamics]:
+        """Return (6,) what the rest of `robot` exerts on this part, through the cut only, and the motion it goes with.
+
+        Newton-Euler: the rate of change of the part's momentum, less its weight, less :meth:`external_force`. Force [N]
+        and moment about the world's origin [N m], world axes; in the middle of the step, with the mean acceleration and
+        the mean forces of the step.
+        """
+        t, q, v = result.middle.t, result.middle.q, result.middle.v
+        external = self.external_force(robot, result, kinematics_at(robot, q, t))
+        dynamics = motion_at(robot, q, v, result.a, t)
+        return dynamics.driving_force(self.joint, self.inertia, self.branches) - external, dynamics
+
+    def external_force(self, robot: Robot, result: StepResult, dynamics: Dynamics) -> Array:
+        """Return (6,) what acts on this part from outside, gravity and the cut aside, as :meth:`holding_force` does.
+
+        That is contacts with the world and with links outside the part, anchors likewise, and applied wrenches; the
+        mean forces of a step, at the configuration of `dynamics`. Efforts in joints, also those of couplings, limits
+        and custom constraints, act between the bodies that the joint connects: they are no external forces.
+        """
+        total, bound = np.zeros(6), result.outcome.end.bound
+        if bound.contacts.members:
+            forces, points = result.forces_on_contacts(result.lam), bound.contacts.rows(dynamics, dynamics.v).points
+            for member, point in zip(bound.contacts.members, points, strict=True):
+                force = self._sign(robot, member.declaration.link, member.other_link) * forces[member.name]
+                total += np.concatenate([force, np.cross(point, force)])
+        for constraint in bound.bilateral.members:
+            declaration = constraint.declaration
+            if isinstance(declaration, (PointAnchor, FrameAnchor)):
+                sign = self._sign(robot, declaration.link_a, declaration.link_b)
+                multipliers = result.multipliers(constraint.name)
+                wrench = sign * constraint.wrench(dynamics, multipliers, declaration.link_a)
+                wrench[3:] += np.cross(constraint.wrench_point(dynamics), wrench[:3])
+                total += wrench
+        for applied in result.wrenches:
+            total += self._sign(robot, applied.link) * wrench_about_origin(robot, dynamics, applied)
+        return total
+
+    def _sign(self, robot: Robot, link: str, other: str = WORLD) -> int:
+        """Return 1 if of two links the first alone belongs to this part, -1 if the second, 0 if both or none."""
+        return int(robot.links[link] in self.links) - int(robot.links[other] in self.links)
+
+
+@lru_cache(maxsize=64)
+def part_beyond(robot: Robot, link: str) -> Part:
+    """Return the part of `robot` that begins with `link`.
+
+    The cut is where a joint, fixed or not, holds the link. Of a frame that is no link, such as a site of an MJCF, it is
+    where one holds the link that the frame belongs to.
+
+    Raises:
+        UnknownName: no such link or frame.
+        InvalidValue: what belongs to the world, which nothing holds.
+    """
+    frames, model = list(robot.model.frames), robot.model
+    if link not in robot.links:
+        raise UnknownName("link", link, robot.links)
+    first = robot.links[link]
+    while frames[first].type not in (pin.FrameType.BODY, pin.FrameType.FIXED_JOINT):
+        first = frames[first].parentFrame
+    if first == 0:
+        raise InvalidValue("link to be cut off", link, "a link of the robot")
+    holder = frames[first].parentFrame
+    if holder and frames[first].type == pin.FrameType.BODY and frames[holder].type != pin.FrameType.BODY:
+        first = holder  # Pinocchio's readers keep the inertia of a body behind a fixed joint in the joint's frame
+    beyond = {first}
+    for index in range(first + 1, len(frames)):
+        if frames[index].parentFrame in beyond:
+            beyond.add(index)
+    joint = frames[first].parentJoint
+    moved = [index for index, frame in enumerate(frames) if frame.parentJoint == joint]
+    inertia = pin.Inertia(model.inertias[joint])
+    if not beyond.issuperset(moved):
+        inertia = pin.Inertia.Zero()
+        for index in beyond.intersection(moved):
+            inertia += frames[index].placement.act(frames[index].inertia)
+    carried = {frames[index].parentJoint for index in beyond}
+    branches = tuple(k for k in range(1, model.njoints) if model.parents[k] == joint and k in carried)
+    return Part(frozenset(beyond), int(joint), inertia, branches)

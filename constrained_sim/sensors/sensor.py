@@ -1,0 +1,91 @@
+"""What a sensor is: a declaration by name that reads the result of a step."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+
+from constrained_sim.exceptions import InvalidValue
+from constrained_sim.robot import Robot
+from constrained_sim.step_result import StepResult
+from constrained_sim.validation import Array, finite_array, number
+
+
+class Sensor(ABC):
+    """Declaration of a sensor: immutable, knows names only, belongs to no robot.
+
+    A reading is what an ideal sensor would read, plus a constant bias, plus white Gaussian noise of the given standard
+    deviation in every component, drawn anew for every reading.
+
+    Attributes:
+        kind: name in configuration files.
+        name: unique among the sensors of a robot; letters, digits and underscores, no digit first (it is part of the
+            name of a topic).
+        link: any link or frame of the robot; the reading is in its axes.
+        rate: readings per simulated second [Hz]; 0: one every control period.
+    """
+
+    kind: str
+    name: str
+    link: str
+    rate: float
+
+    def __post_init__(self) -> None:
+        """Check the values.
+
+        Raises:
+            InvalidValue: a name that no topic can have, a negative rate or standard deviation, or a bias that is not
+                three finite numbers.
+        """
+        if not isinstance(self.name, str) or not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", self.name):
+            raise InvalidValue("name of a sensor", self.name, "letters, digits and underscores, no digit first")
+        number(f"rate of sensor {self.name!r}", self.rate, 0.0)
+
+    def _check_errors(self, *quantities: str) -> None:
+        """Check ``<quantity>_noise`` and, where there is one, ``<quantity>_bias`` of all `quantities`."""
+        for quantity in quantities:
+            number(f"{quantity}_noise of sensor {self.name!r}", getattr(self, f"{quantity}_noise"), 0.0)
+            bias = f"{quantity}_bias"
+            if hasattr(self, bias):
+                what = f"{bias} of sensor {self.name!r}"
+                object.__setattr__(self, bias, tuple(finite_array(what, getattr(self, bias), (3,)).tolist()))
+
+    @abstractmethod
+    def check(self, robot: Robot) -> None:
+        """Refuse a robot that this sensor cannot be on.
+
+        Raises:
+            UnknownName: the robot has no such link.
+            InvalidValue: a link that the sensor cannot be on.
+        """
+
+    @abstractmethod
+    def exact(self, robot: Robot, result: StepResult) -> tuple[Array, ...]:
+        """Return what an ideal sensor reads at the end of a step.
+
+        Raises:
+            UnknownName: the robot has no such link.
+            InvalidValue: a link that the sensor cannot be on.
+        """
+
+    @abstractmethod
+    def measure(self, robot: Robot, result: StepResult, generator: np.random.Generator) -> tuple[Array, ...]:
+        """Return what this sensor reads at the end of a step, with its errors.
+
+        Args:
+            robot: that carries the sensor.
+            result: of the step.
+            generator: of the noise; every reading takes the same number of values from it, whatever the deviations.
+
+        Raises:
+            UnknownName: the robot has no such link.
+            InvalidValue: a link that the sensor cannot be on.
+        """
+
+
+def with_errors(exact: Array, bias: Sequence[float], noise: float, generator: np.random.Generator) -> Array:
+    """Return `exact` (3,) plus `bias` (3,) plus noise of the standard deviation `noise`."""
+    return exact + bias + noise * generator.standard_normal(3)

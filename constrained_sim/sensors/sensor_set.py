@@ -1,0 +1,95 @@
+"""The sensors of a robot as a whole: when each reads, and what noise it has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from constrained_sim.exceptions import InvalidValue
+from constrained_sim.robot import Robot
+from constrained_sim.sensors.sensor import Sensor
+from constrained_sim.step_result import StepResult
+from constrained_sim.validation import Array, number
+
+MOST_OFF = 1e-6
+"""By how much, relatively, a rate may miss a whole part of the control rate: 333.3333 Hz at 1 kHz is every third."""
+
+
+class SensorSet:
+    """Sensors that are read once per control period, each at its rate.
+
+    A sensor that reads every n control periods does so at the end of the n-th, the 2 n-th, ... since the reset. The
+    noise of each depends on the seed, on its name and on the number of its readings since the reset only: adding a
+    sensor changes no other's noise, and a run after a reset equals a fresh one bit by bit.
+
+    Attributes:
+        robot: that carries them.
+        members: the sensors, in the order of declaration.
+    """
+
+    def __init__(self, robot: Robot, sensors: Iterable[Sensor], period: float, seed: int = 0) -> None:
+        """Put `sensors` on `robot`.
+
+        Args:
+            robot: that carries them.
+            sensors: of any kind.
+            period: control period, between two calls of :meth:`measure` [s].
+            seed: of the noise, >= 0.
+
+        Raises:
+            UnknownName: a link that the robot does not have.
+            InvalidValue: a name twice, a link that a sensor cannot be on, a rate that is no whole part of the control
+                rate, or a seed that is negative or no whole number.
+        """
+        self.robot, self.members = robot, tuple(sensors)
+        number("period of sensors", period, 0.0, open_lower=True)
+        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+            raise InvalidValue("seed of sensors", seed, "a whole number >= 0")
+        names = [sensor.name for sensor in self.members]
+        for sensor in self.members:
+            if names.count(sensor.name) > 1:
+                raise InvalidValue("name of a sensor", sensor.name, "a name that no other sensor has")
+            sensor.check(robot)
+        self._seed = int(seed)
+        self._every = {sensor.name: _periods(sensor, period) for sensor in self.members}
+        self.reset()
+
+    def reset(self) -> None:
+        """Count periods anew, and begin the noise of every sensor anew."""
+        self._count = 0
+        self._generators = {sensor.name: _generator(self._seed, sensor.name) for sensor in self.members}
+
+    def measure(self, result: StepResult) -> dict[str, tuple[Array, ...]]:
+        """Return the readings at the end of a control period, by name, of the sensors that read then.
+
+        Args:
+            result: of the last step of the period.
+        """
+        self._count += 1
+        return {
+            sensor.name: sensor.measure(self.robot, result, self._generators[sensor.name])
+            for sensor in self.members
+            if self._count % self._every[sensor.name] == 0
+        }
+
+
+def _generator(seed: int, name: str) -> np.random.Generator:
+    """Return the source of noise of the sensor `name`."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=tuple(name.encode())))
+
+
+def _periods(sensor: Sensor, period: float) -> int:
+    """Return the number of control periods of `period` [s] between two readings.
+
+    Raises:
+        InvalidValue: not a whole number.
+    """
+    if not sensor.rate:
+        return 1
+    wanted = 1.0 / (sensor.rate * period)
+    count = max(1, round(wanted))
+    if abs(wanted - count) > MOST_OFF * count:
+        allowed = f"0 (every control period), or {1.0 / period:g} Hz divided by a whole number"
+        raise InvalidValue(f"rate of sensor {sensor.name!r}", sensor.rate, allowed)
+    return count
