@@ -1,0 +1,131 @@
+"""Sensors of a running node: topics, stamps, frames, rates, and that they are those of the core."""
+
+import pytest
+from geometry_msgs.msg import WrenchStamped
+from rclpy.serialization import deserialize_message
+from ros.live import CONFIG, PERIOD, START_TIME, Process, arguments, free_domain, stamp
+from sensor_msgs.msg import Imu
+
+from constrained_sim.config import load_parameters, read_config
+
+START = round(START_TIME * 1e9)
+GROUP = {
+    "body": {
+        "kind": "imu",
+        "link": "carriage",
+        "rate": 250.0,
+        "orientation_noise": 0.01,
+        "angular_velocity_noise": 0.02,
+        "acceleration_noise": 0.3,
+    },
+    "ankle": {"kind": "force_torque", "link": "foot", "force_noise": 0.5, "torque_noise": 0.01},
+}
+PARAMETERS = {f"sensors__{name}__{key}": value for name, keys in GROUP.items() for key, value in keys.items()}
+
+
+@pytest.fixture(scope="module")
+def node(simulate):
+    """A paused node with both sensors, in mode fast; its clients hear them."""
+    parameters = {"clock_mode": "fast", "start_paused": True, "frame_prefix": "leg/", "sensor_seed": 5, **PARAMETERS}
+    with simulate(**parameters) as simulation:
+        simulation.imu = simulation.client.subscribe(Imu, "/body/imu")
+        simulation.wrench = simulation.client.subscribe(WrenchStamped, "/ankle/wrench")
+        simulation.meet()
+
+        def heard():
+            simulation.step(4)
+            simulation.client.spin(0.1)
+            return simulation.imu and simulation.wrench
+
+        simulation.wait_for(heard, "reading of every sensor")
+        yield simulation
+
+
+def stepped(node, periods, **options):
+    """Return all readings of `periods` control periods after a reset, and the stamp at the reset."""
+    start = stamp(node.reset(**options))
+    node.forget()
+    node.step(periods)
+    node.wait_for(lambda: len(node.imu) == periods // 4 and len(node.wrench) == periods, "all readings")
+    return start, list(node.imu), list(node.wrench)
+
+
+def numbers(message):
+    """Return all values of a message but its header."""
+    if isinstance(message, Imu):
+        parts = (message.orientation, message.angular_velocity, message.linear_acceleration)
+    else:
+        parts = (message.wrench.force, message.wrench.torque)
+    return [getattr(part, axis) for part in parts for axis in "xyzw" if hasattr(part, axis)]
+
+
+def test_stamps_rates_and_frames(node):
+    """Ends of control periods counted from the reset; the link behind the prefix; no other reading in between."""
+    start, imu, wrench = stepped(node, 40)
+    assert start == START
+    assert [stamp(message) for message in imu] == [START + 4 * k * PERIOD for k in range(1, 11)]
+    assert [stamp(message) for message in wrench] == [START + k * PERIOD for k in range(1, 41)]
+    assert {message.header.frame_id for message in imu} == {"leg/carriage"}
+    assert {message.header.frame_id for message in wrench} == {"leg/foot"}
+
+
+def test_covariances_are_those_of_the_noise(node):
+    """Squares of the standard deviations on the diagonals."""
+    _, (message, *_), _ = stepped(node, 4)
+    for covariance, noise in (
+        (message.orientation_covariance, 0.01),
+        (message.angular_velocity_covariance, 0.02),
+        (message.linear_acceleration_covariance, 0.3),
+    ):
+        assert covariance.reshape(3, 3).tolist() == [[noise**2 * (i == j) for j in range(3)] for i in range(3)]
+
+
+def test_readings_are_those_of_the_core_after_every_reset(node):
+    """Bit for bit, through touchdown too, and again after a reset that keeps the time, in the middle of an interval."""
+    config = read_config(load_parameters(CONFIG) | {"sensors": GROUP, "sensor_seed": 5}, CONFIG.parent)
+    sim, sensors = config.simulator(), config.sensor_set()
+    expected = {"body": [], "ankle": []}
+    for _ in range(120):
+        for name, reading in sensors.measure(sim.step()).items():
+            expected[name].append([value for part in reading for value in part.tolist()])
+    assert sim.energy.impact_losses > 0.0
+    for keep_time in (False, True):
+        node.step(2)
+        start, imu, wrench = stepped(node, 120, keep_time=keep_time)
+        assert (start > START) == keep_time
+        assert stamp(imu[0]) == start + 4 * PERIOD
+        assert [numbers(message) for message in imu] == expected["body"]
+        assert [numbers(message) for message in wrench] == expected["ankle"]
+
+
+def test_readings_are_recorded(run_to_end):
+    """The bag holds every reading with its stamp, and the clock of its period comes after it."""
+    bag = run_to_end("none", 0.1, clock_mode="fast", **PARAMETERS)
+    for topic, kind, every in (("/body/imu", Imu, 4), ("/ankle/wrench", WrenchStamped, 1)):
+        messages = [deserialize_message(data, kind) for data in bag.raw[topic]]
+        assert [stamp(message) for message in messages] == [START + k * PERIOD for k in range(every, 101, every)]
+    order = [
+        topic for topic in bag.topics_in_order() if topic in ("/joint_states", "/body/imu", "/ankle/wrench", "/clock")
+    ]
+    periods = order[order.index("/ankle/wrench") - 1 :]
+    assert periods[:3] == ["/joint_states", "/ankle/wrench", "/clock"]
+    assert periods[9:13] == ["/joint_states", "/body/imu", "/ankle/wrench", "/clock"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("link", "thigh", "unknown link 'thigh', allowed: "),
+        ("rate", 300.0, "rate of sensor 'body': got 300.0, allowed: 0 (every control period), or 1000 Hz divided"),
+        ("colour", "red", "nobody reads the key 'colour'"),
+    ],
+)
+def test_what_is_refused(tmp_path, key, value, message):
+    """The node ends and says what was given and what is allowed."""
+    words = arguments(**(PARAMETERS | {f"sensors__body__{key}": value}))
+    process = Process(tmp_path, free_domain(), "simulator", *words)
+    try:
+        assert process.wait(30.0) != 0
+        assert message in process.stderr
+    finally:
+        process.stop()
