@@ -108,12 +108,26 @@ class StepResult:
     def middle(self) -> State:
         """The state in the middle of the step, from which the mean acceleration :attr:`a` leads to its end.
 
-        With it, what depends on accelerations and on mean forces is accurate to second order in dt, unless the velocity
-        jumped during the step.
+        What follows from it with mean accelerations and mean forces is accurate to second order in dt, to first order
+        where the velocity jumped during the step.
         """
         half, state = 0.5 * self.dt, self.state
         q = integrate(self._robot, state.q, half * (0.5 * half * self.a - state.v))
         return State(state.t - half, read_only(q), read_only(state.v - half * self.a))
+
+    @cached_property
+    def phases(self) -> tuple[tuple[float, Array], ...]:
+        """Share of the step, and mean velocity (nv,), of every stretch between its impacts."""
+        if not self.impacts:
+            return ((1.0, self.middle.v),)
+        times = np.array([self.state.t - self.dt, *(impact.t for impact in self.impacts), self.state.t])
+        lengths = np.diff(times)
+        begin = [self.impacts[0].v_minus - lengths[0] * self.a, *(impact.v_plus for impact in self.impacts)]
+        end = [*(impact.v_minus for impact in self.impacts), self.state.v]
+        shares = lengths / lengths.sum()
+        return tuple(
+            (float(w), read_only(0.5 * (u + v))) for w, u, v in zip(shares, begin, end, strict=True) if w > 0.0
+        )
 
     @property
     def lam(self) -> Array:

@@ -270,6 +270,25 @@ def test_second_order_along_the_axis_of_a_joint(stepper):
     assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.15)
 
 
+@pytest.mark.parametrize("stepper", ["time_stepping", "event_driven"])
+def test_a_passive_joint_carries_nothing_through_touchdown(stepper):
+    """The slider of a leg that lands: nothing along it, also in the step in which the joints' velocities jump."""
+    config, errors = leg_config(), []
+    for dt in (2e-3, 1e-3):
+        sim = Simulator(config.robot, stepper=stepper, dt=dt)
+        sim.reset(config.q)
+        sim.add(config.constraints[0])
+        found, jumps = [], []
+        for _ in range(round(0.15 / dt)):
+            result = sim.step(60.0 * (config.q[1:] - sim.state.q[1:]) - 1.5 * sim.state.v[1:])
+            found.append(abs(wrench_on(config.robot, result, "carriage")[2]))
+            jumps += [impact.v_plus - impact.v_minus for impact in result.impacts]
+        assert np.abs(jumps).max() > 1.0
+        errors.append(max(found))
+    assert errors[1] < 1e-4 * config.robot.mass * GRAVITY
+    assert errors[1] < 0.6 * errors[0]
+
+
 def axis_of(robot, name):
     """Return the motion (6,) of a joint with one degree of freedom, in its own frame."""
     model = robot.model.joints[robot.model.getJointId(name)]

@@ -45,8 +45,8 @@ class ForceTorque(Sensor):
     between a link and the world, this sensor cannot tell from one.
 
     It is the mean over the step, percussions excluded: from the mean acceleration :attr:`StepResult.a`, the mean
-    forces, and the positions, velocities and axes in the middle of the step. With a control period of several steps it
-    is that of the last of them.
+    forces, positions and axes in the middle of the step, and the velocities between its impacts. With a control period
+    of several steps it is that of the last of them.
 
     Attributes:
         name: see :class:`Sensor`, as the next two.

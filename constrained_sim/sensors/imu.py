@@ -39,9 +39,9 @@ class Imu(Sensor):
     velocity omega and acceleration alpha, and r from o to the frame, ``dv/dt = a_o + alpha x r + omega x (omega x r)``.
 
     Orientation and angular velocity are those at the end of the step. The acceleration is the mean over the step, as of
-    a unit that counts increments of velocity: from the mean joint acceleration :attr:`StepResult.a`, and the positions,
-    velocities and axes in the middle of the step. The jumps of impacts are no part of it: a percussion has no finite
-    acceleration. With a control period of several steps it is that of the last of them.
+    a unit that counts increments of velocity: from the mean joint acceleration :attr:`StepResult.a`, positions and axes
+    in the middle of the step, and the velocities between its impacts. The jumps of impacts are no part of it: a
+    percussion has no finite acceleration. With a control period of several steps it is that of the last of them.
 
     Attributes:
         name: see :class:`Sensor`, as the next two.
@@ -79,9 +79,11 @@ class Imu(Sensor):
         """Return what an ideal unit reads, see :meth:`Sensor.exact`."""
         joint, placement = robot.link_placement(self.link)
         state, middle = result.state, result.middle
-        body = motion_at(robot, middle.q, middle.v, result.a, middle.t).body(joint)
-        acceleration = body.bias_at(body.position + body.rotation @ placement.translation) - robot.gravity
-        acceleration = acceleration @ body.rotation @ placement.rotation
+        acceleration = np.zeros(3)
+        for share, v in result.phases:
+            body = motion_at(robot, middle.q, v, result.a, middle.t).body(joint)
+            proper = body.bias_at(body.position + body.rotation @ placement.translation) - robot.gravity
+            acceleration += share * proper @ body.rotation @ placement.rotation
         body = dynamics_at(robot, state.q, state.v, state.t).body(joint)
         rotation = body.rotation @ placement.rotation
         return ImuReading(_quaternion(rotation), body.angular_velocity @ rotation, acceleration)

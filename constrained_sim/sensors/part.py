@@ -37,12 +37,14 @@ class Part(NamedTuple):
 
         Newton-Euler: the rate of change of the part's momentum, less its weight, less :meth:`external_force`. Force [N]
         and moment about the world's origin [N m], world axes; in the middle of the step, with the mean acceleration and
-        the mean forces of the step.
+        the mean forces of the step, and the mean of what its velocities cause.
         """
-        t, q, v = result.middle.t, result.middle.q, result.middle.v
-        external = self.external_force(robot, result, kinematics_at(robot, q, t))
-        dynamics = motion_at(robot, q, v, result.a, t)
-        return dynamics.driving_force(self.joint, self.inertia, self.branches) - external, dynamics
+        t, q = result.middle.t, result.middle.q
+        total = -self.external_force(robot, result, kinematics_at(robot, q, t))
+        for share, v in result.phases:
+            dynamics = motion_at(robot, q, v, result.a, t)
+            total += share * dynamics.driving_force(self.joint, self.inertia, self.branches)
+        return total, dynamics
 
     def external_force(self, robot: Robot, result: StepResult, dynamics: Dynamics) -> Array:
         """Return (6,) what acts on this part from outside, gravity and the cut aside, as :meth:`holding_force` does.
