@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pinocchio as pin
 
+from constrained_sim import kinematics
 from constrained_sim.constraints import FrameAnchor, PointAnchor
 from constrained_sim.dynamics import Dynamics, kinematics_at, motion_at
 from constrained_sim.exceptions import InvalidValue, UnknownName
@@ -57,23 +58,29 @@ class Part(NamedTuple):
         if bound.contacts.members:
             forces, points = result.forces_on_contacts(result.lam), bound.contacts.rows(dynamics, dynamics.v).points
             for member, point in zip(bound.contacts.members, points, strict=True):
-                force = self._sign(robot, member.declaration.link, member.other_link) * forces[member.name]
-                total += np.concatenate([force, np.cross(point, force)])
+                sign = self._sign(robot, member.declaration.link, member.other_link)
+                if sign:
+                    total += _about_origin(point, sign * forces[member.name], np.zeros(3))
         for constraint in bound.bilateral.members:
             declaration = constraint.declaration
             if isinstance(declaration, (PointAnchor, FrameAnchor)):
                 sign = self._sign(robot, declaration.link_a, declaration.link_b)
-                multipliers = result.multipliers(constraint.name)
-                wrench = sign * constraint.wrench(dynamics, multipliers, declaration.link_a)
-                wrench[3:] += np.cross(constraint.wrench_point(dynamics), wrench[:3])
-                total += wrench
+                if sign:
+                    wrench = constraint.wrench(dynamics, result.multipliers(constraint.name), declaration.link_a)
+                    total += sign * _about_origin(constraint.wrench_point(dynamics), wrench[:3], wrench[3:])
         for applied in result.wrenches:
-            total += self._sign(robot, applied.link) * wrench_about_origin(robot, dynamics, applied)
+            if self._sign(robot, applied.link):
+                total += wrench_about_origin(robot, dynamics, applied)
         return total
 
     def _sign(self, robot: Robot, link: str, other: str = WORLD) -> int:
         """Return 1 if of two links the first alone belongs to this part, -1 if the second, 0 if both or none."""
         return int(robot.links[link] in self.links) - int(robot.links[other] in self.links)
+
+
+def _about_origin(point: Array, force: Array, torque: Array) -> Array:
+    """Return (6,) a force, and its moment about the origin: `torque` (3,) is about `point` (3,)."""
+    return np.concatenate([force, torque + kinematics.cross(point, force)])
 
 
 @lru_cache(maxsize=64)
