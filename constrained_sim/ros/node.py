@@ -34,15 +34,16 @@ class SimulationNode(Node):
     """Simulates a robot under joint efforts and publishes its state and its contact forces.
 
     Parameters: those of :class:`~constrained_sim.config.SimulationOptions` and
-    :class:`~constrained_sim.config.NodeOptions`, and the groups ``robot``, ``initial``, ``contacts`` and
-    ``constraints`` of the configuration; config/leg.yaml explains each.
+    :class:`~constrained_sim.config.NodeOptions`, and the groups ``robot``, ``initial``, ``contacts``,
+    ``constraints`` and ``sensors`` of the configuration; config/leg.yaml explains each.
 
     Subscribes: joint_commands (sensor_msgs/JointState), ~/commands (std_msgs/Float64MultiArray), ~/external_wrench
     (geometry_msgs/WrenchStamped).
 
     Publishes: joint_states (sensor_msgs/JointState), multi_dof_joint_states (sensor_msgs/MultiDOFJointState), odom
     (nav_msgs/Odometry), contact_forces (ContactForces), constraint_forces (ConstraintForces), impacts (Impact),
-    contact_wrenches/NAME (geometry_msgs/WrenchStamped, on request), contact_markers (visualization_msgs/MarkerArray),
+    contact_wrenches/NAME (geometry_msgs/WrenchStamped, on request), NAME/imu (sensor_msgs/Imu) and NAME/wrench
+    (geometry_msgs/WrenchStamped) of the configured sensors, contact_markers (visualization_msgs/MarkerArray),
     ~/status (SimulationStatus), robot_description (std_msgs/String, latched), /clock (rosgraph_msgs/Clock), /tf
     (tf2_msgs/TFMessage, where installed), /diagnostics (diagnostic_msgs/DiagnosticArray).
 
