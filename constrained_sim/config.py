@@ -33,7 +33,7 @@ from constrained_sim.constraints import (
     PointAnchor,
     PointContact,
 )
-from constrained_sim.contact import Law, Plane, make_law
+from constrained_sim.contact import METHODS, Law, Plane, make_law
 from constrained_sim.contact.collision import Collisions
 from constrained_sim.contact.scene import Box, Mesh, SceneBody, Sphere
 from constrained_sim.drift import Baumgarte, Projection, Stabilization
@@ -41,10 +41,38 @@ from constrained_sim.exceptions import ConfigError, InvalidValue, UnknownName
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.sensors import SENSORS, Sensor, SensorSet
 from constrained_sim.simulator import Simulator
-from constrained_sim.solvers import Solver, make_solver
+from constrained_sim.solvers import SOLVERS, Solver, make_solver
+from constrained_sim.steppers import STEPPERS
 from constrained_sim.validation import Array, finite_array, lookup, number
 
-CLOCK_MODES = ("realtime", "fast", "lockstep")
+
+def at_least(default: float, lower: float) -> Any:
+    """Return a field for a number that is not below `lower`."""
+    return field(default=default, metadata={"lower": lower, "open": False})
+
+
+def above(default: float, lower: float) -> Any:
+    """Return a field for a number that is above `lower`."""
+    return field(default=default, metadata={"lower": lower, "open": True})
+
+
+def one_of(default: str, *others: str) -> Any:
+    """Return a field for a name among several."""
+    return field(default=default, metadata={"allowed": tuple(dict.fromkeys((default, *others)))})
+
+
+def _check_options(options: Any) -> None:
+    """Check the values of a dataclass against what its fields allow.
+
+    Raises:
+        InvalidValue: one that is not allowed.
+    """
+    for option in fields(options):
+        value, limits = getattr(options, option.name), option.metadata
+        if "lower" in limits:
+            number(option.name, value, limits["lower"], open_lower=limits["open"])
+        elif "allowed" in limits and value not in limits["allowed"]:
+            raise InvalidValue(option.name, value, ", ".join(limits["allowed"]))
 
 
 @dataclass(frozen=True)
@@ -69,17 +97,17 @@ class SimulationOptions:
         sensor_seed: of the noise of sensors, >= 0.
     """
 
-    dt: float = 1e-3
-    stepper: str = "time_stepping"
+    dt: float = above(1e-3, 0.0)
+    stepper: str = one_of(*STEPPERS)
     integrator: str = ""
-    solver: str = "direct"
+    solver: str = one_of("direct", *SOLVERS)
     factorization: str = ""
-    contact_method: str = "newton"
-    contact_tolerance: float = 0.0
-    position_tolerance: float = 1e-4
-    projection_metric: str = "mass"
-    time_constant: float = 0.0
-    command_delay: float = 0.0
+    contact_method: str = one_of("newton", *METHODS)
+    contact_tolerance: float = at_least(0.0, 0.0)
+    position_tolerance: float = at_least(1e-4, 0.0)
+    projection_metric: str = one_of("mass", "euclidean")
+    time_constant: float = at_least(0.0, 0.0)
+    command_delay: float = at_least(0.0, 0.0)
     joint_limits: bool = False
     velocity_limits: bool = False
     assemble: bool = False
@@ -134,29 +162,29 @@ class NodeOptions:
         record: directory of the rosbag2 recording; empty: none.
     """
 
-    control_period: float = 0.0
-    clock_mode: str = "realtime"
-    real_time_factor: float = 1.0
-    start_time: float = 1.0
+    control_period: float = at_least(0.0, 0.0)
+    clock_mode: str = one_of("realtime", "fast", "lockstep")
+    real_time_factor: float = above(1.0, 0.0)
+    start_time: float = at_least(1.0, 0.0)
     start_paused: bool = False
     wait_for_first_command: bool = False
     wait_for_subscriber: str = ""
-    duration: float = 0.0
-    lockstep_commands: int = 1
-    lockstep_match: str = "stamp"
-    lockstep_timeout: float = 5.0
-    lockstep_action: str = "warn"
-    command_timeout: float = 0.0
-    timeout_action: str = "zero"
-    timeout_damping: float = 1.0
-    command_reliability: str = "reliable"
+    duration: float = at_least(0.0, 0.0)
+    lockstep_commands: int = at_least(1, 1)
+    lockstep_match: str = one_of("stamp", "arrival")
+    lockstep_timeout: float = above(5.0, 0.0)
+    lockstep_action: str = one_of("warn", "pause", "continue")
+    command_timeout: float = at_least(0.0, 0.0)
+    timeout_action: str = one_of("zero", "hold", "damping")
+    timeout_damping: float = at_least(1.0, 0.0)
+    command_reliability: str = one_of("reliable", "best_effort")
     joints: tuple[str, ...] = ()
     world_frame: str = "world"
     frame_prefix: str = ""
-    status_rate: float = 10.0
+    status_rate: float = above(10.0, 0.0)
     contact_wrenches: bool = False
-    marker_rate: float = 30.0
-    marker_scale: float = 0.005
+    marker_rate: float = at_least(30.0, 0.0)
+    marker_scale: float = above(0.005, 0.0)
     record: str = ""
 
     def __post_init__(self) -> None:
@@ -165,16 +193,7 @@ class NodeOptions:
         Raises:
             InvalidValue: one that is not allowed.
         """
-        for name in ("control_period", "start_time", "duration", "command_timeout", "timeout_damping", "marker_rate"):
-            number(name, getattr(self, name), 0.0)
-        for name in ("real_time_factor", "lockstep_timeout", "status_rate", "marker_scale"):
-            number(name, getattr(self, name), 0.0, open_lower=True)
-        number("lockstep_commands", self.lockstep_commands, 1)
-        _one_of("clock_mode", self.clock_mode, CLOCK_MODES)
-        _one_of("lockstep_action", self.lockstep_action, ("warn", "pause", "continue"))
-        _one_of("timeout_action", self.timeout_action, ("zero", "hold", "damping"))
-        _one_of("lockstep_match", self.lockstep_match, ("stamp", "arrival"))
-        _one_of("command_reliability", self.command_reliability, ("reliable", "best_effort"))
+        _check_options(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -634,8 +653,3 @@ def _read_initial(section: _Section, robot: Robot) -> tuple[Array, Array]:
             raise InvalidValue("base_twist", list(twist), "none: this robot has no floating base")
         v[:6] = finite_array("base_twist", twist, (6,))
     return robot.configuration(positions, base), v
-
-
-def _one_of(what: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise InvalidValue(what, value, ", ".join(allowed))

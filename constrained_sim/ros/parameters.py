@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import Field, fields
 from typing import Any
 
-from rcl_interfaces.msg import ParameterDescriptor
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
@@ -39,22 +41,37 @@ def nested_parameters(node: Node) -> dict[str, Any]:
 
 
 def declare_options(node: Node) -> None:
-    """Declare every option that no file or command line set, and describe all of them; most are read-only."""
+    """Declare every option with its type, range and description; what a file or command line gave is kept."""
     for kind in (SimulationOptions, NodeOptions):
         documentation = attribute_docs(kind)
         for option in fields(kind):
             # An empty list has no type in a parameter, so it is left out: absent means empty.
             if option.default == ():
                 continue
-            descriptor = ParameterDescriptor(
-                description=documentation[option.name],
-                read_only=option.name not in CHANGEABLE,
-                dynamic_typing=True,
-            )
-            if node.has_parameter(option.name):
-                node.set_descriptor(option.name, descriptor)
-            else:
+            descriptor = _descriptor(option, documentation[option.name])
+            if not node.has_parameter(option.name):
                 node.declare_parameter(option.name, option.default, descriptor)
+                continue
+            given = Parameter(option.name, value=type(option.default)(node.get_parameter(option.name).value))
+            node.set_descriptor(option.name, descriptor, given.get_parameter_value())  # 1 means 1.0 where wanted
+
+
+def _descriptor(option: Field[Any], description: str) -> ParameterDescriptor:
+    """Return what ``ros2 param describe`` tells of an option."""
+    limits, is_integer = option.metadata, isinstance(option.default, int)
+    descriptor = ParameterDescriptor(
+        type=Parameter.Type.from_parameter_value(option.default).value,
+        description=description,
+        read_only=option.name not in CHANGEABLE,
+    )
+    if "allowed" in limits:
+        descriptor.additional_constraints = f"one of {', '.join(limits['allowed'])}"
+    elif "lower" in limits and is_integer:
+        descriptor.integer_range = [IntegerRange(from_value=limits["lower"], to_value=2**31 - 1, step=1)]
+    elif "lower" in limits:
+        lower = math.nextafter(limits["lower"], math.inf) if limits["open"] else limits["lower"]
+        descriptor.floating_point_range = [FloatingPointRange(from_value=lower, to_value=sys.float_info.max)]
+    return descriptor
 
 
 def attribute_docs(kind: type) -> Mapping[str, str]:

@@ -57,10 +57,11 @@ class Part(NamedTuple):
         total, bound = np.zeros(6), result.outcome.end.bound
         if bound.contacts.members:
             forces, points = result.forces_on_contacts(result.lam), bound.contacts.rows(dynamics, dynamics.v).points
-            for member, point in zip(bound.contacts.members, points, strict=True):
+            moments = bound.contacts.resistance.moments(result.outcome.moments)
+            for member, point, moment in zip(bound.contacts.members, points, moments, strict=True):
                 sign = self._sign(robot, member.declaration.link, member.other_link)
                 if sign:
-                    total += _about_origin(point, sign * forces[member.name], np.zeros(3))
+                    total += sign * _about_origin(point, forces[member.name], moment)
         for constraint in bound.bilateral.members:
             declaration = constraint.declaration
             if isinstance(declaration, (PointAnchor, FrameAnchor)):

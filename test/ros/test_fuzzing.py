@@ -1,0 +1,145 @@
+"""Whatever is sent to the node: it answers every call, stays alive, and its state stays finite."""
+
+import math
+import re
+
+import pytest
+from geometry_msgs.msg import WrenchStamped
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from ros.live import NODE
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import SetBool
+
+from constrained_sim import srv
+from constrained_sim.ros.message_json import SEQUENCE, message_type
+
+CALLS = 600
+NAMES = ["hip", "knee", "slider", "foot", "lower_leg", "world", "direct", "null_space", "rigid", "compliant", "newton"]
+NASTY = [math.nan, math.inf, -math.inf, 0.0, -0.0, 1e-320, 1e308, -1e308, 1e30, 1.0, -1.0]
+
+text = st.one_of(
+    st.sampled_from(["", *NAMES, "point_anchor", "frame_anchor", "joint_coupling", "joint_velocity"]),
+    st.sampled_from(["x" * 100_000, "../../etc/passwd", "$(reboot)", "{{ x }}", "\N{SNOWMAN}", "a\nb", "%s%n"]),
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20),
+)
+real = st.one_of(st.sampled_from(NASTY), st.floats(-10.0, 10.0), st.floats())
+INTEGERS = re.compile(r"(u?)int(\d+)")
+
+
+def primitive(kind):
+    """Return a strategy for values of a primitive type."""
+    whole = INTEGERS.fullmatch(kind)
+    if whole:
+        bits = int(whole[2])
+        low, high = (0, 2**bits - 1) if whole[1] else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+        return st.one_of(st.sampled_from([0, 1, low, high]), st.integers(low, high))
+    return {
+        "boolean": st.booleans(),
+        "double": real,
+        "float": st.floats(width=32),
+        "octet": st.binary(min_size=1, max_size=1),
+    }.get(kind, text)
+
+
+def value_of(kind):
+    """Return a strategy for the values of a field."""
+    collection = SEQUENCE.fullmatch(kind)
+    if collection:
+        item = collection["item"] or collection["fixed"]
+        return st.one_of(st.lists(value_of(item), max_size=4), st.just([]))
+    return message_of(message_type(kind)) if "/" in kind else primitive(kind)
+
+
+def message_of(kind):
+    """Return a strategy for messages of `kind`; most fields are as in a fresh message, so that some are accepted."""
+    fields = {name: value_of(field) for name, field in kind.get_fields_and_field_types().items()}
+    if not fields:
+        return st.just(kind())
+
+    def build(values):
+        message = kind()
+        for name, value in values.items():
+            setattr(message, name, value)
+        return message
+
+    return st.fixed_dictionaries({}, optional=fields).map(build)
+
+
+SERVICES = {
+    "add_contact": srv.AddContact,
+    "remove_contact": srv.RemoveContact,
+    "list_contacts": srv.ListContacts,
+    "add_constraint": srv.AddConstraint,
+    "remove_constraint": srv.RemoveConstraint,
+    "list_constraints": srv.ListConstraints,
+    "apply_wrench": srv.ApplyWrench,
+    "set_solver": srv.SetSolver,
+    "reset": srv.Reset,
+}
+TOPICS = {
+    "/joint_commands": JointState,
+    f"{NODE}/commands": Float64MultiArray,
+    f"{NODE}/external_wrench": WrenchStamped,
+}
+
+call = st.sampled_from(sorted(SERVICES)).flatmap(
+    lambda name: st.tuples(st.just(name), message_of(SERVICES[name].Request))
+)
+publication = st.sampled_from(sorted(TOPICS)).flatmap(lambda name: st.tuples(st.just(name), message_of(TOPICS[name])))
+
+
+@pytest.fixture(scope="module")
+def fuzzed(simulate):
+    """A node that steps between the calls."""
+    with simulate(clock_mode="fast", start_paused=True) as sim:
+        sim.meet()
+        yield sim
+
+
+def step(sim):
+    """Run a period; a simulation that froze, as one with absurd masses or forces may, is reset."""
+    answer = sim.call(srv.Step, "step", periods=1)
+    if not answer.success:
+        assert "frozen" in answer.message or "non-finite" in answer.message, answer.message
+        assert sim.call(srv.Reset, "reset").success
+    for state in sim.states[-1:]:
+        assert all(map(math.isfinite, [*state.position, *state.velocity, *state.effort]))
+    sim.forget()
+
+
+def test_node_survives_everything(fuzzed):
+    """Thousands of calls and messages with random and nasty fields: each call is answered with a text where refused."""
+    counts = {"calls": 0, "accepted": 0}
+
+    @settings(
+        max_examples=CALLS,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.one_of(call, call, publication))
+    def attack(what):
+        name, message = what
+        if name in TOPICS:
+            fuzzed.publish(name, message)
+        else:
+            fields = {field: getattr(message, field) for field in message.get_fields_and_field_types()}
+            answer = fuzzed.call(SERVICES[name], name, **fields)
+            assert answer.success or answer.message
+            assert "internal error" not in answer.message, answer.message
+            counts["accepted"] += answer.success
+        counts["calls"] += 1
+        if counts["calls"] % 5 == 0:
+            step(fuzzed)
+
+    attack()
+    assert counts["calls"] >= CALLS
+    assert 0.02 * CALLS < counts["accepted"] < 0.98 * CALLS
+    assert fuzzed.call(srv.Reset, "reset").success
+    assert fuzzed.call(SetBool, "pause", data=True).success
+    step(fuzzed)
+    assert fuzzed.process.popen.poll() is None

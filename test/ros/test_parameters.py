@@ -1,0 +1,74 @@
+"""Parameters of the node: described in full, and enough to run the same simulation again."""
+
+import sys
+
+import pytest
+import yaml
+from rcl_interfaces.msg import ParameterType
+from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters
+from rclpy.parameter import parameter_value_to_python
+from ros.live import CONFIG, NODE, START_TIME, stamp
+
+
+def dump(sim):
+    """Return all parameters, nested as `ros2 param dump` writes them."""
+    names = [name for name in sim.call(ListParameters, "list_parameters").result.names if "qos" not in name]
+    values = sim.call(GetParameters, "get_parameters", names=names).values
+    nested = {}
+    for name, value in zip(names, values, strict=True):
+        *groups, key = name.split(".")
+        level = nested
+        for group in groups:
+            level = level.setdefault(group, {})
+        value = parameter_value_to_python(value)
+        level[key] = value if isinstance(value, (str, bool, int, float)) else list(value)
+    return {NODE: {"ros__parameters": nested}}
+
+
+def test_dump_reproduces_the_run(simulate, tmp_path):
+    """A node that reads the parameters of another simulates the same, bit by bit, whatever was overridden."""
+    with simulate(clock_mode="fast", start_paused=True, solver="range_space", initial__positions__hip=0.5) as sim:
+        sim.meet()
+        sim.reset()
+        parameters = dump(sim)
+        state, forces = sim.step(250)
+        expected = list(state.position), list(state.velocity), forces.contacts[0].normal_force
+        assert parameters[NODE]["ros__parameters"]["solver"] == "range_space"
+    file = tmp_path / "dump.yaml"
+    file.write_text(yaml.safe_dump(parameters))
+    with simulate(config=file) as sim:
+        sim.meet()
+        assert stamp(sim.reset()) == START_TIME * 1e9
+        state, forces = sim.step(250)
+        assert (list(state.position), list(state.velocity), forces.contacts[0].normal_force) == expected
+
+
+@pytest.fixture(scope="module")
+def described(simulate):
+    """Descriptors of all options by name."""
+    options = yaml.safe_load(CONFIG.read_text())["/**"]["ros__parameters"]
+    names = [name for name, value in options.items() if not isinstance(value, (dict, list))]
+    with simulate(clock_mode="fast", start_paused=True, lockstep_timeout=3) as sim:
+        descriptors = sim.call(DescribeParameters, "describe_parameters", names=names).descriptors
+    return dict(zip(names, descriptors, strict=True))
+
+
+def test_every_option_is_described(described):
+    """Type, description, and whether it can change."""
+    for name, descriptor in described.items():
+        assert descriptor.type != ParameterType.PARAMETER_NOT_SET, name
+        assert len(descriptor.description) > 10, name
+        assert not descriptor.dynamic_typing
+    changeable = {name for name, descriptor in described.items() if not descriptor.read_only}
+    assert changeable == {"solver", "factorization", "stepper", "contact_method", "real_time_factor"}
+
+
+def test_ranges_are_those_of_the_checks(described):
+    """Numbers have a range, names a list; a whole number is taken where a real one is wanted."""
+    assert described["dt"].type == ParameterType.PARAMETER_DOUBLE
+    assert described["dt"].floating_point_range[0].from_value == sys.float_info.min * sys.float_info.epsilon
+    assert described["duration"].floating_point_range[0].from_value == 0.0
+    assert described["lockstep_timeout"].type == ParameterType.PARAMETER_DOUBLE
+    assert described["lockstep_commands"].integer_range[0].from_value == 1
+    assert described["clock_mode"].additional_constraints == "one of realtime, fast, lockstep"
+    assert "null_space" in described["solver"].additional_constraints
