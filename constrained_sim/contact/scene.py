@@ -30,16 +30,16 @@ class Box:
         InvalidValue: an edge that is not positive, NaN or infinity.
     """
 
-    size: Array
-    position: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
-    rpy: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
+    size: Sequence[float]
+    position: Sequence[float] = (0.0, 0.0, 0.0)
+    rpy: Sequence[float] = (0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
         """Check all values."""
         _check_pose(self)
         object.__setattr__(self, "size", finite_array("size of a box", self.size, (3,)))
-        if self.size.min() <= 0.0:
-            raise InvalidValue("size of a box", self.size.tolist(), "positive lengths")
+        if min(self.size) <= 0.0:
+            raise InvalidValue("size of a box", list(self.size), "positive lengths")
 
     def shape(self) -> coal.CollisionGeometry:
         """Return the shape."""
@@ -59,7 +59,7 @@ class Sphere:
     """
 
     radius: float
-    position: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
+    position: Sequence[float] = (0.0, 0.0, 0.0)
     rpy = np.zeros(3)
 
     def __post_init__(self) -> None:
@@ -86,8 +86,8 @@ class Mesh:
     """
 
     vertices: Any
-    position: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
-    rpy: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
+    position: Sequence[float] = (0.0, 0.0, 0.0)
+    rpy: Sequence[float] = (0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
         """Check all values."""
