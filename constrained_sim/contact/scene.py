@@ -39,7 +39,7 @@ class Box:
         _check_pose(self)
         object.__setattr__(self, "size", finite_array("size of a box", self.size, (3,)))
         if min(self.size) <= 0.0:
-            raise InvalidValue("size of a box", list(self.size), "positive lengths")
+            raise InvalidValue("size of a box", list(map(float, self.size)), "positive lengths")
 
     def shape(self) -> coal.CollisionGeometry:
         """Return the shape."""
