@@ -194,3 +194,37 @@ class NotFollowed(ConstrainedSimError):
             f"the actuators cannot give the accelerations of {', '.join(self.directions)}{how and ' ' + how}; "
             "actuate more joints, or ask for accelerations that the others can give"
         )
+
+
+class ControllerFailed(ConstrainedSimError):
+    """A controller under test that ended by itself.
+
+    Attributes:
+        controller: what was started.
+        how: it ended, e.g. ``"was killed by SIGKILL"``.
+        stderr: what it wrote to standard error.
+    """
+
+    def __init__(self, controller: str, how: str, t: float, stderr: str) -> None:
+        """Say how `controller` ended, at which simulated time `t` [s], and what it wrote last."""
+        super().__init__(
+            f"the controller {controller} {how}, at t = {t:.9g} s (simulated); "
+            f"its standard error{' ends:' if stderr else ' is empty'}\n{_tail(stderr)}".rstrip()
+        )
+        self.controller, self.how, self.stderr = controller, how, stderr
+
+
+class SimulationFailed(ConstrainedSimError):
+    """A simulation under test that cannot go on: its state would not be finite, or its process ended."""
+
+
+class NoAnswer(ConstrainedSimError, TimeoutError):
+    """Something that was waited for and did not come; the message names what is missing."""
+
+
+TAIL_LINES = 30
+
+
+def _tail(text: str) -> str:
+    """Return the last lines of `text`."""
+    return "\n".join(text.rstrip().splitlines()[-TAIL_LINES:])

@@ -5,16 +5,14 @@ import contextlib
 import pytest
 from rcl_interfaces.srv import SetParameters
 from ros.bags import Bag
-from ros.live import CONFIG, NODE, START_TIME, Client, Process, arguments, free_domain, nanoseconds, stamp
-from rosgraph_msgs.msg import Clock
+from ros.live import CONFIG, START_TIME, Process, arguments, dotted, free_domain, stamp
 from sensor_msgs.msg import JointState
-from std_srvs.srv import SetBool
 
 from constrained_sim import load_config
 from constrained_sim.contact import METHODS, compile_methods
-from constrained_sim.msg import ContactForces, Impact, SimulationStatus
 from constrained_sim.solvers import SOLVERS, make_solver
-from constrained_sim.srv import Reset, SetSolver, Step
+from constrained_sim.srv import SetSolver, Step
+from constrained_sim.testing.ros import Session
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -36,33 +34,12 @@ def environment(tmp_path_factory):
         yield
 
 
-class Simulation:
+class Simulation(Session):
     """A running simulator with a client that listens to everything."""
 
     def __init__(self, folder, **parameters):
         """Start both; the node starts paused unless told otherwise."""
-        self.domain = free_domain()
-        self.process = Process(folder, self.domain, "simulator", *arguments(**parameters))
-        try:
-            self.client = Client(self.domain)
-        except BaseException:
-            self.process.stop()
-            raise
-        self.states = self.client.subscribe(JointState, "/joint_states")
-        self.forces = self.client.subscribe(ContactForces, "/contact_forces")
-        self.impacts = self.client.subscribe(Impact, "/impacts")
-        self.status = self.client.subscribe(SimulationStatus, f"{NODE}/status")
-        self.clock = self.client.subscribe(Clock, "/clock")
-        self.call, self.publish, self.wait_for = self.client.call, self.client.publish, self.client.wait_for
-
-    def close(self):
-        """End both."""
-        self.client.close()
-        self.process.stop()
-
-    def pause(self, on=True):
-        """Pause or go on."""
-        assert self.call(SetBool, "pause", data=on).success
+        super().__init__(folder, CONFIG, dotted(parameters))
 
     def fresh_status(self):
         """Return a status that is sent from now on."""
@@ -71,35 +48,6 @@ class Simulation:
         self.wait_for(lambda: self.status, "status")
         self.client.spin(0.2)  # what was sent before the call may arrive after its answer; the last one is the newest
         return self.status[-1]
-
-    def forget(self):
-        """Drop what has arrived."""
-        for messages in self.client.got.values():
-            messages.clear()
-
-    def step(self, periods=1):
-        """Run control periods of the paused simulation, wait for all they publish; return the last state and forces."""
-        answer = self.call(Step, "step", timeout=60.0, periods=periods)
-        assert answer.success, answer.message
-        last = nanoseconds(answer.stamp)
-        for messages in (self.states, self.forces, self.clock):
-            self.wait_for(
-                lambda messages=messages: messages and stamp(messages[-1]) == last, "message of the last period"
-            )
-        return self.states[-1], self.forces[-1]
-
-    def reset(self, keep_time=False, keep_constraints=False, timeout=20.0, **joints):
-        """Reset to positions [rad, m] of the named joints; return the state that is published then."""
-        self.forget()
-        request = JointState(name=list(joints), position=list(joints.values()))
-        answer = self.call(
-            Reset, "reset", timeout, keep_time=keep_time, keep_constraints=keep_constraints, joints=request
-        )
-        assert answer.success, answer.message
-        now = nanoseconds(answer.stamp)
-        for messages in (self.states, self.clock):
-            self.wait_for(lambda messages=messages: messages and stamp(messages[-1]) == now, "state after the reset")
-        return self.states[-1]
 
     def meet(self):
         """Wait until every topic reaches the client."""

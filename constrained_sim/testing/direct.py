@@ -1,0 +1,108 @@
+"""A simulated robot without ROS."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from constrained_sim.exceptions import InvalidValue, SimulationFailed
+from constrained_sim.ros.world import Period, World
+from constrained_sim.testing.simulated_robot import (
+    EffortFunction,
+    PathLike,
+    SimulatedRobot,
+    checked_efforts,
+    find_config,
+    read_parameters,
+)
+from constrained_sim.testing.snapshot import Snapshot
+from constrained_sim.trajectory import ImpactRecord
+from constrained_sim.validation import Array
+from constrained_sim.wrench import Wrench
+
+
+class DirectRobot(SimulatedRobot):
+    """A robot simulated in this process, as the node would simulate it; its controller is a function."""
+
+    def __init__(
+        self,
+        config: PathLike,
+        controller: EffortFunction | None = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Start at the initial state.
+
+        Args:
+            config: configuration file, or ``package://name/path``.
+            controller: ``efforts(t, q, v)`` (nu,) [N m, N]; None: no efforts.
+            parameters: other values than in the file, by name, with dots between levels: ``{"contacts.foot.friction":
+                0.3}``.
+
+        Raises:
+            InvalidValue: a controller that is not a function.
+            ConstrainedSimError: a configuration that is refused.
+        """
+        if controller is not None and (not callable(controller) or isinstance(controller, type)):
+            raise InvalidValue("controller", controller, "without ROS, a function efforts(t, q, v)")
+        super().__init__(read_parameters(find_config(config), parameters or {}))
+        self._controller = controller
+        self._world = World(self.config)
+        self._start_ns = self._world.stamp
+        self._impacts: list[ImpactRecord] = []
+        self.history = [self._first_snapshot()]
+
+    @property
+    def impacts(self) -> tuple[ImpactRecord, ...]:
+        """The impacts since the last reset in the order of time, to the nanosecond."""
+        return tuple(self._impacts)
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to end."""
+
+    def _advance(self, periods: int) -> None:
+        for _ in range(periods):
+            if self._controller is not None:
+                efforts = checked_efforts(self.config, self._controller(self.now.t, self.now.q, self.now.v))
+                self._world.command(dict(enumerate(efforts.tolist())))
+            period = self._world.advance()
+            if period is None:
+                raise SimulationFailed(self._world.frozen)
+            self.history.append(self._snapshot(period))
+            self._impacts += [
+                ImpactRecord((stamp - self._start_ns) * 1e-9, impact.energy_lost, impact.v_minus, impact.v_plus)
+                for stamp, impact in period.impacts
+            ]
+
+    def _push(self, wrench: Wrench, nanoseconds: int) -> None:
+        self._world.sim.apply(wrench, nanoseconds * 1e-9)
+
+    def _reset(self, positions: dict[str, float], velocities: dict[str, float]) -> Snapshot:
+        robot = self.config.robot
+        q, v = self.config.q.copy(), self.config.v.copy()
+        given = robot.configuration(positions)
+        for name in positions:
+            joint = robot.model.joints[robot.model.getJointId(name)]
+            q[joint.idx_q : joint.idx_q + joint.nq] = given[joint.idx_q : joint.idx_q + joint.nq]
+        for name, velocity in velocities.items():
+            v[robot.model.joints[robot.model.getJointId(name)].idx_v] = velocity
+        self._world.reset(q, v, keep_time=False, keep_constraints=False)
+        self._impacts.clear()
+        return self._first_snapshot()
+
+    def _first_snapshot(self) -> Snapshot:
+        state = self._world.sim.state
+        return Snapshot(state.t, state.q, state.v, 0.0 * self._world.tau, {}, self.config.robot)
+
+    def _snapshot(self, period: Period) -> Snapshot:
+        state = period.result.state
+        contacts = {
+            name: replace(contact, force=mean, normal_force=_along(mean, contact.normal))
+            for name, contact in sorted(period.contacts.items())
+            for mean in [period.mean_forces[name]]
+        }
+        return Snapshot(state.t, state.q, state.v, period.result.tau_applied, contacts, self.config.robot)
+
+
+def _along(force: Array, normal: Array) -> float:
+    return float(force @ normal)

@@ -1,0 +1,167 @@
+"""A simulation node in a process of its own, and a client that listens to it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_srvs.srv import SetBool
+
+from constrained_sim.exceptions import ConstrainedSimError, SimulationFailed
+from constrained_sim.msg import ContactForces, Impact, SimulationStatus
+from constrained_sim.srv import Reset, Step
+from constrained_sim.testing.ros.client import NODE, Client
+from constrained_sim.testing.ros.domains import free_domain
+from constrained_sim.testing.ros.process import Process, package_executable
+
+
+def nanoseconds(time_or_duration: Any) -> int:
+    """Return a builtin_interfaces Time or Duration in nanoseconds."""
+    return int(time_or_duration.sec * 1_000_000_000 + time_or_duration.nanosec)
+
+
+def stamp(message: Any) -> int:
+    """Return the stamp of a message [ns]."""
+    return nanoseconds(message.clock if hasattr(message, "clock") else message.header.stamp)
+
+
+def arguments(config: Path, parameters: Mapping[str, Any]) -> list[str]:
+    """Return the arguments of the simulator for a configuration file and other values than in the file, by name."""
+    words = ["--ros-args", "--params-file", str(config)]
+    for name, value in parameters.items():
+        text = str(value) if isinstance(value, (str, os.PathLike)) else json.dumps(value)
+        words += ["-p", f"{name}:={text}"]
+    return words
+
+
+class Session:
+    """A running simulator with a client that listens to everything.
+
+    Attributes:
+        domain: DDS domain.
+        process: the simulator.
+        client: whose waits end when the simulator does.
+        states, forces, impacts, status, clock: the messages that have arrived.
+    """
+
+    def __init__(
+        self, folder: Path, config: Path, parameters: Mapping[str, Any], default_context: bool = False
+    ) -> None:
+        """Start both.
+
+        Args:
+            folder: for the output of the simulator.
+            config: configuration file.
+            parameters: other values than in the file, by name.
+            default_context: see :class:`~constrained_sim.testing.ros.client.Client`.
+
+        Raises:
+            InvalidValue: rclpy's default context is in use already.
+        """
+        self.domain = free_domain()
+        self.client = Client(self.domain, default_context)
+        try:
+            command = [str(package_executable("simulator")), *arguments(config, parameters)]
+            self.process = Process(folder, self.domain, command, cwd=config.parent)
+        except BaseException:
+            self.client.close()
+            raise
+        self.client.watchers.append(self._check_process)
+        # In the order in which the simulator hears of them: when it knows the last one, it knows them all.
+        self.impacts: list[Any] = self.client.subscribe(Impact, "/impacts")
+        self.status: list[Any] = self.client.subscribe(SimulationStatus, f"{NODE}/status")
+        self.states: list[Any] = self.client.subscribe(JointState, "/joint_states")
+        self.clock: list[Any] = self.client.subscribe(Clock, "/clock")
+        self.forces: list[Any] = self.client.subscribe(ContactForces, "/contact_forces")
+        self.call, self.publish, self.wait_for = self.client.call, self.client.publish, self.client.wait_for
+
+    def close(self) -> None:
+        """End both."""
+        try:
+            self.client.close()
+        finally:
+            self.process.stop()
+
+    def pause(self, on: bool = True) -> None:
+        """Pause or go on."""
+        accepted(self.call(SetBool, "pause", data=on))
+
+    def forget(self) -> None:
+        """Drop what has arrived."""
+        for messages in self.client.got.values():
+            messages.clear()
+
+    def step(self, periods: int = 1) -> tuple[Any, Any]:
+        """Run control periods of the paused simulation, wait for all they publish; return the last state and forces.
+
+        Raises:
+            ConstrainedSimError: what the simulator refused.
+            NoAnswer: something did not come.
+        """
+        answer = accepted(self.call(Step, "step", timeout=60.0, periods=periods))
+        self.wait_for_period(nanoseconds(answer.stamp))
+        return self.states[-1], self.forces[-1]
+
+    def wait_for_period(self, end: int, timeout: float = 10.0) -> None:
+        """Wait for all that is published of the control period with stamp `end` [ns], the last one.
+
+        Raises:
+            NoAnswer: something did not come.
+        """
+        for messages in (self.states, self.forces, self.clock):
+            self._wait_for_stamp(messages, end, "message of the last period", timeout)
+
+    def reset(
+        self,
+        keep_time: bool = False,
+        keep_constraints: bool = False,
+        timeout: float = 20.0,
+        velocities: Mapping[str, float] | None = None,
+        **positions: float,
+    ) -> Any:
+        """Reset, and return the state that is published then.
+
+        Args:
+            keep_time: go on with the present stamp.
+            keep_constraints: keep those in effect.
+            timeout: for the answer [s].
+            velocities: [rad/s, m/s] by joint; of the same joints as the positions, if both are given.
+            positions: [rad, m] by joint.
+
+        Raises:
+            ConstrainedSimError: what the simulator refused.
+            NoAnswer: something did not come.
+        """
+        self.forget()
+        rates = velocities or {}
+        names = list(positions or rates)
+        request = JointState(name=names, position=list(positions.values()), velocity=[rates[n] for n in names if rates])
+        answer = accepted(
+            self.call(Reset, "reset", timeout, keep_time=keep_time, keep_constraints=keep_constraints, joints=request)
+        )
+        for messages in (self.states, self.clock):
+            self._wait_for_stamp(messages, nanoseconds(answer.stamp), "state after the reset", timeout)
+        return self.states[-1]
+
+    def _wait_for_stamp(self, messages: list[Any], wanted: int, what: str, timeout: float) -> None:
+        self.wait_for(lambda: messages and stamp(messages[-1]) == wanted, what, timeout)
+
+    def _check_process(self) -> None:
+        if ending := self.process.ending:
+            raise SimulationFailed(f"the simulator {ending}; its standard error:\n{self.process.stderr}".rstrip())
+
+
+def accepted(answer: Any) -> Any:
+    """Return the response of a service that succeeded.
+
+    Raises:
+        ConstrainedSimError: with the message of one that did not.
+    """
+    if not answer.success:
+        raise ConstrainedSimError(answer.message)
+    return answer

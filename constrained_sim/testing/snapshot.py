@@ -1,0 +1,98 @@
+"""What a test sees of a simulated robot."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from constrained_sim.robot import Robot
+from constrained_sim.step_result import ContactForce
+from constrained_sim.validation import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """A simulated robot at the end of a control period.
+
+    Attributes:
+        t: time since the last reset [s].
+        q: (nq,) configuration in Pinocchio's conventions [rad, m].
+        v: (nv,) velocity [rad/s, m/s].
+        tau: (nu,) efforts as applied, after limiting [N m, N]; zero at a reset.
+        contacts: by name, open ones too; forces are means over the period. Empty at a reset: no force has acted.
+    """
+
+    t: float
+    q: Array
+    v: Array
+    tau: Array
+    contacts: Mapping[str, ContactForce]
+    _robot: Robot
+
+    @cached_property
+    def position(self) -> dict[str, float]:
+        """Position [rad, m] of every joint with one degree of freedom; of a continuous joint within one turn."""
+        joints = _single_joints(self._robot)
+        return {
+            name: float(self.q[j.idx_q]) if j.nq == 1 else math.atan2(self.q[j.idx_q + 1], self.q[j.idx_q])
+            for name, j in joints.items()
+        }
+
+    @cached_property
+    def velocity(self) -> dict[str, float]:
+        """Velocity [rad/s, m/s] of every joint with one degree of freedom."""
+        return {name: float(self.v[joint.idx_v]) for name, joint in _single_joints(self._robot).items()}
+
+    @cached_property
+    def effort(self) -> dict[str, float]:
+        """Effort as applied [N m, N] of every actuated joint with one degree of freedom."""
+        efforts = dict(zip(self._robot.actuation.tolist(), self.tau.tolist(), strict=True))
+        joints = _single_joints(self._robot)
+        return {name: efforts[joint.idx_v] for name, joint in joints.items() if joint.idx_v in efforts}
+
+    def __str__(self) -> str:
+        """Return time, positions and contacts for people."""
+        positions = ", ".join(f"{name} {value:.6g}" for name, value in self.position.items())
+        contacts = ", ".join(
+            f"{name} {contact.status.name.lower()} with {contact.normal_force:.6g} N"
+            for name, contact in self.contacts.items()
+        )
+        return f"t = {self.t:.9g} s: {positions}; contacts: {contacts or 'none yet'}"
+
+
+Condition = Callable[[Snapshot], object]
+"""Whether something is true of a snapshot."""
+
+
+def assert_throughout(snapshots: Iterable[Snapshot], condition: Condition, what: str = "the condition") -> None:
+    """Check that `condition` holds in every one of `snapshots`.
+
+    Raises:
+        AssertionError: with the first snapshot in which it does not.
+    """
+    for snapshot in snapshots:
+        if not condition(snapshot):
+            raise AssertionError(f"{what} does not hold at {snapshot}")
+
+
+def required_friction(contact: ContactForce) -> float:
+    """Return the least coefficient of friction whose Coulomb cone ``|f_t| <= friction f_n`` holds the contact's force.
+
+    The simulated force is within the cone of ``contact.friction``; on slipperier ground, with a coefficient down to
+    this one, it would be the same. 0 without force; infinity for a force along the ground alone.
+    """
+    along = float(np.linalg.norm(contact.force - contact.normal_force * contact.normal))
+    if along == 0.0:
+        return 0.0
+    return along / contact.normal_force if contact.normal_force > 0.0 else math.inf
+
+
+def _single_joints(robot: Robot) -> dict[str, Any]:
+    """Return the joints with one degree of freedom by name."""
+    joints = {name: robot.model.joints[robot.model.getJointId(name)] for name in robot.joint_names}
+    return {name: joint for name, joint in joints.items() if joint.nv == 1}

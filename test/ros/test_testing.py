@@ -1,0 +1,374 @@
+"""Closed-loop tests of controllers over ROS: the same numbers as without, and nothing left over, whatever happens."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from textwrap import dedent
+
+import numpy as np
+import pytest
+import rclpy
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from ros.live import CONFIG, ROOT
+from sensor_msgs.msg import JointState
+
+import constrained_sim.testing
+from constrained_sim import Wrench
+from constrained_sim.exceptions import ConfigError, ConstrainedSimError, InvalidValue, UnknownName
+from constrained_sim.testing import ControllerFailed, NoAnswer, SimulationFailed
+
+pytest_plugins = ["constrained_sim.testing.fixtures"]
+
+POSTURE = np.array([0.6, -1.2])
+CONTROLLER = ROOT / "examples" / "leg_controller.py"
+STAND = ["leg_controller", "--ros-args", "-p", "mode:=stand"]
+
+
+def stand(t, q, v):
+    """Hold the posture of the leg."""
+    return 60.0 * (POSTURE - q[1:]) - 1.5 * v[1:]
+
+
+class Integrator:
+    """A controller with a memory, which a call too many or too few would change for good."""
+
+    def __init__(self):
+        self.sum, self.calls = np.zeros(2), []
+
+    def __call__(self, t, q, v):
+        self.calls.append(t)
+        self.sum += 1e-3 * (POSTURE - q[1:])
+        return stand(t, q, v) + 5.0 * self.sum
+
+
+def bits(snapshot):
+    """Return every number of a snapshot, bit by bit."""
+    contacts = {
+        name: (
+            c.link,
+            c.status,
+            c.normal_force,
+            c.friction,
+            c.gap,
+            *map(bytes, (c.position, c.normal, c.force, c.slip)),
+        )
+        for name, c in snapshot.contacts.items()
+    }
+    return snapshot.t, *(getattr(snapshot, key).tobytes() for key in ("q", "v", "tau")), contacts
+
+
+def impact_bits(robot):
+    return [(i.t, i.energy_lost, i.v_minus.tobytes(), i.v_plus.tobytes()) for i in robot.impacts]
+
+
+SETTINGS = {
+    "as configured": {},
+    "four steps in a period": {"control_period": 0.004},
+    "another solver": {"factorization": "qr", "contact_method": "gauss_seidel"},
+    "bouncing": {"contacts.foot.restitution": 0.5, "contacts.foot.friction": 0.05},
+}
+
+
+@pytest.mark.parametrize("parameters", SETTINGS.values(), ids=SETTINGS)
+def test_both_backends_give_the_same_bits(simulate_directly, simulate_in_ros, parameters):
+    """States, efforts, forces and impacts of a controller with a memory, over resets, and when it was called."""
+    seen = []
+    for simulate in (simulate_directly, simulate_in_ros):
+        controller = Integrator()
+        robot = simulate(CONFIG, controller, parameters)
+        histories = []
+        robot.run(0.4)
+        histories.append(([bits(s) for s in robot.history], impact_bits(robot)))
+        robot.reset({"slider": 0.4, "hip": 0.5}, {"slider": -0.5, "knee": 1.0})
+        robot.run_until(lambda now: now.contacts["foot"].normal_force > 0.0, within=0.4)
+        histories.append(([bits(s) for s in robot.history], impact_bits(robot)))
+        robot.reset(velocities={"slider": -0.25})
+        robot.step(30)
+        robot.step()
+        histories.append(([bits(s) for s in robot.history], impact_bits(robot)))
+        seen.append((histories, controller.calls))
+    direct, ros = seen
+    assert [len(states) for states, _ in direct[0]] == [len(states) for states, _ in ros[0]]
+    assert direct == ros
+    assert len(direct[1]) == sum(len(states) - 1 for states, _ in direct[0])
+    assert direct[0][0][1] and direct[0][1][1]
+
+
+def test_pushes_give_the_same_bits(simulate_directly, simulate_in_ros):
+    """For a while, for one period, in the axes of a link, at a point of it."""
+    seen = []
+    for simulate in (simulate_directly, simulate_in_ros):
+        robot = simulate(CONFIG, stand)
+        robot.run(0.15)
+        robot.push(Wrench("carriage", (0.0, 0.0, -9.0), (0.0, 0.3, 0.0)), 0.05)
+        robot.push(Wrench("lower_leg", (4.0, 0.0, 0.0), point=(0.0, 0.0, -0.1), axes="upper_leg"))
+        robot.run(0.1)
+        seen.append([bits(s) for s in robot.history])
+    assert seen[0] == seen[1]
+
+
+def test_without_a_controller(simulate_directly, simulate_in_ros):
+    """The leg falls; nobody is waited for."""
+    histories = [[bits(s) for s in simulate(CONFIG).run(0.2)] for simulate in (simulate_directly, simulate_in_ros)]
+    assert histories[0] == histories[1]
+
+
+def test_refusals_over_ros(simulate_in_ros):
+    """A reset into the ground, and a link that does not exist, change nothing."""
+    robot = simulate_in_ros(CONFIG, stand)
+    robot.step(3)
+    now = robot.now
+    with pytest.raises(ConstrainedSimError, match=r"'foot' is violated"):
+        robot.reset({"slider": 0.1})
+    with pytest.raises(UnknownName, match="'tail'"):
+        robot.push(Wrench("tail"))
+    assert robot.now is now
+    assert robot.step().t == pytest.approx(0.004)
+
+
+def load_example():
+    spec = spec_from_file_location("leg_controller", CONTROLLER)
+    module = module_from_spec(spec)
+    sys.modules["leg_controller"] = module
+    spec.loader.exec_module(module)
+    return module.LegControllerNode
+
+
+def test_command_and_node_class_give_the_same_bits(simulate_in_ros):
+    """The example controller stands, as a process and as a node in the test's thread."""
+    histories = []
+    for controller in (STAND, load_example()):
+        robot = simulate_in_ros(CONFIG, controller)
+        histories.append([bits(s) for s in robot.run(1.0)])
+        assert robot.now.contacts["foot"].normal_force == pytest.approx(24.525, rel=0.01)
+        assert min(s.position["slider"] for s in robot.history) > 0.2
+        robot.close()
+    assert histories[0] == histories[1]
+
+
+def script(folder, text):
+    """Return the command of a controller that is a script."""
+    path = folder / "controller.py"
+    path.write_text(dedent(text))
+    return [sys.executable, str(path)]
+
+
+FAILING = """
+    import sys
+    import rclpy
+    from rclpy.node import Node
+    from sensor_msgs.msg import JointState
+
+    class Failing(Node):
+        def __init__(self):
+            super().__init__("failing")
+            self.publisher = self.create_publisher(JointState, "joint_commands", 10)
+            self.create_subscription(JointState, "joint_states", self.answer, 1)
+            self.answers = 0
+
+        def answer(self, state):
+            self.answers += 1
+            if self.answers > 20:
+                raise RuntimeError("lost my gains")
+            command = JointState(name=["hip", "knee"], effort=[0.0, 0.0])
+            command.header.stamp = state.header.stamp
+            self.publisher.publish(command)
+
+    if __name__ == "__main__":
+        rclpy.init()
+        rclpy.spin(Failing())
+"""
+
+
+def test_crash_of_a_process_is_reported(simulate_in_ros, tmp_path):
+    """The error has the command, the exit code, the simulated time, and what was written to standard error."""
+    robot = simulate_in_ros(CONFIG, script(tmp_path, FAILING))
+    with pytest.raises(ControllerFailed, match=r"(?s)ended with exit code 1, at t = 0\.02.* lost my gains"):
+        robot.run(0.1)
+    assert robot.now.t == pytest.approx(0.02)
+    assert [s.t for s in robot.history] == pytest.approx([0.001 * k for k in range(21)])
+
+
+def test_crash_of_a_node_is_raised_in_the_test(simulate_in_ros):
+    """The exception of a callback arrives as it is; rclpy's default context ends with the robot."""
+
+    class Failing(Node):
+        def __init__(self):
+            super().__init__("failing")
+            self.create_subscription(JointState, "joint_states", self.answer, QoSProfile(depth=1))
+
+        def answer(self, state):
+            raise ZeroDivisionError("no gains")
+
+    robot = simulate_in_ros(CONFIG, Failing)
+    assert rclpy.ok()
+    with pytest.raises(ZeroDivisionError, match="no gains"):
+        robot.run(0.01)
+    robot.close()
+    assert not rclpy.ok()
+
+
+def test_node_that_cannot_be_made_leaves_nothing(simulate_in_ros):
+    class Failing(Node):
+        def __init__(self):
+            raise ZeroDivisionError("no gains")
+
+    with pytest.raises(ZeroDivisionError, match="no gains"):
+        simulate_in_ros(CONFIG, Failing)
+    assert not rclpy.ok()
+
+
+def test_default_context_in_use_is_refused(simulate_in_ros):
+    rclpy.init(domain_id=101)
+    try:
+        with pytest.raises(InvalidValue, match="default context"):
+            simulate_in_ros(CONFIG, load_example())
+    finally:
+        rclpy.shutdown()
+
+
+def test_controller_killed_in_motion_is_reported(simulate_in_ros):
+    """At once, with the signal; the time that passed is kept."""
+    robot = simulate_in_ros(CONFIG, STAND)
+    robot.run(0.05)
+    os.kill(robot.controller.process.pid, signal.SIGKILL)
+    with pytest.raises(ControllerFailed, match=r"leg_controller .*was killed by SIGKILL, at t = 0\.05"):
+        robot.run(1.0)
+    assert robot.now.t < 0.06
+
+
+def test_silent_controller_is_named(simulate_in_ros, tmp_path):
+    """A process that lives and says nothing: the message says who is missing and at which time."""
+    command = script(tmp_path, "import sys, time\nprint('no robot', file=sys.stderr)\ntime.sleep(100.0)")
+    robot = simulate_in_ros(CONFIG, command, timeout=1.5)
+    expected = (
+        r"(?s)no new state within 1\.5 s: the simulation waits at t = 0 s .*controller\.py is running; "
+        r"its standard error is: no robot; publishers of joint_commands: none; subscribers of joint_states: none"
+    )
+    with pytest.raises(NoAnswer, match=expected):
+        robot.run(0.1)
+
+
+class Deaf(Node):
+    """Commands a joint that does not exist."""
+
+    def __init__(self):
+        super().__init__("deaf")
+        self.publisher = self.create_publisher(JointState, "joint_commands", QoSProfile(depth=1))
+        self.create_subscription(JointState, "joint_states", self.answer, QoSProfile(depth=1))
+
+    def answer(self, state):
+        self.publisher.publish(JointState(name=["tail"], effort=[0.0]))
+
+
+def test_refused_commands_are_in_the_message(simulate_in_ros):
+    """A controller that is there, but is not understood."""
+    robot = simulate_in_ros(CONFIG, Deaf, timeout=1.5)
+    with pytest.raises(NoAnswer, match=r"(?s)joint_commands: deaf; .*joint_states: deaf; .*command refused.*'tail'"):
+        robot.run(0.1)
+
+
+def test_end_of_the_simulator_is_reported(simulate_in_ros):
+    robot = simulate_in_ros(CONFIG, stand)
+    robot.step()
+    robot.session.process.popen.kill()
+    with pytest.raises(SimulationFailed, match="the simulator was killed by SIGKILL"):
+        robot.run(0.5)
+
+
+def test_motion_that_is_not_finite(simulate_in_ros):
+    robot = simulate_in_ros(CONFIG, stand)
+    robot.reset(velocities={"knee": 1e200})
+    with pytest.raises(SimulationFailed, match=r"step 0 .* non-finite"):
+        robot.step()
+    robot.reset()
+    assert robot.step().t == pytest.approx(0.001)
+
+
+@pytest.mark.parametrize("controller", ["leg_controller", [], int, 3])
+def test_bad_controllers_are_refused(simulate_in_ros, controller):
+    with pytest.raises(InvalidValue, match="a command line in a list"):
+        simulate_in_ros(CONFIG, controller)
+
+
+def test_command_that_does_not_exist(simulate_in_ros):
+    with pytest.raises(InvalidValue, match="no_such_controller"):
+        simulate_in_ros(CONFIG, ["no_such_controller"])
+
+
+def test_bad_configuration_is_refused_before_anything_starts(simulate_in_ros):
+    with pytest.raises(ConfigError, match="nonsense"):
+        simulate_in_ros(CONFIG, stand, {"nonsense": 1.0})
+
+
+MARK = "CONSTRAINED_SIM_TEST_RUN"
+
+
+def run_pytest(folder, text):
+    """Run the tests in `text` in a pytest of their own; return its output. Nothing that it started may be left."""
+    (folder / "test_user.py").write_text(dedent(text))
+    mark = f"{os.getpid()}_{time.monotonic_ns()}"
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-v", "test_user.py"]
+    run = subprocess.run(
+        command, capture_output=True, text=True, cwd=folder, env=os.environ | {MARK: mark}, timeout=120
+    )
+    assert [path.name for path in Path("/proc").iterdir() if f"{MARK}={mark}" in environment_of(path)] == []
+    return run.stdout
+
+
+def environment_of(process):
+    try:
+        return (process / "environ").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return []
+
+
+def test_failing_tests_leave_nothing(tmp_path):
+    """A crash, a failed assertion beside a living controller, a crash that nobody noticed: each is reported."""
+    script(tmp_path, FAILING)
+    head = f"""
+        import sys, time
+        import rclpy
+        from constrained_sim.testing.ros import RosRobot
+        pytest_plugins = ["constrained_sim.testing.fixtures"]
+        CONFIG = {str(CONFIG)!r}
+        FAILING = [sys.executable, "controller.py"]
+
+        def test_crash(simulate_in_ros):
+            simulate_in_ros(CONFIG, FAILING).run(0.1)
+
+        def test_assertion(simulate_in_ros):
+            leg = simulate_in_ros(CONFIG, {STAND!r})
+            leg.run(0.05)
+            assert leg.now.t == 0.0
+
+        def test_crash_after_the_last_step(simulate_in_ros):
+            leg = simulate_in_ros(CONFIG, FAILING)
+            leg.step(20)
+            leg.controller.process.popen.wait(20.0)
+
+        def test_next():
+            assert not rclpy.ok()
+    """
+    output = run_pytest(tmp_path, head)
+    assert "test_user.py::test_next PASSED" in output
+    assert "2 failed, 2 passed, 1 error" in output, output
+    crash = output.partition("_ test_crash _")[2].partition("_ test_assertion _")[0]
+    assert "RuntimeError: lost my gains" in crash and "ControllerFailed" in crash
+    error = output.partition("ERROR at teardown of test_crash_after_the_last_step")[2]
+    assert "ended with exit code 1" in error and "RuntimeError: lost my gains" in error
+
+
+def test_example_of_the_documentation(tmp_path):
+    """The test in the docstring of the package passes as it stands, without and with ROS; the README has the same."""
+    documentation = constrained_sim.testing.__doc__
+    code = dedent(documentation.partition("::\n\n")[2].partition("\nThe fixture")[0])
+    output = run_pytest(tmp_path, code)
+    assert "2 passed" in output, output
+    readme = (ROOT / "README.md").read_text()
+    assert code.strip() in readme or "constrained_sim.testing" not in readme
