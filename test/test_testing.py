@@ -164,7 +164,7 @@ def test_assert_throughout():
 def contact(force, normal=(0.0, 0.0, 1.0)):
     force, normal, zero = np.array(force), np.array(normal), np.zeros(3)
     status = ContactStatus.STICKING
-    return ContactForce("foot", "foot", status, zero, normal, force, float(force @ normal), 0.8, 0.0, zero)
+    return ContactForce("foot", "foot", status, zero, normal, force, float(force @ normal), 0.8, 0.0, zero, zero)
 
 
 def test_required_friction():

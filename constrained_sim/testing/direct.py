@@ -18,7 +18,6 @@ from constrained_sim.testing.simulated_robot import (
 )
 from constrained_sim.testing.snapshot import Snapshot
 from constrained_sim.trajectory import ImpactRecord
-from constrained_sim.validation import Array
 from constrained_sim.wrench import Wrench
 
 
@@ -75,7 +74,7 @@ class DirectRobot(SimulatedRobot):
             ]
 
     def _push(self, wrench: Wrench, nanoseconds: int) -> None:
-        self._world.sim.apply(wrench, nanoseconds * 1e-9)
+        self._world.apply(wrench, nanoseconds)
 
     def _reset(self, positions: dict[str, float], velocities: dict[str, float]) -> Snapshot:
         robot = self.config.robot
@@ -97,12 +96,12 @@ class DirectRobot(SimulatedRobot):
     def _snapshot(self, period: Period) -> Snapshot:
         state = period.result.state
         contacts = {
-            name: replace(contact, force=mean, normal_force=_along(mean, contact.normal))
+            name: replace(
+                contact,
+                force=period.mean_forces[name],
+                moment=period.mean_moments[name],
+                normal_force=float(period.mean_forces[name] @ contact.normal),
+            )
             for name, contact in sorted(period.contacts.items())
-            for mean in [period.mean_forces[name]]
         }
         return Snapshot(state.t, state.q, state.v, period.result.tau_applied, contacts, self.config.robot)
-
-
-def _along(force: Array, normal: Array) -> float:
-    return float(force @ normal)

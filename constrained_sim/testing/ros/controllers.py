@@ -74,26 +74,24 @@ class FunctionController(RosController):
 
     def attend(self) -> None:
         """Answer the newest state, once; repeat the answer where the simulator repeats the state."""
-        states = self._session.states
-        repeated, self._seen = len(states) > self._seen, len(states)
-        if not states:
+        arrived = self._session.of_states
+        if not all(arrived):
             return
-        header = states[-1].header
+        header = arrived[0][-1].header
         if self._answer is not None and self._answer.header.stamp == header.stamp:
-            if repeated:
+            if len(arrived[0]) > self._seen:
                 self._session.publish("/joint_commands", self._answer)
-        elif self._wanted:
+        elif self._wanted and (state := self._readings.state([messages[-1] for messages in arrived])):
             self._wanted -= 1
-            efforts = checked_efforts(self._config, self._function(*self._readings.state(states[-1])))
+            efforts = checked_efforts(self._config, self._function(*state))
             names = list(self._config.robot.actuated_joints)
-            self._answer = JointState(name=names, effort=efforts.tolist())
-            self._answer.header.stamp = header.stamp
+            self._answer = JointState(header=header, name=names, effort=efforts.tolist())
             self._session.publish("/joint_commands", self._answer)
+        self._seen = len(arrived[0])
 
     def forget(self) -> None:
         """Note that the simulation was reset."""
         self._answer, self._wanted = None, 0
-        self._seen = len(self._session.states)
 
     def close(self) -> None:
         """Do nothing."""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from constrained_sim.config import Config, whole_nanoseconds
-from constrained_sim.exceptions import NotSupported
+from constrained_sim.exceptions import InvalidValue, NotSupported
+from constrained_sim.ros.controller import States
 from constrained_sim.step_result import ContactForce, ContactStatus
 from constrained_sim.testing.ros.session import stamp
 from constrained_sim.testing.snapshot import Snapshot
 from constrained_sim.trajectory import ImpactRecord
-from constrained_sim.validation import Array
+from constrained_sim.validation import Array, read_only
 
 
 class Readings:
@@ -26,14 +28,15 @@ class Readings:
         """Read messages about the robot of `config`.
 
         Raises:
-            NotSupported: a joint with several degrees of freedom, which joint_states does not have.
+            NotSupported: a joint with several degrees of freedom other than a floating base.
         """
-        robot = config.robot
-        joints = {name: robot.model.joints[robot.model.getJointId(name)] for name in robot.joint_names}
+        robot, first = config.robot, int(config.robot.floating_base)
+        joints = {name: robot.model.joints[robot.model.getJointId(name)] for name in robot.joint_names[first:]}
         for name, joint in joints.items():
             if joint.nv != 1:
-                raise NotSupported("topic joint_states", name, "joints with one degree of freedom")
+                raise NotSupported("topic joint_states", name, "joints with one degree of freedom, and a floating base")
         self._robot, self._joints, self._prefix = robot, joints, config.node.frame_prefix
+        self._states = States(config)
         self._start = round(config.node.start_time * 1e9)
         self._dt, self._dt_ns = config.simulation.dt, whole_nanoseconds("dt", config.simulation.dt)
 
@@ -41,25 +44,32 @@ class Readings:
         """Return the time since the last reset [s] of a stamp, as the simulator counts it: steps times dt."""
         return (nanoseconds - self._start) // self._dt_ns * self._dt
 
-    def state(self, message: Any) -> tuple[float, Array, Array]:
-        """Return time [s], q (nq,) and v (nv,) of a joint state."""
-        q, v = np.zeros(self._robot.nq), np.zeros(self._robot.nv)
-        for name, position, velocity in zip(message.name, message.position, message.velocity, strict=True):
-            joint = self._joints[name]
-            q[joint.idx_q : joint.idx_q + joint.nq] = (
-                position if joint.nq == 1 else (np.cos(position), np.sin(position))
-            )
-            v[joint.idx_v] = velocity
-        q.flags.writeable = v.flags.writeable = False
-        return self.time(stamp(message)), q, v
+    def state(self, messages: Sequence[Any]) -> tuple[float, Array, Array] | None:
+        """Return time [s], q (nq,) and v (nv,) of a JointState and, of a floating base, an Odometry.
 
-    def snapshot(self, state: Any, forces: Any | None) -> Snapshot:
-        """Return the snapshot of a joint state, with the contact forces of the same stamp where there are some."""
-        efforts = dict(zip(state.name, state.effort, strict=True))
+        None if they are not of the same stamp.
+        """
+        self._states.take_joints(messages[0])
+        for base in messages[1:]:
+            self._states.take_base(base)
+        at = stamp(messages[0])
+        state = self._states.complete(at)
+        return None if state is None else (self.time(at), read_only(state[0]), read_only(state[1]))
+
+    def snapshot(self, messages: Sequence[Any], forces: Any | None) -> Snapshot:
+        """Return the snapshot of the messages of a state, with the contact forces of the same stamp, None: none yet.
+
+        Raises:
+            InvalidValue: messages of different stamps.
+        """
+        state = self.state(messages)
+        if state is None:
+            raise InvalidValue("stamps of a state", [stamp(message) for message in messages], "equal ones")
+        efforts = dict(zip(messages[0].name, messages[0].effort, strict=True))
         by_index = {joint.idx_v: efforts[name] for name, joint in self._joints.items()}
         tau = np.array([by_index[index] for index in self._robot.actuation.tolist()])
         contacts = {contact.name: self._contact(contact) for contact in forces.contacts} if forces is not None else {}
-        return Snapshot(*self.state(state), tau, contacts, self._robot)
+        return Snapshot(*state, tau, contacts, self._robot)
 
     def impact(self, message: Any) -> ImpactRecord:
         """Return an impact."""
@@ -82,6 +92,7 @@ class Readings:
             message.friction,
             message.gap,
             _xyz(message.slip),
+            _xyz(message.wrench.torque),
         )
 
 

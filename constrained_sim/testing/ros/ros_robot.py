@@ -108,7 +108,7 @@ class RosRobot(SimulatedRobot):
         with ExitStack() as started:
             if folder is None:
                 folder = Path(started.enter_context(tempfile.TemporaryDirectory()))
-            self.session = Session(folder, path, given, default_context=is_node)
+            self.session = Session(folder, path, given, self.config.robot.floating_base, is_node)
             started.callback(self.session.close)
             self._meet(lockstep=controller is not None)
             self.history = [self._reset({}, {})]
@@ -187,11 +187,11 @@ class RosRobot(SimulatedRobot):
     def _collect(self) -> None:
         """Make snapshots of the periods whose messages have arrived, in their order."""
         session = self.session
-        states = {stamp(message): message for message in session.states[self._read :]}
+        states = [{stamp(message): message for message in messages[self._read :]} for messages in session.of_states]
         forces = {stamp(message): message for message in session.forces[len(self.history) - 1 :]}
-        complete = sorted(states.keys() & forces.keys())
-        self.history += [self._readings.snapshot(states[at], forces[at]) for at in complete]
-        self._read = len(session.states)
+        for at in sorted(forces.keys() & set.intersection(*map(set, states))):
+            self.history.append(self._readings.snapshot([messages[at] for messages in states], forces[at]))
+        self._read = min(map(len, session.of_states))
 
     def _push(self, wrench: Wrench, nanoseconds: int) -> None:
         request = ApplyWrench.Request(link=wrench.link, frame_id="" if wrench.axes == WORLD else wrench.axes)
@@ -206,11 +206,11 @@ class RosRobot(SimulatedRobot):
             joints, configured = {**velocities, **positions}, self._configured()
             positions = {name: positions.get(name, configured.position[name]) for name in joints}
             velocities = {name: velocities.get(name, configured.velocity[name]) for name in joints}
-        state = self.session.reset(False, False, RESET_TIME, velocities, **positions)
+        self.session.reset(False, False, RESET_TIME, velocities, **positions)
         if self.controller is not None:
             self.controller.forget()
-        self._read = len(self.session.states)
-        return self._readings.snapshot(state, None)
+        self._read = 1
+        return self._readings.snapshot([messages[-1] for messages in self.session.of_states], None)
 
     def _configured(self) -> Snapshot:
         config = self.config

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from nav_msgs.msg import Odometry
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
@@ -46,11 +47,17 @@ class Session:
         domain: DDS domain.
         process: the simulator.
         client: whose waits end when the simulator does.
-        states, forces, impacts, status, clock: the messages that have arrived.
+        states, odometry, forces, impacts, status, clock: the messages that have arrived.
+        of_states: those that come with every state: :attr:`states`, and :attr:`odometry` of a floating base.
     """
 
     def __init__(
-        self, folder: Path, config: Path, parameters: Mapping[str, Any], default_context: bool = False
+        self,
+        folder: Path,
+        config: Path,
+        parameters: Mapping[str, Any],
+        floating_base: bool = False,
+        default_context: bool = False,
     ) -> None:
         """Start both.
 
@@ -58,6 +65,7 @@ class Session:
             folder: for the output of the simulator.
             config: configuration file.
             parameters: other values than in the file, by name.
+            floating_base: whether the robot has one, so that there is odometry.
             default_context: see :class:`~constrained_sim.testing.ros.client.Client`.
 
         Raises:
@@ -76,6 +84,8 @@ class Session:
         self.impacts: list[Any] = self.client.subscribe(Impact, "/impacts")
         self.status: list[Any] = self.client.subscribe(SimulationStatus, f"{NODE}/status")
         self.states: list[Any] = self.client.subscribe(JointState, "/joint_states")
+        self.odometry: list[Any] = self.client.subscribe(Odometry, "/odom")
+        self.of_states = [self.states, self.odometry] if floating_base else [self.states]
         self.clock: list[Any] = self.client.subscribe(Clock, "/clock")
         self.forces: list[Any] = self.client.subscribe(ContactForces, "/contact_forces")
         self.call, self.publish, self.wait_for = self.client.call, self.client.publish, self.client.wait_for
@@ -113,7 +123,7 @@ class Session:
         Raises:
             NoAnswer: something did not come.
         """
-        for messages in (self.states, self.forces, self.clock):
+        for messages in (*self.of_states, self.forces, self.clock):
             self._wait_for_stamp(messages, end, "message of the last period", timeout)
 
     def reset(
@@ -124,7 +134,7 @@ class Session:
         velocities: Mapping[str, float] | None = None,
         **positions: float,
     ) -> Any:
-        """Reset, and return the state that is published then.
+        """Reset, forget what arrived before, and return the state that is published then.
 
         Args:
             keep_time: go on with the present stamp.
@@ -137,14 +147,16 @@ class Session:
             ConstrainedSimError: what the simulator refused.
             NoAnswer: something did not come.
         """
-        self.forget()
+        before = {topic: len(messages) for topic, messages in self.client.got.items()}
         rates = velocities or {}
         names = list(positions or rates)
         request = JointState(name=names, position=list(positions.values()), velocity=[rates[n] for n in names if rates])
         answer = accepted(
             self.call(Reset, "reset", timeout, keep_time=keep_time, keep_constraints=keep_constraints, joints=request)
         )
-        for messages in (self.states, self.clock):
+        for topic, count in before.items():
+            del self.client.got[topic][:count]
+        for messages in (*self.of_states, self.clock):
             self._wait_for_stamp(messages, nanoseconds(answer.stamp), "state after the reset", timeout)
         return self.states[-1]
 
