@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -46,6 +47,7 @@ class Control:
         self._stopped = False
         self._steps_wanted = 0
         self._steps_done: Future | None = None
+        self._after_step: Callable[[int], None] = lambda left: None
         self._waiting_since: float | None = None
         self._free_run: Realtime | None = None
         self._was_overdue = False
@@ -60,14 +62,23 @@ class Control:
 
     # -- what services ask for
 
+    @property
+    def paused(self) -> bool:
+        """Whether periods are simulated on request only."""
+        return self._paused
+
     def pause(self, on: bool) -> None:
         """Pause or go on."""
         self._paused = on
         self._pace.restart()
         self.changed("paused" if on else "running")
 
-    def request_steps(self, periods: int) -> Future:
+    def request_steps(self, periods: int, after_each: Callable[[int], None] = lambda left: None) -> Future:
         """Run `periods` control periods; the future's result is empty, or why it stopped early.
+
+        Args:
+            periods: how many.
+            after_each: told how many are left, once a period is published.
 
         Raises:
             InvalidValue: not paused, frozen, none wanted, or a request is under way.
@@ -81,7 +92,12 @@ class Control:
         if self._world.frozen:
             raise InvalidValue("step", f"a frozen simulation ({self._world.frozen})", "one that was reset")
         self._steps_wanted, self._steps_done = periods, Future(executor=self._executor)
+        self._after_step = after_each
         return self._steps_done
+
+    def end_steps(self, why: str) -> None:
+        """End the steps that were requested, where there are any, after those that are published already."""
+        self._finish_steps(why)
 
     def check_real_time_factor(self, factor: float) -> None:
         """Refuse a factor that cannot be set.
@@ -173,6 +189,7 @@ class Control:
         self._outputs.send_period(period)
         if self._steps_wanted:
             self._steps_wanted -= 1
+            self._after_step(self._steps_wanted)
             if not self._steps_wanted:
                 self._finish_steps("")
 

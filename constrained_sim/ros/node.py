@@ -16,6 +16,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from constrained_sim.config import configured_solver, load_parameters, read_config
 from constrained_sim.exceptions import ConfigError, ConstrainedSimError
+from constrained_sim.ros import simulation_interfaces
 from constrained_sim.ros.commands import Commands
 from constrained_sim.ros.control import Control
 from constrained_sim.ros.conversions import JointNames
@@ -26,6 +27,7 @@ from constrained_sim.ros.recorder import make_recorder
 from constrained_sim.ros.replay import describe
 from constrained_sim.ros.requests import Requests
 from constrained_sim.ros.services import Services
+from constrained_sim.ros.simulation_interfaces import SimulationInterfaces
 from constrained_sim.ros.topics import NodeTopics
 from constrained_sim.ros.world import World
 
@@ -48,7 +50,8 @@ class SimulationNode(Node):
     (tf2_msgs/TFMessage, where installed), /diagnostics (diagnostic_msgs/DiagnosticArray).
 
     Services: ~/add_contact, ~/remove_contact, ~/list_contacts, ~/add_constraint, ~/remove_constraint,
-    ~/list_constraints, ~/apply_wrench, ~/set_solver, ~/pause, ~/step, ~/reset.
+    ~/list_constraints, ~/apply_wrench, ~/set_solver, ~/pause, ~/step, ~/reset; where the package simulation_interfaces
+    is installed, those of :class:`~constrained_sim.ros.simulation_interfaces.SimulationInterfaces`.
     """
 
     def __init__(self) -> None:
@@ -69,7 +72,10 @@ class SimulationNode(Node):
         commands = Commands(self, world, joints, outputs)
         pace = make_pace(config.node, world.period_ns * 1e-9)
         self._control = Control(self, world, outputs, commands, pace)
-        self._offered = Services(self, world, self._control, Requests(world, outputs), outputs)
+        requests = Requests(world, outputs)
+        self._offered = Services(self, world, self._control, requests, outputs)
+        if simulation_interfaces.INSTALLED:
+            SimulationInterfaces(self, world, self._control, requests, outputs)
         self._config, self._outputs = config, outputs
         self.add_pre_set_parameters_callback(self._complete_parameters)
         self.add_on_set_parameters_callback(self._set_parameters)

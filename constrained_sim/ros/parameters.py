@@ -63,6 +63,7 @@ def _descriptor(option: Field[Any], description: str) -> ParameterDescriptor:
         type=Parameter.Type.from_parameter_value(option.default).value,
         description=description,
         read_only=option.name not in CHANGEABLE,
+        dynamic_typing=option.name in CHANGEABLE,  # a wrong type is refused by us: what was given, what is allowed
     )
     if "allowed" in limits:
         descriptor.additional_constraints = f"one of {', '.join(limits['allowed'])}"

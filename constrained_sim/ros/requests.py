@@ -136,13 +136,13 @@ class Requests:
         return {c.name: c for c in (*sim.constraints, *sim.disabled) if isinstance(c, Bilateral)}
 
     def _initial_state(self, request: Any) -> tuple[Array, Array]:
-        """Return the state that a Reset request asks for: what it does not name is as configured."""
-        config = self._world.config
+        """Return the state that a Reset request asks for: what it does not name is as configured, or as it is."""
+        config, present = self._world.config, self._world.sim.state
         robot, joints = config.robot, request.joints
         names = list(joints.name)
         if len(set(names)) != len(names):
             raise InvalidValue("joints of a reset", names, "each joint once")
-        q, v = config.q.copy(), config.v.copy()
+        q, v = (present.q.copy(), present.v.copy()) if request.keep_state else (config.q.copy(), config.v.copy())
         if joints.position:
             positions = finite_array("position of a reset", joints.position, (len(names),))
             given = robot.configuration(dict(zip(names, positions.tolist(), strict=True)))

@@ -21,6 +21,23 @@ from constrained_sim.ros.requests import Change, Requests
 from constrained_sim.ros.world import World
 
 
+def recording(
+    name: str, perform: Callable[[Any, Any], Change], control: Control, outputs: Outputs
+) -> Callable[[Any, Any], None]:
+    """Return a handler that records the request `name` once it has taken effect, then publishes what follows."""
+
+    def handle(request: Any, response: Any) -> None:
+        boundary = outputs.boundary
+        change = perform(request, response)
+        outputs.record_input(name, to_json(request), boundary)
+        change.publish()
+        if name == "reset":
+            control.was_reset()
+        control.changed(change.text)
+
+    return handle
+
+
 class Services:
     """Offers the services, and the parameters that take the same path as set_solver."""
 
@@ -29,7 +46,7 @@ class Services:
         self._node, self._world, self._control = node, world, control
         self._requests, self._outputs = requests, outputs
         for name, (kind, perform) in requests.kinds.items():
-            node.create_service(kind, f"~/{name}", self._refusing(self._recording(name, perform)))
+            node.create_service(kind, f"~/{name}", self._refusing(recording(name, perform, control, outputs)))
         node.create_service(srv.ListContacts, "~/list_contacts", self._refusing(requests.list_contacts))
         node.create_service(srv.ListConstraints, "~/list_constraints", self._refusing(requests.list_constraints))
         node.create_service(srv.SetSolver, "~/set_solver", self._refusing(self._set_solver))
@@ -69,20 +86,6 @@ class Services:
             return response
 
         return callback
-
-    def _recording(self, name: str, perform: Callable[[Any, Any], Change]) -> Callable[[Any, Any], None]:
-        """Return a handler that records the request `name` once it has taken effect, then publishes what follows."""
-
-        def handle(request: Any, response: Any) -> None:
-            boundary = self._outputs.boundary
-            change = perform(request, response)
-            self._outputs.record_input(name, to_json(request), boundary)
-            change.publish()
-            if name == "reset":
-                self._control.was_reset()
-            self._control.changed(change.text)
-
-        return handle
 
     def _set_solver(self, request: Any, response: Any) -> None:
         wanted = {

@@ -61,7 +61,7 @@ class Part(NamedTuple):
             for member, point, moment in zip(bound.contacts.members, points, moments, strict=True):
                 sign = self._sign(robot, member.declaration.link, member.other_link)
                 if sign:
-                    total += sign * _about_origin(point, forces[member.name], moment)
+                    total += _about_origin(point, sign * forces[member.name], sign * moment)
         for constraint in bound.bilateral.members:
             declaration = constraint.declaration
             if isinstance(declaration, (PointAnchor, FrameAnchor)):

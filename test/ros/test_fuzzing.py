@@ -15,7 +15,7 @@ from std_srvs.srv import SetBool
 from constrained_sim import srv
 from constrained_sim.ros.message_json import SEQUENCE, message_type
 
-CALLS = 600
+CALLS = 1000
 NAMES = ["hip", "knee", "slider", "foot", "lower_leg", "world", "direct", "null_space", "rigid", "compliant", "newton"]
 NASTY = [math.nan, math.inf, -math.inf, 0.0, -0.0, 1e-320, 1e308, -1e308, 1e30, 1.0, -1.0]
 

@@ -1,6 +1,7 @@
 """pause, step and reset."""
 
 import math
+import os
 
 import pytest
 from ros.live import NODE, PERIOD, START_TIME, nanoseconds, stamp
@@ -187,6 +188,20 @@ def test_reset_may_keep_the_constraints(stepped):
     assert names_of_contacts(stepped) == ["foot"]
 
 
+def test_reset_may_keep_the_state(stepped):
+    """keep_state: what is not named stays bit for bit; the constraints of the configuration are back."""
+    assert stepped.call(RemoveContact, "remove_contact", name="foot").success
+    before, _ = stepped.step(25)
+    assert before.velocity[0] != 0.0
+    hip = JointState(name=["hip"], position=[0.4])
+    answer = stepped.call(Reset, "reset", keep_state=True, joints=hip)
+    assert answer.success, answer.message
+    after = stepped.wait_for(lambda: [s for s in stepped.states if stamp(s) == START], "state after the reset")[-1]
+    assert list(after.position) == [before.position[0], 0.4, before.position[2]]
+    assert after.velocity == before.velocity
+    assert names_of_contacts(stepped) == ["foot"]
+
+
 def test_reset_keeps_the_solver(stepped):
     """The solver that was chosen stays in effect."""
     assert stepped.call(SetSolver, "set_solver", solver="null_space", contact_method="gauss_seidel").success
@@ -247,3 +262,17 @@ def test_services_have_their_documented_names(stepped):
     }
     wanted = ("add_contact", "remove_contact", "list_contacts", "set_solver", "pause", "step", "reset")
     assert {f"{NODE}/{name}" for name in wanted} <= ours
+
+
+def test_standard_services_are_absent_without_their_package(simulate, tmp_path, monkeypatch):
+    """Where simulation_interfaces cannot be imported, the node runs as ever, and offers nothing of it."""
+    package = tmp_path / "simulation_interfaces" / "__init__.py"
+    package.parent.mkdir()
+    package.write_text("raise ImportError")
+    others = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, others)]))
+    with simulate(clock_mode="fast", start_paused=True) as sim:
+        sim.meet()
+        found = sim.client.node.get_service_names_and_types()
+    assert f"{NODE}/step" in [name for name, _ in found]
+    assert not [name for name, kinds in found if any(kind.startswith("simulation_interfaces/") for kind in kinds)]
