@@ -37,9 +37,9 @@ def environment(tmp_path_factory):
 class Simulation(Session):
     """A running simulator with a client that listens to everything."""
 
-    def __init__(self, folder, **parameters):
+    def __init__(self, folder, config=CONFIG, **parameters):
         """Start both; the node starts paused unless told otherwise."""
-        super().__init__(folder, CONFIG, dotted(parameters))
+        super().__init__(folder, config, dotted(parameters))
 
     def fresh_status(self):
         """Return a status that is sent from now on."""

@@ -1,13 +1,16 @@
 """Parameters of the node: described in full, and enough to run the same simulation again."""
 
 import sys
+from dataclasses import fields
 
 import pytest
 import yaml
 from rcl_interfaces.msg import ParameterType
 from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters
 from rclpy.parameter import parameter_value_to_python
-from ros.live import CONFIG, NODE, START_TIME, stamp
+from ros.live import NODE, START_TIME, stamp
+
+from constrained_sim.config import NodeOptions, SimulationOptions
 
 
 def dump(sim):
@@ -48,8 +51,7 @@ def test_dump_reproduces_the_run(simulate, tmp_path):
 @pytest.fixture(scope="module")
 def described(simulate):
     """Descriptors of all options by name."""
-    options = yaml.safe_load(CONFIG.read_text())["/**"]["ros__parameters"]
-    names = [name for name, value in options.items() if not isinstance(value, (dict, list))]
+    names = [f.name for kind in (SimulationOptions, NodeOptions) for f in fields(kind) if f.default != ()]
     with simulate(clock_mode="fast", start_paused=True, lockstep_timeout=3) as sim:
         descriptors = sim.call(DescribeParameters, "describe_parameters", names=names).descriptors
     return dict(zip(names, descriptors, strict=True))
