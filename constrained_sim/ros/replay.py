@@ -43,6 +43,7 @@ def describe(parameters: Mapping[str, Any], config: Config) -> dict[str, Any]:
     """Return what has to be the same for a replay: the configuration, a digest of the model, versions."""
     return {
         "parameters": parameters,
+        "folder": str(Path.cwd()),  # where relative paths begin
         "digest": digest(parameters, config.robot),
         "versions": {library: version(library) for library in LIBRARIES} | {"machine": machine()},
     }
@@ -92,13 +93,13 @@ class _Produced:
 class Replay:
     """A simulation that is driven by the inputs of a recording."""
 
-    def __init__(self, parameters: Mapping[str, Any]) -> None:
-        """Set up the configured world.
+    def __init__(self, parameters: Mapping[str, Any], folder: Path) -> None:
+        """Set up the configured world; relative paths begin at `folder`.
 
         Raises:
             ConstrainedSimError: a configuration that is refused here.
         """
-        config = read_config(parameters)
+        config = read_config(parameters, folder)
         self.world, self._topics = World(config), _Produced()
         self.digest = digest(parameters, config.robot)
         self._outputs = Outputs(self._topics, self.world, JointNames(config.robot, config.node.joints))
@@ -148,7 +149,7 @@ def replay(directory: Path) -> Comparison:
     records = read_records(bag_file(directory))
     beginning = list(islice(records, 10))
     configuration = _configuration(beginning)
-    simulation = Replay(configuration["parameters"])
+    simulation = Replay(configuration["parameters"], Path(configuration["folder"]))
     warnings = _changes(configuration, simulation.digest)
     counts: Counter[str] = Counter()
     difference = ""
