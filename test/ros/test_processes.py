@@ -52,7 +52,10 @@ REFUSED = {
     "unknown key in a contact": (lambda folder: arguments(unknown_key(folder)), ["stickiness", "friction"]),
     "unknown parameter": (lambda folder: arguments(nonsense=1), ["nonsense", "solver"]),
     "unknown solver": (lambda folder: arguments(solver="magic"), ["magic", "direct", "range_space", "null_space"]),
-    "factorization for null_space": (lambda folder: arguments(solver="null_space"), ["null_space", "factorization"]),
+    "factorization for null_space": (
+        lambda folder: arguments(solver="null_space", factorization="lu"),
+        ["null_space", "factorization"],
+    ),
     "unknown clock mode": (lambda folder: arguments(clock_mode="warp"), ["warp", "lockstep"]),
     "period that is no multiple": (lambda folder: arguments(control_period=0.0015), ["control_period", "0.0015"]),
     "massless joint": (lambda folder: arguments(robot__urdf=massless(folder)), ["knee"]),
