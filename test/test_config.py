@@ -256,7 +256,7 @@ def test_values_that_are_not_allowed_are_refused(changes, error):
         {"integrator": "magic"},
         {"factorization": "magic"},
         {"contact_method": "magic"},
-        {"solver": "range_space"},
+        {"solver": "range_space", "factorization": "lu"},
         {"contacts__foot__link": "toe"},
         {"contacts__foot__offset": 0.2},
         {"position_tolerance": -1.0},
@@ -265,7 +265,7 @@ def test_values_that_are_not_allowed_are_refused(changes, error):
     ids=str,
 )
 def test_what_makes_no_simulator_is_refused(changes):
-    """Names and states are checked at the latest when the simulator is made (`factorization: lu` fits direct only)."""
+    """Names and states are checked at the latest when the simulator is made (a factorization is of `direct` only)."""
     with pytest.raises(ConstrainedSimError):
         read(**changes).simulator()
 
