@@ -10,7 +10,7 @@ from std_msgs.msg import Float64MultiArray, String
 
 from constrained_sim import load_config
 from constrained_sim.msg import Contact, ContactForce, SimulationStatus
-from constrained_sim.srv import AddContact
+from constrained_sim.srv import AddContact, RemoveContact
 
 START = round(START_TIME * 1e9)
 
@@ -139,6 +139,26 @@ def test_restitution_shows_in_the_impact(stepped):
         "impact of the knee",
     )[0]
     assert bounce.row_velocity_plus[2] == pytest.approx(-0.5 * bounce.row_velocity_minus[2], rel=1e-9)
+
+
+def test_resistance_to_rolling_shows_as_torque(stepped):
+    """The shank that folds over the foot is braked about y by mu_r f_n, in the impact by mu_r of the impulse."""
+    rolling = 0.004
+    assert stepped.call(RemoveContact, "remove_contact", name="foot").success
+    contact = Contact(name="toe", link="foot", friction=0.8, rolling_friction=rolling)
+    contact.normal.z = 1.0
+    answer = stepped.call(AddContact, "add_contact", contact=contact)
+    assert answer.success, answer.message
+    stepped.step(160)
+    pressed = [m.contacts[0] for m in stepped.forces if m.contacts[0].normal_force > 1.0]
+    assert len(pressed) > 10
+    for toe in pressed:
+        assert toe.name == "toe"
+        assert abs(toe.wrench.torque.y) <= rolling * toe.normal_force * (1 + 1e-9)
+        assert (toe.wrench.torque.x, toe.wrench.torque.z) == (0.0, 0.0)
+    assert max(abs(toe.wrench.torque.y) / toe.normal_force for toe in pressed) == pytest.approx(rolling, rel=1e-9)
+    impulse = stepped.wait_for(lambda: [i for m in stepped.impacts for i in m.impulses], "impact of the toe")[0]
+    assert abs(impulse.angular.y) == pytest.approx(rolling * impulse.linear.z, rel=1e-9)
 
 
 def test_contacts_are_ordered_by_name(stepped):
