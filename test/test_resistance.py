@@ -26,6 +26,7 @@ from mechanisms import (
 
 from constrained_sim import (
     Compliant,
+    ForceTorque,
     Frictionless,
     Plane,
     PointContact,
@@ -100,31 +101,28 @@ def test_the_distance_rolled_converges():
 
 
 def test_rolling_resistance_slows_down_a_wheel_on_an_axle():
-    """A wheel that cannot leave its place, without friction along the ground: I w' = -mu_r N."""
+    """A wheel that cannot leave its place, without friction along the ground: I w' = -mu_r N.
+
+    The axle is passive: a sensor in it, which knows the moment at the ground, finds no moment along it.
+    """
     inertia, resistance, push = 0.02, 0.03, 5.0
     robot = Robot.from_urdf(
         urdf(
             '<link name="base"/>',
             link("mount", 1.0),
             link("wheel", push / GRAVITY, inertia=[inertia] * 3),
-            joint(
-                "drop",
-                "prismatic",
-                "base",
-                "mount",
-                (0, 0, 1),
-                more=LIMIT,
-            ),
+            joint("drop", "prismatic", "base", "mount", (0, 0, 1), more=LIMIT),
             joint("axle", "continuous", "mount", "wheel"),
         )
     )
     contact = PointContact("c", "wheel", (0, 0, 0), radius=0.2, rolling_friction=resistance)
-    q = robot.configuration({"drop": 0.2})
-    sim = simulator(robot, q, [0.0, 8.0], [contact])
+    sim = simulator(robot, robot.configuration({"drop": 0.2}), [0.0, 8.0], [contact])
     normal = push + GRAVITY
     for _ in range(100):
-        sim.step()
+        result = sim.step()
     assert sim.state.v[1] == pytest.approx(8.0 - 0.1 * resistance * normal / inertia, rel=1e-9)
+    reading = ForceTorque("axle", "wheel").exact(robot, result)
+    assert reading.torque[1] == pytest.approx(0.0, abs=1e-9 * resistance * normal)
 
 
 @pytest.mark.parametrize("heading", [0.0, 0.7, 2.5])
