@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from xml.etree import ElementTree
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -42,7 +43,14 @@ ROOT = Path(__file__).resolve().parents[1]
 BLOCKS, CALLS = 15, 200
 FEET = ("FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT")
 
+BENT = (("3", -0.4), ("4", 0.8), ("5", -0.4))
+"""Hip, knee and ankle of a leg of talos [rad]."""
+
 Row = tuple[str, Callable[[], object]]
+Point = tuple[str, tuple[float, float, float]]
+"""Link and offset [m]."""
+
+Standing = tuple[Robot, np.ndarray, list[Point], tuple[float, float]]
 
 
 ROBOTS = (
@@ -88,17 +96,83 @@ def steps() -> Iterator[tuple[Robot, np.ndarray, list[Row]]]:
             ("leg, falling", lambda: tumbling.step() if tumbling.steps < 150 else tumbling.reset(config.q)),
         ],
     )
-    robot, q = solo12()
-    sim = Simulator(robot)
-    sim.reset(q)
-    for foot in FEET:
-        sim.add(PointContact(foot, foot, (0, 0, 0), friction=0.7))
-    yield robot, q, [("solo12, standing", holding(sim, q, 10.0, 0.2))]
+    for name, (robot, q, points, gains) in standing().items():
+        sim = Simulator(robot)
+        sim.reset(q)
+        for link, offset in points:
+            sim.add(PointContact(f"{link} {offset}", link, offset, friction=0.7))
+        rows = [(f"{name}, standing on points", holding(sim, q, *gains))]
+        yield robot, q, rows + mujoco_standing(f"MuJoCo mj_step, {name} likewise", robot, q, points, gains)
     talos = Robot.from_urdf(ROBOTS / "talos_data/robots/talos_reduced.urdf", floating_base=True)
     lying = Simulator(talos, collisions=Collisions({"ground": Plane(offset=-1.1)}, friction=0.7))
     lying.reset(talos.neutral())
     lying.run(1.5)
     yield talos, talos.neutral(), [("talos, collision meshes, on the ground", lying.step)]
+
+
+def standing() -> dict[str, Standing]:
+    """Return robots on their feet: configuration with the lowest point on the ground, points, gains of the posture.
+
+    The rotors of talos, which its description leaves out, are there so that one gain suits all its joints.
+    """
+    soles = [
+        (f"{side}_sole_link", (x, y, 0.0)) for side in ("left", "right") for x in (-0.1, 0.1) for y in (-0.06, 0.06)
+    ]
+    talos = Robot.from_urdf(ROBOTS / "talos_data/robots/talos_reduced.urdf", floating_base=True)
+    talos = talos.with_joints({name: {"armature": 0.1} for name in talos.actuated_joints})
+    knees = {f"leg_{side}_{joint}_joint": angle for side in ("left", "right") for joint, angle in BENT}
+    robots = {
+        "solo12": (*solo12(), [(foot, (0.0, 0.0, 0.0)) for foot in FEET], (10.0, 0.2)),
+        "talos": (talos, talos.configuration(knees, (0, 0, 0, 0, 0, 0, 1)), soles, (3000.0, 60.0)),
+    }
+    for robot, q, points, _ in robots.values():
+        bound = ConstraintSet.bind(robot, q, [PointContact(f"{link} {at}", link, at) for link, at in points])
+        q[2] -= bound.contacts.rows(Dynamics.at(robot, q, np.zeros(robot.nv)), np.zeros(robot.nv)).gaps.min()
+    return robots
+
+
+def mujoco_standing(
+    what: str, robot: Robot, q: np.ndarray, points: list[Point], gains: tuple[float, float]
+) -> list[Row]:
+    """Return a row for the same robot, points, gains and step in MuJoCo, after it has settled; nothing without it."""
+    try:
+        import mujoco
+    except ImportError:
+        return []
+    description = ElementTree.fromstring(robot.urdf)
+    for link in description.iter("link"):
+        for element in [e for e in link if e.tag in ("visual", "collision")]:
+            link.remove(element)
+    root = robot.root_link
+    description.append(ElementTree.fromstring('<link name="world"/>'))
+    floating = f'<joint name="root" type="floating"><parent link="world"/><child link="{root}"/></joint>'
+    description.append(ElementTree.fromstring(floating))
+    description.insert(0, ElementTree.fromstring('<mujoco><compiler fusestatic="false"/></mujoco>'))
+    spec = mujoco.MjSpec.from_string(ElementTree.tostring(description, encoding="unicode"))
+    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], friction=[0.7, 0.005, 1e-4])
+    for link, offset in points:
+        spec.body(link).add_geom(type=mujoco.mjtGeom.mjGEOM_SPHERE, size=[1e-3, 0, 0], pos=offset, friction=[0.7, 0, 0])
+    model = spec.compile()
+    model.opt.timestep = 1e-3
+    model.dof_armature[:] = 0.0
+    data = mujoco.MjData(model)
+    data.qpos[:7] = [*q[:3], q[6], *q[3:6]]
+    places = {}
+    for name in robot.actuated_joints:
+        joint = model.joint(name)
+        places[int(joint.qposadr[0])] = int(joint.dofadr[0])
+        data.qpos[joint.qposadr] = q[robot.joint_models[name].idx_q]
+        model.dof_armature[joint.dofadr] = robot.model.armature[robot.joint_models[name].idx_v]
+    at_q, at_v = np.array(list(places)), np.array(list(places.values()))
+    wanted = data.qpos[at_q].copy()
+
+    def step() -> None:
+        data.qfrc_applied[at_v] = gains[0] * (wanted - data.qpos[at_q]) - gains[1] * data.qvel[at_v]
+        mujoco.mj_step(model, data)
+
+    for _ in range(1500):
+        step()
+    return [(f"{what} ({data.ncon} contacts)", step)]
 
 
 def solvers() -> Iterator[tuple[Robot, np.ndarray, list[Row]]]:

@@ -173,14 +173,12 @@ class Dynamics:
         cholesky.compute(model, data, models, datas, mu)
         return cholesky
 
-    def inertia_rate(self, q: Array, v: Array) -> Array:
-        """Return (nv,) ``dM/dt v``, the part of ``d(M v)/dt = dM/dt v - h + f`` that no force accounts for.
+    def coriolis(self, q: Array, v: Array) -> Array:
+        """Return C (nv, nv) with ``C v`` the Coriolis and centrifugal forces at `q` (nq,), `v` (nv,).
 
-        ``dM/dt = C + C^T`` with Pinocchio's Coriolis matrix. For a coordinate that M does not depend on, the entry of
-        ``C^T v = dM/dt v - C v`` vanishes: its momentum changes by forces only.
+        Of the inertia's rate of change, ``dM/dt = C + C^T``.
         """
-        coriolis = pin.computeCoriolisMatrix(self.robot.model, self._data, q, v).reshape(len(v), len(v))
-        return coriolis @ v + coriolis.T @ v
+        return pin.computeCoriolisMatrix(self.robot.model, self._data, q, v).reshape(len(v), len(v))
 
     def point_positions(self, joints: npt.NDArray[np.int64], offsets: Array) -> Array:
         """Return (k, 3) world positions [m] of points given by joint and offset [m, joint frame]."""

@@ -140,9 +140,9 @@ def _point_motion(joint, point, placements, velocities, biases, gravity):  # typ
 
 @numba.njit(cache=True)
 def contact_rows(  # type: ignore[no-untyped-def]
-    joints, offsets, reach, axes, other_joints, other_offsets, placements, joint_axes, support, v
+    joints, offsets, reach, axes, other_joints, other_offsets, placements, joint_axes, support, v, points, gaps, J, s
 ):
-    """Return points (k, 3), gaps (k,), rows (3 k, nv) and their velocities (3 k,) of contacts with planes.
+    """Find points, gaps, rows and their velocities of contacts with planes.
 
     Args:
         joints: (k,) joint that carries each contact.
@@ -155,25 +155,28 @@ def contact_rows(  # type: ignore[no-untyped-def]
         joint_axes: see :func:`row_jacobian`.
         support: see :func:`row_jacobian`.
         v: (nv,) velocity.
+        points: (k, 3) is filled with the contact points [m].
+        gaps: (k,) is filled [m].
+        J: (3 k, nv) is filled with the rows.
+        s: (3 k,) is filled with their velocities [m/s].
     """
-    points = point_positions(joints, offsets, placements)
+    points[:] = point_positions(joints, offsets, placements)
     others = point_positions(other_joints, other_offsets, placements)
-    gaps = np.empty(joints.shape[0])
     for i in range(joints.shape[0]):
         normal = axes[i, 2]
         gaps[i] = normal[0] * points[i, 0] + normal[1] * points[i, 1] + normal[2] * points[i, 2] - reach[i]
         gaps[i] -= normal[0] * others[i, 0] + normal[1] * others[i, 1] + normal[2] * others[i, 2]
         for axis in range(3):
             points[i, axis] -= reach[i] * normal[axis]
-    jacobian = row_jacobian(joints, points, axes, joint_axes, support)
+    J[:] = row_jacobian(joints, points, axes, joint_axes, support)
     for i in range(joints.shape[0]):
         if other_joints[i]:
-            rows = jacobian[3 * i : 3 * i + 3]
+            rows = J[3 * i : 3 * i + 3]
             rows -= row_jacobian(other_joints[i : i + 1], points[i : i + 1], axes[i : i + 1], joint_axes, support)
             for j in range(support.shape[1]):
                 if support[joints[i], j] and support[other_joints[i], j]:
                     rows[:, j] = 0.0
-    return points, gaps, jacobian, jacobian @ v
+    s[:] = J @ v
 
 
 @numba.njit(cache=True)

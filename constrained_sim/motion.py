@@ -156,7 +156,7 @@ def solve_motion(
         solution = solve_contacts(ContactProblem(delassus, free, *contacts.laws), method)
         impulse = solution.impulse
         x, lam = x + impulse @ response, lam + impulse @ bilateral
-    dynamics = _dynamics_residual(system.M, x, f, lam @ system.J + impulse @ contacts.J)
+    dynamics = dynamics_residual(system.M, x, f, lam @ system.J + impulse @ contacts.J)
     return Motion(x, lam, impulse, solution, dynamics, row_residual(system, f, b, x))
 
 
@@ -174,7 +174,7 @@ def _solve_program(solver: Gauss, system: System, f: Array, b: Array, contacts: 
     impulse[normals] = normal
     delassus = J @ system.unwhiten(system.whiten(J)).T
     problem = ContactProblem(delassus, J @ x + offset - delassus @ impulse, *contacts.laws)
-    dynamics = _dynamics_residual(system.M, x, f, lam @ system.J + impulse @ J)
+    dynamics = dynamics_residual(system.M, x, f, lam @ system.J + impulse @ J)
     solution = problem.judged(impulse, solver.name)
     return Motion(x, lam, impulse, solution, dynamics, row_residual(system, f, b, x))
 
@@ -184,9 +184,9 @@ def _solve_free(system: System, f: Array, contacts: ContactRows, method: Contact
     J, laws = contacts.J, contacts.laws
     if not len(J):
         x, _ = solver_kernels.free_response(system.M, system.parents, f, J)
-        return Motion(x, np.zeros(0), np.zeros(0), None, _dynamics_residual(system.M, x, f, np.zeros_like(f)), 0.0)
+        return Motion(x, np.zeros(0), np.zeros(0), None, dynamics_residual(system.M, x, f, np.zeros_like(f)), 0.0)
     compliance = np.zeros(len(J)) if contacts.compliance is None else contacts.compliance
-    x, response, delassus, free, impulse, status, residual, dynamics = _sticking_motion(
+    x, response, delassus, free, impulse, status, residual, dynamics = sticking_motion(
         system.M, system.parents, f, J, contacts.offset, compliance, *laws
     )
     if residual <= RELATIVE_TOLERANCE:
@@ -195,12 +195,12 @@ def _solve_free(system: System, f: Array, contacts: ContactRows, method: Contact
         solution = solve_contacts(ContactProblem(delassus, free, *laws), method)
         impulse = solution.impulse
         x = x + impulse @ response
-        dynamics = _dynamics_residual(system.M, x, f, impulse @ J)
+        dynamics = dynamics_residual(system.M, x, f, impulse @ J)
     return Motion(x, np.zeros(0), impulse, solution, dynamics, 0.0)
 
 
 @numba.njit(cache=True)
-def _sticking_motion(M, parents, f, J, offset, compliance, friction, slip, lower, upper, discs):  # type: ignore[no-untyped-def]
+def sticking_motion(M, parents, f, J, offset, compliance, friction, slip, lower, upper, discs):  # type: ignore[no-untyped-def]
     """Solve for the motion without bilateral rows, all contacts sticking, and judge it by the contact law.
 
     Returns:
@@ -217,11 +217,11 @@ def _sticking_motion(M, parents, f, J, offset, compliance, friction, slip, lower
     residual = error / magnitude
     if residual <= RELATIVE_TOLERANCE:
         x = x + impulse @ response
-    return x, response, G, b, impulse, status, residual, _dynamics_residual(M, x, f, impulse @ J)
+    return x, response, G, b, impulse, status, residual, dynamics_residual(M, x, f, impulse @ J)
 
 
 @numba.njit(cache=True)
-def _dynamics_residual(M, x, f, reaction):  # type: ignore[no-untyped-def]
+def dynamics_residual(M, x, f, reaction):  # type: ignore[no-untyped-def]
     """Return ``|M x - f - reaction|`` relative to its largest term."""
     momentum = M @ x
     worst = largest = 0.0

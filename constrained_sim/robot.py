@@ -200,6 +200,11 @@ class Robot:
         return tuple(self.model.names)[1:]
 
     @cached_property
+    def joint_models(self) -> dict[str, pin.JointModel]:
+        """Pinocchio's model of every moving joint, by name."""
+        return dict(zip(self.joint_names, list(self.model.joints)[1:], strict=True))
+
+    @cached_property
     def links(self) -> dict[str, int]:
         """Index of the Pinocchio frame of every link and fixed frame, by name; ``"world"`` is the universe."""
         frames = {
@@ -217,7 +222,7 @@ class Robot:
     @cached_property
     def actuation(self) -> npt.NDArray[np.intp]:
         """(nu,) velocity index of every entry of ``tau``: ``S^T tau`` scatters to these."""
-        joints = [self.model.joints[self.model.getJointId(name)] for name in self.actuated_joints]
+        joints = [self.joint_models[name] for name in self.actuated_joints]
         return np.array([joint.idx_v + k for joint in joints for k in range(joint.nv)], dtype=np.intp)
 
     @cached_property
@@ -234,6 +239,10 @@ class Robot:
         """(nu,) largest effort [N m, N]; infinite where the description gives none."""
         limits = np.asarray(self.model.upperEffortLimit)[self.actuation]
         return np.where(limits > 0.0, limits, np.inf)
+
+    @cached_property
+    def _least_efforts(self) -> Array:
+        return -self.effort_limits
 
     @cached_property
     def velocity_limits(self) -> Array:
@@ -274,7 +283,7 @@ class Robot:
     @cached_property
     def spring_table(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Array, Array]:
         """Indices into q and v, stiffness [N m/rad, N/m] and reference [rad, m] of the springs in joints."""
-        joints = [self.model.joints[self.model.getJointId(name)] for name in self.springs]
+        joints = [self.joint_models[name] for name in self.springs]
         at_q = np.array([joint.idx_q for joint in joints], dtype=np.intp)
         at_v = np.array([joint.idx_v for joint in joints], dtype=np.intp)
         values = np.array(list(self.springs.values()), dtype=np.float64).reshape(-1, 2)
@@ -383,7 +392,7 @@ class Robot:
         for name, value in joints.items():
             if name not in self.joint_names:
                 raise UnknownName("joint", name, self.joint_names)
-            joint = self.model.joints[self.model.getJointId(name)]
+            joint = self.joint_models[name]
             q[joint.idx_q : joint.idx_q + joint.nq] = joint_values(joint, name, value)
         return self._following(q, joints)
 
@@ -432,7 +441,8 @@ class Robot:
             InvalidValue: wrong length or not finite.
         """
         tau = finite_array("tau", tau, (self.nu,))
-        return np.minimum(np.maximum(tau, -self.effort_limits), self.effort_limits)
+        np.minimum(tau, self.effort_limits, out=tau)
+        return np.maximum(tau, self._least_efforts, out=tau)
 
     def _base_placement(self, base: Sequence[float]) -> Array:
         if not self.floating_base:

@@ -323,26 +323,30 @@ class Simulator:
         """
         commanded = np.zeros(self.robot.nu) if tau is None else self.robot.clamp(tau)
         tau = self._effective(self._commands[0] if self._commands else commanded)
-        acting = (*wrenches, *(wrench for wrench, _ in self._applied))
-        state = self.state
+        acting = (*wrenches, *(wrench for wrench, _ in self._applied)) if self._applied else tuple(wrenches)
         if self._detector is not None:
             self._observation = self._with_detected(self._detector)
         try:
             outcome = self._stepper.step(self._observation, tau, acting, self._solver, self._method)
         except (ContactNotSolved, NonFiniteMotion) as error:
-            self._stepper.reset(self._observation.bound, state.t, state.q, state.v, self._observation.stretch)
-            raise NonFiniteState(self.steps, state.t, str(error)) from error
+            raise self._failure(str(error)) from error
         if not (math.isfinite(sum(outcome.end.v.tolist())) and math.isfinite(sum(outcome.end.q.tolist()))):
-            self._stepper.reset(self._observation.bound, state.t, state.q, state.v, self._observation.stretch)
-            raise NonFiniteState(self.steps, state.t, "the equations of motion gave NaN or infinity")
+            raise self._failure("the equations of motion gave NaN or infinity")
         self._observation = outcome.end
         self.steps += 1
         if self._commands:
             self._commands.append(commanded)
             self._commands.popleft()
-        self._applied = [(wrench, end) for wrench, end in self._applied if end > self.steps]
+        if self._applied:
+            self._applied = [(wrench, end) for wrench, end in self._applied if end > self.steps]
         self._energy += outcome.energy
         return StepResult(self.state, read_only(outcome.a), read_only(tau), outcome, acting, self.dt, self.robot)
+
+    def _failure(self, reason: str) -> NonFiniteState:
+        """Return the error of a step that failed for `reason`; the state before it is kept."""
+        here, t = self._observation, self.state.t
+        self._stepper.reset(here.bound, t, here.q, here.v, here.stretch)
+        return NonFiniteState(self.steps, t, reason)
 
     def run(
         self,

@@ -20,14 +20,17 @@ def finite_array(what: str, value: Any, shape: tuple[int, ...]) -> Array:
     Raises:
         InvalidValue: wrong shape, not numbers, NaN or infinity.
     """
-    wanted = f"{'x'.join(map(str, shape)) or 'one'} finite number(s)"
     try:
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InvalidValue(what, value, wanted) from None
-    if array.shape != shape or not np.isfinite(array).all():
-        raise InvalidValue(what, np.asarray(value).tolist(), wanted)
+        raise InvalidValue(what, value, _finite_numbers(shape)) from None
+    if array.shape != shape or not np.logical_and.reduce(np.isfinite(array), axis=None):
+        raise InvalidValue(what, np.asarray(value).tolist(), _finite_numbers(shape))
     return array
+
+
+def _finite_numbers(shape: tuple[int, ...]) -> str:
+    return f"{'x'.join(map(str, shape)) or 'one'} finite number(s)"
 
 
 def number(what: str, value: Any, lower: float = -np.inf, upper: float = np.inf, open_lower: bool = False) -> float:
@@ -72,5 +75,5 @@ def lookup(kind: str, name: Any, registry: Mapping[str, T]) -> T:
 
 def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return `array` itself, made unwritable."""
-    array.flags.writeable = False
+    array.setflags(write=False)
     return array

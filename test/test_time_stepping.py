@@ -44,6 +44,7 @@ from constrained_sim import (
     resolve_impact,
 )
 from constrained_sim.step_result import ContactStatus
+from constrained_sim.steppers.time_stepping import TimeStepping
 
 ORDERS = {"midpoint": 2, "semi_implicit_euler": 1}
 
@@ -690,6 +691,58 @@ def test_switching_the_solver_changes_rounding_only(make):
     for v_other, lam_other in others:
         assert np.abs(v_other - v).max() <= 1e-12 * max(1.0, np.abs(v).max())
         assert np.abs(lam_other - lam).max() <= 1e-12 * max(1.0, np.abs(lam).max())
+
+
+def kicked_leg():
+    """Return the leg above the ground."""
+    config = leg_config()
+    return simulator(config.robot, config.q, constraints=config.constraints), 4.0
+
+
+def kicked_quadruped():
+    """Return solo12 just above the ground, turned and moving."""
+    v = 0.3 * np.random.default_rng(3).normal(size=18)
+    return simulator(solo12(), standing_solo(0.02, 0.2), v, solo_contacts(friction=0.5)), 1.0
+
+
+def sliding_block():
+    """Return a flat block that slides to rest."""
+    half = (0.3, 0.3, 0.02)
+    q = block(half).configuration({}, [0, 0, 0.02, 0, 0, 0, 1])
+    return simulator(block(half), q, [1.0, 0, 0, 0, 0, 0], corners(half, friction=0.5)), 0.0
+
+
+def flying_pendulum():
+    """Return a double pendulum without any contact."""
+    return simulator(double_pendulum(), [0.3, -1.0], [2.0, 1.0]), 0.0
+
+
+@pytest.mark.parametrize("make", [kicked_leg, kicked_quadruped, sliding_block, flying_pendulum])
+def test_compiled_way_is_the_general_way(make, monkeypatch):
+    """With and without the two compiled calls for what sticks, all that a step returns is the same up to rounding."""
+    used, compiled = [], TimeStepping._stick
+
+    def counting(*args):
+        used.append(compiled(*args))
+        return used[-1]
+
+    (quick, kick), (general, _) = make(), make()
+    rng = np.random.default_rng(5)
+    for _ in range(250):
+        tau = kick * rng.uniform(-1, 1, quick.robot.nu)
+        monkeypatch.setattr(TimeStepping, "_stick", counting)
+        ours = quick.step(tau)
+        monkeypatch.setattr(TimeStepping, "_stick", lambda *_: None)
+        theirs = general.step(tau)
+        assert np.abs(ours.state.q - theirs.state.q).max() < 1e-11
+        assert np.abs(ours.state.v - theirs.state.v).max() < 1e-10
+        assert np.abs(ours.a - theirs.a).max() < 1e-7
+        assert np.abs(ours.lam - theirs.lam).max(initial=0.0) < 1e-7
+        assert (ours.outcome.status == theirs.outcome.status).all()
+        assert np.abs(ours.outcome.energy - theirs.outcome.energy).max() < 1e-10
+        assert ours.dynamics_residual < 1e-13
+        assert ours.complementarity_residual < 1e-11
+    assert sum(part is not None for part in used) > 40
 
 
 def standing_leg():

@@ -128,26 +128,26 @@ class ConstraintStack:
     def __init__(self, members: tuple[BoundConstraint, ...], nv: int) -> None:
         """Stack `members` in their order."""
         self.members = members
-        self._nv = nv
+        self._no_values, self._no_rows = np.zeros(0), np.zeros((0, nv))
         ends = np.cumsum([0, *(member.dim for member in members)])
         self.slices = {m.name: slice(a, b) for m, a, b in zip(members, ends[:-1], ends[1:], strict=True)}
         self.dim = int(ends[-1])
 
     def phi(self, dynamics: Dynamics) -> Array:
         """Return (dim,) violations."""
-        return self._stack([member.phi(dynamics) for member in self.members], (0,))
+        return self._stack([member.phi(dynamics) for member in self.members], self._no_values)
 
     def jacobian(self, dynamics: Dynamics) -> Array:
         """Return (dim, nv)."""
-        return self._stack([member.jacobian(dynamics) for member in self.members], (0, self._nv))
+        return self._stack([member.jacobian(dynamics) for member in self.members], self._no_rows)
 
     def velocity(self, dynamics: Dynamics, v: Array, t: float) -> Array:
         """Return (dim,) row velocities at the configuration of `dynamics`, for `v` (nv,) at time `t`."""
-        return self._stack([member.velocity(dynamics, v, t) for member in self.members], (0,))
+        return self._stack([member.velocity(dynamics, v, t) for member in self.members], self._no_values)
 
     def gamma(self, dynamics: Dynamics) -> Array:
         """Return (dim,)."""
-        return self._stack([member.gamma(dynamics) for member in self.members], (0,))
+        return self._stack([member.gamma(dynamics) for member in self.members], self._no_values)
 
     @cached_property
     def is_position_level(self) -> npt.NDArray[np.bool_]:
@@ -156,5 +156,5 @@ class ConstraintStack:
             bool
         )
 
-    def _stack(self, parts: list[Array], empty: tuple[int, ...]) -> Array:
-        return np.concatenate(parts) if parts else np.zeros(empty)
+    def _stack(self, parts: list[Array], empty: Array) -> Array:
+        return np.concatenate(parts) if parts else empty

@@ -25,6 +25,7 @@ class ConstraintSet:
         contacts: the contacts and all other one-sided rows, as a table.
         slices: rows of each member among all rows, by name.
         dim: number of all rows.
+        is_rigid: whether there is nothing but rigid contacts which resist neither rolling nor spinning.
     """
 
     def __init__(self, robot: Robot, members: Sequence[BoundConstraint | BoundContact]) -> None:
@@ -46,6 +47,9 @@ class ConstraintSet:
             count = member.dim if isinstance(member, BoundConstraint) else 3
             self.slices[member.name] = slice(self.dim, self.dim + count)
             self.dim += count
+        self.is_rigid = not (
+            self.bilateral.dim or limits.dim or self.contacts.soft.size or self.contacts.resistance.dim
+        )
         self._bilateral_rows = self._rows_of(self.bilateral.slices)
         self._contact_rows = self._rows_of(self.contacts.slices)
 
@@ -119,9 +123,10 @@ class ConstraintSet:
 
     def rows(self, bilateral: Array, contact: Array) -> Array:
         """Return (dim,) values of all rows in the order of declaration, from the two kinds."""
-        combined = np.zeros(self.dim)
-        combined[self._bilateral_rows] = bilateral
+        combined = np.empty(self.dim)
         combined[self._contact_rows] = contact
+        if self.bilateral.dim:
+            combined[self._bilateral_rows] = bilateral
         return combined
 
     def split(self, rows: Array) -> tuple[Array, Array]:

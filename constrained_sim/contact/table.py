@@ -67,6 +67,7 @@ class ContactTable:
         soft: indices of the contacts whose law gives a force.
         soft_laws: their laws.
         resistance: of the contacts to rolling and spinning.
+        placement: where contacts and their surfaces are: the first arguments of ``kinematics.contact_rows``.
     """
 
     def __init__(self, members: Sequence[BoundContact], limits: ConstraintStack) -> None:
@@ -87,7 +88,8 @@ class ContactTable:
         self._joints = np.array([member.joint for member in members], dtype=np.int64)
         self._points = np.array([member.offset for member in members]).reshape(-1, 3)
         self._other_joints = np.array([member.other_joint for member in members], dtype=np.int64)
-        self._other_points = np.array([member.other_offset for member in members]).reshape(-1, 3)
+        other_points = np.array([member.other_offset for member in members]).reshape(-1, 3)
+        self.placement = (self._joints, self._points, self._radii, self.axes, self._other_joints, other_points)
         self.resistance = TurningResistance(members)
 
     def __len__(self) -> int:
@@ -110,17 +112,19 @@ class ContactTable:
 
     def rows(self, dynamics: Dynamics, v: Array) -> ContactGeometry:
         """Return points, gaps, Jacobian and row velocities at the configuration of `dynamics` and at `v` (nv,)."""
-        points, distances, J, s = kinematics.contact_rows(
-            self._joints,
-            self._points,
-            self._radii,
-            self.axes,
-            self._other_joints,
-            self._other_points,
+        count = len(self.members)
+        points, distances = np.empty((count, 3)), np.empty(count)
+        J, s = np.empty((3 * count, len(v))), np.empty(3 * count)
+        kinematics.contact_rows(
+            *self.placement,
             dynamics.placements,
             dynamics.joint_axes,
             dynamics.robot.support,
             v,
+            points,
+            distances,
+            J,
+            s,
         )
         gaps = distances
         if self.soft.size:

@@ -23,6 +23,10 @@ REPEAT_AFTER = 0.25
 SERVICE_PERIOD = 0.02
 """[s] of wall-clock time between two looks for service calls while the simulation runs."""
 
+ALERT = 0.002
+"""[s] of wall-clock time for which answers are looked for without sleeping (lockstep): to be woken, with cold caches,
+takes longer than many a controller."""
+
 DIAGNOSTICS_PERIOD = 1.0
 """[s] of wall-clock time between two diagnostics."""
 
@@ -53,7 +57,7 @@ class Control:
         self._was_overdue = False
         self._next_diagnostics = 0.0
         self._started = not (self._options.wait_for_first_command or self._options.wait_for_subscriber)
-        self._served = self._repeated = time.monotonic()
+        self._served = self._repeated = self._warned = time.monotonic()
         self._text = ""
         self._status_period = round(1e9 / self._options.status_rate)
         self._next_status = world.stamp
@@ -150,6 +154,7 @@ class Control:
             self._next_diagnostics = time.monotonic() + DIAGNOSTICS_PERIOD
             self._outputs.send_diagnostics(self._state(), self._text, self._real_time_factor())
         if self._is_idle():
+            self._outputs.greet_newcomers()
             self._executor.spin_once(timeout_sec=IDLE)
             return
         self._serve()
@@ -205,6 +210,8 @@ class Control:
         now = time.monotonic()
         if self._waiting_since is None:
             self._waiting_since = self._repeated = self._warned = now
+        if now - self._waiting_since < ALERT:
+            return
         self._commands.wait(SERVICE_PERIOD)
         if now - self._repeated > REPEAT_AFTER:
             self._repeated = now
@@ -262,7 +269,7 @@ class Control:
             missing.append(f"a subscription of {subscriber!r} to contact_forces")
         now = time.monotonic()
         if not missing:
-            self._started = True
+            self._started, self._waiting_since = True, None
             self._pace.restart()
             self.changed("started")
             return

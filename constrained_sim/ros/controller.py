@@ -58,11 +58,16 @@ class ControllerNode(Node):
         self._law = law(self._states.config, mode)
         self._commands = self.create_publisher(JointState, "joint_commands", QoSProfile(depth=KEPT))
         self.create_subscription(JointState, "joint_states", self._on_joints, QoSProfile(depth=KEPT))
+        self._bases = None
         if self._states.config.robot.floating_base:
-            self.create_subscription(Odometry, "odom", self._on_base, QoSProfile(depth=KEPT))
+            self._bases = self.create_subscription(Odometry, "odom", self._on_base, QoSProfile(depth=KEPT))
 
     def _on_joints(self, joints: JointState) -> None:
         self._states.take_joints(joints)
+        # The odometry of the same stamp is likely to be there by now: another turn of the executor would take longer
+        # than all that this node does.
+        while self._bases is not None and (taken := self._bases.handle.take_message(Odometry, False)) is not None:
+            self._states.take_base(taken[0])
         self._answer(joints.header.stamp)
 
     def _on_base(self, base: Odometry) -> None:

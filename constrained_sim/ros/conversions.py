@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -11,7 +12,7 @@ from sensor_msgs.msg import JointState
 
 from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.robot import Robot
-from constrained_sim.validation import Array, finite_array
+from constrained_sim.validation import Array
 
 NANOSECONDS = 1_000_000_000
 
@@ -101,8 +102,10 @@ def efforts_by_name(message: JointState, joints: JointNames) -> dict[int, float]
             raise UnknownName("actuated joint", name, joints.commanded)
     if len(set(names)) != len(names):
         raise InvalidValue("name of a joint command", names, "each joint once")
-    efforts = finite_array("effort of a joint command", message.effort, (len(names),))
-    return {joints.commanded[name]: float(effort) for name, effort in zip(names, efforts, strict=True)}
+    efforts = list(message.effort)
+    if len(efforts) != len(names) or not all(map(math.isfinite, efforts)):
+        raise InvalidValue("effort of a joint command", efforts, f"{len(names)} finite number(s)")
+    return {joints.commanded[name]: effort for name, effort in zip(names, efforts, strict=True)}
 
 
 def point(values: Sequence[float]) -> Point:

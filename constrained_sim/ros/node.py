@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import signal
 import sys
@@ -128,6 +129,7 @@ def main(args: Sequence[str] | None = None) -> int:
         # The context stays valid until the loop has ended, at a period boundary: what was simulated is published whole.
         rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
         node = SimulationNode()
+        gc.freeze()  # what is there by now stays: a collection that looked at all of it would hold up a period
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: node.stop())
         node.run()

@@ -60,7 +60,6 @@ class Outputs:
         self._multi_dof = topics.open(MultiDOFJointState, "multi_dof_joint_states") if several else None
         self._wrenches: dict[str, Topic] = {}
         self._sensors = SensorTopics(topics, world.config)
-        self._last_state = self._last_odometry = b""
         self._next_markers = 0
 
     @property
@@ -92,24 +91,30 @@ class Outputs:
 
     def repeat_state(self) -> None:
         """Publish the last state again, for subscribers that came late; it is not recorded twice."""
-        self._states.repeat(self._last_state)
+        self._states.repeat(self._messages.last_state)
         if self._odometry is not None:
-            self._odometry.repeat(self._last_odometry)
+            self._odometry.repeat(self._messages.last_odometry)
+
+    def greet_newcomers(self) -> None:
+        """Publish the last state again if somebody has begun to listen to it since the last look."""
+        if self._states.has_newcomers or (self._odometry is not None and self._odometry.has_newcomers):
+            self.repeat_state()
 
     def send_period(self, period: Period) -> None:
         """Publish the results of a control period; the clock comes last."""
         result = period.result
         self._send_state(result.state.q, result.state.v, result.tau_applied)
-        forces = self._messages.forces(period.contacts, period.mean_forces, period.mean_moments)
-        self._forces.send(forces, period.stamp, self._messages.layout)
-        if period.constraints is not None:
+        if self._forces.is_wanted:
+            forces = self._messages.forces(period.contacts, period.mean_forces, period.mean_moments)
+            self._forces.send(forces, period.stamp, self._messages.layout)
+        if self._constraint_forces.is_wanted and period.constraints is not None:
             self._constraint_forces.send(
                 self._messages.constraint_forces(period.constraints, period.mean_constraint_forces), period.stamp
             )
         if self._options.contact_wrenches:
             self._send_wrenches(period)
         self.send_impacts(period.impacts)
-        if period.stamp >= self._next_markers and self._options.marker_rate:
+        if self._options.marker_rate and period.stamp >= self._next_markers and self._markers.is_wanted:
             self._send_markers(period)
         self._sensors.send(period)
         self._send_clock()
@@ -220,17 +225,17 @@ class Outputs:
     def _send_state(self, q: Array, v: Array, tau: Array) -> None:
         stamp = self._world.stamp
         self._messages.stamp(stamp)
-        self._last_state = self._states.send(self._messages.state(q, v, tau), stamp, layout=0)
+        self._states.send(self._messages.state(q, v, tau), stamp, layout=0)
         if self._odometry is not None:
             odometry = self._messages.odometry(q, v)
-            self._last_odometry = self._odometry.send(odometry, stamp, layout=0)
-            if self._transforms is not None:
+            self._odometry.send(odometry, stamp, layout=0)
+            if self._transforms is not None and self._transforms.is_wanted:
                 pose = odometry.pose.pose
                 transform = TransformStamped(header=odometry.header, child_frame_id=odometry.child_frame_id)
                 transform.transform.translation = vector(q[:3])
                 transform.transform.rotation = pose.orientation
                 self._transforms.send(TFMessage(transforms=[transform]), stamp, layout=0)
-        if self._multi_dof is not None:
+        if self._multi_dof is not None and self._multi_dof.is_wanted:
             self._multi_dof.send(self._messages.multi_dof(q, v, tau), stamp, layout=0)
 
     def _send_wrenches(self, period: Period) -> None:

@@ -33,6 +33,8 @@ class PeriodMessages:
 
     Attributes:
         header: stamp of the period's end, and the world frame.
+        last_state: as :meth:`state` filled it last.
+        last_odometry: as :meth:`odometry` did.
         layout: changes whenever the lengths of strings and sequences in the forces do.
     """
 
@@ -41,12 +43,12 @@ class PeriodMessages:
         self._robot, self._joints, self._prefix = robot, joints, prefix
         self.header = Header(frame_id=frame)
         self._clock = Clock()
-        self._state = JointState(header=self.header, name=joints.names)
+        self.last_state = JointState(header=self.header, name=joints.names)
         self._forces = msg.ContactForces(header=self.header, period=to_duration(period))
         self._constraints = msg.ConstraintForces(header=self.header, period=to_duration(period))
         self._names: list[str] = []
         self.layout = 0
-        self._odometry = Odometry(header=self.header, child_frame_id=prefix + robot.root_link)
+        self.last_odometry = Odometry(header=self.header, child_frame_id=prefix + robot.root_link)
         self._several = [
             (name, robot.model.joints[robot.model.getJointId(name)])
             for name in robot.joint_names
@@ -73,20 +75,20 @@ class PeriodMessages:
 
     def state(self, q: Array, v: Array, tau: Array) -> JointState:
         """Return the state of all joints with one degree of freedom."""
-        self._state.position = self._joints.positions(q)
-        self._state.velocity = self._joints.velocities(v)
-        self._state.effort = self._joints.efforts(tau)
-        return self._state
+        self.last_state.position = self._joints.positions(q)
+        self.last_state.velocity = self._joints.velocities(v)
+        self.last_state.effort = self._joints.efforts(tau)
+        return self.last_state
 
     def odometry(self, q: Array, v: Array) -> Odometry:
         """Return the placement of the floating base in the world, and its velocity in its own axes."""
-        pose, twist = self._odometry.pose.pose, self._odometry.twist.twist
+        pose, twist = self.last_odometry.pose.pose, self.last_odometry.twist.twist
         fill(pose.position, q[:3])
         turn = pose.orientation
         turn.x, turn.y, turn.z, turn.w = q[3:7].tolist()
         fill(twist.linear, v[:3])
         fill(twist.angular, v[3:6])
-        return self._odometry
+        return self.last_odometry
 
     def multi_dof(self, q: Array, v: Array, tau: Array) -> MultiDOFJointState:
         """Return the joints with several degrees of freedom.

@@ -43,9 +43,23 @@ class Topics(Protocol):
 class Topic:
     """One topic; its bytes depend on what is in the messages only."""
 
-    def __init__(self, sinks: list[Sink], subscribers: Callable[[], list[str]] = list) -> None:
-        """Send to `sinks`; `subscribers` gives the names of the nodes that subscribe."""
-        self._sinks, self._subscribers = sinks, subscribers
+    def __init__(
+        self,
+        sinks: list[Sink],
+        subscribers: Callable[[], list[str]] = list,
+        listeners: Callable[[], int] = lambda: 0,
+        always: bool = True,
+    ) -> None:
+        """Send to `sinks`, `always` or while there are listeners.
+
+        Args:
+            sinks: where serialised messages go; the first one publishes.
+            subscribers: names the nodes that subscribe.
+            listeners: counts the subscriptions that are connected.
+            always: send whether anybody listens or not.
+        """
+        self._sinks, self._subscribers, self._listeners, self._always = sinks, subscribers, listeners, always
+        self._greeted = 0
         self._layout: tuple[int, int] | None = None
         self._padding: list[slice] = []
 
@@ -54,20 +68,36 @@ class Topic:
         """Names of the nodes that subscribe, one for each subscription."""
         return self._subscribers()
 
-    def send(self, message: Any, stamp: int, layout: int | None = None) -> bytes:
-        """Send `message`; one of the same `layout` and size has its padding where the last one had."""
+    @property
+    def is_wanted(self) -> bool:
+        """Whether a message would reach anybody; else none need be made."""
+        return self._always or self._listeners() > 0
+
+    @property
+    def has_newcomers(self) -> bool:
+        """Whether more subscriptions are connected than at the last message or look."""
+        before, self._greeted = self._greeted, self._listeners()
+        return self._greeted > before
+
+    def send(self, message: Any, stamp: int, layout: int | None = None) -> None:
+        """Send `message`, if it is wanted; one of the same `layout` and size has its padding where the last one had."""
+        self._greeted = self._listeners()
+        if not (self._always or self._greeted):
+            return
+        data = self._serialised(message, layout)
+        for sink in self._sinks:
+            sink(data, stamp)
+
+    def repeat(self, message: Any) -> None:
+        """Publish again what was sent before; it is not recorded again."""
+        self._sinks[0](self._serialised(message, None), 0)
+
+    def _serialised(self, message: Any, layout: int | None) -> bytes:
         data = serialize_message(message)
         if layout is None or self._layout != (layout, len(data)):
             self._layout = None if layout is None else (layout, len(data))
             self._padding = padding_of(message)
-        data = zero_padding(data, self._padding)
-        for sink in self._sinks:
-            sink(data, stamp)
-        return data
-
-    def repeat(self, data: bytes) -> None:
-        """Publish what was sent before; it is not recorded again."""
-        self._sinks[0](data, 0)
+        return zero_padding(data, self._padding)
 
 
 class NodeTopics:
@@ -81,13 +111,14 @@ class NodeTopics:
         """Return the topic `name` for messages of `kind`."""
         publisher = self._node.create_publisher(kind, name, qos)
         sinks: list[Sink] = [lambda data, stamp: publisher.publish(data)]
+        always = self._recorder is not None or qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
         if self._recorder is not None:
             sinks.append(self._recorder.sink(publisher.topic_name, type_name(kind)))
 
         def subscribers() -> list[str]:
             return [info.node_name for info in self._node.get_subscriptions_info_by_topic(publisher.topic_name)]
 
-        return Topic(sinks, subscribers)
+        return Topic(sinks, subscribers, publisher.get_subscription_count, always)
 
     @property
     def records(self) -> bool:

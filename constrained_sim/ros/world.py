@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -18,27 +19,61 @@ from constrained_sim.wrench import Wrench
 
 @dataclass(frozen=True, eq=False)
 class Period:
-    """One control period.
+    """One control period; forces are put together when they are asked for.
 
     Attributes:
         stamp: [ns] of its end.
-        result: of its last step.
-        contacts: at its end; those that were found by collision geometry and are no longer there, when they were last.
-        mean_forces: (3,) mean force of each contact over the period [N], world axes.
-        mean_moments: (3,) mean moment about its point [N m], likewise.
-        constraints: bilateral ones at its end; None if there are none, and there were none in the period before.
-        mean_constraint_forces: mean multipliers (dim,) and wrench (6,) of each over the period [N, N m], world axes.
-        impacts: with their stamps [ns].
+        results: of its steps.
+        stamp_at_reset: [ns] which the times of the steps count from.
+        reports_constraints: whether there are bilateral constraints, or were in the period before.
     """
 
     stamp: int
-    result: StepResult
-    contacts: Mapping[str, ContactForce]
-    mean_forces: Mapping[str, Array]
-    mean_moments: Mapping[str, Array]
-    constraints: Mapping[str, ConstraintForce] | None
-    mean_constraint_forces: Mapping[str, tuple[Array, Array]]
-    impacts: tuple[tuple[int, Impact], ...]
+    results: tuple[StepResult, ...]
+    stamp_at_reset: int
+    reports_constraints: bool
+
+    @property
+    def result(self) -> StepResult:
+        """The last step."""
+        return self.results[-1]
+
+    @cached_property
+    def contacts(self) -> Mapping[str, ContactForce]:
+        """Contacts at its end; those found by collision geometry that are no longer there, when they were last."""
+        return {name: contact for result in self.results for name, contact in result.contact_forces.items()}
+
+    @cached_property
+    def mean_forces(self) -> Mapping[str, Array]:
+        """(3,) mean force of each contact over the period [N], world axes."""
+        return _means([{name: c.force for name, c in result.contact_forces.items()} for result in self.results])
+
+    @cached_property
+    def mean_moments(self) -> Mapping[str, Array]:
+        """(3,) mean moment of each contact about its point [N m], likewise."""
+        return _means([{name: c.moment for name, c in result.contact_forces.items()} for result in self.results])
+
+    @property
+    def constraints(self) -> Mapping[str, ConstraintForce] | None:
+        """Bilateral constraints at its end; None if there are none, and there were none in the period before."""
+        return self.result.constraint_forces if self.reports_constraints else None
+
+    @cached_property
+    def mean_constraint_forces(self) -> Mapping[str, tuple[Array, Array]]:
+        """Mean multipliers (dim,) and wrench (6,) of each over the period [N, N m], world axes."""
+        each = [result.constraint_forces for result in self.results]
+        multipliers = _means([{name: c.multipliers for name, c in forces.items()} for forces in each])
+        wrenches = _means([{name: c.wrench for name, c in forces.items()} for forces in each])
+        return {name: (multipliers[name], wrenches[name]) for name in multipliers}
+
+    @property
+    def impacts(self) -> tuple[tuple[int, Impact], ...]:
+        """Impacts with their stamps [ns]."""
+        return tuple(
+            (self.stamp_at_reset + round(impact.t * 1e9), impact)
+            for result in self.results
+            for impact in result.impacts
+        )
 
 
 @dataclass
@@ -151,26 +186,7 @@ class World:
         self.stamp = self._stamp_at_reset + self.sim.steps * self._dt_ns
         has_constraints = bool(self.last.outcome.end.bound.bilateral.dim)
         reported, self._had_constraints = has_constraints or self._had_constraints, has_constraints
-        return Period(
-            self.stamp,
-            self.last,
-            {name: contact for result in results for name, contact in result.contact_forces.items()},
-            _means([{name: c.force for name, c in result.contact_forces.items()} for result in results]),
-            _means([{name: c.moment for name, c in result.contact_forces.items()} for result in results]),
-            self.last.constraint_forces if reported else None,
-            self._mean_constraint_forces(results) if has_constraints else {},
-            tuple(
-                (self._stamp_at_reset + round(impact.t * 1e9), impact)
-                for result in results
-                for impact in result.impacts
-            ),
-        )
-
-    def _mean_constraint_forces(self, results: list[StepResult]) -> dict[str, tuple[Array, Array]]:
-        each = [result.constraint_forces for result in results]
-        multipliers = _means([{name: c.multipliers for name, c in forces.items()} for forces in each])
-        wrenches = _means([{name: c.wrench for name, c in forces.items()} for forces in each])
-        return {name: (multipliers[name], wrenches[name]) for name in multipliers}
+        return Period(self.stamp, tuple(results), self._stamp_at_reset, reported)
 
     def reset(self, q: Array, v: Array, keep_time: bool, keep_constraints: bool) -> None:
         """Start anew at (q, v), with the stepper and the solver in effect; commands are forgotten.

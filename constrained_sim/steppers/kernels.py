@@ -14,8 +14,8 @@ POSITIVE_WORK = 1e-13
 
 
 @numba.njit(cache=True)
-def closing_contacts(gaps, normals, s, J, acceleration, rest, impact_speed):  # type: ignore[no-untyped-def]
-    """Return the contacts and limits predicted to close within `rest` [s], in the order of their linear closing times.
+def closing_contacts(gaps, normals, s, J, acceleration, rest, impact_speed, closing):  # type: ignore[no-untyped-def]
+    """Find the contacts and limits predicted to close within `rest` [s], in the order of their linear closing times.
 
     Args:
         gaps: (k + l,) [m, rad].
@@ -25,6 +25,10 @@ def closing_contacts(gaps, normals, s, J, acceleration, rest, impact_speed):  # 
         acceleration: (nv,) of the last step; only what brings a contact nearer counts.
         rest: [s].
         impact_speed: approach speed [m/s] below which nothing is an impact.
+        closing: (k + l,) is filled with them, from its beginning.
+
+    Returns:
+        How many.
     """
     times = np.full(gaps.shape[0], np.inf)
     count = 0
@@ -35,7 +39,9 @@ def closing_contacts(gaps, normals, s, J, acceleration, rest, impact_speed):  # 
             if gaps[c] + fall < 0.0:
                 times[c] = -gaps[c] / speed
                 count += 1
-    return np.argsort(times, kind="mergesort")[:count] if count else np.empty(0, dtype=np.int64)
+    if count:
+        closing[:count] = np.argsort(times, kind="mergesort")[:count]
+    return count
 
 
 @numba.njit(cache=True)
@@ -123,21 +129,39 @@ def oppose_mean_slip(s, contacts, dry, discs, J, offset, v_plus, impulse):  # ty
 
 
 @numba.njit(cache=True)
-def spread(candidates, normals, impulse, status, gaps, rows):  # type: ignore[no-untyped-def]
-    """Return impulses and status of all contacts and one-sided rows, and those that press and touched from the start.
+def pressing(status, gaps, held):  # type: ignore[no-untyped-def]
+    """Find the contacts and one-sided rows that carry force and touched at the beginning of the step.
+
+    Args:
+        status: (k + l,) at the end.
+        gaps: (k + l,) at the beginning [m, rad].
+        held: (k + l,) is filled with them, from its beginning.
+
+    Returns:
+        How many.
+    """
+    count = 0
+    for c in range(gaps.shape[0]):
+        if status[c] > 0 and gaps[c] <= TOUCHING:
+            held[count] = c
+            count += 1
+    return count
+
+
+@numba.njit(cache=True)
+def spread(candidates, normals, impulse, status, rows):  # type: ignore[no-untyped-def]
+    """Return impulses and status of all contacts and one-sided rows.
 
     Args:
         candidates: (c,) those that might carry force.
         normals: (k + l,) which rows open and close.
         impulse: impulses of the candidates' rows.
         status: (c,) of the candidates.
-        gaps: (k + l,) at the beginning of the step.
         rows: number of all rows, 3 k + l.
     """
-    contacts = (rows - gaps.shape[0]) // 2
+    contacts = (rows - normals.shape[0]) // 2
     all_impulses = np.zeros(rows)
-    all_status = np.zeros(gaps.shape[0], dtype=np.int64)
-    held = np.zeros(gaps.shape[0], dtype=np.bool_)
+    all_status = np.zeros(normals.shape[0], dtype=np.int64)
     row = 0
     for i in range(candidates.shape[0]):
         c = candidates[i]
@@ -146,8 +170,7 @@ def spread(candidates, normals, impulse, status, gaps, rows):  # type: ignore[no
             all_impulses[target] = impulse[row]
             row += 1
         all_status[c] = status[i]
-        held[c] = status[i] > 0 and gaps[c] <= TOUCHING
-    return all_impulses, all_status, np.flatnonzero(held)
+    return all_impulses, all_status
 
 
 @numba.njit(cache=True)
@@ -211,6 +234,36 @@ def momentum(M, v, impulses):  # type: ignore[no-untyped-def]
     total = M @ v
     for impulse in impulses:
         total += impulse
+    return total
+
+
+@numba.njit(cache=True)
+def end_momentum(  # type: ignore[no-untyped-def]
+    h, M, v, M_middle, coriolis, v_middle, impulses, gravity, begin, middle, end, is_floating
+):
+    """Return (nv,) the generalised momentum at the end of a step.
+
+    ``d(M v)/dt = dM/dt v - h + f`` with ``dM/dt = C + C^T``, C Pinocchio's Coriolis matrix. For a coordinate that M
+    does not depend on, the entry of ``C^T v = dM/dt v - C v`` vanishes: its momentum changes by forces only. Of a
+    floating base see :func:`floating_momentum`.
+
+    Args:
+        h: length of the step [s].
+        M: (nv, nv) inertia at the beginning.
+        v: (nv,) velocity there.
+        M_middle: (nv, nv) inertia where the forces were evaluated.
+        coriolis: (nv, nv) C there.
+        v_middle: (nv,) velocity there.
+        impulses: (6, nv) generalised impulses of the causes in the order of ``FORCES``.
+        gravity: (3,) [m/s^2], world axes.
+        begin: (4, 3) placement of the base at the beginning.
+        middle: (4, 3) where the forces were evaluated.
+        end: (4, 3) at the end.
+        is_floating: whether the base moves freely.
+    """
+    total = momentum(M, v, impulses) + h * (coriolis @ v_middle + coriolis.T @ v_middle)
+    if is_floating:
+        total[:6] = floating_momentum(M, v, M_middle, impulses, h, gravity, begin, middle, end)
     return total
 
 

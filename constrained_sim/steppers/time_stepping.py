@@ -11,7 +11,8 @@ import numpy.typing as npt
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import ContactMethod
 from constrained_sim.contact.compliance import SoftRows, dragged, soft_rows
-from constrained_sim.contact.table import TOUCHING
+from constrained_sim.contact.problem import ContactSolution
+from constrained_sim.contact.table import TOUCHING, ContactGeometry
 from constrained_sim.drift import Projection, Stabilization
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.energy import EnergyTerms
@@ -20,8 +21,8 @@ from constrained_sim.impact import Impact, bouncing, impact_at
 from constrained_sim.integrators import Integrator, Midpoint, SteppingScheme
 from constrained_sim.motion import ContactRows, Motion, solve_motion
 from constrained_sim.robot import Robot
-from constrained_sim.solvers import RobotSystem, Solver
-from constrained_sim.steppers import kernels
+from constrained_sim.solvers import Gauss, RobotSystem, Solver
+from constrained_sim.steppers import kernels, sticking
 from constrained_sim.steppers.stepper import NO_CONTACT, Observation, StepOutcome, Stepper
 from constrained_sim.validation import Array, read_only
 from constrained_sim.wrench import Wrench, generalised_force
@@ -40,6 +41,8 @@ PASSES_AFTER_JUMP = 3
 
 MOST_TOUCHDOWNS = 6
 """Instants of touchdown that split one step; what touches down after these comes to rest by the end of the step."""
+
+NOTHING = read_only(np.zeros(0))
 
 REACH = 1e-3
 """Predicted gap [m] up to which a contact takes part in the contact problem of a step."""
@@ -95,6 +98,7 @@ class TimeStepping(Stepper):
         self._mid = Dynamics(robot)
         self._acceleration: Array = np.zeros(robot.nv)
         self._judged: set[str] = set()
+        self._is_plain = not (robot.springs or robot.rubbing.size)
 
     @classmethod
     def takes(cls, integrator: Integrator) -> bool:
@@ -122,20 +126,22 @@ class TimeStepping(Stepper):
         loads = _Loads(tau, wrenches, solver, method)
         parts: list[_Part] = []
         impacts: list[Impact] = []
-        here, rest = start, self.dt
+        here, rest, settled = start, self.dt, NO_CONTACT
         for _ in range(MOST_TOUCHDOWNS if len(start.contact.gaps) else 0):
             gaps, contact = _open_gaps(here), here.contact
-            closing = kernels.closing_contacts(
-                gaps, contact.normals, contact.s, contact.J, self._acceleration, rest, IMPACT_SPEED
-            )
+            if settled.size:
+                gaps = gaps.copy()
+                gaps[settled] = np.inf
+            closing = _closing(gaps, contact, self._acceleration, rest)
             if not closing.size:
                 break
             if gaps[closing[0]] > TOUCHING:
                 parts.append(self._fly_to_touchdown(here, closing, rest, loads))
-                here, rest = parts[-1].end, rest - parts[-1].h
+                here, rest, settled = parts[-1].end, rest - parts[-1].h, NO_CONTACT
             if not (here.contact.gaps[closing] <= TOUCHING).any():
                 continue  # what touches is soft, or forces have changed since the prediction and nothing does yet
-            impacts.append(self._impact(here, loads))
+            settled = np.flatnonzero(here.contact.gaps <= TOUCHING)
+            impacts.append(self._impact(here, settled, loads))
             here = here.with_velocity(impacts[-1].v_plus)
             self._forget()
         if rest > 0.0:
@@ -155,6 +161,7 @@ class TimeStepping(Stepper):
         h = min(float((-gaps / s).min()), rest)
         for _ in range(8):
             flight = self._advance(here, h, loads, closing)
+            self._acceleration, self._passes = flight.a, 1
             gaps, s = _gaps(flight.end)[closing], flight.end.contact.s_normal[closing]
             due = np.where(s < 0.0, h - gaps / np.where(s < 0.0, s, 1.0), np.inf)
             first = int(np.argmin(due))
@@ -164,10 +171,9 @@ class TimeStepping(Stepper):
             h = wanted
         return flight
 
-    def _impact(self, here: Observation, loads: _Loads) -> Impact:
+    def _impact(self, here: Observation, touching: npt.NDArray[np.intp], loads: _Loads) -> Impact:
         """Resolve the impact of all contacts that touch."""
         bound = here.bound
-        touching = np.flatnonzero(here.contact.gaps <= TOUCHING)
         self._here.update_inertia(here.q, here.t)
         return impact_at(
             self._here,
@@ -201,6 +207,10 @@ class TimeStepping(Stepper):
         robot, mid, v = self.robot, self._mid, begin.v
         q_mid, v_mid = self.integrator.evaluation_point(robot, begin.q, v, acceleration, h)
         mid.update(q_mid, v_mid, begin.t + 0.5 * h)
+        if self._is_plain and loads.are_plain and begin.bound.is_rigid and not excluded.size:
+            part = self._stick(begin, h, loads, q_mid, v_mid)
+            if part is not None:
+                return part
         impulses = np.zeros((6, robot.nv))
         gravity_coriolis, actuators, external, damping, contact, constraint = impulses
         gravity_coriolis -= h * mid.h
@@ -231,7 +241,8 @@ class TimeStepping(Stepper):
         stretch = begin.stretch
         if soft is not None:
             pushes, found, pads, pad_status = _take_out(soft, len(rows.friction), pushes, found)
-        impulse, status, held = kernels.spread(candidates, normals, pushes, found, gaps, len(begin.contact.s))
+        impulse, status = kernels.spread(candidates, normals, pushes, found, len(begin.contact.s))
+        held = _pressing(status, gaps)
         if soft is not None:
             table = begin.bound.contacts
             impulse[soft.rows], status[table.soft[soft.members]] = pads, pad_status
@@ -241,14 +252,91 @@ class TimeStepping(Stepper):
         energy = kernels.energy_of(v, motion.x, mid.M, impulses)
         part = self._hold(_Part(h, end, motion.lam, impulse, dry, moments, status, energy, motion, v), held, loads)
         if kernels.exceeds(v, SLOW) or kernels.exceeds(motion.x, SLOW):
-            momentum = kernels.momentum(begin.M, v, impulses) + h * mid.inertia_rate(q_mid, v_mid)
-            if robot.floating_base:
-                momentum[:6] = kernels.floating_momentum(
-                    begin.M, v, mid.M, impulses, h, robot.gravity, begin.base, mid.placements[1], part.end.base
-                )
+            momentum = kernels.end_momentum(*self._middle(begin, h, q_mid, v_mid), impulses, *self._frames(begin, part))
             return self._correct(begin, part, momentum, held, loads)
         _refuse_unsolved(motion)
         return part
+
+    def _stick(self, begin: Observation, h: float, loads: _Loads, q_mid: Array, v_mid: Array) -> _Part | None:
+        """Solve the smooth problem and hold, all contacts sticking; None where one slips.
+
+        It is what `_smooth` does in the general case, its kernels put together into two.
+        """
+        robot, mid, v, table, contact = self.robot, self._mid, begin.v, begin.bound.contacts, begin.contact
+        rows, contacts = contact.s.shape[0], contact.gaps.shape[0]
+        impulses, x, impulse = np.empty((6, robot.nv)), np.empty(robot.nv), np.empty(rows)
+        status, energy, residuals = np.empty(contacts, dtype=np.int64), np.empty(9), np.empty(2)
+        found = sticking.predict(
+            h,
+            REACH,
+            SLOW,
+            mid.M,
+            mid.h,
+            v,
+            robot.damping,
+            robot.inertia_parents,
+            robot.actuation,
+            loads.tau,
+            mid.placements,
+            mid.joint_axes,
+            robot.support,
+            *table.placement,
+            table.friction,
+            contact.gaps,
+            contact.normals,
+            contact.s,
+            impulses,
+            x,
+            impulse,
+            status,
+            energy,
+            residuals,
+        )
+        if found == sticking.GIVEN_UP:
+            return None
+        v_plus, s_plus = x.copy(), np.empty(rows)
+        q_plus = self.integrator.advance(robot, begin.q, q_mid, x, h)
+        end = self.observe(begin.bound, begin.t + h, q_plus, x, begin.stretch)
+        residual, dynamics = residuals.tolist()
+        solution = ContactSolution(impulse, status, "stick", 0, residual) if contacts else None
+        motion = Motion(x, NOTHING, impulse, solution, dynamics, 0.0)
+        held = _pressing(status, contact.gaps)
+        part = _Part(h, end, NOTHING, impulse, NOTHING, NOTHING, status, energy, motion, v)
+        part = self._hold(part, held, loads)
+        if found == sticking.AT_REST:
+            return part
+        middle, frames, end = self._middle(begin, h, q_mid, v_mid), self._frames(begin, part), part.end
+        if not sticking.correct(
+            *middle,
+            *frames,
+            contact.s,
+            end.M,
+            robot.inertia_parents,
+            table.friction,
+            held,
+            contact.normals,
+            end.contact.J,
+            impulses,
+            v_plus,
+            impulse,
+            status,
+            part.energy,
+            s_plus,
+        ):
+            return self._correct(begin, part, kernels.end_momentum(*middle, impulses, *frames), held, loads)
+        return part._replace(end=end._replace(v=read_only(v_plus), contact=end.contact._replace(s=s_plus)))
+
+    def _middle(
+        self, begin: Observation, h: float, q_mid: Array, v_mid: Array
+    ) -> tuple[float, Array, Array, Array, Array, Array]:
+        """Return what carries momentum from the beginning of a step to the evaluation point."""
+        mid = self._mid
+        return h, begin.M, begin.v, mid.M, mid.coriolis(q_mid, v_mid), v_mid
+
+    def _frames(self, begin: Observation, part: _Part) -> tuple[Array, Array, Array, Array, bool]:
+        """Return gravity, the placements of the base during a step, and whether it moves freely."""
+        robot = self.robot
+        return robot.gravity, begin.base, self._mid.placements[1], part.end.base, robot.floating_base
 
     def _correct(
         self, begin: Observation, part: _Part, momentum: Array, held: npt.NDArray[np.intp], loads: _Loads
@@ -311,10 +399,11 @@ class TimeStepping(Stepper):
 
         The tangential rows of sticking contacts keep their position meanwhile.
         """
-        rows = kernels.held_rows(held, part.end.contact.normals, part.status)
-        end, energy = self.hold_positions(self.stabilization, part.end, loads.solver, held, rows)
-        if end is part.end:
+        here = part.end
+        if not kernels.has_drifted(here.phi, here.contact.gaps, held, self.stabilization.position_tolerance):
             return part
+        rows = kernels.held_rows(held, here.contact.normals, part.status)
+        end, energy = self.hold_positions(self.stabilization, here, loads.solver, held, rows)
         return part._replace(end=end, energy=part.energy + EnergyTerms(projection=energy).as_array())
 
     def _implicit(self, h: float) -> Array | None:
@@ -426,6 +515,21 @@ def _open_gaps(here: Observation) -> Array:
     return np.where(np.isfinite(contact.gaps) | (gaps > TOUCHING), gaps, np.inf)
 
 
+def _closing(gaps: Array, contact: ContactGeometry, acceleration: Array, rest: float) -> npt.NDArray[np.int64]:
+    """Return what is predicted to close within `rest` [s], in the order of the linear closing times."""
+    closing = np.empty(len(gaps), dtype=np.int64)
+    count = kernels.closing_contacts(
+        gaps, contact.normals, contact.s, contact.J, acceleration, rest, IMPACT_SPEED, closing
+    )
+    return closing[:count]
+
+
+def _pressing(status: npt.NDArray[np.int64], gaps: Array) -> npt.NDArray[np.int64]:
+    """Return what carries force and touched at the beginning of the step, with `gaps` there."""
+    held = np.empty(len(gaps), dtype=np.int64)
+    return held[: kernels.pressing(status, gaps, held)]
+
+
 def _take_out(
     soft: SoftRows, contacts: int, pushes: Array, status: npt.NDArray[np.int64]
 ) -> tuple[Array, npt.NDArray[np.int64], Array, npt.NDArray[np.int64]]:
@@ -442,6 +546,11 @@ class _Loads(NamedTuple):
     wrenches: tuple[Wrench, ...]
     solver: Solver
     method: ContactMethod
+
+    @property
+    def are_plain(self) -> bool:
+        """Whether there are only efforts, and a solver that leaves contacts to the contact methods."""
+        return not (self.wrenches or isinstance(self.solver, Gauss))
 
 
 class _Part(NamedTuple):
@@ -474,17 +583,20 @@ def _outcome(
 ) -> StepOutcome:
     """Put the parts of a step together; `end` is the state after them and all impacts."""
     last = parts[-1]
-    rows, energy, moments = last.rows, last.energy.copy(), last.moments
-    dry, change = np.zeros(len(last.v)), np.zeros(len(last.v))
-    for part in parts:
-        dry[rubbing] += part.dry
-        change += part.end.v - part.v
+    rows, energy, moments, dry, change = last.rows, last.energy, last.moments, last.dry, last.end.v - last.v
     for part in parts[:-1]:
         rows, energy, moments = rows + part.rows, energy + part.energy, moments + part.moments
-    energy[-2] += sum(impact.energy_lost for impact in impacts)
-    status, jumps = read_only(last.status), tuple(impacts)
-    forces, efforts, turning = read_only(rows / dt), read_only(dry / dt), read_only(moments / dt)
-    return StepOutcome(end, change / dt, forces, efforts, status, jumps, energy, last.motion, turning)
+        dry, change = dry + part.dry, change + (part.end.v - part.v)
+    if impacts:
+        lost = sum(impact.energy_lost for impact in impacts)
+        energy = energy + EnergyTerms(impact_losses=lost).as_array()
+    efforts = np.zeros(len(change))
+    if rubbing.size:
+        efforts[rubbing] = dry / dt
+    forces, turning, status = read_only(rows / dt), read_only(moments / dt), read_only(last.status)
+    return StepOutcome(
+        end, change / dt, forces, read_only(efforts), status, tuple(impacts), energy, last.motion, turning
+    )
 
 
 def _refuse_unsolved(motion: Motion) -> None:

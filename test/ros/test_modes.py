@@ -18,13 +18,11 @@ def test_fast_takes_commands_and_never_waits(simulate):
     """Nobody commands, yet time passes, faster than the wall clock allows in real time; commands act meanwhile."""
     with simulate(clock_mode="fast", real_time_factor=0.01) as sim:
         sim.wait_for(lambda: len(sim.states) > 100 and sim.forces, "states")
-        begun, first = time.monotonic(), stamp(sim.states[-1])
+        first = stamp(sim.states[-1])
         sim.command(["hip", "knee"], [0.125, -0.25])
         sim.wait_for(lambda: sim.states[-1].effort[1] == 0.125, "effect of the command")
-        sim.client.spin(0.3)
-        simulated = (stamp(sim.states[-1]) - first) * 1e-9
+        sim.wait_for(lambda: stamp(sim.states[-1]) - first > 5e8, "half a second, which would take 50 s in real time")
         assert list(sim.states[-1].effort) == [0.0, 0.125, -0.25]
-        assert simulated > 0.05 * (time.monotonic() - begun)
         assert sim.fresh_status().late_periods == 0
 
 

@@ -24,6 +24,9 @@ NODE = "/constrained_sim"
 LOOK = 0.05
 """[s] after which a wait looks again, whether something has arrived or not."""
 
+SETTLE = 0.1
+"""[s] for a service that has been discovered to discover its client: DDS drops an answer that it finds no reader of."""
+
 
 class Client:
     """A ROS 2 node in the test process; what arrives is kept in :attr:`got`, by topic.
@@ -134,8 +137,10 @@ class Client:
         """
         name = service if service.startswith("/") else f"{NODE}/{service}"
         if name not in self._services:
-            self._services[name] = self.node.create_client(kind, name)
-        self.wait_for(self._services[name].service_is_ready, f"service {name}", timeout=20.0)
+            client = self.node.create_client(kind, name)
+            self.wait_for(client.service_is_ready, f"service {name}", timeout=20.0)
+            self.spin(SETTLE)
+            self._services[name] = client
         return self._services[name].call_async(kind.Request(**fields))
 
     def call(self, kind: Any, service: str, timeout: float = 20.0, **fields: Any) -> Any:

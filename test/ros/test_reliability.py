@@ -1,0 +1,127 @@
+"""The node under rough treatment: killed with everything it started, flooded, started again, waiting for a recorder."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from ros.bags import Bag
+from ros.live import Process, arguments, free_domain, stamp
+from ros.test_modes import answer
+from sensor_msgs.msg import JointState
+
+from constrained_sim.msg import SimulationStatus
+from constrained_sim.ros.recover import recover
+from constrained_sim.testing.ros import Client
+
+SECOND = 1_000_000_000
+
+
+def test_bag_reaches_to_one_second_before_everything_is_killed(simulate, tmp_path):
+    """SIGKILL to node and recorder at once: after `recover`, every period up to a second before is in the bag."""
+    with simulate(clock_mode="realtime", record=tmp_path / "bag") as sim:
+        sim.wait_for(lambda: sim.states and stamp(sim.states[-1]) > 4 * SECOND, "three seconds", timeout=30.0)
+        os.killpg(sim.process.pid, signal.SIGKILL)
+        assert sim.process.wait(5.0) == -signal.SIGKILL
+        sim.process.wait_for_family()
+        sim.client.spin(0.2)
+        last = stamp(sim.states[-1])
+    recover(tmp_path / "bag")
+    stamps = [stamp(message) for message in Bag(tmp_path / "bag").messages("/joint_states")]
+    assert stamps == list(range(SECOND, stamps[-1] + 1, 1_000_000))
+    assert last - stamps[-1] < SECOND
+
+
+def test_flood_of_commands_does_not_stop_the_clock(simulate):
+    """With a command every tenth of a millisecond time goes on, every command counts, and the last one acts."""
+    with simulate(clock_mode="realtime") as sim:
+        sim.command(["hip", "knee"], [0.0, 0.0])
+        sim.wait_for(lambda: sim.states, "state")
+        publisher = sim.client.node.create_publisher(JointState, "/joint_commands", 100)
+        sim.wait_for(lambda: publisher.get_subscription_count(), "subscription")
+        before, begin, sent = stamp(sim.states[-1]), time.monotonic(), 0
+        message = JointState(name=["hip", "knee"], effort=[0.01, -0.01])
+        while (elapsed := time.monotonic() - begin) < 2.0:
+            while sent < 1e4 * elapsed:
+                publisher.publish(message)
+                sent += 1
+            sim.client.spin(1e-4)
+        assert sent > 5000
+        assert stamp(sim.states[-1]) - before > 0.2 * SECOND
+        sim.command(["hip", "knee"], [0.03, -0.02])
+        sim.wait_for(lambda: list(sim.states[-1].effort) == [0.0, 0.03, -0.02], "last command")
+        assert sim.fresh_status().commands_refused == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_started_again_in_the_same_domain(tmp_path, number):
+    """After each end the next node is heard at once; SIGINT and SIGTERM end with exit code 0, and nothing is left."""
+    domain = free_domain()
+    for _ in range(3):
+        client = Client(domain)
+        process = Process(tmp_path, domain, "simulator", *arguments(clock_mode="realtime"))
+        try:
+            states = client.subscribe(JointState, "/joint_states")
+            client.wait_for(lambda states=states: len(states) > 20, "states", timeout=20.0)
+            process.popen.send_signal(number)
+            assert process.wait(10.0) == (-number if number == signal.SIGKILL else 0)
+            process.wait_for_family()
+        finally:
+            process.stop()
+            client.close()
+
+
+def test_first_step_waits_for_a_subscriber(simulate):
+    """With `wait_for_subscriber` nothing is simulated until that node subscribes to contact_forces."""
+    with simulate(clock_mode="lockstep", wait_for_subscriber="client") as sim:
+        sim.wait_for(lambda: sim.states, "state")
+        state = answer(sim, sim.states[0])
+        assert stamp(state) == SECOND + 1_000_000
+        sim.wait_for(lambda: sim.forces, "forces")
+        assert stamp(sim.forces[0]) == stamp(state)
+    with simulate(clock_mode="fast", wait_for_subscriber="somebody_else") as sim:
+        sim.wait_for(lambda: [m for m in sim.status if "somebody_else" in m.message], "status")
+        sim.client.spin(0.5)
+        assert sim.status[-1].state == SimulationStatus.WAITING
+        assert {stamp(message) for message in sim.states} == {SECOND}
+
+
+def test_controller_dies_and_another_takes_over(simulate):
+    """A killed controller leaves the legs limp after the command timeout; the next one is obeyed."""
+    options = {"clock_mode": "realtime", "command_timeout": 0.05}
+    with simulate(**options) as sim:
+        folder = Path(sim.process._out).parent
+        words = ("--ros-args", "-p", "mode:=stand")
+        first = Process(folder, sim.domain, "leg_controller", *words)
+        try:
+            sim.wait_for(lambda: sim.states and any(sim.states[-1].effort), "first controller", timeout=20.0)
+            first.popen.send_signal(signal.SIGKILL)
+            sim.wait_for(lambda: not any(sim.states[-1].effort), "timeout")
+            assert [m for m in sim.status if "no command for 0.05 s: zero" in m.message]
+        finally:
+            first.stop()
+        second = Process(folder, sim.domain, "leg_controller", *words)
+        try:
+            sim.wait_for(lambda: any(sim.states[-1].effort), "second controller", timeout=20.0)
+            sim.wait_for(lambda: [m for m in sim.status if m.message == "commands come again"], "status")
+        finally:
+            second.stop()
+
+
+def test_late_listener_of_a_paused_node_is_told_the_state(simulate):
+    """Who subscribes while nothing is simulated gets the present state once; so does everybody else, again."""
+    with simulate(clock_mode="fast", start_paused=True) as sim:
+        sim.meet()
+        sim.client.spin(0.3)
+        sim.forget()
+        late = Client(sim.domain)
+        try:
+            states = late.subscribe(JointState, "/joint_states")
+            late.wait_for(lambda: states, "state")
+            late.spin(0.5)
+            sim.client.spin(0.1)
+            assert len(states) == len(sim.states) == 1
+            assert states[0] == sim.states[0]
+        finally:
+            late.close()
