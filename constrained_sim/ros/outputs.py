@@ -219,8 +219,8 @@ class Outputs:
         self._diagnostics.send(DiagnosticArray(header=self._header(), status=[status]), world.stamp)
 
     def is_heard_by(self, node_name: str) -> bool:
-        """Return whether the node `node_name` subscribes to contact_forces."""
-        return node_name in self._forces.subscriber_names
+        """Return whether the node `node_name` subscribes to contact_forces, so that it will miss nothing."""
+        return self._forces.is_connected_to(node_name)
 
     def _send_state(self, q: Array, v: Array, tau: Array) -> None:
         stamp = self._world.stamp

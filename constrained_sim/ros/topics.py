@@ -68,6 +68,11 @@ class Topic:
         """Names of the nodes that subscribe, one for each subscription."""
         return self._subscribers()
 
+    def is_connected_to(self, node_name: str) -> bool:
+        """Return whether the node `node_name` subscribes, and all subscriptions that are known are connected."""
+        names = self._subscribers()
+        return node_name in names and self._listeners() >= len(names)
+
     @property
     def is_wanted(self) -> bool:
         """Whether a message would reach anybody; else none need be made."""

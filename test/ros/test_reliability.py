@@ -6,12 +6,12 @@ import time
 from pathlib import Path
 
 import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from ros.bags import Bag
 from ros.live import Process, arguments, free_domain, stamp
 from ros.test_modes import answer
 from sensor_msgs.msg import JointState
 
-from constrained_sim.msg import SimulationStatus
 from constrained_sim.ros.recover import recover
 from constrained_sim.testing.ros import Client
 
@@ -81,9 +81,11 @@ def test_first_step_waits_for_a_subscriber(simulate):
         sim.wait_for(lambda: sim.forces, "forces")
         assert stamp(sim.forces[0]) == stamp(state)
     with simulate(clock_mode="fast", wait_for_subscriber="somebody_else") as sim:
-        sim.wait_for(lambda: [m for m in sim.status if "somebody_else" in m.message], "status")
+        told = sim.client.subscribe(DiagnosticArray, "/diagnostics")
+        sim.wait_for(lambda: told, "diagnostics")
+        assert told[0].status[0].level == DiagnosticStatus.WARN
+        assert "waiting for a subscription of 'somebody_else'" in told[0].status[0].message
         sim.client.spin(0.5)
-        assert sim.status[-1].state == SimulationStatus.WAITING
         assert {stamp(message) for message in sim.states} == {SECOND}
 
 
