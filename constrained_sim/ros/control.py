@@ -168,7 +168,7 @@ class Control:
         elif delay == float("inf"):
             self._wait_for_answer()
         elif delay > 0.0:
-            self._commands.wait(min(delay, SERVICE_PERIOD))
+            time.sleep(min(delay, SERVICE_PERIOD))  # commands wait for the boundary: to be woken by them costs a period
         else:
             self._waiting_since = None
             self._advance()
