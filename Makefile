@@ -29,7 +29,7 @@ build: ## set up the environment and build the messages
 bench: ## measure speed and accuracy
 	@scripts/run python benchmarks/run.py $(ARGS)
 
-bench-node: ## measure the node: lock-step, real time, start, memory
+bench-node: ## measure the node: lock-step, real time, start, kills, memory
 	@scripts/run python benchmarks/node.py $(ARGS)
 
 lock: ## renew the locked versions in requirements/
