@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -13,24 +14,57 @@ from ros.test_modes import answer
 from sensor_msgs.msg import JointState
 
 from constrained_sim.ros.recover import recover
+from constrained_sim.testing import ros
 from constrained_sim.testing.ros import Client
 
 SECOND = 1_000_000_000
 
 
-def test_bag_reaches_to_one_second_before_everything_is_killed(simulate, tmp_path):
-    """SIGKILL to node and recorder at once: after `recover`, every period up to a second before is in the bag."""
-    with simulate(clock_mode="realtime", record=tmp_path / "bag") as sim:
-        sim.wait_for(lambda: sim.states and stamp(sim.states[-1]) > 4 * SECOND, "three seconds", timeout=30.0)
-        os.killpg(sim.process.pid, signal.SIGKILL)
-        assert sim.process.wait(5.0) == -signal.SIGKILL
-        sim.process.wait_for_family()
-        sim.client.spin(0.2)
-        last = stamp(sim.states[-1])
+LISTENER = """
+import sys
+import rclpy
+from sensor_msgs.msg import JointState
+
+def write(state):
+    print(state.header.stamp.sec * 10**9 + state.header.stamp.nanosec, file=heard)
+
+rclpy.init()
+node = rclpy.create_node("listener")
+heard = open(sys.argv[1], "w", buffering=1)
+node.create_subscription(JointState, "joint_states", write, 100)
+rclpy.spin(node)
+"""
+
+
+def test_bag_reaches_to_one_second_before_everything_is_killed(tmp_path):
+    """SIGKILL to node and recorder at once: after `recover`, every period up to a second before is in the bag.
+
+    A process of its own listens: Fast DDS may crash a reader whose writer was killed.
+    """
+    domain, heard = free_domain(), tmp_path / "heard"
+    node = Process(tmp_path, domain, "simulator", *arguments(clock_mode="realtime", record=tmp_path / "bag"))
+    listener = ros.Process(tmp_path, domain, [sys.executable, "-c", LISTENER, str(heard)])
+
+    def last():
+        lines = heard.read_text().splitlines() if heard.exists() else []
+        return int(lines[-2]) if len(lines) > 1 else 0
+
+    try:
+        end = time.monotonic() + 30.0
+        while last() < 4 * SECOND:
+            assert time.monotonic() < end, node.stderr
+            time.sleep(0.05)
+        os.killpg(node.pid, signal.SIGKILL)
+        assert node.wait(5.0) == -signal.SIGKILL
+        node.wait_for_family()
+        time.sleep(0.3)
+    finally:
+        node.stop()
+        listener.stop()
     recover(tmp_path / "bag")
     stamps = [stamp(message) for message in Bag(tmp_path / "bag").messages("/joint_states")]
     assert stamps == list(range(SECOND, stamps[-1] + 1, 1_000_000))
-    assert last - stamps[-1] < SECOND
+    assert last() - stamps[-1] < SECOND
 
 
 def test_flood_of_commands_does_not_stop_the_clock(simulate):
@@ -62,14 +96,16 @@ def test_started_again_in_the_same_domain(tmp_path, number):
         client = Client(domain)
         process = Process(tmp_path, domain, "simulator", *arguments(clock_mode="realtime"))
         try:
-            states = client.subscribe(JointState, "/joint_states")
-            client.wait_for(lambda states=states: len(states) > 20, "states", timeout=20.0)
+            try:
+                states = client.subscribe(JointState, "/joint_states")
+                client.wait_for(lambda states=states: len(states) > 20, "states", timeout=20.0)
+            finally:
+                client.close()
             process.popen.send_signal(number)
             assert process.wait(10.0) == (-number if number == signal.SIGKILL else 0)
             process.wait_for_family()
         finally:
             process.stop()
-            client.close()
 
 
 def test_first_step_waits_for_a_subscriber(simulate):
