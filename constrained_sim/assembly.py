@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import least_squares, lsq_linear
+import scipy
 
 from constrained_sim.constraints import BoundConstraint, Constraint, ConstraintStack
 from constrained_sim.drift import ACCEPTABLE_VIOLATION, bilateral_members
 from constrained_sim.dynamics import Dynamics, integrate, tangent_derivative
 from constrained_sim.exceptions import UnknownName
 from constrained_sim.robot import Robot
-from constrained_sim.solvers.row_space import least_squares as minimum_norm
+from constrained_sim.solvers.row_space import least_squares
 from constrained_sim.validation import Array, number, read_only
 
 EVALUATIONS = 500
@@ -91,7 +91,7 @@ class _Search:
 
     def run(self) -> Assembly:
         lower, upper = self._robot.tangent_limits(self._q)
-        found = least_squares(
+        found = scipy.optimize.least_squares(
             self._violation,
             np.zeros(len(self._free)),
             self._derivative,
@@ -109,9 +109,10 @@ class _Search:
             self._dynamics.update_kinematics(assembly.q, self._t)
             J, phi = self.bound.jacobian(self._dynamics)[:, self._free], self.bound.phi(self._dynamics)
             lower, upper = (limit[self._free] for limit in self._robot.tangent_limits(assembly.q))
-            x = -minimum_norm(J, phi)
+            x = -least_squares(J, phi)
             if (x < lower).any() or (x > upper).any():
-                x = lsq_linear(J, -phi, (np.minimum(lower, 0.0), np.maximum(upper, 0.0)), method="bvls").x
+                bounds = np.minimum(lower, 0.0), np.maximum(upper, 0.0)
+                x = scipy.optimize.lsq_linear(J, -phi, bounds, method="bvls").x
             step = np.zeros(self._robot.nv)
             step[self._free] = x
             better = self.result(self._robot.within_limits(integrate(self._robot, assembly.q, step)))
@@ -149,6 +150,6 @@ def _free_velocities(robot: Robot, held: Sequence[str]) -> npt.NDArray[np.intp]:
     for name in held:
         if name not in robot.joint_names:
             raise UnknownName("joint", name, robot.joint_names)
-        joint = robot.model.joints[robot.model.getJointId(name)]
+        joint = robot.joint_models[name]
         free[joint.idx_v : joint.idx_v + joint.nv] = False
     return np.flatnonzero(free)

@@ -1,7 +1,10 @@
-"""Compiles every kernel, so that no simulation waits for it: called when the package is built."""
+"""Compiles every kernel when the package is built, and loads them before a simulation that must not wait for them."""
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import itertools
 from pathlib import Path
 
 from constrained_sim.constraints import FrameAnchor, JointCoupling, JointLimit, JointVelocity, PointAnchor, PointContact
@@ -49,13 +52,36 @@ def compile_kernels(urdf: Path) -> None:
     _try(rubbing, q, "time_stepping", "direct", (foot,))
 
 
-def _collide() -> None:
-    """Drop a box, turning and sliding, onto a plane and another box."""
-    scene: dict[str, SceneBody] = {"ground": Plane(), "step": Box((1.0, 1.0, 0.1), (0.0, 0.0, 0.05))}
+def load_kernels(stepper: str, solver: str) -> None:
+    """Load what contacts need that come and go, which takes a second: done at the first touchdown, it would stop time.
+
+    Args:
+        stepper: of the simulation that is to come.
+        solver: of the same.
+    """
+    compile_methods()
+    importlib.import_module("scipy.optimize")  # SciPy loads it at its first use: the first impact with restitution
     body = Robot.from_urdf(BOX, floating_base=True)
-    sim = Simulator(body, collisions=Collisions(scene, friction=0.1))
-    sim.reset(body.configuration({}, (0.4, 0.0, 0.22, 0.1, 0.1, 0.0, 1.0)), [1.0, 0.0, -1.0, 0.0, 1.0, 0.0])
-    sim.run(0.15)
+    corners = itertools.product((-0.1, 0.1), (-0.1, 0.1), (-0.05,))
+    floor = Plane(offset=-0.05)  # on which the box stands where its joint is at zero
+    feet = [PointContact(f"corner{k}", "box", corner, surface=floor, friction=0.1) for k, corner in enumerate(corners)]
+    with contextlib.suppress(ConstrainedSimError):  # what cannot be done needs no kernels
+        sim = Simulator(body, feet, stepper, solver)
+        sim.run(STEPS * sim.dt)
+        _throw(sim, floor.offset)
+
+
+def _collide() -> None:
+    """Drop a box onto a plane and another box."""
+    scene: dict[str, SceneBody] = {"ground": Plane(), "step": Box((1.0, 1.0, 0.1), (0.0, 0.0, 0.05))}
+    _throw(Simulator(Robot.from_urdf(BOX, floating_base=True), collisions=Collisions(scene, friction=0.1)), 0.1)
+
+
+def _throw(sim: Simulator, floor: float) -> None:
+    """Let a box fall onto a floor of this height [m], turning and sliding."""
+    pose = (0.45, 0.0, floor + 0.1, 0.1, 0.1, 0.0, 1.0)
+    sim.reset(sim.robot.configuration({}, pose), [1.0, 0.0, -1.0, 0.0, 1.0, 0.0])
+    sim.run(0.06)
 
 
 def _try(robot: Robot, q: Array, stepper: str, solver: str, constraints: tuple[Constraint, ...]) -> None:

@@ -72,7 +72,7 @@ class Dynamics:
         self.robot = robot
         self._data = data = robot.model.createData()
         # For one degree of freedom, the bindings return one-dimensional arrays.
-        self.M: Array = data.M.reshape(robot.nv, robot.nv)
+        self.M: Array = data.M.reshape(robot.nv, robot.nv).T  # itself, row by row: each kernel is compiled once
         self.h: Array = np.zeros(robot.nv)
         self.q, self.v, self.t = robot.neutral(), self.h, 0.0
         self._rest: Array = np.zeros(robot.nv)

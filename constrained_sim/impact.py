@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
+import scipy
 
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
@@ -155,7 +155,7 @@ class ImpactProblem:
         def gain(factor: float) -> float:
             return self._gain(self._solve(solver, method, factor)) - 0.5 * self._rounding
 
-        factor = float(brentq(gain, 0.0, 1.0, xtol=1e-12)) if gain(0.0) < 0.0 else 0.0
+        factor = float(scipy.optimize.brentq(gain, 0.0, 1.0, xtol=1e-12)) if gain(0.0) < 0.0 else 0.0
         return self._solve(solver, method, factor), factor
 
     def _solve(self, solver: Solver, method: ContactMethod, factor: float) -> Motion:

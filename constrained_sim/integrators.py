@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 import numpy as np
-from scipy.integrate import solve_ivp
+import scipy
 
 from constrained_sim.dynamics import integrate, tangent_rate
 from constrained_sim.exceptions import NonFiniteMotion
@@ -173,7 +173,7 @@ class Adaptive(Integrator):
         def slope(since: float, y: Array) -> Array:
             return _slope(field, robot, q, t + since, y[: 2 * nv])
 
-        found = solve_ivp(
+        found = scipy.integrate.solve_ivp(
             slope, (0.0, h), start, method="DOP853", rtol=self.tolerance, atol=self.tolerance, first_step=h
         )
         if not found.success:

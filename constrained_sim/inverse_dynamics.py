@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 from scipy.linalg import qr
-from scipy.optimize import minimize
 
 from constrained_sim.constraints import Constraint, ConstraintStack
 from constrained_sim.drift import bilateral_members
@@ -247,7 +247,7 @@ def _within_limits(actuation: Array, goal: Array, start: Array, limits: Array, n
         NotFollowed: there are none.
     """
     scale = np.where(np.isfinite(limits), limits, np.abs(start).max())
-    found = minimize(
+    found = scipy.optimize.minimize(
         lambda u: 0.5 * u @ (scale**2 * u),
         start / scale,
         jac=lambda u: scale**2 * u,

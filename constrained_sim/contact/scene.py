@@ -10,7 +10,7 @@ from typing import Any
 import coal
 import numpy as np
 import pinocchio as pin
-from scipy.spatial import ConvexHull, QhullError
+import scipy
 
 from constrained_sim.contact.surfaces import Plane
 from constrained_sim.exceptions import InvalidValue
@@ -145,8 +145,8 @@ def hull_points(points: Array) -> Array:
         InvalidValue: all are in one plane. (Coal would crash.)
     """
     try:
-        return np.array(points[np.sort(ConvexHull(points).vertices)])
-    except (QhullError, ValueError) as error:
+        return np.array(points[np.sort(scipy.spatial.ConvexHull(points).vertices)])
+    except (scipy.spatial.QhullError, ValueError) as error:
         raise InvalidValue("vertices of a mesh", f"{len(points)} points", "four or more, not in one plane") from error
 
 

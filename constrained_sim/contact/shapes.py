@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import coal
 import numpy as np
 import pinocchio as pin
-from scipy.spatial import ConvexHull
+import scipy
 
 from constrained_sim.contact.patches import RIM, outline
 from constrained_sim.contact.scene import Box, Mesh, Sphere, hull_of, placement_of
@@ -261,7 +261,7 @@ def _mesh_hull(name: str, mesh: coal.BVHModelBase) -> coal.Convex:
 
 def _hull_facets(points: Array) -> tuple[Array, Array]:
     """Return (f, 3) outward normals of the facets of a hull, and (f,) their areas [m^2]."""
-    hull = ConvexHull(points)
+    hull = scipy.spatial.ConvexHull(points)
     a, b, c = points[hull.simplices.T]
     areas = 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1)
     normals, facet = np.unique(hull.equations[:, :3].round(12), axis=0, return_inverse=True)

@@ -15,6 +15,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 
+from constrained_sim.compilation import load_kernels
 from constrained_sim.config import configured_solver, load_parameters, read_config
 from constrained_sim.exceptions import ConfigError, ConstrainedSimError
 from constrained_sim.ros import simulation_interfaces
@@ -85,6 +86,8 @@ class SimulationNode(Node):
         """Simulate until the node is shut down or its configured duration is over."""
         try:
             self._outputs.start(describe(nested_parameters(self), self._config))
+            load_kernels(self._config.simulation.stepper, self._config.simulation.solver)
+            gc.freeze()  # what is there by now stays: a collection that looked at all of it would hold up a period
             self._control.run()
         finally:
             if self._recorder is not None:
@@ -129,7 +132,6 @@ def main(args: Sequence[str] | None = None) -> int:
         # The context stays valid until the loop has ended, at a period boundary: what was simulated is published whole.
         rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
         node = SimulationNode()
-        gc.freeze()  # what is there by now stays: a collection that looked at all of it would hold up a period
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: node.stop())
         node.run()

@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 
 from constrained_sim.config import Config, control_steps, whole_nanoseconds
-from constrained_sim.contact import compile_methods
 from constrained_sim.exceptions import NonFiniteState
 from constrained_sim.impact import Impact
 from constrained_sim.step_result import ConstraintForce, ContactForce, StepResult
@@ -113,7 +112,6 @@ class World:
         """
         self.config = config
         self.sim = config.simulator()
-        compile_methods()
         self._dt_ns = whole_nanoseconds("dt", config.simulation.dt)
         self._timeout_ns = round(config.node.command_timeout * 1e9)
         self._steps_per_period = control_steps(config.node.control_period, config.simulation.dt)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.integrate import solve_ivp
+import scipy
 
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import ContactMethod
@@ -103,7 +103,7 @@ class Segment:
         margins = np.maximum(0.0, -self._slopes(0.0, self._y0).events) + ROUNDING
         margins[: len(self._open)] += self._idle()
         watched = [self._event(i, margin) for i, margin in enumerate(margins)] if looking else None
-        found = solve_ivp(
+        found = scipy.integrate.solve_ivp(
             lambda t, y: np.concatenate(self._derivative(t, y)),
             (0.0, duration),
             self._y0,

@@ -1,0 +1,38 @@
+"""Kernels are there before a simulation needs them."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = """
+import gc, sys
+from numba.core.dispatcher import Dispatcher
+from constrained_sim import load_config
+from constrained_sim.compilation import load_kernels
+
+def loaded():
+    kernels = [item for item in gc.get_objects() if isinstance(item, Dispatcher)]
+    return {(kernel.py_func.__qualname__, signature) for kernel in kernels for signature in kernel.signatures}
+
+config = load_config(sys.argv[1])
+load_kernels(config.simulation.stepper, config.simulation.solver)
+before = loaded()
+sim = config.simulator()
+statuses = set()
+for step in range(400):
+    result = sim.step([2.0 * (step > 200)] * sim.robot.nu)
+    statuses |= {contact.status.name for contact in result.contact_forces.values()}
+assert statuses >= {"OPEN", "STICKING", "SLIDING"}, statuses
+print(*sorted({name for name, _ in loaded() - before}))
+"""
+
+
+@pytest.mark.parametrize("robot", ["leg", "quadruped"])
+def test_no_kernel_is_missing_at_touchdown(robot):
+    """After `load_kernels` a robot falls, lands and slides without loading or compiling any other kernel."""
+    config = Path(__file__).parents[1] / "config" / f"{robot}.yaml"
+    run = subprocess.run([sys.executable, "-c", SCRIPT, config], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.split() == []
