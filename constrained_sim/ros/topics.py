@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSCompatibility, QoSProfile, ReliabilityPolicy, qos_check_compatible
 from rclpy.serialization import serialize_message
 
 from constrained_sim.ros.padding import padding_of, zero_padding
@@ -65,7 +65,7 @@ class Topic:
 
     @property
     def subscriber_names(self) -> list[str]:
-        """Names of the nodes that subscribe, one for each subscription."""
+        """Names of the nodes that subscribe, one for each subscription that can connect."""
         return self._subscribers()
 
     def is_connected_to(self, node_name: str) -> bool:
@@ -121,7 +121,10 @@ class NodeTopics:
             sinks.append(self._recorder.sink(publisher.topic_name, type_name(kind)))
 
         def subscribers() -> list[str]:
-            return [info.node_name for info in self._node.get_subscriptions_info_by_topic(publisher.topic_name)]
+            publishers = self._node.get_publishers_info_by_topic(publisher.topic_name)
+            mine = [info.qos_profile for info in publishers if info.node_name == self._node.get_name()]
+            known = self._node.get_subscriptions_info_by_topic(publisher.topic_name)
+            return [info.node_name for info in known if all(_can_connect(own, info.qos_profile) for own in mine)]
 
         return Topic(sinks, subscribers, publisher.get_subscription_count, always)
 
@@ -145,6 +148,10 @@ class NodeTopics:
     def lost(self) -> int:
         """Number of messages that the recorder could not take."""
         return self._recorder.lost if self._recorder is not None else 0
+
+
+def _can_connect(publisher: QoSProfile, subscription: QoSProfile) -> bool:
+    return qos_check_compatible(publisher, subscription)[0] != QoSCompatibility.ERROR
 
 
 def type_name(kind: type) -> str:
