@@ -47,8 +47,15 @@ class Simulation(Session):
         self.status.clear()
         self.pause()
         self.wait_for(lambda: self.status, "status")
-        self.client.spin(0.2)  # what was sent before the call may arrive after its answer; the last one is the newest
+        self.settle()  # what was sent before the call may arrive after its answer; the last one is the newest
         return self.status[-1]
+
+    def settle(self):
+        """Take what a paused simulation has sent, until nothing more comes."""
+        before = -1
+        while (count := sum(map(len, self.client.got.values()))) > before:
+            before = count
+            self.client.spin(0.1)
 
     def meet(self):
         """Wait until every topic reaches the client."""
@@ -103,6 +110,7 @@ def stepped(_stepped):
     _stepped.pause()
     assert _stepped.call(SetSolver, "set_solver", solver="direct", factorization="lu", contact_method="newton").success
     assert stamp(_stepped.reset()) == START_TIME * 1e9
+    _stepped.settle()
     _stepped.forget()
     return _stepped
 

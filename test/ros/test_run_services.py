@@ -39,7 +39,6 @@ def test_pause_and_go_on(stepped):
     stepped.wait_for(lambda: len(stepped.states) > 20, "states of the running simulation")
     assert stepped.wait_for(lambda: stepped.status, "status")[-1].state == SimulationStatus.RUNNING
     assert stepped.fresh_status().state == SimulationStatus.PAUSED
-    stepped.client.spin(0.1)
     stepped.forget()
     stepped.client.spin(0.2)
     assert not stepped.states

@@ -29,6 +29,7 @@ def running(_node):
     _node.pause()
     _node.parameters(Parameter("real_time_factor", value=0.5))
     _node.reset()
+    _node.settle()
     _node.forget()
     _node.pause(False)
     return _node
