@@ -1,4 +1,4 @@
-"""Measures the node: lock-step cycles beside a bare rclpy ping-pong, real time, start, restarts, memory.
+"""Measures the node: lock-step cycles beside a bare rclpy ping-pong, real time, start, kills, memory.
 
     make bench-node              # everything, about half an hour
     make bench-node ARGS=lock    # measurements whose name contains "lock"
@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import rclpy
-from ament_index_python.packages import get_package_prefix, get_package_share_directory
+from ament_index_python.packages import get_package_share_directory
 from rclpy.experimental.events_executor import EventsExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
@@ -27,9 +27,9 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
 from constrained_sim.msg import ContactForce, ContactForces
+from constrained_sim.testing.ros import arguments, package_executable
 
 SHARE = Path(get_package_share_directory("constrained_sim"))
-PROGRAMS = Path(get_package_prefix("constrained_sim")) / "lib" / "constrained_sim"
 SECONDS = 3.0
 ROUNDS = 5
 RESTARTS = 100
@@ -93,12 +93,8 @@ def answer_pings() -> None:
 
 def start_simulator(robot: str, **parameters: object) -> subprocess.Popen[bytes]:
     """Start the simulator of `robot`."""
-    words = [
-        f"{name}:={str(value).lower() if isinstance(value, bool) else value}" for name, value in parameters.items()
-    ]
     return subprocess.Popen(
-        [PROGRAMS / "simulator", "--ros-args", "--params-file", SHARE / "config" / f"{robot}.yaml"]
-        + [word for pair in words for word in ("-p", pair)]
+        [package_executable("simulator"), *arguments(SHARE / "config" / f"{robot}.yaml", parameters)]
     )
 
 
@@ -107,8 +103,8 @@ def running(robot: str, **parameters: object) -> Iterator[subprocess.Popen[bytes
     """Run the simulator and the controller of `robot`; yield the simulator's process."""
     controller, options = ROBOTS[robot]
     simulator = start_simulator(robot, **parameters)
-    arguments = [word for name, value in options.items() for word in ("-p", f"{name}:={value}")]
-    companion = subprocess.Popen([PROGRAMS / controller, "--ros-args", *arguments])
+    words = [word for name, value in options.items() for word in ("-p", f"{name}:={value}")]
+    companion = subprocess.Popen([package_executable(controller), "--ros-args", *words])
     try:
         yield simulator
     finally:

@@ -50,6 +50,8 @@ Row = tuple[str, Callable[[], object]]
 Point = tuple[str, tuple[float, float, float]]
 """Link and offset [m]."""
 
+SOLO_POINTS: list[Point] = [(foot, (0.0, 0.0, 0.0)) for foot in FEET]
+
 Standing = tuple[Robot, np.ndarray, list[Point], tuple[float, float]]
 
 
@@ -63,9 +65,14 @@ def solo12() -> tuple[Robot, np.ndarray]:
     robot = Robot.from_urdf(ROBOTS / "solo_description/robots/solo12.urdf", floating_base=True)
     posture = {f"{leg}_{joint}": q for leg in ("FL", "FR", "HL", "HR") for joint, q in (("HFE", 0.8), ("KFE", -1.6))}
     q = robot.configuration(posture, (0, 0, 0, 0, 0, 0, 1))
-    bound = ConstraintSet.bind(robot, q, [PointContact(foot, foot, (0, 0, 0)) for foot in FEET])
-    q[2] -= bound.contacts.rows(Dynamics.at(robot, q, np.zeros(robot.nv)), np.zeros(robot.nv)).gaps.min()
+    lower(robot, q, SOLO_POINTS)
     return robot, q
+
+
+def lower(robot: Robot, q: np.ndarray, points: list[Point]) -> None:
+    """Move the base in `q` so that the lowest of `points` is on the ground."""
+    bound = ConstraintSet.bind(robot, q, [PointContact(f"{link} {at}", link, at) for link, at in points])
+    q[2] -= bound.contacts.rows(Dynamics.at(robot, q, np.zeros(robot.nv)), np.zeros(robot.nv)).gaps.min()
 
 
 def holding(sim: Simulator, q: np.ndarray, kp: float, kd: float) -> Callable[[], object]:
@@ -121,14 +128,9 @@ def standing() -> dict[str, Standing]:
     talos = Robot.from_urdf(ROBOTS / "talos_data/robots/talos_reduced.urdf", floating_base=True)
     talos = talos.with_joints({name: {"armature": 0.1} for name in talos.actuated_joints})
     knees = {f"leg_{side}_{joint}_joint": angle for side in ("left", "right") for joint, angle in BENT}
-    robots = {
-        "solo12": (*solo12(), [(foot, (0.0, 0.0, 0.0)) for foot in FEET], (10.0, 0.2)),
-        "talos": (talos, talos.configuration(knees, (0, 0, 0, 0, 0, 0, 1)), soles, (3000.0, 60.0)),
-    }
-    for robot, q, points, _ in robots.values():
-        bound = ConstraintSet.bind(robot, q, [PointContact(f"{link} {at}", link, at) for link, at in points])
-        q[2] -= bound.contacts.rows(Dynamics.at(robot, q, np.zeros(robot.nv)), np.zeros(robot.nv)).gaps.min()
-    return robots
+    q = talos.configuration(knees, (0, 0, 0, 0, 0, 0, 1))
+    lower(talos, q, soles)
+    return {"solo12": (*solo12(), SOLO_POINTS, (10.0, 0.2)), "talos": (talos, q, soles, (3000.0, 60.0))}
 
 
 def mujoco_standing(

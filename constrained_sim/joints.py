@@ -36,9 +36,7 @@ class SingleJoint:
         Raises:
             UnknownName: no such joint, or one with several degrees of freedom.
         """
-        model = robot.model
-        joints = {joint: model.joints[model.getJointId(joint)] for joint in robot.joint_names}
-        singles = {joint: found for joint, found in joints.items() if found.nv == 1}
+        singles = {joint: found for joint, found in robot.joint_models.items() if found.nv == 1}
         if name not in singles:
             raise UnknownName("joint with one degree of freedom", name, singles)
         joint = singles[name]

@@ -323,7 +323,7 @@ class Simulator:
         """
         commanded = np.zeros(self.robot.nu) if tau is None else self.robot.clamp(tau)
         tau = self._effective(self._commands[0] if self._commands else commanded)
-        acting = (*wrenches, *(wrench for wrench, _ in self._applied)) if self._applied else tuple(wrenches)
+        acting = (*wrenches, *(wrench for wrench, _ in self._applied))
         if self._detector is not None:
             self._observation = self._with_detected(self._detector)
         try:
@@ -337,8 +337,7 @@ class Simulator:
         if self._commands:
             self._commands.append(commanded)
             self._commands.popleft()
-        if self._applied:
-            self._applied = [(wrench, end) for wrench, end in self._applied if end > self.steps]
+        self._applied = [(wrench, end) for wrench, end in self._applied if end > self.steps]
         self._energy += outcome.energy
         return StepResult(self.state, read_only(outcome.a), read_only(tau), outcome, acting, self.dt, self.robot)
 

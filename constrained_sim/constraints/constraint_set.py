@@ -123,10 +123,9 @@ class ConstraintSet:
 
     def rows(self, bilateral: Array, contact: Array) -> Array:
         """Return (dim,) values of all rows in the order of declaration, from the two kinds."""
-        combined = np.empty(self.dim)
+        combined = np.zeros(self.dim)
+        combined[self._bilateral_rows] = bilateral
         combined[self._contact_rows] = contact
-        if self.bilateral.dim:
-            combined[self._bilateral_rows] = bilateral
         return combined
 
     def split(self, rows: Array) -> tuple[Array, Array]:

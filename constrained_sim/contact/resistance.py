@@ -58,7 +58,7 @@ class TurningResistance:
     def rows(self, dynamics: Dynamics) -> Array:
         """Return (e, nv) the rows at the configuration of `dynamics`."""
         if not self.dim:
-            return np.zeros((0, len(dynamics.v)))
+            return np.zeros((0, dynamics.robot.nv))
         return kinematics.turning_rows(
             self._joints, self._others, self._axes, dynamics.joint_axes, dynamics.robot.support
         )

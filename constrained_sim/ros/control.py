@@ -168,7 +168,7 @@ class Control:
         elif delay == float("inf"):
             self._wait_for_answer()
         elif delay > 0.0:
-            time.sleep(min(delay, SERVICE_PERIOD))  # commands wait for the boundary: to be woken by them costs a period
+            time.sleep(min(delay, SERVICE_PERIOD))  # commands act at the boundary only: no need to be woken by each
         else:
             self._waiting_since = None
             self._advance()

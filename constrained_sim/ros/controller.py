@@ -19,7 +19,7 @@ from sensor_msgs.msg import JointState
 from constrained_sim.config import Config, load_config
 from constrained_sim.controllers import ControlLaw
 from constrained_sim.exceptions import ConstrainedSimError
-from constrained_sim.ros.conversions import to_nanoseconds
+from constrained_sim.ros.conversions import pose_values, to_nanoseconds, xyz
 from constrained_sim.ros.demos import PACKAGE
 from constrained_sim.validation import Array
 
@@ -117,10 +117,9 @@ class States:
         for index, name in enumerate(robot.velocity_names):
             v[index] = velocities.get(name, 0.0)
         if base is not None:
-            p, o = base.pose.pose.position, base.pose.pose.orientation
-            q[:7] = p.x, p.y, p.z, o.x, o.y, o.z, o.w
-            linear, angular = base.twist.twist.linear, base.twist.twist.angular
-            v[:6] = linear.x, linear.y, linear.z, angular.x, angular.y, angular.z
+            twist = base.twist.twist
+            q[:7] = pose_values(base.pose.pose)
+            v[:6] = [*xyz(twist.linear), *xyz(twist.angular)]
         return q, v
 
 

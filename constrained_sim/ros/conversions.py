@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
-from geometry_msgs.msg import Point, Vector3
+from geometry_msgs.msg import Point, Pose, Vector3
 from sensor_msgs.msg import JointState
 
 from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.robot import Robot
-from constrained_sim.validation import Array
+from constrained_sim.validation import Array, finite_array
 
 NANOSECONDS = 1_000_000_000
 
@@ -40,9 +39,7 @@ class JointNames:
 
     def __init__(self, robot: Robot, order: Sequence[str] = ()) -> None:
         """Look up the joints of `robot`; `order` is that of command arrays, empty: the actuated joints."""
-        model = robot.model
-        joints = [(name, model.joints[model.getJointId(name)]) for name in robot.joint_names]
-        single = [(name, joint) for name, joint in joints if joint.nv == 1]
+        single = [(name, joint) for name, joint in robot.joint_models.items() if joint.nv == 1]
         self.names = [name for name, _ in single]
         self._q = np.array([joint.idx_q for _, joint in single], dtype=int)
         self._v = np.array([joint.idx_v for _, joint in single], dtype=int)
@@ -89,6 +86,17 @@ def fill(message: Point | Vector3, values: Array) -> None:
     message.x, message.y, message.z = values.tolist()
 
 
+def xyz(message: Point | Vector3) -> list[float]:
+    """Return x, y and z."""
+    return [message.x, message.y, message.z]
+
+
+def pose_values(message: Pose) -> list[float]:
+    """Return the position [m] and the quaternion xyzw of a pose."""
+    turn = message.orientation
+    return [*xyz(message.position), turn.x, turn.y, turn.z, turn.w]
+
+
 def efforts_by_name(message: JointState, joints: JointNames) -> dict[int, float]:
     """Return the efforts of a command by index into tau.
 
@@ -102,10 +110,8 @@ def efforts_by_name(message: JointState, joints: JointNames) -> dict[int, float]
             raise UnknownName("actuated joint", name, joints.commanded)
     if len(set(names)) != len(names):
         raise InvalidValue("name of a joint command", names, "each joint once")
-    efforts = list(message.effort)
-    if len(efforts) != len(names) or not all(map(math.isfinite, efforts)):
-        raise InvalidValue("effort of a joint command", efforts, f"{len(names)} finite number(s)")
-    return {joints.commanded[name]: effort for name, effort in zip(names, efforts, strict=True)}
+    efforts = finite_array("effort of a joint command", message.effort, (len(names),))
+    return {joints.commanded[name]: float(effort) for name, effort in zip(names, efforts, strict=True)}
 
 
 def point(values: Sequence[float]) -> Point:

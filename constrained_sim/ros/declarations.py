@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from geometry_msgs.msg import Point, Pose, Quaternion, Vector3, WrenchStamped
+from geometry_msgs.msg import Pose, Quaternion, WrenchStamped
 
 from constrained_sim import msg
 from constrained_sim.constraints import Constraint, FrameAnchor, JointCoupling, JointVelocity, PointAnchor, PointContact
 from constrained_sim.contact import Plane, make_law
 from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.robot import WORLD
-from constrained_sim.ros.conversions import point, vector
+from constrained_sim.ros.conversions import point, pose_values, vector, xyz
 from constrained_sim.validation import lookup
 from constrained_sim.wrench import Wrench
 
@@ -30,11 +30,11 @@ def contact_from_message(message: msg.Contact, planes: Mapping[str, Plane]) -> P
     """
     if message.surface and message.surface not in planes:
         raise UnknownName("surface", message.surface, ['"" (the plane normal . x = offset)', *planes])
-    surface = planes[message.surface] if message.surface else Plane(_xyz(message.normal), message.offset)
+    surface = planes[message.surface] if message.surface else Plane(xyz(message.normal), message.offset)
     return PointContact(
         message.name,
         message.link,
-        _xyz(message.point),
+        xyz(message.point),
         surface,
         make_law(message.law, {key: getattr(message, key) for key in SOFT_PARAMETERS if getattr(message, key)}),
         message.friction,
@@ -76,14 +76,14 @@ def constraint_from_message(message: msg.Constraint) -> Constraint:
 
 
 def _point_anchor(message: msg.Constraint) -> PointAnchor:
-    target = None if message.hold_current else _xyz(message.pose_b.position)
-    normals = [_xyz(normal) for normal in message.normals] or None
-    return PointAnchor(message.name, message.link_a, _xyz(message.pose_a.position), message.link_b, target, normals)
+    target = None if message.hold_current else xyz(message.pose_b.position)
+    normals = [xyz(normal) for normal in message.normals] or None
+    return PointAnchor(message.name, message.link_a, xyz(message.pose_a.position), message.link_b, target, normals)
 
 
 def _frame_anchor(message: msg.Constraint) -> FrameAnchor:
-    target = None if message.hold_current else _placement(message.pose_b)
-    return FrameAnchor(message.name, message.link_a, _placement(message.pose_a), message.link_b, target)
+    target = None if message.hold_current else pose_values(message.pose_b)
+    return FrameAnchor(message.name, message.link_a, pose_values(message.pose_a), message.link_b, target)
 
 
 def _joint_coupling(message: msg.Constraint) -> JointCoupling:
@@ -136,7 +136,7 @@ def wrench_from_topic(message: WrenchStamped, prefix: str) -> Wrench:
     link = message.header.frame_id.removeprefix(prefix)
     if link in ("", WORLD):
         raise InvalidValue("frame_id of an external wrench", message.header.frame_id, "a link of the robot")
-    return Wrench(link, _xyz(message.wrench.force), _xyz(message.wrench.torque), axes=link)
+    return Wrench(link, xyz(message.wrench.force), xyz(message.wrench.torque), axes=link)
 
 
 def wrench_from_request(request: Any, prefix: str, world_frame: str) -> Wrench:
@@ -149,16 +149,7 @@ def wrench_from_request(request: Any, prefix: str, world_frame: str) -> Wrench:
     if link in ("", WORLD):
         raise InvalidValue("link of a wrench", request.link, "a link of the robot")
     axes = WORLD if axes in ("", WORLD, world_frame) else axes.removeprefix(prefix)
-    return Wrench(link, _xyz(request.wrench.force), _xyz(request.wrench.torque), _xyz(request.point), axes)
-
-
-def _xyz(value: Point | Vector3) -> list[float]:
-    return [value.x, value.y, value.z]
-
-
-def _placement(pose: Pose) -> list[float]:
-    turn = pose.orientation
-    return [*_xyz(pose.position), turn.x, turn.y, turn.z, turn.w]
+    return Wrench(link, xyz(request.wrench.force), xyz(request.wrench.torque), xyz(request.point), axes)
 
 
 def _pose(placement: Any) -> Pose:

@@ -13,9 +13,8 @@ from std_msgs.msg import Header
 
 from constrained_sim.exceptions import ConstrainedSimError, InvalidValue, UnknownName, ViolatedConstraint
 from constrained_sim.robot import WORLD
-from constrained_sim.ros.conversions import point, to_time, vector
+from constrained_sim.ros.conversions import point, pose_values, to_time, vector, xyz
 from constrained_sim.ros.world import World
-from constrained_sim.validation import Array
 
 try:
     from simulation_interfaces import msg
@@ -139,13 +138,11 @@ class Entities:
 
     def _put(self, pose: Pose, twist: Twist) -> None:
         """Put the base at `pose`, moving with `twist` [m/s, rad/s] in world axes."""
-        turn = pose.orientation
-        placement = [*_xyz(pose.position), turn.x, turn.y, turn.z, turn.w]
         try:
-            to_base = pin.XYZQUATToSE3(self._robot.configuration({}, placement)[:7]).rotation.T
+            to_base = pin.XYZQUATToSE3(self._robot.configuration({}, pose_values(pose))[:7]).rotation.T
         except InvalidValue as error:
             raise _InvalidPose(error.what, error.value, error.allowed) from error
-        body = Twist(linear=vector(to_base @ _xyz(twist.linear)), angular=vector(to_base @ _xyz(twist.angular)))
+        body = Twist(linear=vector(to_base @ xyz(twist.linear)), angular=vector(to_base @ xyz(twist.angular)))
         self._reset(
             keep_time=True, keep_constraints=True, keep_state=True, set_base=True, base_pose=pose, base_twist=body
         )
@@ -199,7 +196,3 @@ def posix_pattern(text: str) -> re.Pattern[str]:
         return re.compile(re.sub(r"\[:(\w+):\]", lambda found: CHARACTER_CLASSES[found[1]], text))
     except (re.error, KeyError) as error:
         raise InvalidValue("filter", text, f"a POSIX extended regular expression ({error})") from error
-
-
-def _xyz(values: Any) -> Array:
-    return np.array([values.x, values.y, values.z])

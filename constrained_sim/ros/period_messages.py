@@ -49,11 +49,7 @@ class PeriodMessages:
         self._names: list[str] = []
         self.layout = 0
         self.last_odometry = Odometry(header=self.header, child_frame_id=prefix + robot.root_link)
-        self._several = [
-            (name, robot.model.joints[robot.model.getJointId(name)])
-            for name in robot.joint_names
-            if robot.model.joints[robot.model.getJointId(name)].nv > 1
-        ]
+        self._several = [(name, joint) for name, joint in robot.joint_models.items() if joint.nv > 1]
         names = [name for name, _ in self._several]
         self._multi_dof = MultiDOFJointState(header=self.header, joint_names=names)
         self._efforts = {int(index): u for u, index in enumerate(robot.actuation)}

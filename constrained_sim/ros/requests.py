@@ -14,7 +14,7 @@ from constrained_sim.constraints import PointContact
 from constrained_sim.constraints.constraint import Bilateral
 from constrained_sim.contact import METHODS, Plane
 from constrained_sim.exceptions import InvalidValue, UnknownName
-from constrained_sim.ros.conversions import NANOSECONDS
+from constrained_sim.ros.conversions import NANOSECONDS, pose_values, xyz
 from constrained_sim.ros.declarations import (
     constraint_from_message,
     constraint_to_message,
@@ -147,7 +147,7 @@ class Requests:
             positions = finite_array("position of a reset", joints.position, (len(names),))
             given = robot.configuration(dict(zip(names, positions.tolist(), strict=True)))
             for name in names:
-                joint = robot.model.joints[robot.model.getJointId(name)]
+                joint = robot.joint_models[name]
                 q[joint.idx_q : joint.idx_q + joint.nq] = given[joint.idx_q : joint.idx_q + joint.nq]
         if joints.velocity:
             velocities = finite_array("velocity of a reset", joints.velocity, (len(names),))
@@ -158,10 +158,7 @@ class Requests:
         if names and not (joints.position or joints.velocity):
             raise InvalidValue("joints of a reset", names, "names with positions, velocities or both")
         if request.set_base:
-            pose, twist = request.base_pose, request.base_twist
-            position, turn = pose.position, pose.orientation
-            q[:7] = robot.configuration({}, [position.x, position.y, position.z, turn.x, turn.y, turn.z, turn.w])[:7]
-            linear, angular = twist.linear, twist.angular
-            rates = [linear.x, linear.y, linear.z, angular.x, angular.y, angular.z]
-            v[:6] = finite_array("base_twist of a reset", rates, (6,))
+            twist = request.base_twist
+            q[:7] = robot.configuration({}, pose_values(request.base_pose))[:7]
+            v[:6] = finite_array("base_twist of a reset", [*xyz(twist.linear), *xyz(twist.angular)], (6,))
         return q, np.asarray(v)

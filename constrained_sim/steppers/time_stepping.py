@@ -11,7 +11,7 @@ import numpy.typing as npt
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import ContactMethod
 from constrained_sim.contact.compliance import SoftRows, dragged, soft_rows
-from constrained_sim.contact.problem import ContactSolution
+from constrained_sim.contact.problem import ContactSolution, no_values
 from constrained_sim.contact.table import TOUCHING, ContactGeometry
 from constrained_sim.drift import Projection, Stabilization
 from constrained_sim.dynamics import Dynamics
@@ -41,8 +41,6 @@ PASSES_AFTER_JUMP = 3
 
 MOST_TOUCHDOWNS = 6
 """Instants of touchdown that split one step; what touches down after these comes to rest by the end of the step."""
-
-NOTHING = read_only(np.zeros(0))
 
 REACH = 1e-3
 """Predicted gap [m] up to which a contact takes part in the contact problem of a step."""
@@ -299,9 +297,10 @@ class TimeStepping(Stepper):
         end = self.observe(begin.bound, begin.t + h, q_plus, x, begin.stretch)
         residual, dynamics = residuals.tolist()
         solution = ContactSolution(impulse, status, "stick", 0, residual) if contacts else None
-        motion = Motion(x, NOTHING, impulse, solution, dynamics, 0.0)
+        none = no_values()
+        motion = Motion(x, none, impulse, solution, dynamics, 0.0)
         held = _pressing(status, contact.gaps)
-        part = _Part(h, end, NOTHING, impulse, NOTHING, NOTHING, status, energy, motion, v)
+        part = _Part(h, end, none, impulse, none, none, status, energy, motion, v)
         part = self._hold(part, held, loads)
         if found == sticking.AT_REST:
             return part
@@ -591,8 +590,7 @@ def _outcome(
         lost = sum(impact.energy_lost for impact in impacts)
         energy = energy + EnergyTerms(impact_losses=lost).as_array()
     efforts = np.zeros(len(change))
-    if rubbing.size:
-        efforts[rubbing] = dry / dt
+    efforts[rubbing] = dry / dt
     forces, turning, status = read_only(rows / dt), read_only(moments / dt), read_only(last.status)
     return StepOutcome(
         end, change / dt, forces, read_only(efforts), status, tuple(impacts), energy, last.motion, turning

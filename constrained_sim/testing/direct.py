@@ -81,10 +81,10 @@ class DirectRobot(SimulatedRobot):
         q, v = self.config.q.copy(), self.config.v.copy()
         given = robot.configuration(positions)
         for name in positions:
-            joint = robot.model.joints[robot.model.getJointId(name)]
+            joint = robot.joint_models[name]
             q[joint.idx_q : joint.idx_q + joint.nq] = given[joint.idx_q : joint.idx_q + joint.nq]
         for name, velocity in velocities.items():
-            v[robot.model.joints[robot.model.getJointId(name)].idx_v] = velocity
+            v[robot.joint_models[name].idx_v] = velocity
         self._world.reset(q, v, keep_time=False, keep_constraints=False)
         self._impacts.clear()
         return self._first_snapshot()

@@ -94,5 +94,4 @@ def required_friction(contact: ContactForce) -> float:
 
 def _single_joints(robot: Robot) -> dict[str, Any]:
     """Return the joints with one degree of freedom by name."""
-    joints = {name: robot.model.joints[robot.model.getJointId(name)] for name in robot.joint_names}
-    return {name: joint for name, joint in joints.items() if joint.nv == 1}
+    return {name: joint for name, joint in robot.joint_models.items() if joint.nv == 1}

@@ -10,6 +10,7 @@ import numpy as np
 from constrained_sim.config import Config, whole_nanoseconds
 from constrained_sim.exceptions import InvalidValue, NotSupported
 from constrained_sim.ros.controller import States
+from constrained_sim.ros.conversions import xyz
 from constrained_sim.step_result import ContactForce, ContactStatus
 from constrained_sim.testing.ros.session import stamp
 from constrained_sim.testing.snapshot import Snapshot
@@ -31,7 +32,7 @@ class Readings:
             NotSupported: a joint with several degrees of freedom other than a floating base.
         """
         robot, first = config.robot, int(config.robot.floating_base)
-        joints = {name: robot.model.joints[robot.model.getJointId(name)] for name in robot.joint_names[first:]}
+        joints = {name: robot.joint_models[name] for name in robot.joint_names[first:]}
         for name, joint in joints.items():
             if joint.nv != 1:
                 raise NotSupported("topic joint_states", name, "joints with one degree of freedom, and a floating base")
@@ -85,16 +86,16 @@ class Readings:
             message.name,
             message.link.removeprefix(self._prefix),
             ContactStatus(message.status),
-            _xyz(message.position),
-            _xyz(message.normal),
-            _xyz(message.wrench.force),
+            _vector(message.position),
+            _vector(message.normal),
+            _vector(message.wrench.force),
             message.normal_force,
             message.friction,
             message.gap,
-            _xyz(message.slip),
-            _xyz(message.wrench.torque),
+            _vector(message.slip),
+            _vector(message.wrench.torque),
         )
 
 
-def _xyz(vector: Any) -> Array:
-    return np.array([vector.x, vector.y, vector.z])
+def _vector(message: Any) -> Array:
+    return np.array(xyz(message))
