@@ -9,6 +9,7 @@ from mechanisms import ROOT
 
 from constrained_sim import Wrench, load_config
 from constrained_sim.exceptions import ConfigError, InvalidValue, SimulationFailed, UnknownName, ViolatedConstraint
+from constrained_sim.ros.world import World
 from constrained_sim.step_result import ContactForce, ContactStatus
 from constrained_sim.testing import DirectRobot, assert_throughout, required_friction
 
@@ -130,6 +131,20 @@ def test_refused_reset_changes_nothing():
     with leg() as robot:
         robot.step(3)
         assert same(robot.run(0.01), following)
+
+
+def test_impact_at_the_beginning_of_a_period_is_in_it():
+    """An impact at a boundary, of a foot that comes down there, belongs to the period that follows, and its stamp lies in this one."""
+    world = World(load_config(CONFIG))
+    end = world.sim.step()
+    q = end.state.q.copy()
+    q[0] -= end.contact_forces["foot"].gap - 1e-12
+    world.reset(q, np.array([-1.0, 0.0, 0.0]), keep_time=False, keep_constraints=True)
+    begin = world.stamp
+    period = world.advance()
+    ((stamp, impact),) = period.impacts
+    assert impact.t < 1e-11
+    assert stamp == begin + 1
 
 
 def test_run_until():

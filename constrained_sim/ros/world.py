@@ -67,12 +67,13 @@ class Period:
 
     @property
     def impacts(self) -> tuple[tuple[int, Impact], ...]:
-        """Impacts with their stamps [ns]."""
-        return tuple(
-            (self.stamp_at_reset + round(impact.t * 1e9), impact)
-            for result in self.results
-            for impact in result.impacts
-        )
+        """Impacts with their stamps [ns], after the beginning of the step that they are in, and up to its end."""
+        found, dt = [], round(self.result.dt * 1e9)
+        for number, result in enumerate(self.results, 1):
+            end = self.stamp - (len(self.results) - number) * dt
+            for impact in result.impacts:
+                found.append((min(max(self.stamp_at_reset + round(impact.t * 1e9), end - dt + 1), end), impact))
+        return tuple(found)
 
 
 @dataclass
