@@ -68,6 +68,7 @@ def load_kernels(stepper: str, solver: str) -> None:
     with contextlib.suppress(ConstrainedSimError):  # what cannot be done needs no kernels
         sim = Simulator(body, feet, stepper, solver)
         sim.run(STEPS * sim.dt)
+        sim.active_rows()
         _throw(sim, floor.offset)
 
 

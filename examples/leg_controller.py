@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import rclpy
@@ -31,13 +32,13 @@ class LegState:
     position: np.ndarray
     velocity: np.ndarray
 
-    @property
+    @cached_property
     def foot(self) -> np.ndarray:
         """Foot relative to the hip (x, z) [m]."""
         _, hip, knee = self.position
         return -LINK * np.array([math.sin(hip) + math.sin(hip + knee), math.cos(hip) + math.cos(hip + knee)])
 
-    @property
+    @cached_property
     def foot_jacobian(self) -> np.ndarray:
         """Derivative of :attr:`foot` by (hip, knee), 2 x 2."""
         x, z = self.foot

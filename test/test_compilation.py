@@ -24,6 +24,7 @@ statuses = set()
 for step in range(400):
     result = sim.step([2.0 * (step > 200)] * sim.robot.nu)
     statuses |= {contact.status.name for contact in result.contact_forces.values()}
+    sim.active_rows(), sim.largest_violation(), sim.kinetic_energy(), sim.integration_energy()
 assert statuses >= {"OPEN", "STICKING", "SLIDING"}, statuses
 print(*sorted({name for name, _ in loaded() - before}))
 """

@@ -134,7 +134,7 @@ def test_refused_reset_changes_nothing():
 
 
 def test_impact_at_the_beginning_of_a_period_is_in_it():
-    """An impact at a boundary, of a foot that comes down there, belongs to the period that follows, and its stamp lies in this one."""
+    """An impact at a boundary belongs to the period that follows, and its stamp lies in this one."""
     world = World(load_config(CONFIG))
     end = world.sim.step()
     q = end.state.q.copy()

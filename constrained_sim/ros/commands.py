@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from geometry_msgs.msg import WrenchStamped
-from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
@@ -12,6 +11,7 @@ from std_msgs.msg import Float64MultiArray
 from constrained_sim.exceptions import ConstrainedSimError
 from constrained_sim.ros.conversions import JointNames, efforts_by_name, to_nanoseconds
 from constrained_sim.ros.declarations import wrench_from_topic
+from constrained_sim.ros.inbox import Inbox
 from constrained_sim.ros.message_json import to_json
 from constrained_sim.ros.outputs import Outputs
 from constrained_sim.ros.world import World
@@ -26,6 +26,8 @@ class Commands:
     Attributes:
         answers: commands that count as answers to the last published state (lockstep).
         any_stamp: take commands of any stamp: lockstep goes on without its controller, whose answers come late.
+        wait: see :meth:`Inbox.wait`.
+        take_all: merges everything that has arrived.
     """
 
     def __init__(self, node: Node, world: World, joints: JointNames, outputs: Outputs) -> None:
@@ -35,37 +37,17 @@ class Commands:
         self._match_stamps = options.clock_mode == "lockstep" and options.lockstep_match == "stamp"
         self.answers = 0
         self.any_stamp = False
-        self._wait_set = rclpy_implementation.WaitSet(3, 0, 0, 0, 0, 0, node.context.handle)
         qos = QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy[options.command_reliability.upper()])
-        self._subscriptions = (
-            (node.create_subscription(JointState, "joint_commands", self._by_name, qos), self._by_name),
-            (node.create_subscription(Float64MultiArray, "~/commands", self._in_order, qos), self._in_order),
-            (node.create_subscription(WrenchStamped, "~/external_wrench", self._push, qos), self._push),
-        )
-
-    def wait(self, timeout: float) -> None:
-        """Sleep until a command arrives or `timeout` [s] is over.
-
-        A wait set of its own, made once: an executor builds one from everything that the node has at every spin.
-        """
-        self._wait_set.clear_entities()
-        for subscription, _ in self._subscriptions:
-            self._wait_set.add_subscription(subscription.handle)
-        self._wait_set.wait(round(timeout * 1e9))
+        inbox = Inbox(node)
+        inbox.subscribe(JointState, "joint_commands", self._by_name, qos)
+        inbox.subscribe(Float64MultiArray, "~/commands", self._in_order, qos)
+        inbox.subscribe(WrenchStamped, "~/external_wrench", self._push, qos)
+        self._inbox, self.wait, self.take_all = inbox, inbox.wait, inbox.take_all
 
     @property
     def publishers(self) -> int:
         """Number of publishers of commands."""
-        return sum(subscription.get_publisher_count() for subscription, _ in self._subscriptions[:2])
-
-    def take_all(self) -> None:
-        """Merge everything that has arrived; what arrives meanwhile may wait for the next boundary."""
-        for subscription, merge in self._subscriptions:
-            for _ in range(DEPTH):
-                taken = subscription.handle.take_message(subscription.msg_type, False)
-                if taken is None:
-                    break
-                merge(taken[0])
+        return sum(self._inbox.publishers[:2])
 
     def _by_name(self, message: JointState) -> None:
         stamp = to_nanoseconds(message.header.stamp)
@@ -86,7 +68,7 @@ class Commands:
         except ConstrainedSimError as error:
             self._refuse(error)
             return
-        self._merge({self._joints.commanded[name]: float(effort) for name, effort in zip(order, efforts, strict=True)})
+        self._merge(dict(zip(self._joints.indices(list(order)), efforts.tolist(), strict=True)))
 
     def _merge(self, efforts: dict[int, float]) -> None:
         self._world.command(efforts)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,17 +13,22 @@ import rclpy
 from ament_index_python.packages import get_package_share_directory
 from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
-from rclpy.executors import ExternalShutdownException
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
+from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 
 from constrained_sim.config import Config, load_config
 from constrained_sim.controllers import ControlLaw
 from constrained_sim.exceptions import ConstrainedSimError
-from constrained_sim.ros.conversions import pose_values, to_nanoseconds, xyz
+from constrained_sim.ros.conversions import JointNames, pose_values, to_nanoseconds, xyz
 from constrained_sim.ros.demos import PACKAGE
+from constrained_sim.ros.inbox import Inbox
 from constrained_sim.validation import Array
+
+SERVICE_PERIOD = 0.02
+"""[s] of wall-clock time between two looks for calls of services."""
 
 KEPT = 10
 """Number of messages of each topic that wait for their counterpart of the same stamp."""
@@ -52,22 +59,35 @@ class ControllerNode(Node):
             ConstrainedSimError: a mode or configuration that is refused.
         """
         super().__init__(name)
+        self._stopped = False
         mode = self.declare_parameter("mode", law.MODES[0]).value
         shipped = Path(get_package_share_directory(PACKAGE)) / "config" / config
         self._states = States(load_config(self.declare_parameter("config", str(shipped)).value))
         self._law = law(self._states.config, mode)
         self._commands = self.create_publisher(JointState, "joint_commands", QoSProfile(depth=KEPT))
-        self.create_subscription(JointState, "joint_states", self._on_joints, QoSProfile(depth=KEPT))
-        self._bases = None
+        self._inbox = Inbox(self)
+        self._inbox.subscribe(JointState, "joint_states", self._on_joints, QoSProfile(depth=KEPT))
         if self._states.config.robot.floating_base:
-            self._bases = self.create_subscription(Odometry, "odom", self._on_base, QoSProfile(depth=KEPT))
+            self._inbox.subscribe(Odometry, "odom", self._on_base, QoSProfile(depth=KEPT))
+
+    def stop(self) -> None:
+        """End :meth:`run`."""
+        self._stopped = True
+
+    def run(self) -> None:
+        """Answer states, and now and then whoever asks for parameters, until stopped."""
+        executor = SingleThreadedExecutor(context=self.context)
+        executor.add_node(self)
+        served = time.monotonic()
+        while not self._stopped:
+            self._inbox.wait(SERVICE_PERIOD)
+            self._inbox.take_all()
+            if time.monotonic() - served > SERVICE_PERIOD:
+                executor.spin_once(timeout_sec=0.0)
+                served = time.monotonic()
 
     def _on_joints(self, joints: JointState) -> None:
         self._states.take_joints(joints)
-        # The odometry of the same stamp is likely to be there by now: another turn of the executor would take longer
-        # than all that this node does.
-        while self._bases is not None and (taken := self._bases.handle.take_message(Odometry, False)) is not None:
-            self._states.take_base(taken[0])
         self._answer(joints.header.stamp)
 
     def _on_base(self, base: Odometry) -> None:
@@ -93,7 +113,7 @@ class States:
 
     def __init__(self, config: Config) -> None:
         """Wait for the first messages."""
-        self.config = config
+        self.config, self._names = config, JointNames(config.robot)
         self._joints: dict[int, JointState] = {}
         self._bases: dict[int, Odometry] = {}
 
@@ -111,11 +131,9 @@ class States:
         joints, base = self._joints.get(stamp), self._bases.get(stamp)
         if joints is None or (robot.floating_base and base is None):
             return None
-        q = robot.configuration(dict(zip(joints.name, joints.position, strict=True)))
-        v = np.zeros(robot.nv)
-        velocities = dict(zip(joints.name, joints.velocity, strict=True))
-        for index, name in enumerate(robot.velocity_names):
-            v[index] = velocities.get(name, 0.0)
+        q, v = robot.neutral(), np.zeros(robot.nv)
+        if not self._names.fill(joints, q, v):
+            return None
         if base is not None:
             twist = base.twist.twist
             q[:7] = pose_values(base.pose.pose)
@@ -133,14 +151,17 @@ def _keep(messages: dict[int, JointState] | dict[int, Odometry], message: JointS
 
 
 def main(name: str, law: type[ControlLaw], config: str, args: Sequence[str] | None = None) -> int:
-    """Run `law` in a node until the context is shut down; return 0, or 1 with one clear line if it cannot start."""
-    rclpy.init(args=sys.argv if args is None else list(args))
+    """Run `law` in a node until SIGINT or SIGTERM; return 0, or 1 with one clear line if it cannot start."""
+    rclpy.init(args=sys.argv if args is None else list(args), signal_handler_options=SignalHandlerOptions.NO)
     try:
-        rclpy.spin(ControllerNode(name, law, config))
+        node = ControllerNode(name, law, config)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: node.stop())
+        node.run()
     except ConstrainedSimError as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 1
-    except (ExternalShutdownException, KeyboardInterrupt):
+    except KeyboardInterrupt:  # before there was a node
         pass
     finally:
         rclpy.try_shutdown()

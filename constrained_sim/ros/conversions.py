@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Point, Pose, Vector3
 from sensor_msgs.msg import JointState
@@ -50,11 +51,38 @@ class JointNames:
         self._drives = np.array(list(self._commanded.values()), dtype=int)
         self.order = tuple(order) or tuple(self._commanded)
         self._last = np.zeros(len(single))
+        self._asked: tuple[list[str], list[int]] = ([], [])
+        self._listed: tuple[list[str], npt.NDArray[np.intp]] = ([], np.zeros(0, dtype=np.intp))
 
-    @property
-    def commanded(self) -> Mapping[str, int]:
-        """Index into tau of every joint that takes commands by name."""
-        return self._commanded
+    def indices(self, names: list[str]) -> list[int]:
+        """Return the indices into tau of joints that take commands, each once.
+
+        Raises:
+            UnknownName: a joint that takes no commands.
+            InvalidValue: a name twice.
+        """
+        if names != self._asked[0]:  # most controllers name the same joints again and again
+            for name in names:
+                if name not in self._commanded:
+                    raise UnknownName("actuated joint", name, self._commanded)
+            if len(set(names)) != len(names):
+                raise InvalidValue("name of a joint command", names, "each joint once")
+            self._asked = list(names), [self._commanded[name] for name in names]
+        return self._asked[1]
+
+    def fill(self, state: JointState, q: Array, v: Array) -> bool:
+        """Write positions and velocities of a joint state into `q` (nq,) and `v` (nv,); False if a joint is missing."""
+        if state.name != self._listed[0]:
+            known = [name for name in self.names if name in state.name]
+            self._listed = list(state.name), np.array([state.name.index(name) for name in known], dtype=np.intp)
+        order = self._listed[1]
+        if len(order) < len(self.names):
+            return False
+        position = np.array(state.position)[order]
+        q[self._q] = np.where(self._turning, np.cos(position), position)
+        q[self._q[self._turning] + 1] = np.sin(position[self._turning])
+        v[self._v] = np.array(state.velocity)[order]
+        return True
 
     def forget(self) -> None:
         """Start anew: the angle of a continuous joint is then the one nearest to zero."""
@@ -81,11 +109,6 @@ class JointNames:
         return all_efforts.tolist()
 
 
-def fill(message: Point | Vector3, values: Array) -> None:
-    """Set x, y and z."""
-    message.x, message.y, message.z = values.tolist()
-
-
 def xyz(message: Point | Vector3) -> list[float]:
     """Return x, y and z."""
     return [message.x, message.y, message.z]
@@ -104,14 +127,9 @@ def efforts_by_name(message: JointState, joints: JointNames) -> dict[int, float]
         UnknownName: a joint that takes no commands.
         InvalidValue: not one effort for each name, a name twice, NaN or infinity.
     """
-    names = list(message.name)
-    for name in names:
-        if name not in joints.commanded:
-            raise UnknownName("actuated joint", name, joints.commanded)
-    if len(set(names)) != len(names):
-        raise InvalidValue("name of a joint command", names, "each joint once")
-    efforts = finite_array("effort of a joint command", message.effort, (len(names),))
-    return {joints.commanded[name]: float(effort) for name, effort in zip(names, efforts, strict=True)}
+    indices = joints.indices(message.name)
+    efforts = finite_array("effort of a joint command", message.effort, (len(indices),))
+    return dict(zip(indices, efforts.tolist(), strict=True))
 
 
 def point(values: Sequence[float]) -> Point:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from geometry_msgs.msg import TransformStamped, WrenchStamped
+from geometry_msgs.msg import WrenchStamped
 from nav_msgs.msg import Odometry
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState, MultiDOFJointState
@@ -17,17 +17,12 @@ from visualization_msgs.msg import MarkerArray
 from constrained_sim import msg
 from constrained_sim.dynamics import potential_energy
 from constrained_sim.impact import Impact
-from constrained_sim.ros.conversions import JointNames, to_time, vector
-from constrained_sim.ros.period_messages import PeriodMessages, impact_message
+from constrained_sim.ros.conversions import JointNames, to_time
+from constrained_sim.ros.period_messages import PeriodMessages, TFMessage, impact_message
 from constrained_sim.ros.sensors import SensorTopics
 from constrained_sim.ros.topics import LATCHED, Topic, Topics
 from constrained_sim.ros.world import Period, Residuals, World
 from constrained_sim.validation import Array
-
-try:
-    from tf2_msgs.msg import TFMessage
-except ImportError:
-    TFMessage = None
 
 
 class Outputs:
@@ -91,9 +86,9 @@ class Outputs:
 
     def repeat_state(self) -> None:
         """Publish the last state again, for subscribers that came late; it is not recorded twice."""
-        self._states.repeat(self._messages.last_state)
+        self._states.repeat()
         if self._odometry is not None:
-            self._odometry.repeat(self._messages.last_odometry)
+            self._odometry.repeat()
 
     def greet_newcomers(self) -> None:
         """Publish the last state again if somebody has begun to listen to it since the last look."""
@@ -106,7 +101,7 @@ class Outputs:
         self._send_state(result.state.q, result.state.v, result.tau_applied)
         if self._forces.is_wanted:
             forces = self._messages.forces(period.contacts, period.mean_forces, period.mean_moments)
-            self._forces.send(forces, period.stamp, self._messages.layout)
+            self._forces.send_bytes(forces, period.stamp)
         if self._constraint_forces.is_wanted and period.constraints is not None:
             self._constraint_forces.send(
                 self._messages.constraint_forces(period.constraints, period.mean_constraint_forces), period.stamp
@@ -225,18 +220,13 @@ class Outputs:
     def _send_state(self, q: Array, v: Array, tau: Array) -> None:
         stamp = self._world.stamp
         self._messages.stamp(stamp)
-        self._states.send(self._messages.state(q, v, tau), stamp, layout=0)
+        self._states.send_bytes(self._messages.state(q, v, tau), stamp)
         if self._odometry is not None:
-            odometry = self._messages.odometry(q, v)
-            self._odometry.send(odometry, stamp, layout=0)
-            if self._transforms is not None and self._transforms.is_wanted:
-                pose = odometry.pose.pose
-                transform = TransformStamped(header=odometry.header, child_frame_id=odometry.child_frame_id)
-                transform.transform.translation = vector(q[:3])
-                transform.transform.rotation = pose.orientation
-                self._transforms.send(TFMessage(transforms=[transform]), stamp, layout=0)
+            self._odometry.send_bytes(self._messages.odometry(q, v), stamp)
+        if self._transforms is not None and self._transforms.is_wanted:
+            self._transforms.send_bytes(self._messages.transform(q), stamp)
         if self._multi_dof is not None and self._multi_dof.is_wanted:
-            self._multi_dof.send(self._messages.multi_dof(q, v, tau), stamp, layout=0)
+            self._multi_dof.send_bytes(self._messages.multi_dof(q, v, tau), stamp)
 
     def _send_wrenches(self, period: Period) -> None:
         wrenches = self._messages.contact_wrenches(
@@ -255,7 +245,7 @@ class Outputs:
 
     def _send_clock(self) -> None:
         """Publish the clock, which ends a period: what was published since the last one goes to the recorder."""
-        self._clock.send(self._messages.clock, self._world.stamp, layout=0)
+        self._clock.send_bytes(self._messages.clock(), self._world.stamp)
         self._topics.flush()
 
     def _header(self) -> Header:

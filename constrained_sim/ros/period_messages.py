@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pinocchio as pin
-from geometry_msgs.msg import Quaternion, Transform, Twist, Vector3, Wrench, WrenchStamped
+from geometry_msgs.msg import Transform, TransformStamped, Twist, Vector3, Wrench, WrenchStamped
 from nav_msgs.msg import Odometry
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState, MultiDOFJointState
@@ -19,40 +19,55 @@ from constrained_sim.constraints import PointContact
 from constrained_sim.dynamics import kinematics_at
 from constrained_sim.impact import Impact
 from constrained_sim.robot import Robot
-from constrained_sim.ros.conversions import NANOSECONDS, JointNames, fill, point, to_duration, vector
+from constrained_sim.ros.cdr import Form
+from constrained_sim.ros.conversions import NANOSECONDS, JointNames, point, to_duration, vector
 from constrained_sim.step_result import ConstraintForce, ContactForce
 from constrained_sim.validation import Array
 
+try:
+    from tf2_msgs.msg import TFMessage
+except ImportError:
+    TFMessage = None
+
 STATUS_COLOURS = {1: (0.1, 0.7, 0.2), 2: (0.9, 0.5, 0.1)}
+UNKNOWN_COVARIANCE = [0.0] * 36
 
 
 class PeriodMessages:
-    """Fills the messages of every control period; made once, since making one costs more than filling it.
-
-    A message is the same object at every call: serialise it before the next.
+    """The messages of every control period; those that come in each one as bytes, see :class:`Form`.
 
     Attributes:
         header: stamp of the period's end, and the world frame.
-        last_state: as :meth:`state` filled it last.
-        last_odometry: as :meth:`odometry` did.
-        layout: changes whenever the lengths of strings and sequences in the forces do.
     """
 
     def __init__(self, robot: Robot, joints: JointNames, frame: str, period: int, prefix: str) -> None:
         """Prepare messages in `frame` for control periods of `period` [ns]; `prefix` is put before names of links."""
         self._robot, self._joints, self._prefix = robot, joints, prefix
         self.header = Header(frame_id=frame)
-        self._clock = Clock()
-        self.last_state = JointState(header=self.header, name=joints.names)
-        self._forces = msg.ContactForces(header=self.header, period=to_duration(period))
+        self._stamp = self._period = divmod(period, NANOSECONDS)
         self._constraints = msg.ConstraintForces(header=self.header, period=to_duration(period))
-        self._names: list[str] = []
-        self.layout = 0
-        self.last_odometry = Odometry(header=self.header, child_frame_id=prefix + robot.root_link)
         self._several = [(name, joint) for name, joint in robot.joint_models.items() if joint.nv > 1]
-        names = [name for name, _ in self._several]
-        self._multi_dof = MultiDOFJointState(header=self.header, joint_names=names)
-        self._efforts = {int(index): u for u, index in enumerate(robot.actuation)}
+        zeros, base = [0.0] * len(joints.names), prefix + robot.root_link
+        self._clock = Form(Clock())
+        self._state = Form(
+            JointState(header=self.header, name=joints.names, position=zeros, velocity=zeros, effort=zeros)
+        )
+        self._odometry = Form(Odometry(header=self.header, child_frame_id=base))
+        if TFMessage is not None:
+            transform = TransformStamped(header=self.header, child_frame_id=base)
+            self._transform = Form(TFMessage(transforms=[transform]))
+        count = len(self._several)
+        self._multi_dof = Form(
+            MultiDOFJointState(
+                header=self.header,
+                joint_names=[name for name, _ in self._several],
+                transforms=[Transform() for _ in range(count)],
+                twist=[Twist() for _ in range(count)],
+                wrench=[Wrench() for _ in range(count)],
+            )
+        )
+        self._touching: list[tuple[str, str]] = []
+        self._forces = self._form_of_forces()
 
     @property
     def has_multi_dof_joints(self) -> bool:
@@ -61,85 +76,79 @@ class PeriodMessages:
 
     def stamp(self, nanoseconds: int) -> None:
         """Set the stamp of all messages."""
-        for stamp in (self.header.stamp, self._clock.clock):
-            stamp.sec, stamp.nanosec = divmod(nanoseconds, NANOSECONDS)
+        self._stamp = divmod(nanoseconds, NANOSECONDS)
+        self.header.stamp.sec, self.header.stamp.nanosec = self._stamp
 
-    @property
-    def clock(self) -> Clock:
-        """The clock at the stamp."""
-        return self._clock
+    def clock(self) -> bytes:
+        """Return the clock (Clock) at the stamp."""
+        return self._clock.filled(self._stamp)
 
-    def state(self, q: Array, v: Array, tau: Array) -> JointState:
-        """Return the state of all joints with one degree of freedom."""
-        self.last_state.position = self._joints.positions(q)
-        self.last_state.velocity = self._joints.velocities(v)
-        self.last_state.effort = self._joints.efforts(tau)
-        return self.last_state
+    def state(self, q: Array, v: Array, tau: Array) -> bytes:
+        """Return the state (JointState) of all joints with one degree of freedom."""
+        joints = self._joints
+        return self._state.filled([*self._stamp, *joints.positions(q), *joints.velocities(v), *joints.efforts(tau)])
 
-    def odometry(self, q: Array, v: Array) -> Odometry:
-        """Return the placement of the floating base in the world, and its velocity in its own axes."""
-        pose, twist = self.last_odometry.pose.pose, self.last_odometry.twist.twist
-        fill(pose.position, q[:3])
-        turn = pose.orientation
-        turn.x, turn.y, turn.z, turn.w = q[3:7].tolist()
-        fill(twist.linear, v[:3])
-        fill(twist.angular, v[3:6])
-        return self.last_odometry
+    def odometry(self, q: Array, v: Array) -> bytes:
+        """Return the placement of the floating base in the world, and its velocity in its own axes (Odometry)."""
+        pose, twist = q[:7].tolist(), v[:6].tolist()
+        return self._odometry.filled([*self._stamp, *pose, *UNKNOWN_COVARIANCE, *twist, *UNKNOWN_COVARIANCE])
 
-    def multi_dof(self, q: Array, v: Array, tau: Array) -> MultiDOFJointState:
-        """Return the joints with several degrees of freedom.
+    def transform(self, q: Array) -> bytes:
+        """Return the placement of the floating base in the world (TFMessage)."""
+        return self._transform.filled([*self._stamp, *q[:7].tolist()])
+
+    def multi_dof(self, q: Array, v: Array, tau: Array) -> bytes:
+        """Return the joints with several degrees of freedom (MultiDOFJointState).
 
         A transform is that of the joint's moving side in its fixed side; twist and applied effort are in the axes of
         the moving side.
         """
-        message = self._multi_dof
-        message.transforms, message.twist, message.wrench = [], [], []
+        placements: list[float] = []
+        twists: list[float] = []
+        wrenches: list[float] = []
         efforts = np.zeros(self._robot.nv)
         efforts[self._robot.actuation] = tau
         for _, joint in self._several:
             data = joint.createData()
             joint.calc(data, q, v)
-            x, y, z, w = map(float, pin.SE3ToXYZQUAT(pin.SE3(data.M))[3:])
-            rates = pin.Motion(data.v)
             effort = np.linalg.pinv(np.asarray(data.S).reshape(6, -1)).T @ efforts[joint.idx_v : joint.idx_v + joint.nv]
-            message.transforms.append(
-                Transform(translation=vector(pin.SE3(data.M).translation), rotation=Quaternion(x=x, y=y, z=z, w=w))
-            )
-            message.twist.append(Twist(linear=vector(rates.linear), angular=vector(rates.angular)))
-            message.wrench.append(Wrench(force=vector(effort[:3]), torque=vector(effort[3:])))
-        return message
+            placements += pin.SE3ToXYZQUAT(pin.SE3(data.M)).tolist()
+            twists += pin.Motion(data.v).vector.tolist()
+            wrenches += effort.tolist()
+        return self._multi_dof.filled([*self._stamp, *placements, *twists, *wrenches])
 
     def forces(
         self,
         contacts: Mapping[str, ContactForce],
         mean_forces: Mapping[str, Array],
         mean_moments: Mapping[str, Array],
-    ) -> msg.ContactForces:
-        """Return all contacts, ordered by name.
+    ) -> bytes:
+        """Return all contacts, ordered by name (ContactForces).
 
         Args:
             contacts: at the end of the period.
             mean_forces: (3,) over the period by name [N], world axes.
             mean_moments: (3,) likewise, about the contact points [N m].
         """
-        names = sorted(contacts)
-        if names != self._names:
-            self._names = names
-            self.layout += 1
-            self._forces.contacts = [msg.ContactForce(name=name) for name in names]
-        for name, message in zip(names, self._forces.contacts, strict=True):
+        touching = sorted((name, contact.link) for name, contact in contacts.items())
+        if touching != self._touching:
+            self._touching = touching
+            self._forces = self._form_of_forces()
+        numbers = [*self._stamp, *self._period]
+        for name, _ in touching:
             contact, force = contacts[name], mean_forces[name]
-            message.link = self._prefix + contact.link
-            message.status = int(contact.status)
-            message.normal_force = float(force @ contact.normal)
-            message.friction = contact.friction
-            message.gap = contact.gap
-            fill(message.position, contact.position)
-            fill(message.normal, contact.normal)
-            fill(message.wrench.force, force)
-            fill(message.wrench.torque, mean_moments[name])
-            fill(message.slip, contact.slip)
-        return self._forces
+            numbers.append(int(contact.status))
+            numbers += contact.position.tolist()
+            numbers += contact.normal.tolist()
+            numbers += force.tolist()
+            numbers += mean_moments[name].tolist()
+            numbers += (float(force @ contact.normal), contact.friction, contact.gap)
+            numbers += contact.slip.tolist()
+        return self._forces.filled(numbers)
+
+    def _form_of_forces(self) -> Form:
+        contacts = [msg.ContactForce(name=name, link=self._prefix + link) for name, link in self._touching]
+        return Form(msg.ContactForces(header=self.header, contacts=contacts))
 
     def constraint_forces(
         self, constraints: Mapping[str, ConstraintForce], means: Mapping[str, tuple[Array, Array]]
@@ -162,8 +171,7 @@ class PeriodMessages:
             )
             if constraint.link_a:
                 message.link_a, message.link_b = self._prefix + constraint.link_a, self._prefix + constraint.link_b
-            fill(message.wrench.force, wrench[:3])
-            fill(message.wrench.torque, wrench[3:])
+            message.wrench = Wrench(force=vector(wrench[:3]), torque=vector(wrench[3:]))
             self._constraints.constraints.append(message)
         return self._constraints
 

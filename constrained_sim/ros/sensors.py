@@ -7,9 +7,11 @@ from typing import Any
 
 from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import Imu as ImuMessage
+from std_msgs.msg import Header
 
 from constrained_sim.config import Config
-from constrained_sim.ros.conversions import fill, to_time
+from constrained_sim.ros.cdr import Form
+from constrained_sim.ros.conversions import NANOSECONDS
 from constrained_sim.ros.topics import Topics
 from constrained_sim.ros.world import Period
 from constrained_sim.sensors import ForceTorque, ForceTorqueReading, Imu, ImuReading
@@ -26,11 +28,11 @@ class SensorTopics:
         """Open the topics of the sensors of `config`."""
         self._sensors = config.sensor_set()
         self._members = {sensor.name: sensor for sensor in config.sensors}
-        self._prefix = config.node.frame_prefix
-        self._topics = {
-            name: topics.open(KINDS[sensor.kind][0], f"{name}/{KINDS[sensor.kind][1]}")
-            for name, sensor in self._members.items()
-        }
+        self._topics, self._forms = {}, {}
+        for name, sensor in self._members.items():
+            kind, end, _ = KINDS[sensor.kind]
+            self._topics[name] = topics.open(kind, f"{name}/{end}")
+            self._forms[name] = Form(kind(header=Header(frame_id=config.node.frame_prefix + sensor.link)))
 
     def restart(self) -> None:
         """Begin anew after a reset: periods and noise."""
@@ -39,38 +41,33 @@ class SensorTopics:
     def send(self, period: Period) -> None:
         """Publish what is read at the end of `period`."""
         for name, reading in self._sensors.measure(period.result).items():
-            sensor = self._members[name]
-            message = KINDS[sensor.kind][2](sensor, reading)
-            message.header.stamp, message.header.frame_id = to_time(period.stamp), self._prefix + sensor.link
-            self._topics[name].send(message, period.stamp, layout=0)
+            numbers = KINDS[self._members[name].kind][2](self._members[name], reading)
+            data = self._forms[name].filled([*divmod(period.stamp, NANOSECONDS), *numbers])
+            self._topics[name].send_bytes(data, period.stamp)
 
 
-def imu_message(sensor: Imu, reading: ImuReading) -> ImuMessage:
-    """Return the reading of an IMU without header; covariances are the squares of the standard deviations."""
-    message = ImuMessage()
-    turn = message.orientation
-    turn.x, turn.y, turn.z, turn.w = reading.orientation.tolist()
-    fill(message.angular_velocity, reading.angular_velocity)
-    fill(message.linear_acceleration, reading.acceleration)
-    message.orientation_covariance = _covariance(sensor.orientation_noise)
-    message.angular_velocity_covariance = _covariance(sensor.angular_velocity_noise)
-    message.linear_acceleration_covariance = _covariance(sensor.acceleration_noise)
-    return message
+def imu_numbers(sensor: Imu, reading: ImuReading) -> list[float]:
+    """Return the numbers of an Imu message after its stamp; covariances are the squares of the standard deviations."""
+    return [
+        *reading.orientation.tolist(),
+        *_covariance(sensor.orientation_noise),
+        *reading.angular_velocity.tolist(),
+        *_covariance(sensor.angular_velocity_noise),
+        *reading.acceleration.tolist(),
+        *_covariance(sensor.acceleration_noise),
+    ]
 
 
-def wrench_message(sensor: ForceTorque, reading: ForceTorqueReading) -> WrenchStamped:
-    """Return the reading of a force-torque sensor without header."""
-    message = WrenchStamped()
-    fill(message.wrench.force, reading.force)
-    fill(message.wrench.torque, reading.torque)
-    return message
+def wrench_numbers(sensor: ForceTorque, reading: ForceTorqueReading) -> list[float]:
+    """Return the numbers of a WrenchStamped message after its stamp."""
+    return [*reading.force.tolist(), *reading.torque.tolist()]
 
 
-KINDS: dict[str, tuple[type, str, Callable[[Any, Any], Any]]] = {
-    Imu.kind: (ImuMessage, "imu", imu_message),
-    ForceTorque.kind: (WrenchStamped, "wrench", wrench_message),
+KINDS: dict[str, tuple[type, str, Callable[[Any, Any], list[float]]]] = {
+    Imu.kind: (ImuMessage, "imu", imu_numbers),
+    ForceTorque.kind: (WrenchStamped, "wrench", wrench_numbers),
 }
-"""Type of the message, last part of the topic's name and how the message is filled, by kind of sensor."""
+"""Type of the message, last part of the topic's name and the numbers of the message, by kind of sensor."""
 
 
 def _covariance(noise: float) -> list[float]:

@@ -7,9 +7,8 @@ from typing import Any, Protocol
 
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSCompatibility, QoSProfile, ReliabilityPolicy, qos_check_compatible
-from rclpy.serialization import serialize_message
 
-from constrained_sim.ros.padding import padding_of, zero_padding
+from constrained_sim.ros.cdr import serialise
 from constrained_sim.ros.recorder import Recorder
 
 RELIABLE = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
@@ -60,8 +59,7 @@ class Topic:
         """
         self._sinks, self._subscribers, self._listeners, self._always = sinks, subscribers, listeners, always
         self._greeted = 0
-        self._layout: tuple[int, int] | None = None
-        self._padding: list[slice] = []
+        self._last = b""
 
     @property
     def subscriber_names(self) -> list[str]:
@@ -84,25 +82,21 @@ class Topic:
         before, self._greeted = self._greeted, self._listeners()
         return self._greeted > before
 
-    def send(self, message: Any, stamp: int, layout: int | None = None) -> None:
-        """Send `message`, if it is wanted; one of the same `layout` and size has its padding where the last one had."""
-        self._greeted = self._listeners()
-        if not (self._always or self._greeted):
-            return
-        data = self._serialised(message, layout)
-        for sink in self._sinks:
-            sink(data, stamp)
+    def send(self, message: Any, stamp: int) -> None:
+        """Send `message`, if it is wanted."""
+        if self.is_wanted:
+            self.send_bytes(serialise(message), stamp)
 
-    def repeat(self, message: Any) -> None:
-        """Publish again what was sent before; it is not recorded again."""
-        self._sinks[0](self._serialised(message, None), 0)
+    def send_bytes(self, data: bytes, stamp: int) -> None:
+        """Send a serialised message, if it is wanted."""
+        self._last, self._greeted = data, self._listeners()
+        if self._always or self._greeted:
+            for sink in self._sinks:
+                sink(data, stamp)
 
-    def _serialised(self, message: Any, layout: int | None) -> bytes:
-        data = serialize_message(message)
-        if layout is None or self._layout != (layout, len(data)):
-            self._layout = None if layout is None else (layout, len(data))
-            self._padding = padding_of(message)
-        return zero_padding(data, self._padding)
+    def repeat(self) -> None:
+        """Publish the last message again, or for the first time if nobody wanted it; it is not recorded again."""
+        self._sinks[0](self._last, 0)
 
 
 class NodeTopics:
@@ -137,7 +131,7 @@ class NodeTopics:
         """Record `message` of `kind` without publishing it."""
         if self._recorder is not None:
             topic = self._node.resolve_topic_name(name)
-            self._recorder.write(topic, type_name(kind), stamp, serialize_message(message))
+            self._recorder.write(topic, type_name(kind), stamp, serialise(message))
 
     def flush(self) -> None:
         """Hand what was published to the recorder."""

@@ -40,16 +40,17 @@ rclpy.spin(node)
 FLOOD = """
 import time
 import rclpy
+from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 
-rclpy.init()
+rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
 node = rclpy.create_node("flood")
 publisher = node.create_publisher(JointState, "joint_commands", 100)
 while not publisher.get_subscription_count():
     time.sleep(0.01)
 begin, sent = time.monotonic(), 0
 try:
-    while rclpy.ok():
+    while True:
         while sent < 1e4 * (time.monotonic() - begin):
             publisher.publish(JointState(name=["hip", "knee"], effort=[0.01, -0.01]))
             sent += 1

@@ -81,9 +81,11 @@ def test_states_are_paired_by_stamp():
 
     config = load_config(CONFIG.with_name("quadruped.yaml"))
     states = States(config)
+    names = ["FL_KFE", *(name for name in reversed(config.robot.joint_names[1:]) if name != "FL_KFE")]
 
     def joints(number):
-        message = JointState(name=["FL_KFE", "FL_HAA"], position=[0.1 * number, 0.5], velocity=[1.0, 2.0])
+        others = [float(k) for k in range(11)]
+        message = JointState(name=names, position=[0.1 * number, *others], velocity=[1.0, *others])
         message.header.stamp = to_time(number)
         return message
 
@@ -101,8 +103,12 @@ def test_states_are_paired_by_stamp():
     states.take_joints(joints(2))
     q, v = states.complete(2)
     assert q[:7] == pytest.approx([0.0, 0.0, 0.2, 0.0, 0.0, 0.0, 1.0])
-    assert (q[7], q[9]) == (0.5, pytest.approx(0.2))
-    assert v[:10].tolist() == [0.0, 3.0, 0.0, 4.0, 0.0, 0.0, 2.0, 0.0, 1.0, 0.0]
+    assert (config.robot.joint_names[3], q[9]) == ("FL_KFE", pytest.approx(0.2))
+    assert q[[7, 8, *range(10, 19)]].tolist() == list(range(10, -1, -1))
+    assert v.tolist() == [0.0, 3.0, 0.0, 4.0, 0.0, 0.0, 10.0, 9.0, 1.0, *range(8, -1, -1)]
+    names.remove("FL_KFE")
+    states.take_joints(joints(2))
+    assert states.complete(2) is None  # a joint is missing
     for number in range(3, 30):
         states.take_base(base(number))
     assert states.complete(2) is None  # forgotten

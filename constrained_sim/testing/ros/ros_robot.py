@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from geometry_msgs import msg as geometry_msgs
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from constrained_sim.exceptions import InvalidValue, NoAnswer, SimulationFailed
 from constrained_sim.robot import WORLD
-from constrained_sim.ros.conversions import fill, to_duration, to_time
+from constrained_sim.ros.conversions import point, to_duration, to_time, vector
 from constrained_sim.srv import ApplyWrench, Step
 from constrained_sim.testing.ros.controllers import (
     Command,
@@ -194,12 +195,16 @@ class RosRobot(SimulatedRobot):
         self._read = min(map(len, session.of_states))
 
     def _push(self, wrench: Wrench, nanoseconds: int) -> None:
-        request = ApplyWrench.Request(link=wrench.link, frame_id="" if wrench.axes == WORLD else wrench.axes)
-        fill(request.point, np.asarray(wrench.point))
-        fill(request.wrench.force, np.asarray(wrench.force))
-        fill(request.wrench.torque, np.asarray(wrench.torque))
-        fields = {name: getattr(request, name) for name in ("link", "point", "frame_id", "wrench")}
-        accepted(self.session.call(ApplyWrench, "apply_wrench", duration=to_duration(nanoseconds), **fields))
+        answer = self.session.call(
+            ApplyWrench,
+            "apply_wrench",
+            link=wrench.link,
+            point=point(wrench.point),
+            frame_id="" if wrench.axes == WORLD else wrench.axes,
+            wrench=geometry_msgs.Wrench(force=vector(wrench.force), torque=vector(wrench.torque)),
+            duration=to_duration(nanoseconds),
+        )
+        accepted(answer)
 
     def _reset(self, positions: dict[str, float], velocities: dict[str, float]) -> Snapshot:
         if positions and velocities:

@@ -1,0 +1,53 @@
+"""Messages that are waited for and taken without an executor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+
+
+class Inbox:
+    """Subscriptions of a node that a loop of its own serves.
+
+    rclpy's executor builds a wait set from everything that a node has, at every turn, which takes longer than a period
+    of most simulations; here one is kept.
+    """
+
+    def __init__(self, node: Node) -> None:
+        """Subscribe to nothing yet."""
+        self._node = node
+        self._subscriptions: list[tuple[Any, Callable[[Any], None], int]] = []
+        self._wait_set: Any = None
+
+    def subscribe(self, kind: type, topic: str, take: Callable[[Any], None], qos: QoSProfile) -> None:
+        """Hand each message of `topic` to `take`; all topics are subscribed to before the first :meth:`wait`."""
+        subscription = self._node.create_subscription(kind, topic, take, qos)
+        self._subscriptions.append((subscription, take, qos.depth))
+
+    @property
+    def publishers(self) -> list[int]:
+        """Number of publishers of each topic."""
+        return [subscription.get_publisher_count() for subscription, _, _ in self._subscriptions]
+
+    def wait(self, timeout: float) -> None:
+        """Sleep until a message arrives or `timeout` [s] is over."""
+        if self._wait_set is None:
+            sizes = (len(self._subscriptions), 0, 0, 0, 0, 0)
+            self._wait_set = rclpy_implementation.WaitSet(*sizes, self._node.context.handle)
+        self._wait_set.clear_entities()
+        for subscription, _, _ in self._subscriptions:
+            self._wait_set.add_subscription(subscription.handle)
+        self._wait_set.wait(round(timeout * 1e9))
+
+    def take_all(self) -> None:
+        """Hand on everything that has arrived; what arrives meanwhile may wait for the next time."""
+        for subscription, take, depth in self._subscriptions:
+            for _ in range(depth):
+                taken = subscription.handle.take_message(subscription.msg_type, False)
+                if taken is None:
+                    break
+                take(taken[0])

@@ -1,0 +1,86 @@
+"""Bytes of messages: the same for the same values, and a form gives those of the message that it stands for."""
+
+import math
+
+import pytest
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Point
+from nav_msgs.msg import Odometry
+from rclpy.serialization import deserialize_message
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Header
+
+from constrained_sim.msg import ContactForce, ContactForces
+from constrained_sim.ros.cdr import Form, serialise
+
+
+def header(sec=0, nanosec=0):
+    return Header(stamp=Time(sec=sec, nanosec=nanosec), frame_id="world")
+
+
+def joint_state(sec, nanosec, numbers):
+    position, velocity, effort = numbers[:3], numbers[3:6], numbers[6:]
+    return JointState(
+        header=header(sec, nanosec), name=["a", "bc", "def"], position=position, velocity=velocity, effort=effort
+    )
+
+
+def test_form_of_a_joint_state():
+    """Every number is where the serialisation of the message has it, whatever its value."""
+    form = Form(joint_state(0, 0, [0.0] * 9))
+    for scale in (1.0, -1e-300, 1e300, math.inf):
+        numbers = [scale * k for k in range(1, 10)]
+        assert form.filled([7, 8, *numbers]) == serialise(joint_state(7, 8, numbers))
+
+
+@pytest.mark.parametrize("name", ["f", "foot", "foot12345"])
+def test_form_of_contact_forces(name):
+    """Fields of one byte, strings of any length and nested messages keep their places."""
+    contacts = [ContactForce(name=name, link="foot"), ContactForce(name=2 * name, link="")]
+    form = Form(ContactForces(header=header(), contacts=contacts))
+    numbers, value = [1, 2, 3, 4], 0.5
+    for number, contact in enumerate(contacts, 1):
+        contact.status = number
+        numbers.append(number)
+        for field in (contact.position, contact.normal, contact.wrench.force, contact.wrench.torque):
+            field.x, field.y, field.z = value, value + 1, value + 2
+            numbers += [value, value + 1, value + 2]
+            value += 3
+        contact.normal_force, contact.friction, contact.gap = value, value + 1, value + 2
+        contact.slip.x, contact.slip.y, contact.slip.z = value + 3, value + 4, value + 5
+        numbers += [value + k for k in range(6)]
+    message = ContactForces(header=header(1, 2), contacts=contacts)
+    message.period.sec, message.period.nanosec = 3, 4
+    assert form.filled(numbers) == serialise(message)
+
+
+def test_form_of_arrays_of_fixed_length():
+    """Odometry and Imu hold covariances, whose length is not in their bytes."""
+    odometry = Odometry(header=header(), child_frame_id="base")
+    data = Form(odometry).filled([5, 6, *range(7), *[0.25] * 36, *range(6), *[0.5] * 36])
+    read = deserialize_message(data, Odometry)
+    assert read.header.stamp == Time(sec=5, nanosec=6)
+    assert read.child_frame_id == "base"
+    assert read.pose.pose.position == Point(x=0.0, y=1.0, z=2.0)
+    assert read.pose.pose.orientation.w == 6.0
+    assert set(read.pose.covariance) == {0.25}
+    assert read.twist.twist.angular.z == 5.0
+    assert set(read.twist.covariance) == {0.5}
+    assert len(Form(Imu()).filled([0] * 39)) == len(serialise(Imu()))
+
+
+def test_wrong_number_of_numbers():
+    """A form takes all its numbers, neither more nor fewer."""
+    form = Form(Clock())
+    assert deserialize_message(form.filled([3, 4]), Clock).clock == Time(sec=3, nanosec=4)
+    for numbers in ([3], [3, 4, 5]):
+        with pytest.raises(ValueError, match=f"{len(numbers)} numbers for a message with 2"):
+            form.filled(numbers)
+
+
+def test_same_values_are_the_same_bytes():
+    """Padding is zero, however the memory looked before."""
+    message = ContactForces(contacts=[ContactForce(name="abc", link="de", gap=1.0)])
+    assert len({serialise(message) for _ in range(50)}) == 1
+    assert deserialize_message(serialise(message), ContactForces) == message
