@@ -1,4 +1,4 @@
-"""Compiles every kernel when the package is built, and loads them before a simulation that must not wait for them."""
+"""Compiles every kernel when the package is built, and loads those of contact before a simulation needs them."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from rclpy.task import Future
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.msg import SimulationStatus
 from constrained_sim.ros.commands import Commands
+from constrained_sim.ros.inbox import SERVICE_PERIOD
 from constrained_sim.ros.outputs import Outputs
 from constrained_sim.ros.pace import Pace, Realtime
 from constrained_sim.ros.world import World
@@ -19,9 +20,6 @@ from constrained_sim.validation import number
 
 REPEAT_AFTER = 0.25
 """[s] of wall-clock time without an answer after which the last state is published again (lockstep)."""
-
-SERVICE_PERIOD = 0.02
-"""[s] of wall-clock time between two looks for service calls while the simulation runs."""
 
 ALERT = 0.002
 """[s] of wall-clock time for which answers are looked for without sleeping (lockstep): to be woken, with cold caches,
@@ -138,6 +136,7 @@ class Control:
 
     def run(self) -> None:
         """Run until stopped, or until the configured duration has been simulated."""
+        self._rate_from = (time.monotonic(), self._world.stamp)
         self._send_status()
         self._pace.restart()
         while not self._stopped and (self._end is None or self._world.stamp < self._end):

@@ -24,11 +24,8 @@ from constrained_sim.controllers import ControlLaw
 from constrained_sim.exceptions import ConstrainedSimError
 from constrained_sim.ros.conversions import JointNames, pose_values, to_nanoseconds, xyz
 from constrained_sim.ros.demos import PACKAGE
-from constrained_sim.ros.inbox import Inbox
+from constrained_sim.ros.inbox import SERVICE_PERIOD, Inbox
 from constrained_sim.validation import Array
-
-SERVICE_PERIOD = 0.02
-"""[s] of wall-clock time between two looks for calls of services."""
 
 KEPT = 10
 """Number of messages of each topic that wait for their counterpart of the same stamp."""
@@ -59,7 +56,6 @@ class ControllerNode(Node):
             ConstrainedSimError: a mode or configuration that is refused.
         """
         super().__init__(name)
-        self._stopped = False
         mode = self.declare_parameter("mode", law.MODES[0]).value
         shipped = Path(get_package_share_directory(PACKAGE)) / "config" / config
         self._states = States(load_config(self.declare_parameter("config", str(shipped)).value))
@@ -70,16 +66,12 @@ class ControllerNode(Node):
         if self._states.config.robot.floating_base:
             self._inbox.subscribe(Odometry, "odom", self._on_base, QoSProfile(depth=KEPT))
 
-    def stop(self) -> None:
-        """End :meth:`run`."""
-        self._stopped = True
-
     def run(self) -> None:
-        """Answer states, and now and then whoever asks for parameters, until stopped."""
+        """Answer states, and now and then whoever asks for parameters, until interrupted."""
         executor = SingleThreadedExecutor(context=self.context)
         executor.add_node(self)
         served = time.monotonic()
-        while not self._stopped:
+        while True:
             self._inbox.wait(SERVICE_PERIOD)
             self._inbox.take_all()
             if time.monotonic() - served > SERVICE_PERIOD:
@@ -95,7 +87,11 @@ class ControllerNode(Node):
         self._answer(base.header.stamp)
 
     def _answer(self, stamp: Time) -> None:
-        state = self._states.complete(to_nanoseconds(stamp))
+        try:
+            state = self._states.complete(to_nanoseconds(stamp))
+        except ConstrainedSimError as error:
+            self.get_logger().warning(f"no command: {error}", throttle_duration_sec=1.0)
+            return
         if state is None:
             return
         efforts = self._law.efforts(stamp.sec + 1e-9 * stamp.nanosec, *state)
@@ -126,14 +122,19 @@ class States:
         _keep(self._bases, message)
 
     def complete(self, stamp: int) -> tuple[Array, Array] | None:
-        """Return q (nq,) and v (nv,) at `stamp` [ns]; None while a part of them is missing."""
+        """Return q (nq,) and v (nv,) at `stamp` [ns], once; None while a message is missing.
+
+        Raises:
+            InvalidValue: a state of the joints that lacks a joint, or its position or velocity.
+        """
         robot = self.config.robot
         joints, base = self._joints.get(stamp), self._bases.get(stamp)
         if joints is None or (robot.floating_base and base is None):
             return None
         q, v = robot.neutral(), np.zeros(robot.nv)
-        if not self._names.fill(joints, q, v):
-            return None
+        self._names.fill(joints, q, v)
+        del self._joints[stamp]
+        self._bases.pop(stamp, None)
         if base is not None:
             twist = base.twist.twist
             q[:7] = pose_values(base.pose.pose)
@@ -152,16 +153,14 @@ def _keep(messages: dict[int, JointState] | dict[int, Odometry], message: JointS
 
 def main(name: str, law: type[ControlLaw], config: str, args: Sequence[str] | None = None) -> int:
     """Run `law` in a node until SIGINT or SIGTERM; return 0, or 1 with one clear line if it cannot start."""
-    rclpy.init(args=sys.argv if args is None else list(args), signal_handler_options=SignalHandlerOptions.NO)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        node = ControllerNode(name, law, config)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: node.stop())
-        node.run()
+        rclpy.init(args=sys.argv if args is None else list(args), signal_handler_options=SignalHandlerOptions.NO)
+        ControllerNode(name, law, config).run()
     except ConstrainedSimError as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:  # before there was a node
+    except KeyboardInterrupt:
         pass
     finally:
         rclpy.try_shutdown()

@@ -70,19 +70,24 @@ class JointNames:
             self._asked = list(names), [self._commanded[name] for name in names]
         return self._asked[1]
 
-    def fill(self, state: JointState, q: Array, v: Array) -> bool:
-        """Write positions and velocities of a joint state into `q` (nq,) and `v` (nv,); False if a joint is missing."""
+    def fill(self, state: JointState, q: Array, v: Array) -> None:
+        """Write positions and velocities of a joint state into `q` (nq,) and `v` (nv,).
+
+        Raises:
+            InvalidValue: a joint is missing, or there is not one position and one velocity for each name.
+        """
         if state.name != self._listed[0]:
             known = [name for name in self.names if name in state.name]
             self._listed = list(state.name), np.array([state.name.index(name) for name in known], dtype=np.intp)
         order = self._listed[1]
-        if len(order) < len(self.names):
-            return False
+        given = len(state.name), len(state.position), len(state.velocity)
+        if len(order) < len(self.names) or len(set(given)) > 1:
+            what = f"{given[1]} position(s) and {given[2]} velocities of {', '.join(state.name)}"
+            raise InvalidValue("joint state", what, f"one of each of {', '.join(self.names)}")
         position = np.array(state.position)[order]
         q[self._q] = np.where(self._turning, np.cos(position), position)
         q[self._q[self._turning] + 1] = np.sin(position[self._turning])
         v[self._v] = np.array(state.velocity)[order]
-        return True
 
     def forget(self) -> None:
         """Start anew: the angle of a continuous joint is then the one nearest to zero."""

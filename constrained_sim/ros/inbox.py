@@ -9,12 +9,15 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
+SERVICE_PERIOD = 0.02
+"""[s] of wall-clock time between two looks for calls of services, which are left to an executor."""
+
 
 class Inbox:
     """Subscriptions of a node that a loop of its own serves.
 
-    rclpy's executor builds a wait set from everything that a node has, at every turn, which takes longer than a period
-    of most simulations; here one is kept.
+    rclpy's executor builds a wait set from everything that a node has, at every turn, which takes a good part of a
+    control period; here one is kept.
     """
 
     def __init__(self, node: Node) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 import numpy as np
 import pinocchio as pin
@@ -44,7 +45,7 @@ class PeriodMessages:
         """Prepare messages in `frame` for control periods of `period` [ns]; `prefix` is put before names of links."""
         self._robot, self._joints, self._prefix = robot, joints, prefix
         self.header = Header(frame_id=frame)
-        self._stamp = self._period = divmod(period, NANOSECONDS)
+        self._stamp, self._period = (0, 0), divmod(period, NANOSECONDS)
         self._constraints = msg.ConstraintForces(header=self.header, period=to_duration(period))
         self._several = [(name, joint) for name, joint in robot.joint_models.items() if joint.nv > 1]
         zeros, base = [0.0] * len(joints.names), prefix + robot.root_link
@@ -66,8 +67,7 @@ class PeriodMessages:
                 wrench=[Wrench() for _ in range(count)],
             )
         )
-        self._touching: list[tuple[str, str]] = []
-        self._forces = self._form_of_forces()
+        self._forces = lru_cache(maxsize=64)(self._form_of_forces)
 
     @property
     def has_multi_dof_joints(self) -> bool:
@@ -130,12 +130,9 @@ class PeriodMessages:
             mean_forces: (3,) over the period by name [N], world axes.
             mean_moments: (3,) likewise, about the contact points [N m].
         """
-        touching = sorted((name, contact.link) for name, contact in contacts.items())
-        if touching != self._touching:
-            self._touching = touching
-            self._forces = self._form_of_forces()
+        named = tuple(sorted((name, contact.link) for name, contact in contacts.items()))
         numbers = [*self._stamp, *self._period]
-        for name, _ in touching:
+        for name, _ in named:
             contact, force = contacts[name], mean_forces[name]
             numbers.append(int(contact.status))
             numbers += contact.position.tolist()
@@ -144,10 +141,11 @@ class PeriodMessages:
             numbers += mean_moments[name].tolist()
             numbers += (float(force @ contact.normal), contact.friction, contact.gap)
             numbers += contact.slip.tolist()
-        return self._forces.filled(numbers)
+        return self._forces(named).filled(numbers)
 
-    def _form_of_forces(self) -> Form:
-        contacts = [msg.ContactForce(name=name, link=self._prefix + link) for name, link in self._touching]
+    def _form_of_forces(self, named: tuple[tuple[str, str], ...]) -> Form:
+        """Return the form for contacts of these names and links."""
+        contacts = [msg.ContactForce(name=name, link=self._prefix + link) for name, link in named]
         return Form(msg.ContactForces(header=self.header, contacts=contacts))
 
     def constraint_forces(

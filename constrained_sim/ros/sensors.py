@@ -41,9 +41,10 @@ class SensorTopics:
     def send(self, period: Period) -> None:
         """Publish what is read at the end of `period`."""
         for name, reading in self._sensors.measure(period.result).items():
-            numbers = KINDS[self._members[name].kind][2](self._members[name], reading)
-            data = self._forms[name].filled([*divmod(period.stamp, NANOSECONDS), *numbers])
-            self._topics[name].send_bytes(data, period.stamp)
+            if self._topics[name].is_wanted:
+                numbers = KINDS[self._members[name].kind][2](self._members[name], reading)
+                data = self._forms[name].filled([*divmod(period.stamp, NANOSECONDS), *numbers])
+                self._topics[name].send_bytes(data, period.stamp)
 
 
 def imu_numbers(sensor: Imu, reading: ImuReading) -> list[float]:

@@ -86,6 +86,8 @@ class Topic:
         """Send `message`, if it is wanted."""
         if self.is_wanted:
             self.send_bytes(serialise(message), stamp)
+        else:
+            self._greeted = 0
 
     def send_bytes(self, data: bytes, stamp: int) -> None:
         """Send a serialised message, if it is wanted."""

@@ -2,17 +2,24 @@
 
 import math
 
+import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point
 from nav_msgs.msg import Odometry
 from rclpy.serialization import deserialize_message
+from ros.live import CONFIG, nanoseconds, stamp
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Header
 
+from constrained_sim import load_config
 from constrained_sim.msg import ContactForce, ContactForces
 from constrained_sim.ros.cdr import Form, serialise
+from constrained_sim.ros.conversions import JointNames
+from constrained_sim.ros.period_messages import PeriodMessages
+from constrained_sim.step_result import ContactForce as ContactResult
+from constrained_sim.step_result import ContactStatus
 
 
 def header(sec=0, nanosec=0):
@@ -34,7 +41,7 @@ def test_form_of_a_joint_state():
         assert form.filled([7, 8, *numbers]) == serialise(joint_state(7, 8, numbers))
 
 
-@pytest.mark.parametrize("name", ["f", "foot", "foot12345"])
+@pytest.mark.parametrize("name", ["f", "foot", "foot12345", "fuß"])
 def test_form_of_contact_forces(name):
     """Fields of one byte, strings of any length and nested messages keep their places."""
     contacts = [ContactForce(name=name, link="foot"), ContactForce(name=2 * name, link="")]
@@ -84,3 +91,26 @@ def test_same_values_are_the_same_bytes():
     message = ContactForces(contacts=[ContactForce(name="abc", link="de", gap=1.0)])
     assert len({serialise(message) for _ in range(50)}) == 1
     assert deserialize_message(serialise(message), ContactForces) == message
+
+
+def test_forces_of_contacts_that_come_and_go():
+    """Whatever set of contacts a period has, its message holds these, by name, with their numbers."""
+    config = load_config(CONFIG)
+    messages = PeriodMessages(config.robot, JointNames(config.robot), "world", 1_000_000, "robot/")
+    messages.stamp(2_000_000_003)
+    zero = np.zeros(3)
+
+    def contact(name, gap):
+        normal = np.array([0.0, 0.0, 1.0])
+        return ContactResult(name, "foot", ContactStatus.SLIDING, zero, normal, zero, 0.0, 0.7, gap, zero, zero)
+
+    for names in (["b", "a"], [], ["a"], ["a", "b", "longer"], ["b", "a"]):
+        contacts = {name: contact(name, float(k)) for k, name in enumerate(names)}
+        forces = {name: np.array([0.0, k, 2.0]) for k, name in enumerate(names)}
+        read = deserialize_message(messages.forces(contacts, forces, dict.fromkeys(names, zero)), ContactForces)
+        assert (stamp(read), nanoseconds(read.period)) == (2_000_000_003, 1_000_000)
+        assert [message.name for message in read.contacts] == sorted(names)
+        for message in read.contacts:
+            assert (message.link, message.status, message.friction) == ("robot/foot", 2, 0.7)
+            assert message.gap == message.wrench.force.y == names.index(message.name)
+            assert message.normal_force == message.wrench.force.z == 2.0

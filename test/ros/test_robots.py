@@ -7,6 +7,7 @@ from ros.live import CONFIG, PERIOD, stamp
 
 from constrained_sim import load_config
 from constrained_sim.controllers import CassieController, FourBarController, QuadrupedController
+from constrained_sim.exceptions import InvalidValue
 from constrained_sim.ros.controller import States
 from constrained_sim.ros.conversions import to_time
 
@@ -102,13 +103,16 @@ def test_states_are_paired_by_stamp():
     assert states.complete(2) is None
     states.take_joints(joints(2))
     q, v = states.complete(2)
+    assert states.complete(2) is None  # one answer to each state
     assert q[:7] == pytest.approx([0.0, 0.0, 0.2, 0.0, 0.0, 0.0, 1.0])
     assert (config.robot.joint_names[3], q[9]) == ("FL_KFE", pytest.approx(0.2))
     assert q[[7, 8, *range(10, 19)]].tolist() == list(range(10, -1, -1))
     assert v.tolist() == [0.0, 3.0, 0.0, 4.0, 0.0, 0.0, 10.0, 9.0, 1.0, *range(8, -1, -1)]
     names.remove("FL_KFE")
+    states.take_base(base(2))
     states.take_joints(joints(2))
-    assert states.complete(2) is None  # a joint is missing
+    with pytest.raises(InvalidValue, match="12 position"):
+        states.complete(2)
     for number in range(3, 30):
         states.take_base(base(number))
     assert states.complete(2) is None  # forgotten

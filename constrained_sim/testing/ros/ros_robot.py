@@ -44,6 +44,9 @@ CHUNK = 50
 MEETING_TIME = 0.5
 """[s] of wall-clock time in which the messages of a period reach a test that every topic knows."""
 
+STARTING_TIME = 20.0
+"""[s] of wall-clock time that the simulator may take to start."""
+
 RESET_TIME = 20.0
 """[s] of wall-clock time that a reset may take."""
 
@@ -145,12 +148,12 @@ class RosRobot(SimulatedRobot):
         Raises:
             NoAnswer: the simulator is silent.
         """
-        session, end = self.session, time.monotonic() + self._timeout
+        session, end = self.session, time.monotonic() + STARTING_TIME
         at = round(self.config.node.start_time * 1e9)
         while True:
             for _ in range(self.config.node.lockstep_commands if lockstep else 0):
                 session.publish("/joint_commands", self._no_effort(at))
-            at = nanoseconds(accepted(session.call(Step, "step", timeout=self._timeout, periods=1)).stamp)
+            at = nanoseconds(accepted(session.call(Step, "step", timeout=STARTING_TIME, periods=1)).stamp)
             try:
                 session.wait_for_period(at, timeout=MEETING_TIME)
                 return
