@@ -211,7 +211,7 @@ class TimeStepping(Stepper):
         q_mid, v_mid = self.integrator.evaluation_point(robot, begin.q, v, acceleration, h)
         mid.update(q_mid, v_mid, begin.t + 0.5 * h)
         if self._is_plain and loads.are_plain and begin.bound.is_rigid and not excluded.size:
-            part = self._stick(begin, h, loads, q_mid, v_mid)
+            part = self._stick(begin, h, loads, q_mid, v_mid, for_acceleration)
             if part is not None:
                 return part
         impulses = np.zeros((6, robot.nv))
@@ -263,7 +263,9 @@ class TimeStepping(Stepper):
         _refuse_unsolved(motion)
         return part
 
-    def _stick(self, begin: Observation, h: float, loads: _Loads, q_mid: Array, v_mid: Array) -> _Part | None:
+    def _stick(
+        self, begin: Observation, h: float, loads: _Loads, q_mid: Array, v_mid: Array, for_acceleration: bool
+    ) -> _Part | None:
         """Solve the smooth problem and hold, all contacts sticking; None where one slips.
 
         It is what `_smooth` does in the general case, its kernels put together into two.
@@ -309,6 +311,8 @@ class TimeStepping(Stepper):
         motion = Motion(x, none, impulse, solution, dynamics, 0.0)
         held = _pressing(status, contact.gaps)
         part = _Part(h, end, none, impulse, none, none, status, energy, motion, v)
+        if for_acceleration:
+            return part
         part = self._hold(part, held, loads)
         if found == sticking.AT_REST:
             return part
