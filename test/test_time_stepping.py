@@ -44,7 +44,7 @@ from constrained_sim import (
     resolve_impact,
 )
 from constrained_sim.step_result import ContactStatus
-from constrained_sim.steppers.time_stepping import TimeStepping, _touchdown_times
+from constrained_sim.steppers.time_stepping import TimeStepping
 
 ORDERS = {"midpoint": 2, "semi_implicit_euler": 1}
 
@@ -886,18 +886,3 @@ def test_double_pendulum_keeps_its_energy():
     before = mechanical_energy(double_pendulum(), sim.state.q, sim.state.v)
     sim.run(5.0)
     assert abs(mechanical_energy(double_pendulum(), sim.state.q, sim.state.v) - before) < 0.02
-
-
-def test_touchdown_times():
-    """Gaps cubic in time give the exact instant, before or after the end of the interval; opening ones give none."""
-    h, instants = 1e-3, np.array([0.7e-3, 1e-3, 1.3e-3])
-    a, b = np.array([40.0, -300.0, 5.0]), np.array([2e4, -3e4, 1e3])
-
-    def gaps(t):
-        u = t - instants
-        return -u + a * u**2 + b * u**3, -1.0 + 2.0 * a * u + 3.0 * b * u**2
-
-    times = _touchdown_times(h, *gaps(0.0), *gaps(h))
-    assert times == pytest.approx(instants, abs=1e-12)
-    opening = np.ones(1)
-    assert _touchdown_times(h, opening, -opening, opening, opening).tolist() == [np.inf]

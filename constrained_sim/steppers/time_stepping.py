@@ -153,16 +153,15 @@ class TimeStepping(Stepper):
     def _fly_to_touchdown(self, here: Observation, closing: npt.NDArray[np.intp], rest: float, loads: _Loads) -> _Part:
         """Advance to the instant at which the first of `closing` touches, or by `rest` [s] if none does.
 
-        The gaps of one try, and their rates, at both ends give the length of the next, always towards the contact that
-        is due first.
+        Newton's method on the length of this part of the step, always towards the contact that is due first.
         """
-        before, s_before = _open_gaps(here)[closing], here.contact.s_normal[closing]
-        h = min(float((-before / s_before).min()), rest)
+        gaps, s = _open_gaps(here)[closing], here.contact.s_normal[closing]
+        h = min(float((-gaps / s).min()), rest)
         for _ in range(8):
             flight = self._advance(here, h, loads, closing)
             self._acceleration, self._passes = flight.a, 1
             gaps, s = _gaps(flight.end)[closing], flight.end.contact.s_normal[closing]
-            due = _touchdown_times(h, before, s_before, gaps, s)
+            due = np.where(s < 0.0, h - gaps / np.where(s < 0.0, s, 1.0), np.inf)
             first = int(np.argmin(due))
             wanted = min(max(float(due[first]), 0.1 * h), rest)
             if abs(gaps[first]) <= 0.1 * TOUCHING or wanted == h:
@@ -189,8 +188,8 @@ class TimeStepping(Stepper):
     def _advance(self, begin: Observation, h: float, loads: _Loads, excluded: npt.NDArray[np.intp]) -> _Part:
         """Advance by `h` [s] without impact, contacts `excluded` carrying no force."""
         acceleration = self._acceleration
-        for left in reversed(range(self._passes)):
-            part = self._smooth(begin, h, loads, excluded, acceleration, for_acceleration=left > 0)
+        for _ in range(self._passes):
+            part = self._smooth(begin, h, loads, excluded, acceleration)
             acceleration = part.a
         return part
 
@@ -201,17 +200,13 @@ class TimeStepping(Stepper):
         loads: _Loads,
         excluded: npt.NDArray[np.intp],
         acceleration: Array,
-        for_acceleration: bool,
     ) -> _Part:
-        """Solve the smooth problem over `h` [s], forces at the velocity extrapolated by `acceleration`.
-
-        Positions are held and the velocity corrected then, unless this is `for_acceleration` only.
-        """
+        """Solve the smooth problem over `h` [s], forces at the velocity extrapolated by `acceleration`, and hold."""
         robot, mid, v = self.robot, self._mid, begin.v
         q_mid, v_mid = self.integrator.evaluation_point(robot, begin.q, v, acceleration, h)
         mid.update(q_mid, v_mid, begin.t + 0.5 * h)
         if self._is_plain and loads.are_plain and begin.bound.is_rigid and not excluded.size:
-            part = self._stick(begin, h, loads, q_mid, v_mid, for_acceleration)
+            part = self._stick(begin, h, loads, q_mid, v_mid)
             if part is not None:
                 return part
         impulses = np.zeros((6, robot.nv))
@@ -253,19 +248,14 @@ class TimeStepping(Stepper):
         q_plus = self.integrator.advance(robot, begin.q, q_mid, motion.x, h)
         end = self.observe(begin.bound, begin.t + h, q_plus, motion.x, stretch)
         energy = kernels.energy_of(v, motion.x, mid.M, impulses)
-        part = _Part(h, end, motion.lam, impulse, dry, moments, status, energy, motion, v)
-        if for_acceleration:
-            return part
-        part = self._hold(part, held, loads)
+        part = self._hold(_Part(h, end, motion.lam, impulse, dry, moments, status, energy, motion, v), held, loads)
         if kernels.exceeds(v, SLOW) or kernels.exceeds(motion.x, SLOW):
             momentum = kernels.end_momentum(*self._middle(begin, h, q_mid, v_mid), impulses, *self._frames(begin, part))
             return self._correct(begin, part, momentum, held, loads)
         _refuse_unsolved(motion)
         return part
 
-    def _stick(
-        self, begin: Observation, h: float, loads: _Loads, q_mid: Array, v_mid: Array, for_acceleration: bool
-    ) -> _Part | None:
+    def _stick(self, begin: Observation, h: float, loads: _Loads, q_mid: Array, v_mid: Array) -> _Part | None:
         """Solve the smooth problem and hold, all contacts sticking; None where one slips.
 
         It is what `_smooth` does in the general case, its kernels put together into two.
@@ -311,8 +301,6 @@ class TimeStepping(Stepper):
         motion = Motion(x, none, impulse, solution, dynamics, 0.0)
         held = _pressing(status, contact.gaps)
         part = _Part(h, end, none, impulse, none, none, status, energy, motion, v)
-        if for_acceleration:
-            return part
         part = self._hold(part, held, loads)
         if found == sticking.AT_REST:
             return part
@@ -533,22 +521,6 @@ def _closing(gaps: Array, contact: ContactGeometry, acceleration: Array, rest: f
         gaps, contact.normals, contact.s, contact.J, acceleration, rest, IMPACT_SPEED, closing
     )
     return closing[:count]
-
-
-def _touchdown_times(h: float, begin: Array, s_begin: Array, end: Array, s_end: Array) -> Array:
-    """Return when gaps are closed that are `begin` at 0 and `end` at `h` [s], with rates `s_begin` and `s_end` there.
-
-    The zero, near h, of the cubic polynomial that has these values, by Newton's method; infinite of what opens at h.
-    """
-    falling, rate = s_end < 0.0, np.where(s_end < 0.0, s_end, -1.0)
-    rise, bend = end - begin - h * s_begin, h * (s_end - s_begin)
-    time = -end / rate  # after h
-    for _ in range(3):
-        u = 1.0 + time / h
-        value = begin + h * s_begin * u + (3.0 * rise - bend) * u**2 + (bend - 2.0 * rise) * u**3
-        slope = s_begin + ((6.0 * rise - 2.0 * bend) * u + (3.0 * bend - 6.0 * rise) * u**2) / h
-        time = np.where(slope < 0.0, time - value / np.where(slope < 0.0, slope, -1.0), -end / rate)
-    return np.where(falling, h + time, np.inf)
 
 
 def _pressing(status: npt.NDArray[np.int64], gaps: Array) -> npt.NDArray[np.int64]:
