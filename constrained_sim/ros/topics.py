@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSCompatibility, QoSProfile, ReliabilityPolicy, qos_check_compatible
+from rclpy.serialization import serialize_message
 
 from constrained_sim.ros.cdr import serialise
 from constrained_sim.ros.recorder import Recorder
@@ -133,7 +134,7 @@ class NodeTopics:
         """Record `message` of `kind` without publishing it."""
         if self._recorder is not None:
             topic = self._node.resolve_topic_name(name)
-            self._recorder.write(topic, type_name(kind), stamp, serialise(message))
+            self._recorder.write(topic, type_name(kind), stamp, serialize_message(message))
 
     def flush(self) -> None:
         """Hand what was published to the recorder."""

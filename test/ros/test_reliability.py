@@ -56,7 +56,7 @@ try:
             sent += 1
 except KeyboardInterrupt:
     pass
-assert sent > 2e3 * (time.monotonic() - begin), sent
+assert sent > 2.5e3 * (time.monotonic() - begin), sent
 """
 
 
@@ -100,7 +100,8 @@ def test_flood_of_commands_does_not_stop_the_clock(tmp_path, simulate):
         try:
             sim.wait_for(lambda: any(sim.states[-1].effort), "flood")
             begin = stamp(sim.states[-1])
-            sim.wait_for(lambda: stamp(sim.states[-1]) > begin + SECOND // 5, "time going on", timeout=20.0)
+            sim.client.spin(2.0)
+            assert stamp(sim.states[-1]) - begin > 0.2 * SECOND
             flood.popen.send_signal(signal.SIGINT)
             assert flood.wait(10.0) == 0, flood.stderr
         finally:
