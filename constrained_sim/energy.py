@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -47,4 +47,4 @@ class EnergyTerms:
 
     def as_array(self) -> Array:
         """Return (9,) the terms in the order of the attributes."""
-        return np.array(astuple(self))
+        return np.array(list(vars(self).values()))

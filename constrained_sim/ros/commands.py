@@ -9,7 +9,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from constrained_sim.exceptions import ConstrainedSimError
-from constrained_sim.ros.conversions import JointNames, efforts_by_name, to_nanoseconds
+from constrained_sim.ros.command_reader import CommandReader
+from constrained_sim.ros.conversions import JointNames
 from constrained_sim.ros.declarations import wrench_from_topic
 from constrained_sim.ros.inbox import Inbox
 from constrained_sim.ros.message_json import to_json
@@ -26,6 +27,7 @@ class Commands:
     Attributes:
         answers: commands that count as answers to the last published state (lockstep).
         any_stamp: take commands of any stamp: lockstep goes on without its controller, whose answers come late.
+        subscriptions: that are taken from here.
         wait: see :meth:`Inbox.wait`.
         take_all: merges everything that has arrived.
     """
@@ -34,30 +36,31 @@ class Commands:
         """Subscribe."""
         options = world.config.node
         self._logger, self._world, self._joints, self._outputs = node.get_logger(), world, joints, outputs
+        self._reader = CommandReader(joints)
         self._match_stamps = options.clock_mode == "lockstep" and options.lockstep_match == "stamp"
         self.answers = 0
         self.any_stamp = False
         qos = QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy[options.command_reliability.upper()])
         inbox = Inbox(node)
-        inbox.subscribe(JointState, "joint_commands", self._by_name, qos)
+        inbox.subscribe(JointState, "joint_commands", self._by_name, qos, serialised=True)
         inbox.subscribe(Float64MultiArray, "~/commands", self._in_order, qos)
         inbox.subscribe(WrenchStamped, "~/external_wrench", self._push, qos)
         self._inbox, self.wait, self.take_all = inbox, inbox.wait, inbox.take_all
+        self.subscriptions = inbox.subscriptions
 
     @property
     def publishers(self) -> int:
         """Number of publishers of commands."""
         return sum(self._inbox.publishers[:2])
 
-    def _by_name(self, message: JointState) -> None:
-        stamp = to_nanoseconds(message.header.stamp)
-        if self._match_stamps and not self.any_stamp and stamp not in (0, self._world.stamp):
-            self._outputs.commands_dropped += 1
-            return
+    def _by_name(self, data: bytes) -> None:
         try:
-            efforts = efforts_by_name(message, self._joints)
+            stamp, efforts = self._reader.read(data)
         except ConstrainedSimError as error:
             self._refuse(error)
+            return
+        if self._match_stamps and not self.any_stamp and stamp not in (0, self._world.stamp):
+            self._outputs.commands_dropped += 1
             return
         self._merge(efforts)
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.task import Future
 
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.msg import SimulationStatus
+from constrained_sim.ros.callbacks import SERVICE_PERIOD, Callbacks
 from constrained_sim.ros.commands import Commands
-from constrained_sim.ros.inbox import SERVICE_PERIOD
 from constrained_sim.ros.outputs import Outputs
 from constrained_sim.ros.pace import Pace, Realtime
 from constrained_sim.ros.world import World
@@ -42,8 +41,7 @@ class Control:
         """Keep the parts of the node."""
         self._node, self._world, self._outputs = node, world, outputs
         self._commands, self._pace = commands, pace
-        self._executor = SingleThreadedExecutor(context=node.context)
-        self._executor.add_node(node)
+        self._callbacks = Callbacks(node, commands.subscriptions)
         self._options = world.config.node
         self._paused = self._options.start_paused
         self._stopped = False
@@ -55,7 +53,7 @@ class Control:
         self._was_overdue = False
         self._next_diagnostics = 0.0
         self._started = not (self._options.wait_for_first_command or self._options.wait_for_subscriber)
-        self._served = self._repeated = self._warned = time.monotonic()
+        self._repeated = self._warned = time.monotonic()
         self._text = ""
         self._status_period = round(1e9 / self._options.status_rate)
         self._next_status = world.stamp
@@ -93,7 +91,7 @@ class Control:
             raise InvalidValue("periods", periods, "at least 1")
         if self._world.frozen:
             raise InvalidValue("step", f"a frozen simulation ({self._world.frozen})", "one that was reset")
-        self._steps_wanted, self._steps_done = periods, Future(executor=self._executor)
+        self._steps_wanted, self._steps_done = periods, Future(executor=self._callbacks.executor)
         self._after_step = after_each
         return self._steps_done
 
@@ -154,9 +152,9 @@ class Control:
             self._outputs.send_diagnostics(self._state(), self._text, self._real_time_factor())
         if self._is_idle():
             self._outputs.greet_newcomers()
-            self._executor.spin_once(timeout_sec=IDLE)
+            self._callbacks.wait(IDLE)
             return
-        self._serve()
+        self._callbacks.run_ready()
         if self._is_idle():
             return
         delay = self._pace.delay(self._commands.answers)
@@ -196,13 +194,6 @@ class Control:
             self._after_step(self._steps_wanted)
             if not self._steps_wanted:
                 self._finish_steps("")
-
-    def _serve(self) -> None:
-        """Let a service or parameter callback run, now and then: to look for one costs a good part of a period."""
-        now = time.monotonic()
-        if now - self._served > SERVICE_PERIOD:
-            self._executor.spin_once(timeout_sec=0.0)
-            self._served = now
 
     def _wait_for_answer(self) -> None:
         """Wait for commands; repeat the state for controllers that missed it; say who is missing."""
@@ -284,6 +275,7 @@ class Control:
         self._steps_wanted = 0
         if self._steps_done is not None:
             self._steps_done.set_result(why)
+            self._callbacks.expect()
             self._steps_done = None
 
     def _send_status(self) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +12,6 @@ import rclpy
 from ament_index_python.packages import get_package_share_directory
 from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
@@ -22,9 +20,10 @@ from sensor_msgs.msg import JointState
 from constrained_sim.config import Config, load_config
 from constrained_sim.controllers import ControlLaw
 from constrained_sim.exceptions import ConstrainedSimError
+from constrained_sim.ros.callbacks import SERVICE_PERIOD, Callbacks
 from constrained_sim.ros.conversions import JointNames, pose_values, to_nanoseconds, xyz
 from constrained_sim.ros.demos import PACKAGE
-from constrained_sim.ros.inbox import SERVICE_PERIOD, Inbox
+from constrained_sim.ros.inbox import Inbox
 from constrained_sim.validation import Array
 
 KEPT = 10
@@ -68,15 +67,11 @@ class ControllerNode(Node):
 
     def run(self) -> None:
         """Answer states, and now and then whoever asks for parameters, until interrupted."""
-        executor = SingleThreadedExecutor(context=self.context)
-        executor.add_node(self)
-        served = time.monotonic()
+        callbacks = Callbacks(self, self._inbox.subscriptions)
         while True:
             self._inbox.wait(SERVICE_PERIOD)
             self._inbox.take_all()
-            if time.monotonic() - served > SERVICE_PERIOD:
-                executor.spin_once(timeout_sec=0.0)
-                served = time.monotonic()
+            callbacks.run_ready()
 
     def _on_joints(self, joints: JointState) -> None:
         self._states.take_joints(joints)

@@ -8,9 +8,7 @@ from typing import Any
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
-
-SERVICE_PERIOD = 0.02
-"""[s] of wall-clock time between two looks for calls of services, which are left to an executor."""
+from rclpy.serialization import deserialize_message
 
 
 class Inbox:
@@ -23,18 +21,44 @@ class Inbox:
     def __init__(self, node: Node) -> None:
         """Subscribe to nothing yet."""
         self._node = node
-        self._subscriptions: list[tuple[Any, Callable[[Any], None], int]] = []
+        self._subscriptions: list[tuple[Any, Callable[[bytes], None], int]] = []
         self._wait_set: Any = None
 
-    def subscribe(self, kind: type, topic: str, take: Callable[[Any], None], qos: QoSProfile) -> None:
-        """Hand each message of `topic` to `take`; all topics are subscribed to before the first :meth:`wait`."""
-        subscription = self._node.create_subscription(kind, topic, take, qos)
-        self._subscriptions.append((subscription, take, qos.depth))
+    @property
+    def subscriptions(self) -> list[Any]:
+        """Those that are taken from here."""
+        return [subscription for subscription, _, _ in self._subscriptions]
+
+    def subscribe(
+        self, kind: type, topic: str, take: Callable[[Any], None], qos: QoSProfile, serialised: bool = False
+    ) -> None:
+        """Hand each message of `topic` to `take`; all topics are subscribed to before the first :meth:`wait`.
+
+        Args:
+            kind: of the messages.
+            topic: their topic.
+            take: gets them.
+            qos: of the subscription.
+            serialised: hand on their bytes, whatever they are; else a warning tells of bytes that are no message.
+        """
+
+        def take_message(data: bytes) -> None:
+            try:
+                message = deserialize_message(data, kind)
+            except RuntimeError:
+                text = f"refused: {len(data)} bytes on {topic} that are no {kind.__name__}"
+                self._node.get_logger().warning(text, throttle_duration_sec=1.0)
+                return
+            take(message)
+
+        handle = take if serialised else take_message
+        subscription = self._node.create_subscription(kind, topic, handle, qos, raw=True)
+        self._subscriptions.append((subscription, handle, qos.depth))
 
     @property
     def publishers(self) -> list[int]:
         """Number of publishers of each topic."""
-        return [subscription.get_publisher_count() for subscription, _, _ in self._subscriptions]
+        return [subscription.get_publisher_count() for subscription in self.subscriptions]
 
     def wait(self, timeout: float) -> None:
         """Sleep until a message arrives or `timeout` [s] is over."""
@@ -42,15 +66,15 @@ class Inbox:
             sizes = (len(self._subscriptions), 0, 0, 0, 0, 0)
             self._wait_set = rclpy_implementation.WaitSet(*sizes, self._node.context.handle)
         self._wait_set.clear_entities()
-        for subscription, _, _ in self._subscriptions:
+        for subscription in self.subscriptions:
             self._wait_set.add_subscription(subscription.handle)
         self._wait_set.wait(round(timeout * 1e9))
 
     def take_all(self) -> None:
         """Hand on everything that has arrived; what arrives meanwhile may wait for the next time."""
-        for subscription, take, depth in self._subscriptions:
+        for subscription, handle, depth in self._subscriptions:
             for _ in range(depth):
-                taken = subscription.handle.take_message(subscription.msg_type, False)
+                taken = subscription.handle.take_message(subscription.msg_type, True)
                 if taken is None:
                     break
-                take(taken[0])
+                handle(taken[0])

@@ -55,6 +55,7 @@ class Outputs:
         self._multi_dof = topics.open(MultiDOFJointState, "multi_dof_joint_states") if several else None
         self._wrenches: dict[str, Topic] = {}
         self._sensors = SensorTopics(topics, world.config)
+        self._input = msg.Input(header=Header(frame_id=options.world_frame))
         self._next_markers = 0
 
     @property
@@ -139,9 +140,11 @@ class Outputs:
         if not self._topics.records:
             return
         stamp, step = boundary or self.boundary
-        text = content if isinstance(content, str) else json.dumps(content)
-        header = Header(stamp=to_time(stamp), frame_id=self._options.world_frame)
-        self._topics.record(msg.Input, "~/inputs", msg.Input(header=header, step=step, name=name, content=text), stamp)
+        message = self._input  # one for all: to make a message takes as long as to write it
+        message.header.stamp = to_time(stamp)
+        message.step, message.name = step, name
+        message.content = content if isinstance(content, str) else json.dumps(content)
+        self._topics.record(msg.Input, "~/inputs", message, stamp)
 
     def send_status(self, state: int, text: str, real_time_factor: float) -> None:
         """Publish the status; residuals start anew."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -108,6 +109,7 @@ class NodeTopics:
     def __init__(self, node: Node, recorder: Recorder | None) -> None:
         """Publish from `node`."""
         self._node, self._recorder = node, recorder
+        self._resolve = functools.cache(node.resolve_topic_name)
 
     def open(self, kind: type, name: str, qos: QoSProfile = RELIABLE) -> Topic:
         """Return the topic `name` for messages of `kind`."""
@@ -133,8 +135,7 @@ class NodeTopics:
     def record(self, kind: type, name: str, message: Any, stamp: int) -> None:
         """Record `message` of `kind` without publishing it."""
         if self._recorder is not None:
-            topic = self._node.resolve_topic_name(name)
-            self._recorder.write(topic, type_name(kind), stamp, serialize_message(message))
+            self._recorder.write(self._resolve(name), type_name(kind), stamp, serialize_message(message))
 
     def flush(self) -> None:
         """Hand what was published to the recorder."""

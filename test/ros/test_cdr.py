@@ -7,15 +7,17 @@ import pytest
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point
 from nav_msgs.msg import Odometry
-from rclpy.serialization import deserialize_message
+from rclpy.serialization import deserialize_message, serialize_message
 from ros.live import CONFIG, nanoseconds, stamp
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Header
 
 from constrained_sim import load_config
+from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.msg import ContactForce, ContactForces
 from constrained_sim.ros.cdr import Form, serialise
+from constrained_sim.ros.command_reader import CommandReader
 from constrained_sim.ros.conversions import JointNames
 from constrained_sim.ros.period_messages import PeriodMessages
 from constrained_sim.step_result import ContactForce as ContactResult
@@ -60,6 +62,38 @@ def test_form_of_contact_forces(name):
     message = ContactForces(header=header(1, 2), contacts=contacts)
     message.period.sec, message.period.nanosec = 3, 4
     assert form.filled(numbers) == serialise(message)
+
+
+def test_form_reads_what_it_writes():
+    """Whatever is between the fields; a message with another text, another length or a missing byte is not its own."""
+    form, numbers = Form(joint_state(0, 0, [0.0] * 9)), [3, 4, *[0.5 * k for k in range(9)]]
+    data = form.filled(numbers)
+    assert form.numbers(data) == numbers
+    assert form.numbers(serialize_message(joint_state(3, 4, numbers[2:]))) == numbers
+    other = joint_state(3, 4, numbers[2:])
+    other.name[1] = "bd"
+    shorter = JointState(header=other.header, name=["a", "bc", "def"], position=[1.0])
+    end = len(data.rstrip(b"\0"))
+    for different in (serialise(other), serialise(shorter), data[: end - 1], b"\0\0" + data[2:], b""):
+        assert form.numbers(different) is None
+
+
+def test_commands_are_read_by_name():
+    """In whatever order a controller names its joints; what a command has to be is checked each time."""
+    reader = CommandReader(JointNames(load_config(CONFIG).robot))
+    for _ in range(2):
+        for scale, names in enumerate((["knee", "hip"], ["hip"], [], ["hip", "knee"])):
+            efforts = {name: scale + 0.25 * len(name) for name in names}
+            command = JointState(header=header(5, 6), name=names, position=[1.0], effort=list(efforts.values()))
+            expected = {("hip", "knee").index(name): effort for name, effort in efforts.items()}
+            assert reader.read(serialize_message(command)) == (5_000_000_006, expected)
+        for effort, what in (([math.nan, 0.0], "nan"), ([1.0], "one|length|shape|2"), ([1.0, math.inf], "inf")):
+            with pytest.raises(InvalidValue, match=what):
+                reader.read(serialize_message(JointState(name=["hip", "knee"], effort=effort)))
+    with pytest.raises(UnknownName, match="slider"):
+        reader.read(serialize_message(JointState(name=["slider"], effort=[1.0])))
+    with pytest.raises(InvalidValue, match="3 bytes"):
+        reader.read(b"\0\1\0")
 
 
 def test_form_of_arrays_of_fixed_length():

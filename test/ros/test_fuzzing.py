@@ -87,7 +87,9 @@ TOPICS = {
 call = st.sampled_from(sorted(SERVICES)).flatmap(
     lambda name: st.tuples(st.just(name), message_of(SERVICES[name].Request))
 )
-publication = st.sampled_from(sorted(TOPICS)).flatmap(lambda name: st.tuples(st.just(name), message_of(TOPICS[name])))
+publication = st.sampled_from(sorted(TOPICS)).flatmap(
+    lambda name: st.tuples(st.just(name), st.one_of(message_of(TOPICS[name]), st.binary(max_size=200)))
+)
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +97,8 @@ def fuzzed(simulate):
     """A node that steps between the calls."""
     with simulate(clock_mode="fast", start_paused=True) as sim:
         sim.meet()
+        for name, kind in TOPICS.items():
+            sim.publish(name, kind())  # bytes, which are of no type, can follow
         yield sim
 
 
