@@ -15,6 +15,7 @@ from constrained_sim.contact import kernels as contact_kernels
 from constrained_sim.contact.table import TOUCHING
 from constrained_sim.dynamics import Dynamics, difference, integrate
 from constrained_sim.exceptions import InvalidValue, ViolatedConstraint
+from constrained_sim.motion import smallest_motion
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import RobotSystem, Solver, System, as_solver
 from constrained_sim.solvers.row_space import least_squares
@@ -102,7 +103,8 @@ class Projection:
         """Return the smallest step x (nv,) with ``J x = -phi`` and ``J_h x = -gaps``; least squares where they clash.
 
         In the mass metric this is the linear problem of all other jobs, ``M x - J^T lam = 0``; the rows `held` are
-        added to it by superposition. In the Euclidean one it is ``-J^+ phi``, by one singular value decomposition.
+        added to it by superposition, or are all that there is. In the Euclidean one it is ``-J^+ phi``, by one
+        singular value decomposition.
 
         Args:
             solver: of the linear problem.
@@ -113,6 +115,8 @@ class Projection:
         """
         if self.metric == "euclidean":
             return -least_squares(np.vstack([system.J, held]), np.concatenate([phi, gaps]))
+        if not len(phi):
+            return smallest_motion(system.M, system.parents, held, gaps)
         factorization = solver.factor(system)
         x = factorization.solve(np.zeros(system.J.shape[1]), -phi)[0]
         if not len(gaps):

@@ -221,6 +221,16 @@ def sticking_motion(M, parents, f, J, offset, compliance, friction, slip, lower,
 
 
 @numba.njit(cache=True)
+def smallest_motion(M, parents, J, target):  # type: ignore[no-untyped-def]
+    """Return the x (nv,) of least ``x^T M x`` with ``J x = -target``; least squares where the rows clash."""
+    rest = np.zeros(M.shape[0])
+    _, response = solver_kernels.free_response(M, parents, rest, J)
+    G, b = contact_kernels.delassus(J, response, rest, target)
+    contact_kernels.drop_held(G, b, J, rest, np.diag(G))
+    return contact_kernels.stick(G, b) @ response
+
+
+@numba.njit(cache=True)
 def dynamics_residual(M, x, f, reaction):  # type: ignore[no-untyped-def]
     """Return ``|M x - f - reaction|`` relative to its largest term."""
     momentum = M @ x

@@ -147,6 +147,7 @@ class Control:
 
     def _loop_once(self) -> None:
         self._commands.take_all()
+        self._outputs.flush()
         if time.monotonic() >= self._next_diagnostics:
             self._next_diagnostics = time.monotonic() + DIAGNOSTICS_PERIOD
             self._outputs.send_diagnostics(self._state(), self._text, self._real_time_factor())

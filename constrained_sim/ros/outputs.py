@@ -115,6 +115,10 @@ class Outputs:
         self._sensors.send(period)
         self._send_clock()
 
+    def flush(self) -> None:
+        """Let what was published be recorded: between periods, however long they are."""
+        self._topics.flush()
+
     def send_impacts(self, impacts: tuple[tuple[int, Impact], ...]) -> None:
         """Publish impacts with their stamps [ns]."""
         for stamp, impact in impacts:
@@ -247,9 +251,9 @@ class Outputs:
         self._markers.send(markers, period.stamp)
 
     def _send_clock(self) -> None:
-        """Publish the clock, which ends a period: what was published since the last one goes to the recorder."""
+        """Publish the clock, which ends a period."""
         self._clock.send_bytes(self._messages.clock(), self._world.stamp)
-        self._topics.flush()
+        self.flush()
 
     def _header(self) -> Header:
         return Header(stamp=to_time(self._world.stamp), frame_id=self._options.world_frame)

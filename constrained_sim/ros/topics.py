@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -15,6 +16,9 @@ from constrained_sim.ros.recorder import Recorder
 
 RELIABLE = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+FLUSH_PERIOD = 0.01
+"""[s] of wall-clock time that what was published may wait for its way to the recorder."""
 
 Sink = Callable[[bytes, int], None]
 """Takes a serialised message and its stamp [ns]."""
@@ -34,7 +38,7 @@ class Topics(Protocol):
         """Record `message` of `kind` without publishing it; only where there is a recording."""
 
     def flush(self) -> None:
-        """Note that a period is complete."""
+        """Let what was sent be recorded."""
 
     @property
     def lost(self) -> int:
@@ -109,6 +113,7 @@ class NodeTopics:
     def __init__(self, node: Node, recorder: Recorder | None) -> None:
         """Publish from `node`."""
         self._node, self._recorder = node, recorder
+        self._flushed = 0.0
         self._resolve = functools.cache(node.resolve_topic_name)
 
     def open(self, kind: type, name: str, qos: QoSProfile = RELIABLE) -> Topic:
@@ -138,8 +143,10 @@ class NodeTopics:
             self._recorder.write(self._resolve(name), type_name(kind), stamp, serialize_message(message))
 
     def flush(self) -> None:
-        """Hand what was published to the recorder."""
-        if self._recorder is not None:
+        """Hand what was published to the recorder, unless that was done a moment ago: to wake it takes long."""
+        now = time.monotonic()
+        if self._recorder is not None and now - self._flushed > FLUSH_PERIOD:
+            self._flushed = now
             self._recorder.flush()
 
     @property
