@@ -159,6 +159,22 @@ class ContactNotSolved(ConstrainedSimError):
         self.residual = residual
 
 
+class InexactContact(UserWarning):
+    """Contact impulses that no method found exactly, but one closely enough to go on.
+
+    Attributes:
+        residual: relative residual of the contact law.
+    """
+
+    def __init__(self, residual: float) -> None:
+        """Say how far from a solution the impulses are."""
+        super().__init__(
+            f"a contact problem was solved with a relative residual of {residual:.3g} only; contacts whose rows nearly "
+            "depend on each other do that: contact_tolerance [N s] says what is good enough, and saves the attempts"
+        )
+        self.residual = residual
+
+
 class CoarseStep(UserWarning):
     """A step that is too long to resolve the vibration of a soft contact; forces are stable, but not accurate.
 

@@ -16,7 +16,6 @@ from constrained_sim.contact.compliance import soft_forces
 from constrained_sim.contact.table import ContactGeometry, ContactTable
 from constrained_sim.drift import Baumgarte
 from constrained_sim.dynamics import Dynamics, dynamics_at
-from constrained_sim.exceptions import ContactNotSolved
 from constrained_sim.motion import ContactRows, Motion, solve_motion
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.solvers import RobotSystem, Solver, as_solver, check_consistency
@@ -161,8 +160,7 @@ def constrained_acceleration(
     motion = solve_motion(solver, system, force, b, contacts)
     if refuse_inconsistent:
         check_consistency(motion.constraint_residual)
-    if motion.contact is not None and not motion.contact.converged:
-        raise ContactNotSolved(motion.contact.residual)
+    motion.check_contacts()
     force_of_contacts, moments = soft, np.zeros(resistance.dim)
     force_of_contacts[closed], moments[turning] = motion.impulse[: len(closed)], motion.impulse[len(closed) :]
     lam, all_gamma = bound.rows(motion.lam, force_of_contacts), bound.rows(gamma, contact_gamma)

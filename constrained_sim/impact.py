@@ -14,8 +14,9 @@ from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import ContactMethod
 from constrained_sim.contact.discs import COEFFICIENT, COLUMNS, CONTACT, RADIUS, SIZE
+from constrained_sim.contact.problem import TOLERABLE_RESIDUAL
 from constrained_sim.dynamics import Dynamics, dynamics_at
-from constrained_sim.exceptions import ContactNotSolved, InvalidValue
+from constrained_sim.exceptions import InvalidValue
 from constrained_sim.motion import EXACTLY, ContactRows, Motion, solve_motion
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import RobotSystem, Solver, System, as_solver, check_consistency
@@ -335,8 +336,7 @@ def impact_at(
     motion, factor = problem.solve(solver, method)
     if refuse_inconsistent:
         check_consistency(motion.constraint_residual)
-    if motion.contact is not None and not motion.contact.converged:
-        raise ContactNotSolved(motion.contact.residual)
+    motion.check_contacts(TOLERABLE_RESIDUAL)
     impulse, moment = np.zeros(len(contact_rows)), np.zeros(len(all_turning))
     impulse[rows], moment[turning] = motion.impulse[: len(rows)], motion.impulse[len(rows) :]
     generalised = motion.lam @ bilateral + impulse @ contact_rows + moment @ all_turning

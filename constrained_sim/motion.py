@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field, replace
 
 import numba
@@ -12,7 +13,7 @@ from constrained_sim.contact import kernels as contact_kernels
 from constrained_sim.contact.discs import no_discs
 from constrained_sim.contact.methods import ContactMethod, solve_contacts
 from constrained_sim.contact.problem import RELATIVE_TOLERANCE, ContactProblem, ContactSolution, no_values
-from constrained_sim.exceptions import NotSupported
+from constrained_sim.exceptions import ContactNotSolved, InexactContact, NotSupported
 from constrained_sim.solvers import Gauss, Solver, System
 from constrained_sim.solvers import kernels as solver_kernels
 from constrained_sim.solvers.solver import remainder_of, row_residual
@@ -110,6 +111,18 @@ class Motion:
     contact: ContactSolution | None
     dynamics_residual: float
     constraint_residual: float
+
+    def check_contacts(self, tolerable: float = 0.0) -> None:
+        """Refuse a motion whose contact problem is not solved; warn up to a `tolerable` relative residual.
+
+        Raises:
+            ContactNotSolved: the residual is neither acceptable nor tolerable.
+        """
+        if self.contact is None or self.contact.converged:
+            return
+        if not self.contact.residual <= tolerable:
+            raise ContactNotSolved(self.contact.residual)
+        warnings.warn(InexactContact(self.contact.residual), stacklevel=2)
 
 
 def solve_motion(

@@ -36,6 +36,9 @@ RANK_TOLERANCE = 1e-11
 SHIFTS = (1e-9, 1e-6, 1e-4, 1e-2)
 """Regularisations of a Newton step, whose rows are without dimension: the next where the last did not lead nearer."""
 
+MEMORY = 3
+"""Number of points that a Newton step is compared with: more let it wander."""
+
 OPEN, STICKING, SLIDING = 0, 1, 2
 
 
@@ -303,11 +306,16 @@ def of_least_norm(G, L, goal):  # type: ignore[no-untyped-def]
 def newton(G, b, friction, slip, lower, upper, discs, p, r, tolerance, iterations):  # type: ignore[no-untyped-def]
     """Semi-smooth Newton on the natural map, from r.
 
+    A step has to lead nearer than the farthest of the last points, not than the last: on the way across a kink there
+    are points that are farther than both its ends (Grippo, Lampariello and Lucidi, A nonmonotone line search technique
+    for Newton's method, 1986).
+
     Returns:
         (r, largest |F|, iterations done).
     """
     F = natural_map(G, b, friction, slip, lower, upper, discs, p, r)
     error = np.abs(F).max()
+    best, least, recent = r, error, np.full(MEMORY, error)
     L = range_factor(G)
     for done in range(iterations):
         if error <= tolerance:
@@ -320,16 +328,19 @@ def newton(G, b, friction, slip, lower, upper, discs, p, r, tolerance, iteration
                 candidate = r + length * direction
                 F_candidate = natural_map(G, b, friction, slip, lower, upper, discs, p, candidate)
                 error_candidate = np.abs(F_candidate).max()
-                nearer = error_candidate < (1.0 - 0.1 * length) * error
+                nearer = error_candidate < (1.0 - 0.1 * length) * recent.max()
                 if nearer:
                     break
                 length *= 0.5
             if nearer:
                 break
         if not nearer:
-            return r, error, done
+            return best, least, done
         r, F, error = candidate, F_candidate, error_candidate
-    return r, error, iterations
+        recent[done % MEMORY] = error
+        if error < least:
+            best, least = r, error
+    return best, least, iterations
 
 
 @numba.njit(cache=True)

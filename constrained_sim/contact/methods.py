@@ -62,8 +62,8 @@ def solve_contacts(
 
     First all contacts are taken to stick, which is linear. Where this violates a cone, the chosen method comes first,
     then the others in turn, until one converges or all have had their say: pivoting, where there is no friction;
-    Newton's method along a path from soft contacts to rigid ones, and from points around its end; projected
-    Gauss-Seidel, which begins without any force; Pinocchio's ADMM; each with Newton's method from where it ends. Where
+    Newton's method from no force, along a path from soft contacts to rigid ones, and from points around its end;
+    projected Gauss-Seidel; Pinocchio's ADMM; each with Newton's method from where it ends. Where
     forces are not unique, those of least norm with the same motion are returned.
 
     Args:
@@ -85,8 +85,8 @@ def solve_contacts(
     tolerance = max(RELATIVE_TOLERANCE * np.abs(scale * b).max(), method.tolerance)
     impulse = kernels.stick(G, b) if start is None else finite_array("start", start, b.shape)
     used, iterations, best, first = "stick", 0, (error, impulse), METHODS[method.name]
-    for step, budget in [(first, BUDGETS[first]), *SCHEDULE]:
-        if step is gauss_seidel and start is None:
+    for step, budget, anew in [(first, BUDGETS[first], first is gauss_seidel and start is None), *SCHEDULE]:
+        if anew:
             impulse = np.zeros_like(b)
         impulse, error, done = step(G, b, *laws, scale, impulse, tolerance, budget)
         iterations += done
@@ -144,7 +144,7 @@ def pivoting(
     return solved, float(np.abs(F).max(initial=0.0)), 1
 
 
-NEWTON_STEPS = 40
+NEWTON_STEPS = 60
 BUDGETS: dict[Method, int] = {
     kernels.newton: NEWTON_STEPS,
     gauss_seidel: 200,
@@ -153,19 +153,22 @@ BUDGETS: dict[Method, int] = {
     kernels.restarts: 60,
     admm: 2000,
 }
-SCHEDULE: tuple[tuple[Method, int], ...] = (
-    (kernels.newton, NEWTON_STEPS),
-    (pivoting, 1),
-    (kernels.continuation, 11),
-    (kernels.restarts, 12),
-    (gauss_seidel, 200),
-    (kernels.newton, NEWTON_STEPS),
-    (admm, 2000),
-    (kernels.newton, NEWTON_STEPS),
-    (gauss_seidel, 1000),
-    (kernels.continuation, 41),
-    (kernels.restarts, 120),
+SCHEDULE: tuple[tuple[Method, int, bool], ...] = (
+    (kernels.newton, NEWTON_STEPS, False),
+    (pivoting, 1, False),
+    (kernels.newton, NEWTON_STEPS, True),
+    (kernels.continuation, 11, False),
+    (kernels.restarts, 12, False),
+    (gauss_seidel, 200, True),
+    (kernels.newton, NEWTON_STEPS, False),
+    (admm, 2000, False),
+    (kernels.newton, NEWTON_STEPS, False),
+    (gauss_seidel, 1000, True),
+    (kernels.continuation, 41, False),
+    (kernels.restarts, 120, False),
 )
+"""Methods in turn, how many iterations each may do, and whether it begins anew, without any force."""
+
 METHODS: dict[str, Method] = {
     "newton": kernels.newton,
     "gauss_seidel": gauss_seidel,

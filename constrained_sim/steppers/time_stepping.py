@@ -11,12 +11,12 @@ import numpy.typing as npt
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import ContactMethod
 from constrained_sim.contact.compliance import SoftRows, dragged, soft_rows
-from constrained_sim.contact.problem import ContactSolution, no_values
+from constrained_sim.contact.problem import TOLERABLE_RESIDUAL, ContactSolution, no_values
 from constrained_sim.contact.table import TOUCHING, ContactGeometry
 from constrained_sim.drift import Projection, Stabilization
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.energy import EnergyTerms
-from constrained_sim.exceptions import FINE, CoarseStep, ContactNotSolved, InvalidValue
+from constrained_sim.exceptions import FINE, CoarseStep, InvalidValue
 from constrained_sim.impact import Impact, bouncing, impact_at
 from constrained_sim.integrators import Integrator, Midpoint, SteppingScheme
 from constrained_sim.motion import ContactRows, Motion, solve_motion
@@ -252,7 +252,7 @@ class TimeStepping(Stepper):
         if kernels.exceeds(v, SLOW) or kernels.exceeds(motion.x, SLOW):
             momentum = kernels.end_momentum(*self._middle(begin, h, q_mid, v_mid), impulses, *self._frames(begin, part))
             return self._correct(begin, part, momentum, held, loads)
-        _refuse_unsolved(motion)
+        motion.check_contacts(TOLERABLE_RESIDUAL)
         return part
 
     def _stick(self, begin: Observation, h: float, loads: _Loads, q_mid: Array, v_mid: Array) -> _Part | None:
@@ -368,7 +368,7 @@ class TimeStepping(Stepper):
         count = len(contacts.friction), len(part.dry)
         if kernels.oppose_mean_slip(s, *count, discs, contacts.J, contacts.offset, motion.x, motion.impulse):
             motion = solve_motion(loads.solver, system, free, b, contacts, loads.method)
-        _refuse_unsolved(motion)
+        motion.check_contacts(TOLERABLE_RESIDUAL)
         impulse, moments, status = part.impulse.copy(), part.moments.copy(), part.status.copy()
         impulse[rows], dry, moments[turning] = self._split(motion.impulse, len(turning))
         if held.size and motion.contact is not None:
@@ -595,8 +595,3 @@ def _outcome(
     return StepOutcome(
         end, change / dt, forces, read_only(efforts), status, tuple(impacts), energy, last.motion, turning
     )
-
-
-def _refuse_unsolved(motion: Motion) -> None:
-    if motion.contact is not None and not motion.contact.converged:
-        raise ContactNotSolved(motion.contact.residual)
