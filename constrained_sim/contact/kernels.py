@@ -166,36 +166,55 @@ def range_factor(G):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def solve(A, b):  # type: ignore[no-untyped-def]
-    """Return ``A^-1 b`` by elimination with row pivoting; a pivot of zero leaves its unknown zero.
+def eliminate(A):  # type: ignore[no-untyped-def]
+    """Return the triangular factors of A in one matrix, and which row was the pivot of each column.
 
     For the small matrices of contact problems; NumPy's takes seconds to compile wherever it is used.
     """
-    A, x = A.copy(), b.copy()
+    factors, pivots = A.copy(), np.empty(A.shape[0], dtype=np.int64)
     n = A.shape[0]
     for k in range(n):
         pivot = k
         for i in range(k + 1, n):
-            if abs(A[i, k]) > abs(A[pivot, k]):
+            if abs(factors[i, k]) > abs(factors[pivot, k]):
                 pivot = i
+        pivots[k] = pivot
         if pivot != k:
-            for j in range(k, n):
-                A[k, j], A[pivot, j] = A[pivot, j], A[k, j]
-            x[k], x[pivot] = x[pivot], x[k]
-        if A[k, k] == 0.0:
+            for j in range(n):
+                factors[k, j], factors[pivot, j] = factors[pivot, j], factors[k, j]
+        if factors[k, k] == 0.0:
             continue
         for i in range(k + 1, n):
-            factor = A[i, k] / A[k, k]
+            factor = factors[i, k] / factors[k, k]
+            factors[i, k] = factor
             if factor != 0.0:
                 for j in range(k + 1, n):
-                    A[i, j] -= factor * A[k, j]
-                x[i] -= factor * x[k]
+                    factors[i, j] -= factor * factors[k, j]
+    return factors, pivots
+
+
+@numba.njit(cache=True)
+def substitute(factors, pivots, b):  # type: ignore[no-untyped-def]
+    """Return the x with ``A x = b``, for A from :func:`eliminate`; a pivot of zero leaves its unknown zero."""
+    x, n = b.copy(), b.shape[0]
+    for k in range(n):
+        x[k], x[pivots[k]] = x[pivots[k]], x[k]
+    for k in range(n):
+        for j in range(k):
+            x[k] -= factors[k, j] * x[j]
     for k in range(n - 1, -1, -1):
         total = x[k]
         for j in range(k + 1, n):
-            total -= A[k, j] * x[j]
-        x[k] = total / A[k, k] if A[k, k] != 0.0 else 0.0
+            total -= factors[k, j] * x[j]
+        x[k] = total / factors[k, k] if factors[k, k] != 0.0 else 0.0
     return x
+
+
+@numba.njit(cache=True)
+def solve(A, b):  # type: ignore[no-untyped-def]
+    """Return ``A^-1 b`` by elimination with row pivoting."""
+    factors, pivots = eliminate(A)
+    return substitute(factors, pivots, b)
 
 
 @numba.njit(cache=True)
@@ -217,7 +236,11 @@ def block_times(blocks, x, contacts, discs):  # type: ignore[no-untyped-def]
     """Return the product (n, k) of a matrix of blocks, diagonal but for those of the discs, with x (n, k)."""
     product = np.empty_like(x)
     for c in range(contacts):
-        product[3 * c : 3 * c + 3] = blocks[c] @ x[3 * c : 3 * c + 3]
+        block, i = blocks[c], 3 * c
+        for k in range(x.shape[1]):
+            x0, x1, x2 = x[i, k], x[i + 1, k], x[i + 2, k]
+            for row in range(3):
+                product[i + row, k] = block[row, 0] * x0 + block[row, 1] * x1 + block[row, 2] * x2
     for j in range(contacts, blocks.shape[0] - discs.shape[0]):
         product[2 * contacts + j] = blocks[j, 0, 0] * x[2 * contacts + j]
     if discs.shape[0]:
@@ -240,13 +263,13 @@ def _newton_step(G, L, B, C, F, contacts, discs, shift):  # type: ignore[no-unty
     for j in range(B.shape[0] - discs.shape[0], B.shape[0]):
         inverse[j] = _inverse(B[j], shift)
     X = block_times(inverse, block_times(C, L, contacts, discs), contacts, discs)
-    S = np.eye(L.shape[1]) + L.T @ X
+    factors, pivots = eliminate(np.eye(L.shape[1]) + L.T @ X)
     d = np.zeros_like(F)
     for _ in range(2):
         rest = F.reshape(-1, 1) + block_times(B, d.reshape(-1, 1), contacts, discs)
         rest += block_times(C, (G @ d).reshape(-1, 1), contacts, discs)
         y = block_times(inverse, rest, contacts, discs).ravel()
-        d -= y - X @ solve(S, y @ L)
+        d -= y - X @ substitute(factors, pivots, y @ L)
     return d
 
 
@@ -295,10 +318,10 @@ def of_least_norm(G, L, goal):  # type: ignore[no-untyped-def]
 
     ``r = L (L^T L)^-2 L^T goal``, refined once.
     """
-    square = L.T @ L
+    factors, pivots = eliminate(L.T @ L)
     r = np.zeros_like(goal)
     for _ in range(2):
-        r += L @ solve(square, solve(square, (goal - G @ r) @ L))
+        r += L @ substitute(factors, pivots, substitute(factors, pivots, (goal - G @ r) @ L))
     return r
 
 
