@@ -111,10 +111,11 @@ def steps() -> Iterator[tuple[Robot, np.ndarray, list[Row]]]:
         rows = [(f"{name}, standing on points", holding(sim, q, *gains))]
         yield robot, q, rows + mujoco_standing(f"MuJoCo mj_step, {name} likewise", robot, q, points, gains)
     talos = Robot.from_urdf(ROBOTS / "talos_data/robots/talos_reduced.urdf", floating_base=True)
-    lying = Simulator(talos, collisions=Collisions({"ground": Plane(offset=-1.1)}, friction=0.7))
+    ground = Collisions({"ground": Plane(offset=-1.1)}, friction=0.7)
+    lying = Simulator(talos, collisions=ground, contact_tolerance=1e-7)
     lying.reset(talos.neutral())
     lying.run(1.5)
-    yield talos, talos.neutral(), [("talos, collision meshes, on the ground", lying.step)]
+    yield talos, talos.neutral(), [("talos, collision meshes, on the ground, contact tolerance 1e-7 N s", lying.step)]
 
 
 def standing() -> dict[str, Standing]:

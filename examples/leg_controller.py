@@ -122,7 +122,7 @@ class LegControllerNode(Node):
 
     def __init__(self) -> None:
         """Connect; only the newest state matters, so the queue holds one."""
-        super().__init__("leg_controller")
+        super().__init__("leg_controller", start_parameter_services=False)  # rclpy would look at them at every state
         mode = self.declare_parameter("mode", "stand").value
         if mode not in ("stand", "hop"):
             raise SystemExit(f"leg_controller: parameter mode: got {mode!r}, allowed: stand, hop")

@@ -1,6 +1,8 @@
 """The frictional contact problem, judged by Signorini's and Coulomb's laws themselves."""
 
 import itertools
+import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,10 +28,13 @@ from constrained_sim import LAWS, Frictionless, Plane, Rigid, Sticking
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import METHODS, ContactMethod, ContactProblem, kernels, solve_contacts
 from constrained_sim.contact.admm import admm
+from constrained_sim.contact.problem import TOLERABLE_RESIDUAL, ContactSolution
 from constrained_sim.contact.sweeps import one_contact
-from constrained_sim.exceptions import InvalidValue, UnknownName
+from constrained_sim.exceptions import ContactNotSolved, InexactContact, InvalidValue, UnknownName
+from constrained_sim.motion import Motion
 
 OPEN, STICKING, SLIDING = 0, 1, 2
+DATA = Path(__file__).parent / "data"
 
 
 def problem_of(robot, q, contacts, rng, friction, level=0.0):
@@ -407,6 +412,59 @@ def test_each_method_solves_by_itself(method):
             assert problem.slip_residual(solution.impulse) < 1e-8
             assert problem.cone_violation(solution.impulse) < 1e-8
     assert solved >= 15
+
+
+@pytest.fixture(scope="module", params=[0, 1])
+def lying(request):
+    """A contact problem of a humanoid that lies on its collision meshes, with dry friction in its joints."""
+    with np.load(DATA / "lying_humanoid.npz") as file:
+        G, b, friction, lower, upper = (file[f"{name}_{request.param}"] for name in "G b friction lower upper".split())
+    return ContactProblem(G, b, friction, np.zeros((len(friction), 2)), lower, upper)
+
+
+def test_newton_passes_over_kinks(lying):
+    """Where steps that each lead nearer end at a kink, those that may pass over it lead to the solution."""
+    scale = kernels.inverse_scale(lying.G, len(lying.friction), lying.discs)
+    tolerance = 1e-13 * np.abs(scale * lying.b).max()
+    starts = kernels.stick(lying.G, lying.b), np.zeros_like(lying.b)
+
+    def residuals(newton):
+        found = [newton(lying.G, lying.b, *lying.laws, scale, start, tolerance, 60)[0] for start in starts]
+        return [lying.residual(impulse) for impulse in found]
+
+    assert min(residuals(kernels.newton)) < 1e-13
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels, "MEMORY", 1)
+        assert min(residuals(kernels.newton.py_func)) > 1e-6
+
+
+@pytest.mark.parametrize("method", ["continuation", "gauss_seidel"])
+def test_methods_agree_on_a_lying_humanoid(lying, method):
+    """Whichever comes first: the same motion, and the same forces, where nothing determines them but their norm."""
+    newton, other = solve_contacts(lying), solve_contacts(lying, method)
+    assert newton.method == "newton"
+    assert other.converged
+    size = np.abs(lying.b).max()
+    np.testing.assert_allclose(lying.G @ other.impulse, lying.G @ newton.impulse, rtol=0.0, atol=1e-11 * size)
+    np.testing.assert_allclose(other.impulse, newton.impulse, rtol=0.0, atol=1e-9 * np.abs(newton.impulse).max())
+
+
+def test_unsolved_problem_is_told_or_refused():
+    """Close to a solution a simulation goes on with a warning; otherwise, and with any NaN, it does not."""
+
+    def motion(residual):
+        none = np.zeros(0)
+        solution = ContactSolution(none, np.zeros(0, dtype=np.int64), "newton", 1, residual)
+        return Motion(none, none, none, solution, 0.0, 0.0)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        motion(1e-10).check_contacts()
+    with pytest.warns(InexactContact, match=r"5e-07.*contact_tolerance"):
+        motion(5e-7).check_contacts(TOLERABLE_RESIDUAL)
+    for residual, tolerable in ((5e-7, 0.0), (2e-6, TOLERABLE_RESIDUAL), (np.nan, TOLERABLE_RESIDUAL)):
+        with pytest.raises(ContactNotSolved):
+            motion(residual).check_contacts(tolerable)
 
 
 @every_problem

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import signal
 import sys
 import time
 
 import rclpy
-from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
+from rclpy.signals import SignalHandlerOptions
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
@@ -80,7 +81,8 @@ class Monitor(Node):
 
 def main() -> int:
     """Show the table until interrupted; without a terminal, a line per second."""
-    rclpy.init(args=sys.argv)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    rclpy.init(args=sys.argv, signal_handler_options=SignalHandlerOptions.NO)
     monitor, console = Monitor(), Console()
     try:
         if console.is_terminal:
@@ -94,7 +96,7 @@ def main() -> int:
                 " | ".join(f"{name.strip()} {' '.join(value.split())}" for name, value in monitor.rows()),
                 flush=True,
             )
-    except (ExternalShutdownException, KeyboardInterrupt):
+    except KeyboardInterrupt:
         pass
     finally:
         rclpy.try_shutdown()

@@ -125,6 +125,22 @@ def test_signal_ends_the_node_and_its_recorder(simulate, tmp_path, case):
     assert (count >= 100) == runs
 
 
+@pytest.mark.parametrize("kill", [_interrupt, _terminate])
+def test_signal_ends_the_monitor(tmp_path, kill):
+    """Without a word, also while it waits for a simulation."""
+    process = Process(tmp_path, free_domain(), "monitor")
+    try:
+        end = time.monotonic() + 30.0
+        while not any("waiting for joint_states" in out.read_text() for out in tmp_path.glob("monitor*.out")):
+            assert time.monotonic() < end, process.stderr
+            time.sleep(0.05)
+        kill(process)
+        assert process.wait(10.0) == 0
+        assert not process.stderr
+    finally:
+        process.stop()
+
+
 def test_duration_ends_the_node(dropped):
     """With parameter duration the node ends by itself, after exactly that much simulated time."""
     assert stamp(dropped.messages("/clock")[-1]) == 1_400_000_000
