@@ -25,7 +25,8 @@ LOOK = 0.05
 """[s] after which a wait looks again, whether something has arrived or not."""
 
 SETTLE = 0.1
-"""[s] for a service that has been discovered to discover its client: DDS drops an answer that it finds no reader of."""
+"""[s] for a node that has been discovered to discover its counterpart here: DDS drops an answer that it finds no
+reader of, and what is published before the subscriber knows of the publisher comes late, after the next service."""
 
 
 class Client:
@@ -127,6 +128,7 @@ class Client:
             publisher = self.node.create_publisher(type(message), topic, QoSProfile(depth=100))
             self._publishers[topic] = publisher
             self.wait_for(lambda: publisher.get_subscription_count() > 0, f"subscriber of {topic}")
+            self.spin(SETTLE)
         self._publishers[topic].publish(message)
 
     def ask(self, kind: Any, service: str, **fields: Any) -> Future:
