@@ -60,18 +60,23 @@ class ControllerNode(Node):
         self._states = States(load_config(self.declare_parameter("config", str(shipped)).value))
         self._law = law(self._states.config, mode)
         self._commands = self.create_publisher(JointState, "joint_commands", QoSProfile(depth=KEPT))
+        self._stopped = False
         self._inbox = Inbox(self)
         self._inbox.subscribe(JointState, "joint_states", self._on_joints, QoSProfile(depth=KEPT))
         if self._states.config.robot.floating_base:
             self._inbox.subscribe(Odometry, "odom", self._on_base, QoSProfile(depth=KEPT))
 
     def run(self) -> None:
-        """Answer states, and now and then whoever asks for parameters, until interrupted."""
+        """Answer states, and now and then whoever asks for parameters, until stopped."""
         callbacks = Callbacks(self, self._inbox.subscriptions)
-        while True:
+        while not self._stopped:
             self._inbox.wait(SERVICE_PERIOD)
             self._inbox.take_all()
             callbacks.run_ready()
+
+    def stop(self) -> None:
+        """End :meth:`run`."""
+        self._stopped = True
 
     def _on_joints(self, joints: JointState) -> None:
         self._states.take_joints(joints)
@@ -151,7 +156,10 @@ def main(name: str, law: type[ControlLaw], config: str, args: Sequence[str] | No
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         rclpy.init(args=sys.argv if args is None else list(args), signal_handler_options=SignalHandlerOptions.NO)
-        ControllerNode(name, law, config).run()
+        node = ControllerNode(name, law, config)
+        for number in (signal.SIGINT, signal.SIGTERM):  # an exception in the middle of rclpy would become another one
+            signal.signal(number, lambda *_: node.stop())
+        node.run()
     except ConstrainedSimError as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 1
