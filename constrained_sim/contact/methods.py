@@ -63,8 +63,8 @@ def solve_contacts(
     First all contacts are taken to stick, which is linear. Where this violates a cone, the chosen method comes first,
     then the others in turn, until one converges or all have had their say: pivoting, where there is no friction;
     Newton's method from no force, along a path from soft contacts to rigid ones, and from points around its end;
-    projected Gauss-Seidel; Pinocchio's ADMM; each with Newton's method from where it ends. Where
-    forces are not unique, those of least norm with the same motion are returned.
+    projected Gauss-Seidel; Pinocchio's ADMM; each with Newton's method from where it ends. Where forces are not unique,
+    those of least norm with the same motion are returned.
 
     Args:
         problem: what to solve.

@@ -9,12 +9,10 @@ from sensor_msgs.msg import JointState
 
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.ros.cdr import Form
-from constrained_sim.ros.conversions import JointNames, efforts_by_name, to_nanoseconds
+from constrained_sim.ros.conversions import NANOSECONDS, JointNames, efforts_by_name, to_nanoseconds
 
 KEPT = 8
 """Number of forms of commands that are kept: of as many controllers."""
-
-SECOND = 1_000_000_000
 
 
 class CommandReader:
@@ -41,7 +39,7 @@ class CommandReader:
                 continue
             efforts = numbers[len(numbers) - len(indices) :]  # the last field of the message
             if all(map(math.isfinite, efforts)):
-                return int(numbers[0]) * SECOND + int(numbers[1]), dict(zip(indices, efforts, strict=True))
+                return int(numbers[0]) * NANOSECONDS + int(numbers[1]), dict(zip(indices, efforts, strict=True))
         try:
             message = deserialize_message(data, JointState)
         except RuntimeError:

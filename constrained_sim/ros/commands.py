@@ -27,9 +27,7 @@ class Commands:
     Attributes:
         answers: commands that count as answers to the last published state (lockstep).
         any_stamp: take commands of any stamp: lockstep goes on without its controller, whose answers come late.
-        subscriptions: that are taken from here.
-        wait: see :meth:`Inbox.wait`.
-        take_all: merges everything that has arrived.
+        inbox: where they arrive; taking from it merges them.
     """
 
     def __init__(self, node: Node, world: World, joints: JointNames, outputs: Outputs) -> None:
@@ -41,17 +39,15 @@ class Commands:
         self.answers = 0
         self.any_stamp = False
         qos = QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy[options.command_reliability.upper()])
-        inbox = Inbox(node)
-        inbox.subscribe(JointState, "joint_commands", self._by_name, qos, serialised=True)
-        inbox.subscribe(Float64MultiArray, "~/commands", self._in_order, qos)
-        inbox.subscribe(WrenchStamped, "~/external_wrench", self._push, qos)
-        self._inbox, self.wait, self.take_all = inbox, inbox.wait, inbox.take_all
-        self.subscriptions = inbox.subscriptions
+        self.inbox = Inbox(node)
+        self.inbox.subscribe(JointState, "joint_commands", self._by_name, qos, serialised=True)
+        self.inbox.subscribe(Float64MultiArray, "~/commands", self._in_order, qos)
+        self.inbox.subscribe(WrenchStamped, "~/external_wrench", self._push, qos)
 
     @property
     def publishers(self) -> int:
         """Number of publishers of commands."""
-        return sum(self._inbox.publishers[:2])
+        return sum(self.inbox.publishers[:2])
 
     def _by_name(self, data: bytes) -> None:
         try:

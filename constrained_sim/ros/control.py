@@ -41,7 +41,7 @@ class Control:
         """Keep the parts of the node."""
         self._node, self._world, self._outputs = node, world, outputs
         self._commands, self._pace = commands, pace
-        self._callbacks = Callbacks(node, commands.subscriptions)
+        self._callbacks = Callbacks(node, commands.inbox.subscriptions)
         self._options = world.config.node
         self._paused = self._options.start_paused
         self._stopped = False
@@ -146,7 +146,7 @@ class Control:
         self._stopped = True
 
     def _loop_once(self) -> None:
-        self._commands.take_all()
+        self._commands.inbox.take_all()
         self._outputs.flush()
         if time.monotonic() >= self._next_diagnostics:
             self._next_diagnostics = time.monotonic() + DIAGNOSTICS_PERIOD
@@ -203,7 +203,7 @@ class Control:
             self._waiting_since = self._repeated = self._warned = now
         if now - self._waiting_since < ALERT:
             return
-        self._commands.wait(SERVICE_PERIOD)
+        self._commands.inbox.wait(SERVICE_PERIOD)
         if now - self._repeated > REPEAT_AFTER:
             self._repeated = now
             self._outputs.repeat_state()
@@ -270,7 +270,7 @@ class Control:
         if now - self._repeated > REPEAT_AFTER:
             self._repeated = now
             self._outputs.repeat_state()
-        self._commands.wait(SERVICE_PERIOD)
+        self._commands.inbox.wait(SERVICE_PERIOD)
 
     def _finish_steps(self, why: str) -> None:
         self._steps_wanted = 0

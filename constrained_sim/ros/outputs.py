@@ -253,7 +253,6 @@ class Outputs:
     def _send_clock(self) -> None:
         """Publish the clock, which ends a period."""
         self._clock.send_bytes(self._messages.clock(), self._world.stamp)
-        self.flush()
 
     def _header(self) -> Header:
         return Header(stamp=to_time(self._world.stamp), frame_id=self._options.world_frame)
