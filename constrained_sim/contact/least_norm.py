@@ -23,6 +23,9 @@ NO_DISCS = no_discs()
 DAMPING = 1e-3
 """Of a Newton step, per unit of the relative error that is left."""
 
+HALVINGS, FLAT = 40, 0.1
+"""Most points along a Newton step at which its minimum is looked for, and by how much the slope is to be less there."""
+
 
 @numba.njit(cache=True)
 def by_motion(u, friction, slip, lower, upper, p, tolerance):  # type: ignore[no-untyped-def]
@@ -47,38 +50,51 @@ def by_motion(u, friction, slip, lower, upper, p, tolerance):  # type: ignore[no
 
 
 @numba.njit(cache=True)
-def is_determined(G, status, friction):  # type: ignore[no-untyped-def]
-    """Return whether the rows of all that presses are independent, so that its forces are unique."""
-    contacts = friction.shape[0]
-    n = G.shape[0]
-    largest = 0.0
-    for i in range(n):
-        largest = max(largest, G[i, i])
-    L = np.zeros((n, n))
-    kept = np.empty(n, dtype=np.int64)
-    count = 0
-    for i in range(n):
-        place = i // 3 if i < 3 * contacts else contacts + i - 3 * contacts
-        if status[place] == OPEN or G[i, i] <= RANK_TOLERANCE * largest:
+def is_determined(G, u, friction, slip, status):  # type: ignore[no-untyped-def]
+    """Return whether what the forces of all that presses can do is independent, so that they are unique.
+
+    A contact at rest pushes in three directions, one that slides along a ray; a row at a bound has no choice.
+    """
+    contacts, n = friction.shape[0], G.shape[0]
+    forces, count = np.zeros((n, n)), 0
+    for c in range(contacts):
+        if status[c] == STICKING:
+            for i in range(3 * c, 3 * c + 3):
+                forces[count, i] = 1.0
+                count += 1
+        elif status[c] == SLIDING:
+            forces[count, 3 * c : 3 * c + 3] = _ray(u[3 * c : 3 * c + 3], friction[c], slip[c])
+            count += 1
+    for i in range(3 * contacts, n):
+        if status[i - 2 * contacts] == STICKING:
+            forces[count, i] = 1.0
+            count += 1
+    forces = forces[:count]
+    A = forces @ G @ forces.T
+    largest = np.diag(A).max() if count else 0.0
+    L = np.zeros((count, count))
+    for i in range(count):
+        rest = A[i, i]
+        if rest <= RANK_TOLERANCE * largest:
+            L[i, i] = np.inf
             continue
-        total = G[i, i]
-        for a in range(count):
-            entry = G[i, kept[a]]
-            for k in range(a):
-                entry -= L[count, k] * L[a, k]
-            L[count, a] = entry / L[a, a]
-            total -= L[count, a] ** 2
-        if total <= 1e-9 * G[i, i]:
+        for j in range(i):
+            entry = A[i, j]
+            for k in range(j):
+                entry -= L[i, k] * L[j, k]
+            L[i, j] = entry / L[j, j]
+            rest -= L[i, j] ** 2
+        if rest <= 1e-9 * A[i, i]:
             return False
-        L[count, count] = np.sqrt(total)
-        kept[count] = i
-        count += 1
+        L[i, i] = np.sqrt(rest)
     return True
 
 
 @numba.njit(cache=True)
-def least_norm(G, b, friction, slip, lower, upper, status, r, iterations):  # type: ignore[no-untyped-def]
-    """Return the forces of least norm with the motion of `r`, and whether they were found.
+def least_norm(G, b, friction, slip, lower, upper, status, r, tolerance, iterations):  # type: ignore[no-untyped-def]
+    """Return the forces of least norm with the motion of `r`, as near as rounding lets them come to it.
+
+    `r` has the directions that its motion demands only up to its own error, so there is a rest that does not get less.
 
     Args:
         G: (n, n) Delassus matrix.
@@ -89,34 +105,41 @@ def least_norm(G, b, friction, slip, lower, upper, status, r, iterations):  # ty
         upper: (m,) likewise.
         status: (k + m,) that its motion allows, see :func:`by_motion`.
         r: (n,) a solution.
+        tolerance: error of r [N s].
         iterations: at most.
     """
     u, Q = G @ r + b, _orthonormal(range_factor(G))
     goal, transposed = r @ Q, np.ascontiguousarray(Q.T)
-    y = goal.copy()
-    tolerance = 1e-14 * np.abs(r).max()
+    y, largest = goal.copy(), np.abs(r).max()
+    exact, settled = 1e-14 * largest, max(1e-6 * largest, 10.0 * tolerance)
     z = Q @ y
     x, slope = _project(z, u, friction, slip, lower, upper, status)
     F = x @ Q - goal
+    best, least, before = x, np.inf, np.inf
     for _ in range(iterations):
         error = np.abs(F).max()
-        if error <= tolerance:
-            return x, True
+        if error < least:
+            best, least = x, error
+        if error <= exact or (error <= settled and error > 0.5 * before):
+            break
+        before = error
         H = transposed @ block_times(slope, Q, friction.shape[0], NO_DISCS)
-        H += (1e-13 + DAMPING * min(error / np.abs(r).max(), 1.0)) * np.eye(H.shape[0])
+        H += (1e-13 + DAMPING * min(error / largest, 1.0)) * np.eye(H.shape[0])
         step = solve(H, -F)
-        length, value, decrease = 1.0, np.dot(z, x) - 0.5 * np.dot(x, x) - np.dot(y, goal), np.dot(F, step)
-        for _ in range(20):
+        descent = -np.dot(F, step)
+        near, far, length = 0.0, 2.0, 1.0
+        for _ in range(HALVINGS):
             candidate = y + length * step
             z = Q @ candidate
             x, slope = _project(z, u, friction, slip, lower, upper, status)
-            reached = np.dot(z, x) - 0.5 * np.dot(x, x) - np.dot(candidate, goal)
-            if reached <= value + 1e-4 * length * decrease + 1e-15 * abs(value):
+            F = x @ Q - goal
+            ascent = np.dot(F, step)
+            if abs(ascent) <= FLAT * descent or (length == 1.0 and ascent < 0.0):
                 break
-            length *= 0.5
+            near, far = (length, far) if ascent < 0.0 else (near, length)
+            length = 0.5 * (near + far)
         y = candidate
-        F = x @ Q - goal
-    return x, np.abs(F).max() <= 10.0 * tolerance
+    return best
 
 
 @numba.njit(cache=True)
@@ -148,11 +171,7 @@ def _project(z, u, friction, slip, lower, upper, status):  # type: ignore[no-unt
         if status[c] == OPEN:
             continue
         if status[c] == SLIDING:
-            d0, d1 = slip[c]
-            speed = np.hypot(u[i], u[i + 1])
-            if d0 == 0.0 and d1 == 0.0 and speed > 0.0:
-                d0, d1 = u[i] / speed, u[i + 1] / speed
-            ray = np.array([-friction[c] * d0, -friction[c] * d1, 1.0])
+            ray = _ray(u[i : i + 3], friction[c], slip[c])
             along = (ray[0] * z[i] + ray[1] * z[i + 1] + z[i + 2]) / np.dot(ray, ray)
             if along > 0.0:
                 x[i : i + 3] = along * ray
@@ -170,6 +189,16 @@ def _project(z, u, friction, slip, lower, upper, status):  # type: ignore[no-unt
         if lower[j] < z[i] < upper[j]:
             slope[friction.shape[0] + j, 0, 0] = 1.0
     return x, slope
+
+
+@numba.njit(cache=True)
+def _ray(u, friction, slip):  # type: ignore[no-untyped-def]
+    """Return the force (3,), per unit of its normal one, of a contact that slides with u or in the direction `slip`."""
+    d0, d1 = slip
+    speed = np.hypot(u[0], u[1])
+    if d0 == 0.0 and d1 == 0.0 and speed > 0.0:
+        d0, d1 = u[0] / speed, u[1] / speed
+    return np.array([-friction * d0, -friction * d1, 1.0])
 
 
 @numba.njit(cache=True)

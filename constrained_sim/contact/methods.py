@@ -108,12 +108,13 @@ def _of_least_norm(problem: ContactProblem, impulse: Array, scale: Array, tolera
     G, b, (friction, slip, lower, upper, discs) = problem.G, problem.b, problem.laws
     if len(discs):
         return impulse
-    status = by_motion(G @ impulse + b, friction, slip, lower, upper, scale, 100.0 * tolerance)
-    if is_determined(G, status, friction):
+    u = G @ impulse + b
+    status = by_motion(u, friction, slip, lower, upper, scale, 100.0 * tolerance)
+    if is_determined(G, u, friction, slip, status):
         return impulse
-    found, converged = least_norm(G, b, friction, slip, lower, upper, status, impulse, NEWTON_STEPS)
+    found = least_norm(G, b, friction, slip, lower, upper, status, impulse, tolerance, NEWTON_STEPS)
     error = np.abs(kernels.natural_map(G, b, friction, slip, lower, upper, discs, scale, found)).max()
-    return found if converged and error <= 10.0 * tolerance else impulse
+    return found if error <= 10.0 * tolerance else impulse
 
 
 def pivoting(
