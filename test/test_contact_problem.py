@@ -383,6 +383,56 @@ def test_indeterminate_forces_are_those_of_least_norm(load):
         assert solve_contacts(problem).impulse[2::3].min() >= 0.0
 
 
+@pytest.mark.parametrize("number", range(3))
+def test_sliding_and_rubbing_leave_a_choice_too(number):
+    """A humanoid slides on its meshes: contacts at cones, joints at the bounds of their dry friction, and a choice left.
+
+    SciPy's program over the normal forces of what slides and all forces of what is at rest comes to no smaller norm.
+    """
+    problem = stored_problem("sliding_humanoid.npz", number)
+    solution = solve_contacts(problem)
+    r, u, c = solution.impulse, problem.G @ solution.impulse + problem.b, problem.friction
+    assert problem.residual(r) < 1e-12
+    values, vectors = np.linalg.eigh(problem.G)
+    motion = vectors[:, values > 1e-11 * values[-1]].T
+    columns, bounds, cones = [], [], []
+    for i, status in enumerate(solution.status[: len(c)]):
+        sliding = np.hypot(*u[3 * i : 3 * i + 2]) > 1e-9
+        assert status == (SLIDING if sliding else STICKING)
+        if not sliding:
+            cones.append((len(columns), c[i]))
+        ray = np.append(-c[i] * u[3 * i : 3 * i + 2] / np.hypot(*u[3 * i : 3 * i + 2]), 1.0)
+        for force in [ray] if sliding else np.eye(3):
+            columns.append(np.zeros(len(r)))
+            columns[-1][3 * i : 3 * i + 3] = force
+        bounds += [(0.0, None)] if sliding else [(None, None), (None, None), (0.0, None)]
+    fixed = np.zeros(len(r))
+    for j, row in enumerate(range(3 * len(c), len(r))):
+        if abs(u[row]) > 1e-9:
+            fixed[row] = problem.lower[j] if u[row] > 0.0 else problem.upper[j]
+        else:
+            columns.append(np.eye(len(r))[row])
+            bounds.append((problem.lower[j], problem.upper[j]))
+    forces = np.array(columns).T
+    assert np.linalg.matrix_rank(motion @ forces, 1e-9) < len(columns)
+    rest = [
+        {"type": "ineq", "fun": lambda x, k=k, c=c: (c * x[k + 2]) ** 2 - x[k] ** 2 - x[k + 1] ** 2} for k, c in cones
+    ]
+    least = minimize(
+        lambda x: 0.5 * np.sum((forces @ x) ** 2),
+        np.linalg.lstsq(forces, r - fixed)[0],
+        jac=lambda x: forces.T @ (forces @ x),
+        bounds=bounds,
+        constraints=[{"type": "eq", "fun": lambda x: motion @ (forces @ x + fixed - r)}, *rest],
+        method="SLSQP",
+        options={"ftol": 1e-18, "maxiter": 500},
+    )
+    assert np.abs(motion @ (forces @ least.x + fixed - r)).max() < 1e-9
+    assert forces @ least.x + fixed == pytest.approx(r, abs=1e-6)
+    for method in ("gauss_seidel", "continuation", ContactMethod(tolerance=1e-7)):
+        assert solve_contacts(problem, method).impulse == pytest.approx(r, abs=1e-6 * np.abs(r).max())
+
+
 @property_test(60)
 @given(seed=seeds)
 def test_same_motion_means_same_forces(seed):
@@ -414,12 +464,17 @@ def test_each_method_solves_by_itself(method):
     assert solved >= 15
 
 
+def stored_problem(name, number):
+    """Return one of the problems in a file of test/data."""
+    with np.load(DATA / name) as file:
+        G, b, friction, lower, upper = (file[f"{field}_{number}"] for field in "G b friction lower upper".split())
+    return ContactProblem(G, b, friction, np.zeros((len(friction), 2)), lower, upper)
+
+
 @pytest.fixture(scope="module", params=[0, 1])
 def lying(request):
     """A contact problem of a humanoid that lies on its collision meshes, with dry friction in its joints."""
-    with np.load(DATA / "lying_humanoid.npz") as file:
-        G, b, friction, lower, upper = (file[f"{name}_{request.param}"] for name in "G b friction lower upper".split())
-    return ContactProblem(G, b, friction, np.zeros((len(friction), 2)), lower, upper)
+    return stored_problem("lying_humanoid.npz", request.param)
 
 
 def test_newton_passes_over_kinks(lying):
