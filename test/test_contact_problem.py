@@ -385,7 +385,7 @@ def test_indeterminate_forces_are_those_of_least_norm(load):
 
 @pytest.mark.parametrize("number", range(3))
 def test_sliding_and_rubbing_leave_a_choice_too(number):
-    """A humanoid slides on its meshes: contacts at cones, joints at the bounds of their dry friction, and a choice left.
+    """A humanoid slides on its meshes: contacts at cones, joints at the bounds of their friction, and a choice left.
 
     SciPy's program over the normal forces of what slides and all forces of what is at rest comes to no smaller norm.
     """

@@ -79,8 +79,7 @@ def candidate_rows(gaps, normals, s, s_middle, J_middle, excluded, h, reach):  #
             J[row] = J_middle[source]
             offset[row] = s_middle[source] - s[source]
             row += 1
-        gap = gaps[chosen_one] if gaps[chosen_one] > TOUCHING else 0.0
-        offset[row - 1] += max(gap / h, s[n])
+        offset[row - 1] += least_opening(gaps[chosen_one], s[n], h)
     return candidates, J, offset
 
 
@@ -129,23 +128,32 @@ def oppose_mean_slip(s, contacts, dry, discs, J, offset, v_plus, impulse):  # ty
 
 
 @numba.njit(cache=True)
-def pressing(status, gaps, held):  # type: ignore[no-untyped-def]
-    """Find the contacts and one-sided rows that carry force and touched at the beginning of the step.
+def pressing(status, gaps, end):  # type: ignore[no-untyped-def]
+    """Find what carries force, and whose position is to be held.
 
     Args:
-        status: (k + l,) at the end.
-        gaps: (k + l,) at the beginning [m, rad].
-        held: (k + l,) is filled with them, from its beginning.
+        status: (k + l,) of contacts and one-sided rows at the end of a step.
+        gaps: (k + l,) at its beginning [m, rad]; infinite of soft contacts.
+        end: (k + l,) at its end [m, rad].
 
     Returns:
-        How many.
+        (what carries force, what of it touched at the beginning, or sank within the step with or without force).
     """
-    count = 0
-    for c in range(gaps.shape[0]):
-        if status[c] > 0 and gaps[c] <= TOUCHING:
-            held[count] = c
-            count += 1
-    return count
+    presses = (status > 0) & np.isfinite(gaps)
+    touched, sank = presses & (gaps <= TOUCHING), (gaps >= -TOUCHING) & (end < -TOUCHING)
+    return np.flatnonzero(presses), np.flatnonzero(touched | sank)
+
+
+@numba.njit(cache=True)
+def least_opening(gap, s, h):  # type: ignore[no-untyped-def]
+    """Return minus the least velocity with which a contact may end a step of length h [s] that it presses in.
+
+    Args:
+        gap: at the beginning [m, rad].
+        s: velocity there with which it opens [m/s, rad/s].
+        h: length of the step [s].
+    """
+    return max(gap / h if gap > TOUCHING else 0.0, s)
 
 
 @numba.njit(cache=True)

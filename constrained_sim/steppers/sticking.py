@@ -20,6 +20,7 @@ from constrained_sim.steppers.kernels import (
     end_momentum,
     energy_of,
     exceeds,
+    least_opening,
     momentum,
     oppose_mean_slip,
     spread,
@@ -155,7 +156,8 @@ def correct(  # type: ignore[no-untyped-def]
     M,
     parents,
     friction,
-    held,
+    pressed,
+    gaps,
     normals,
     J,
     impulses,
@@ -183,7 +185,8 @@ def correct(  # type: ignore[no-untyped-def]
         M: (nv, nv) inertia at the end.
         parents: see :func:`~constrained_sim.solvers.kernels.factor_inertia`.
         friction: (k,) coefficients.
-        held: contacts that may carry force at the end.
+        pressed: contacts that carry force in the prediction.
+        gaps: (k,) at the beginning [m].
         normals: (k,) which rows open and close.
         J: (3 k, nv) rows at the end.
         impulses: (6, nv) of the prediction.
@@ -199,25 +202,25 @@ def correct(  # type: ignore[no-untyped-def]
     total = end_momentum(
         h, M_begin, v, M_middle, coriolis, v_middle, impulses, gravity, base_begin, base_middle, base, is_floating
     )
-    rows, predicted = np.empty((3 * held.shape[0], v.shape[0])), np.empty(3 * held.shape[0])
-    offset, s_held = np.zeros(3 * held.shape[0]), np.empty(3 * held.shape[0])
-    for i in range(held.shape[0]):
-        mine, all_rows = slice(3 * i, 3 * i + 3), slice(3 * held[i], 3 * held[i] + 3)
-        rows[mine], predicted[mine], s_held[mine] = J[all_rows], impulse[all_rows], s[all_rows]
-        offset[3 * i + 2] = max(s[normals[held[i]]], 0.0)
+    rows, predicted = np.empty((3 * pressed.shape[0], v.shape[0])), np.empty(3 * pressed.shape[0])
+    offset, s_pressed = np.zeros(3 * pressed.shape[0]), np.empty(3 * pressed.shape[0])
+    for i in range(pressed.shape[0]):
+        mine, all_rows = slice(3 * i, 3 * i + 3), slice(3 * pressed[i], 3 * pressed[i] + 3)
+        rows[mine], predicted[mine], s_pressed[mine] = J[all_rows], impulse[all_rows], s[all_rows]
+        offset[3 * i + 2] = least_opening(gaps[pressed[i]], s[normals[pressed[i]]], h)
     free = total - predicted @ rows
-    found, pushes, pushed, residual, _ = _stick(M, parents, free, rows, offset, friction[held])
+    found, pushes, pushed, residual, _ = _stick(M, parents, free, rows, offset, friction[pressed])
     if residual > RELATIVE_TOLERANCE:
         return False
-    if oppose_mean_slip(s_held, held.shape[0], 0, NO_DISCS, rows, offset, found, pushes):
+    if oppose_mean_slip(s_pressed, pressed.shape[0], 0, NO_DISCS, rows, offset, found, pushes):
         return False
     change = np.zeros_like(impulses)
     change[0] = total - M @ x
     change[4] = (pushes - predicted) @ rows
     energy += energy_of(x, found, M, change)
-    for i in range(held.shape[0]):
-        impulse[3 * held[i] : 3 * held[i] + 3] = pushes[3 * i : 3 * i + 3]
-        status[held[i]] = pushed[i]
+    for i in range(pressed.shape[0]):
+        impulse[3 * pressed[i] : 3 * pressed[i] + 3] = pushes[3 * i : 3 * i + 3]
+        status[pressed[i]] = pushed[i]
     x[:] = found
     s_plus[:] = J @ x
     attribute_work(energy, 0.5 * np.dot(impulse, s + s_plus), 0.0)

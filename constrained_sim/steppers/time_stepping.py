@@ -36,8 +36,8 @@ BOUNCE_VELOCITY = 1e-2
 SLOW = 1e-7
 """Largest velocity [rad/s, m/s] whose square, and so all that the second half of a step corrects, is below rounding."""
 
-PASSES_AFTER_JUMP = 3
-"""Passes over a step whose predecessor's acceleration is unknown; the first finds it, the others use it."""
+PASSES_AFTER_JUMP = 2
+"""Passes over a step whose predecessor's acceleration is unknown: the first finds it to O(h), as exactly as needed."""
 
 MOST_TOUCHDOWNS = 6
 """Instants of touchdown that split one step; what touches down after these comes to rest by the end of the step."""
@@ -158,16 +158,17 @@ class TimeStepping(Stepper):
         gaps, s = _open_gaps(here)[closing], here.contact.s_normal[closing]
         h = min(float((-gaps / s).min()), rest)
         for _ in range(8):
-            flight = self._advance(here, h, loads, closing)
-            self._acceleration, self._passes = flight.a, 1
-            gaps, s = _gaps(flight.end)[closing], flight.end.contact.s_normal[closing]
+            predicted = self._predict(here, h, loads, closing)
+            end = self._reach(here, predicted)
+            self._acceleration, self._passes = predicted.acceleration(here.v), 1
+            gaps, s = _gaps(end)[closing], end.contact.s_normal[closing]
             due = np.where(s < 0.0, h - gaps / np.where(s < 0.0, s, 1.0), np.inf)
             first = int(np.argmin(due))
             wanted = min(max(float(due[first]), 0.1 * h), rest)
             if abs(gaps[first]) <= 0.1 * TOUCHING or wanted == h:
                 break
             h = wanted
-        return flight
+        return self._finish(here, predicted, end, loads)
 
     def _impact(self, here: Observation, touching: npt.NDArray[np.intp], loads: _Loads) -> Impact:
         """Resolve the impact of all contacts that touch."""
@@ -187,28 +188,33 @@ class TimeStepping(Stepper):
 
     def _advance(self, begin: Observation, h: float, loads: _Loads, excluded: npt.NDArray[np.intp]) -> _Part:
         """Advance by `h` [s] without impact, contacts `excluded` carrying no force."""
+        predicted = self._predict(begin, h, loads, excluded)
+        return self._finish(begin, predicted, self._reach(begin, predicted), loads)
+
+    def _predict(self, begin: Observation, h: float, loads: _Loads, excluded: npt.NDArray[np.intp]) -> _Prediction:
+        """Solve the smooth problem over `h` [s], in as many passes as the acceleration needs."""
         acceleration = self._acceleration
         for _ in range(self._passes):
-            part = self._smooth(begin, h, loads, excluded, acceleration)
-            acceleration = part.a
-        return part
+            predicted = self._solve(begin, h, loads, excluded, acceleration)
+            acceleration = predicted.acceleration(begin.v)
+        return predicted
 
-    def _smooth(
+    def _solve(
         self,
         begin: Observation,
         h: float,
         loads: _Loads,
         excluded: npt.NDArray[np.intp],
         acceleration: Array,
-    ) -> _Part:
-        """Solve the smooth problem over `h` [s], forces at the velocity extrapolated by `acceleration`, and hold."""
+    ) -> _Prediction:
+        """Solve the smooth problem over `h` [s], forces at the velocity extrapolated by `acceleration`."""
         robot, mid, v = self.robot, self._mid, begin.v
         q_mid, v_mid = self.integrator.evaluation_point(robot, begin.q, v, acceleration, h)
         mid.update(q_mid, v_mid, begin.t + 0.5 * h)
         if self._is_plain and loads.are_plain and begin.bound.is_rigid and not excluded.size:
-            part = self._stick(begin, h, loads, q_mid, v_mid)
-            if part is not None:
-                return part
+            predicted = self._stick(begin, h, loads, q_mid, v_mid)
+            if predicted is not None:
+                return predicted
         impulses = np.zeros((6, robot.nv))
         gravity_coriolis, actuators, external, damping, contact, constraint = impulses
         gravity_coriolis -= h * mid.h
@@ -234,32 +240,24 @@ class TimeStepping(Stepper):
             contact += turned @ rows.J[-len(turned) :]
             moments[turning] = turned
         constraint += motion.lam @ bilateral
-        gaps, normals = begin.contact.gaps, begin.contact.normals
+        normals = begin.contact.normals
         found = motion.contact.status if motion.contact is not None else NO_CONTACT
         stretch = begin.stretch
         if soft is not None:
             pushes, found, pads, pad_status = _take_out(soft, len(rows.friction), pushes, found)
         impulse, status = kernels.spread(candidates, normals, pushes, found, len(begin.contact.s))
-        held = _pressing(status, gaps)
         if soft is not None:
             table = begin.bound.contacts
             impulse[soft.rows], status[table.soft[soft.members]] = pads, pad_status
             stretch = dragged(table, soft, pads, pad_status, 0.5 * soft.J @ (v + motion.x), stretch, h)
-        q_plus = self.integrator.advance(robot, begin.q, q_mid, motion.x, h)
-        end = self.observe(begin.bound, begin.t + h, q_plus, motion.x, stretch)
         energy = kernels.energy_of(v, motion.x, mid.M, impulses)
-        part = self._hold(_Part(h, end, motion.lam, impulse, dry, moments, status, energy, motion, v), held, loads)
-        if kernels.exceeds(v, SLOW) or kernels.exceeds(motion.x, SLOW):
-            momentum = kernels.end_momentum(*self._middle(begin, h, q_mid, v_mid), impulses, *self._frames(begin, part))
-            return self._correct(begin, part, momentum, held, loads)
-        motion.check_contacts(TOLERABLE_RESIDUAL)
-        return part
+        moves = kernels.exceeds(v, SLOW) or kernels.exceeds(motion.x, SLOW)
+        return _Prediction(
+            h, q_mid, v_mid, motion, impulses, impulse, dry, moments, status, energy, stretch, moves, False
+        )
 
-    def _stick(self, begin: Observation, h: float, loads: _Loads, q_mid: Array, v_mid: Array) -> _Part | None:
-        """Solve the smooth problem and hold, all contacts sticking; None where one slips.
-
-        It is what `_smooth` does in the general case, its kernels put together into two.
-        """
+    def _stick(self, begin: Observation, h: float, loads: _Loads, q_mid: Array, v_mid: Array) -> _Prediction | None:
+        """Solve the smooth problem as `_solve` does, in one kernel, all contacts sticking; None where one slips."""
         robot, mid, v, table, contact = self.robot, self._mid, begin.v, begin.bound.contacts, begin.contact
         rows, contacts = contact.s.shape[0], contact.gaps.shape[0]
         impulses, x, impulse = np.empty((6, robot.nv)), np.empty(robot.nv), np.empty(rows)
@@ -292,45 +290,74 @@ class TimeStepping(Stepper):
         )
         if found == sticking.GIVEN_UP:
             return None
-        v_plus, s_plus = x.copy(), np.empty(rows)
-        q_plus = self.integrator.advance(robot, begin.q, q_mid, x, h)
-        end = self.observe(begin.bound, begin.t + h, q_plus, x, begin.stretch)
         residual, dynamics = residuals.tolist()
         solution = ContactSolution(impulse, status, "stick", 0, residual) if contacts else None
         none = no_values()
         motion = Motion(x, none, impulse, solution, dynamics, 0.0)
-        held = _pressing(status, contact.gaps)
-        part = _Part(h, end, none, impulse, none, none, status, energy, motion, v)
-        part = self._hold(part, held, loads)
-        if found == sticking.AT_REST:
+        moves = found == sticking.MOVING
+        return _Prediction(
+            h, q_mid, v_mid, motion, impulses, impulse, none, none, status, energy, begin.stretch, moves, True
+        )
+
+    def _reach(self, begin: Observation, predicted: _Prediction) -> Observation:
+        """Return the state to which a prediction leads."""
+        x, h = predicted.motion.x, predicted.h
+        q_plus = self.integrator.advance(self.robot, begin.q, predicted.q_mid, x, h)
+        return self.observe(begin.bound, begin.t + h, q_plus, x, predicted.stretch)
+
+    def _finish(self, begin: Observation, predicted: _Prediction, end: Observation, loads: _Loads) -> _Part:
+        """Hold what was predicted, at `end`, and correct the velocity there."""
+        pressed, held = kernels.pressing(predicted.status, begin.contact.gaps, end.contact.gaps)
+        part = self._hold(predicted.part(begin, end), held, loads)
+        if not predicted.moves:
+            predicted.motion.check_contacts(TOLERABLE_RESIDUAL)
             return part
-        middle, frames, end = self._middle(begin, h, q_mid, v_mid), self._frames(begin, part), part.end
+        middle, frames = self._middle(begin, predicted), self._frames(begin, part)
+        if predicted.sticks:
+            corrected = self._stick_on(begin, part, middle, frames, predicted.impulses, pressed)
+            if corrected is not None:
+                return corrected
+        momentum = kernels.end_momentum(*middle, predicted.impulses, *frames)
+        return self._correct(begin, part, momentum, pressed, loads)
+
+    def _stick_on(
+        self,
+        begin: Observation,
+        part: _Part,
+        middle: tuple[float, Array, Array, Array, Array, Array],
+        frames: tuple[Array, Array, Array, Array, bool],
+        impulses: Array,
+        pressed: npt.NDArray[np.intp],
+    ) -> _Part | None:
+        """Correct the end as `_correct` does, in one kernel, all contacts sticking; None where one slips."""
+        end, table, v_plus, impulse = part.end, part.end.bound.contacts, part.end.v.copy(), part.impulse.copy()
+        status, energy, s_plus = part.status.copy(), part.energy.copy(), np.empty(len(part.impulse))
         if not sticking.correct(
             *middle,
             *frames,
-            contact.s,
+            begin.contact.s,
             end.M,
-            robot.inertia_parents,
+            self.robot.inertia_parents,
             table.friction,
-            held,
-            contact.normals,
+            pressed,
+            begin.contact.gaps,
+            begin.contact.normals,
             end.contact.J,
             impulses,
             v_plus,
             impulse,
             status,
-            part.energy,
+            energy,
             s_plus,
         ):
-            return self._correct(begin, part, kernels.end_momentum(*middle, impulses, *frames), held, loads)
-        return part._replace(end=end._replace(v=read_only(v_plus), contact=end.contact._replace(s=s_plus)))
+            return None
+        end = end._replace(v=read_only(v_plus), contact=end.contact._replace(s=s_plus))
+        return part._replace(end=end, impulse=impulse, status=status, energy=energy)
 
-    def _middle(
-        self, begin: Observation, h: float, q_mid: Array, v_mid: Array
-    ) -> tuple[float, Array, Array, Array, Array, Array]:
+    def _middle(self, begin: Observation, predicted: _Prediction) -> tuple[float, Array, Array, Array, Array, Array]:
         """Return what carries momentum from the beginning of a step to the evaluation point."""
-        mid = self._mid
-        return h, begin.M, begin.v, mid.M, mid.coriolis(q_mid, v_mid), v_mid
+        mid, v_mid = self._mid, predicted.v_mid
+        return predicted.h, begin.M, begin.v, mid.M, mid.coriolis(predicted.q_mid, v_mid), v_mid
 
     def _frames(self, begin: Observation, part: _Part) -> tuple[Array, Array, Array, Array, bool]:
         """Return gravity, the placements of the base during a step, and whether it moves freely."""
@@ -338,7 +365,7 @@ class TimeStepping(Stepper):
         return robot.gravity, begin.base, self._mid.placements[1], part.end.base, robot.floating_base
 
     def _correct(
-        self, begin: Observation, part: _Part, momentum: Array, held: npt.NDArray[np.intp], loads: _Loads
+        self, begin: Observation, part: _Part, momentum: Array, pressed: npt.NDArray[np.intp], loads: _Loads
     ) -> _Part:
         """Make the momentum at the end of the step what it must be, and the row velocities there obey their laws.
 
@@ -349,16 +376,18 @@ class TimeStepping(Stepper):
             begin: the state at the beginning.
             part: the step as predicted; its configuration stays.
             momentum: (nv,) generalised momentum at the end, with the constraint impulses of the prediction.
-            held: contacts that may carry force at the end.
+            pressed: contacts that carry force in the prediction.
             loads: how to solve.
         """
         end, table = part.end, part.end.bound.contacts
-        rows = table.rows_of(held)
-        turning, discs = table.resistance.of(held)
+        rows = table.rows_of(pressed)
+        turning, discs = table.resistance.of(pressed)
         J, predicted = end.contact.J[rows], np.concatenate([part.impulse[rows], part.dry, part.moments[turning]])
-        contacts = self._with_dry_friction(ContactRows(J, np.zeros(len(J)), *table.laws_of(held)), part.h)
+        contacts = self._with_dry_friction(ContactRows(J, np.zeros(len(J)), *table.laws_of(pressed)), part.h)
         contacts = contacts.with_discs(end.turning[turning], np.zeros(len(turning)), discs)
-        contacts.offset[contacts.normals[: len(held)]] = np.maximum(begin.contact.s_normal[held], 0.0)
+        contacts.offset[contacts.normals[: len(pressed)]] = [
+            kernels.least_opening(begin.contact.gaps[c], begin.contact.s_normal[c], part.h) for c in pressed
+        ]
         w = begin.turning @ begin.v
         s = np.concatenate([begin.contact.s[rows], begin.v[self.robot.rubbing], w[turning]])
         system = RobotSystem(self._here, end.J_bilateral, end.bound.bilateral.members)
@@ -371,8 +400,8 @@ class TimeStepping(Stepper):
         motion.check_contacts(TOLERABLE_RESIDUAL)
         impulse, moments, status = part.impulse.copy(), part.moments.copy(), part.status.copy()
         impulse[rows], dry, moments[turning] = self._split(motion.impulse, len(turning))
-        if held.size and motion.contact is not None:
-            status[held] = motion.contact.status[: len(held)]
+        if pressed.size and motion.contact is not None:
+            status[pressed] = motion.contact.status[: len(pressed)]
         impulses = np.zeros((6, self.robot.nv))
         impulses[0] = momentum - end.M @ end.v
         impulses[3, self.robot.rubbing] = dry - part.dry
@@ -394,7 +423,7 @@ class TimeStepping(Stepper):
         )
 
     def _hold(self, part: _Part, held: npt.NDArray[np.intp], loads: _Loads) -> _Part:
-        """Project the configuration onto the bilateral rows and the contacts `held`.
+        """Project the configuration onto the bilateral rows and the contacts `held`, which press or have sunk.
 
         The tangential rows of sticking contacts keep their position meanwhile.
         """
@@ -523,12 +552,6 @@ def _closing(gaps: Array, contact: ContactGeometry, acceleration: Array, rest: f
     return closing[:count]
 
 
-def _pressing(status: npt.NDArray[np.int64], gaps: Array) -> npt.NDArray[np.int64]:
-    """Return what carries force and touched at the beginning of the step, with `gaps` there."""
-    held = np.empty(len(gaps), dtype=np.int64)
-    return held[: kernels.pressing(status, gaps, held)]
-
-
 def _take_out(
     soft: SoftRows, contacts: int, pushes: Array, status: npt.NDArray[np.int64]
 ) -> tuple[Array, npt.NDArray[np.int64], Array, npt.NDArray[np.int64]]:
@@ -550,6 +573,44 @@ class _Loads(NamedTuple):
     def are_plain(self) -> bool:
         """Whether there are only efforts, and a solver that leaves contacts to the contact methods."""
         return not (self.wrenches or isinstance(self.solver, Gauss))
+
+
+class _Prediction(NamedTuple):
+    """The smooth problem of a part of a step, solved; `impulses` (6, nv) of the causes in the order of ``FORCES``."""
+
+    h: float
+    q_mid: Array
+    v_mid: Array
+    motion: Motion
+    impulses: Array
+    impulse: Array
+    dry: Array
+    moments: Array
+    status: npt.NDArray[np.int64]
+    energy: Array
+    stretch: Array
+    moves: bool
+    sticks: bool
+
+    def acceleration(self, v: Array) -> Array:
+        """Return the mean acceleration (nv,) from velocity v on."""
+        return (self.motion.x - v) / self.h
+
+    def part(self, begin: Observation, end: Observation) -> _Part:
+        """Return the part of a step that it is, before its end is held and corrected."""
+        motion = self.motion
+        return _Part(
+            self.h,
+            end,
+            motion.lam,
+            self.impulse,
+            self.dry,
+            self.moments,
+            self.status,
+            self.energy,
+            motion,
+            begin.v,
+        )
 
 
 class _Part(NamedTuple):
