@@ -224,7 +224,7 @@ def sticking_motion(M, parents, f, J, offset, compliance, friction, slip, lower,
     G, b = contact_kernels.delassus(J, response, x, offset)
     for i in range(G.shape[0]):
         G[i, i] += compliance[i]
-    impulse, status, error, magnitude, _ = contact_kernels.attempt_sticking(
+    impulse, status, error, magnitude, _, _ = contact_kernels.attempt_sticking(
         G, b, friction, slip, lower, upper, discs, RELATIVE_TOLERANCE
     )
     residual = error / magnitude

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any, TypeVar
 
 import numpy as np
@@ -39,13 +40,11 @@ def number(what: str, value: Any, lower: float = -np.inf, upper: float = np.inf,
     Raises:
         InvalidValue: not a number, not finite, or out of the range.
     """
+    is_number = isinstance(value, (float, int, np.integer, np.floating)) and not isinstance(value, bool)
+    if is_number and isfinite(value) and lower <= value <= upper and not (open_lower and value == lower):
+        return float(value)
     bracket = "(" if open_lower else "["
-    wanted = f"a finite number in {bracket}{lower:g}, {upper:g}]"
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise InvalidValue(what, value, wanted)
-    if not np.isfinite(value) or not lower <= value <= upper or (open_lower and value == lower):
-        raise InvalidValue(what, value, wanted)
-    return float(value)
+    raise InvalidValue(what, value, f"a finite number in {bracket}{lower:g}, {upper:g}]")
 
 
 def unit_vector(what: str, value: Any) -> Array:

@@ -84,7 +84,7 @@ class BoundJointLimit(BoundConstraint):
 
     def phi(self, dynamics: Dynamics) -> Array:
         """Return (dim,) distances to the bounds [rad, m]."""
-        return self._signs * self._joint.position(dynamics.q) - self._bounds
+        return self._signs * dynamics.q[self._joint.q] - self._bounds
 
     def jacobian(self, dynamics: Dynamics) -> Array:
         """Return (dim, nv), constant."""

@@ -476,11 +476,12 @@ def attempt_sticking(G, b, friction, slip, lower, upper, discs, relative_toleran
     """Take all contacts to stick and judge the result.
 
     Returns:
-        (r (n,), status (k + m,), largest |F|, magnitude of the impulses in play, p (n,)).
+        (r (n,), status (k + m,), largest |F|, magnitude of the impulses in play, p (n,), r with pulling contacts).
     """
     p = inverse_scale(G, friction.shape[0], discs)
-    r = stick(G, b)
+    stuck = stick(G, b)
+    r = stuck.copy()
     magnitude = max(np.abs(r).max(), np.abs(p * b).max(), 1e-300)
     error = np.abs(natural_map(G, b, friction, slip, lower, upper, discs, p, r)).max()
     status = classify(G, b, friction, slip, lower, upper, discs, p, r, 10.0 * relative_tolerance * magnitude)
-    return r, status, error, magnitude, p
+    return r, status, error, magnitude, p, stuck

@@ -78,12 +78,12 @@ def solve_contacts(
     """
     method = ContactMethod(method) if isinstance(method, str) else method
     G, b, laws = problem.G, problem.b, problem.laws
-    impulse, status, error, magnitude, scale = kernels.attempt_sticking(G, b, *laws, RELATIVE_TOLERANCE)
+    impulse, status, error, magnitude, scale, stuck = kernels.attempt_sticking(G, b, *laws, RELATIVE_TOLERANCE)
     if error <= max(RELATIVE_TOLERANCE * magnitude, method.tolerance):
         return ContactSolution(impulse, status, "stick", 0, error / magnitude, method.acceptable(magnitude))
     # Not the magnitude of the sticking solution: where rows nearly depend on each other it may be a million times more.
     tolerance = max(RELATIVE_TOLERANCE * np.abs(scale * b).max(), method.tolerance)
-    impulse = kernels.stick(G, b) if start is None else finite_array("start", start, b.shape)
+    impulse = stuck if start is None else finite_array("start", start, b.shape)
     used, iterations, best, first = "stick", 0, (error, impulse), METHODS[method.name]
     for step, budget, anew in [(first, BUDGETS[first], first is gauss_seidel and start is None), *SCHEDULE]:
         if anew:

@@ -39,7 +39,7 @@ SLOW = 1e-7
 PASSES_AFTER_JUMP = 2
 """Passes over a step whose predecessor's acceleration is unknown: the first finds it to O(h), as exactly as needed."""
 
-MOST_TOUCHDOWNS = 6
+MOST_TOUCHDOWNS = 3
 """Instants of touchdown that split one step; what touches down after these comes to rest by the end of the step."""
 
 REACH = 1e-3
