@@ -97,24 +97,33 @@ def solve_contacts(
     impulse = best[1]
     magnitude = problem.magnitude(scale, impulse)
     if best[0] <= max(tolerance, SUFFICIENT * magnitude):
-        impulse = _of_least_norm(problem, impulse, scale, max(tolerance, best[0]))
+        exactness = max(RELATIVE_TOLERANCE * np.abs(scale * b).max(), best[0])
+        impulse = _of_least_norm(problem, impulse, scale, exactness, max(tolerance, 10.0 * exactness))
     status = kernels.classify(G, b, *laws, scale, impulse, 10.0 * RELATIVE_TOLERANCE * magnitude)
     residual = problem.residual(impulse)
     return ContactSolution(impulse, status, used, iterations, residual, method.acceptable(magnitude))
 
 
-def _of_least_norm(problem: ContactProblem, impulse: Array, scale: Array, tolerance: float) -> Array:
-    """Return the forces of least norm with the motion of `impulse`; `impulse` itself where there is no choice."""
+def _of_least_norm(problem: ContactProblem, impulse: Array, scale: Array, error: float, most: float) -> Array:
+    """Return the forces of least norm with the motion of `impulse`; `impulse` itself where there is no choice.
+
+    Args:
+        problem: what was solved.
+        impulse: (n,) its solution.
+        scale: (n,) of the rows.
+        error: of the solution [N s].
+        most: error that the forces returned may have.
+    """
     G, b, (friction, slip, lower, upper, discs) = problem.G, problem.b, problem.laws
     if len(discs):
         return impulse
     u = G @ impulse + b
-    status = by_motion(u, friction, slip, lower, upper, scale, 100.0 * tolerance)
+    status = by_motion(u, friction, slip, lower, upper, scale, 100.0 * error)
     if is_determined(G, u, friction, slip, status):
         return impulse
-    found = least_norm(G, b, friction, slip, lower, upper, status, impulse, tolerance, NEWTON_STEPS)
-    error = np.abs(kernels.natural_map(G, b, friction, slip, lower, upper, discs, scale, found)).max()
-    return found if error <= 10.0 * tolerance else impulse
+    found = least_norm(G, b, friction, slip, lower, upper, status, impulse, error, NEWTON_STEPS)
+    left = np.abs(kernels.natural_map(G, b, friction, slip, lower, upper, discs, scale, found)).max()
+    return found if left <= most else impulse
 
 
 def pivoting(

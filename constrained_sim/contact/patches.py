@@ -16,6 +16,9 @@ MOST_POINTS = 4
 BAND = 2e-3
 """[m] beyond the nearest point of a body within which its points are taken: what may touch in one step."""
 
+NEAR = 2e-5
+"""[m] beyond the nearest point of a body: what forces may close within a step, though it does not approach yet."""
+
 FLAT = 1e-6
 """Share of the normal along a disc below which its lowest point is undefined."""
 
@@ -30,32 +33,49 @@ SAME = 1e-9
 def spread(points, gaps, normal):  # type: ignore[no-untyped-def]
     """Return which at most four of `points` (n, 3) keep the area that supports, ascending, for a unit `normal` (3,).
 
-    The deepest, the farthest from it, and on either side of their line the one that is farthest from that.
+    The deepest, the farthest from it, and on either side of their line the one that is farthest from that; each time
+    first of those that are as near as the deepest: a body that rests on an edge must not lose one of its ends.
     """
     count = points.shape[0]
     if count <= MOST_POINTS:
         return np.arange(count)
     first = np.argmin(gaps)
+    near = gaps <= max(gaps[first], 0.0) + NEAR
     arms = points - points[first]
     arms -= np.outer(arms @ normal, normal)
-    second = np.argmax((arms * arms).sum(axis=1))
-    # (n x line) . arm: how far to the left of the line from the first to the second
-    line = arms[second]
-    left = np.array(
-        [
-            normal[1] * line[2] - normal[2] * line[1],
-            normal[2] * line[0] - normal[0] * line[2],
-            normal[0] * line[1] - normal[1] * line[0],
-        ]
-    )
-    side = arms @ left
-    beside = SAME * np.sqrt(line @ line)
     taken = np.zeros(count, dtype=np.bool_)
-    taken[first] = taken[second] = True
-    for candidate in (np.argmax(side), np.argmin(side)):
-        if abs(side[candidate]) > beside:
-            taken[candidate] = True
+    taken[first] = True
+    second = _largest((arms * arms).sum(axis=1), near, SAME * SAME)
+    if second >= 0:
+        # (n x line) . arm: how far to the left of the line from the first to the second
+        line = arms[second]
+        left = np.array(
+            [
+                normal[1] * line[2] - normal[2] * line[1],
+                normal[2] * line[0] - normal[0] * line[2],
+                normal[0] * line[1] - normal[1] * line[0],
+            ]
+        )
+        side = arms @ left
+        taken[second] = True
+        least = SAME * np.sqrt(line @ line)
+        for beside in (_largest(side, near, least), _largest(-side, near, least)):
+            if beside >= 0:
+                taken[beside] = True
     return np.flatnonzero(taken)
+
+
+@numba.njit(cache=True)
+def _largest(values, preferred, least):  # type: ignore[no-untyped-def]
+    """Return where `values` are largest, of what is preferred if any is above `least`; -1 where nothing is."""
+    best = -1
+    for everything in (False, True):
+        for i in range(values.shape[0]):
+            if (everything or preferred[i]) and values[i] > (least if best < 0 else values[best]):
+                best = i
+        if best >= 0:
+            break
+    return best
 
 
 @numba.njit(cache=True)

@@ -12,7 +12,7 @@ from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import ContactMethod
 from constrained_sim.contact.compliance import SoftRows, dragged, soft_rows
 from constrained_sim.contact.problem import TOLERABLE_RESIDUAL, ContactSolution, no_values
-from constrained_sim.contact.table import TOUCHING, ContactGeometry
+from constrained_sim.contact.table import TOUCHING
 from constrained_sim.drift import Projection, Stabilization
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.energy import EnergyTerms
@@ -40,7 +40,7 @@ PASSES_AFTER_JUMP = 2
 """Passes over a step whose predecessor's acceleration is unknown: the first finds it to O(h), as exactly as needed."""
 
 MOST_TOUCHDOWNS = 3
-"""Instants of touchdown that split one step; what touches down after these comes to rest by the end of the step."""
+"""Instants of touchdown that split one step; what would touch down in its rest does so at once, ahead of its time."""
 
 REACH = 1e-3
 """Predicted gap [m] up to which a contact takes part in the contact problem of a step."""
@@ -125,20 +125,19 @@ class TimeStepping(Stepper):
         parts: list[_Part] = []
         impacts: list[Impact] = []
         here, rest, settled = start, self.dt, NO_CONTACT
-        for _ in range(MOST_TOUCHDOWNS if len(start.contact.gaps) else 0):
-            gaps, contact = _open_gaps(here), here.contact
-            if settled.size:
-                gaps = gaps.copy()
-                gaps[settled] = np.inf
-            closing = _closing(gaps, contact, self._acceleration, rest)
-            if not closing.size:
-                break
-            if gaps[closing[0]] > TOUCHING:
-                parts.append(self._fly_to_touchdown(here, closing, rest, loads))
-                here, rest, settled = parts[-1].end, rest - parts[-1].h, NO_CONTACT
-            if not (here.contact.gaps[closing] <= TOUCHING).any():
-                continue  # what touches is soft, or forces have changed since the prediction and nothing does yet
-            settled = np.flatnonzero(here.contact.gaps <= TOUCHING)
+        while (closing := self._closing(here, rest, settled)).size:
+            if len(parts) == MOST_TOUCHDOWNS:
+                early = closing[np.isfinite(here.contact.gaps[closing])]
+                if not early.size:
+                    break
+                settled = np.union1d(settled, early)
+            else:
+                if _open_gaps(here)[closing[0]] > TOUCHING:
+                    parts.append(self._fly_to_touchdown(here, closing, rest, loads))
+                    here, rest, settled = parts[-1].end, rest - parts[-1].h, NO_CONTACT
+                if not (here.contact.gaps[closing] <= TOUCHING).any():
+                    continue  # what touches is soft, or forces have changed since the prediction and nothing does yet
+                settled = np.flatnonzero(here.contact.gaps <= TOUCHING)
             impacts.append(self._impact(here, settled, loads))
             here = here.with_velocity(impacts[-1].v_plus)
             self._forget()
@@ -147,6 +146,20 @@ class TimeStepping(Stepper):
             here = parts[-1].end
             self._acceleration, self._passes = parts[-1].a, 1
         return _outcome(here, parts, impacts, self.dt, self.robot.rubbing)
+
+    def _closing(self, here: Observation, rest: float, settled: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
+        """Return what but `settled` is predicted to close within `rest` [s], in the order of linear closing times."""
+        gaps, contact = _open_gaps(here), here.contact
+        if not gaps.size:
+            return NO_CONTACT
+        if settled.size:
+            gaps = gaps.copy()
+            gaps[settled] = np.inf
+        closing = np.empty(len(gaps), dtype=np.int64)
+        count = kernels.closing_contacts(
+            gaps, contact.normals, contact.s, contact.J, self._acceleration, rest, IMPACT_SPEED, closing
+        )
+        return closing[:count]
 
     # -- impacts
 
@@ -541,15 +554,6 @@ def _open_gaps(here: Observation) -> Array:
         return contact.gaps
     gaps = _gaps(here)
     return np.where(np.isfinite(contact.gaps) | (gaps > TOUCHING), gaps, np.inf)
-
-
-def _closing(gaps: Array, contact: ContactGeometry, acceleration: Array, rest: float) -> npt.NDArray[np.int64]:
-    """Return what is predicted to close within `rest` [s], in the order of the linear closing times."""
-    closing = np.empty(len(gaps), dtype=np.int64)
-    count = kernels.closing_contacts(
-        gaps, contact.normals, contact.s, contact.J, acceleration, rest, IMPACT_SPEED, closing
-    )
-    return closing[:count]
 
 
 def _take_out(
