@@ -128,6 +128,16 @@ def test_points_keep_the_area_of_a_polygon() -> None:
     assert 0.5 * abs(x @ np.roll(y, -1) - y @ np.roll(x, -1)) > 0.95 * 2.0
 
 
+def test_points_keep_both_ends_of_an_edge() -> None:
+    """Two ends that touch are taken, beside others that are farther apart but a millimetre higher."""
+    angles = 2.0 * np.pi * np.arange(12) / 12
+    circle = np.stack([np.cos(angles), np.sin(angles), np.full(12, 1e-3)], axis=1)
+    points = np.concatenate([circle, [[0.01, 0.0, 0.0], [0.04, 0.01, 1e-9]]])
+    chosen = patches.spread(points, points[:, 2].copy(), np.array([0, 0, 1.0]))
+    assert {12, 13} < set(chosen.tolist())
+    assert len(chosen) == 4
+
+
 def test_what_rests_in_the_world_does_not_touch_it() -> None:
     """The foot of an arm that is bolted to the ground is no contact; the slider on it may be one."""
     base = with_shape("base", '<box size="1 1 0.2"/>')

@@ -444,3 +444,25 @@ def test_settings_that_do_not_fit_are_refused() -> None:
         Simulator(ball(), stepper="event_driven", integrator="rk4")
     with pytest.raises(NotSupported, match="gauss"):
         Simulator(ball(), [PointContact("c", "ball", (0, 0, 0), friction=0.5)], stepper="event_driven", solver="gauss")
+
+
+def test_plank_that_rocks_onto_its_ends_comes_to_rest() -> None:
+    """Alternating impacts at the two ends of a tall plank shrink by a factor each, and end."""
+    half, tilt = (0.05, 0.1, 0.15), 0.002
+    robot = block(half)
+    lowest = min(-side * half[0] * np.sin(tilt) - half[2] * np.cos(tilt) for side in (-1, 1))
+    q = np.concatenate([[0, 0, 0.005 - lowest], tilted(tilt)])
+    ends = [PointContact(f"end{side}", "block", (side * half[0], 0, -half[2])) for side in (-1, 1)]
+    sim = simulator(robot, q, constraints=ends, **EVENTS)
+    losses: list[float] = []
+    for _ in range(120):
+        result = sim.step()
+        losses += [impact.energy_lost for impact in result.impacts]
+    # Each end has G = (1 + x^2 / k^2) / m, both together (1 - x^2 / k^2) / m, with k^2 of the turn about y; an impact
+    # at one end stops it and leaves the other the speed times their ratio.
+    ratio = half[0] ** 2 / ((half[0] ** 2 + half[2] ** 2) / 3.0)
+    shrinks = ((1.0 - ratio) / (1.0 + ratio)) ** 2
+    assert 10 < len(losses) < 60
+    assert np.array(losses[2:8]) / losses[1:7] == pytest.approx(shrinks, rel=1e-5)
+    assert np.abs(sim.state.v).max() < 1e-12
+    assert sim.state.q[2] == pytest.approx(half[2], abs=1e-9)

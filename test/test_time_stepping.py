@@ -17,9 +17,11 @@ from mechanisms import (
     double_pendulum,
     every_solver,
     inertia_of,
+    joint,
     leg,
     leg_config,
     linear_momentum,
+    link,
     mechanical_energy,
     placement,
     point_of,
@@ -29,11 +31,13 @@ from mechanisms import (
     solo_contacts,
     standing_solo,
     tilted,
+    urdf,
 )
 from scipy.integrate import solve_ivp
 
 from constrained_sim import (
     SOLVERS,
+    JointLimit,
     Plane,
     PointAnchor,
     PointContact,
@@ -47,6 +51,8 @@ from constrained_sim.step_result import ContactStatus
 from constrained_sim.steppers.time_stepping import TimeStepping
 
 ORDERS = {"midpoint": 2, "semi_implicit_euler": 1}
+
+WIDE = '<limit lower="-9" upper="9" effort="100" velocity="100"/>'
 
 every_integrator = pytest.mark.parametrize("integrator", ORDERS)
 
@@ -429,6 +435,65 @@ def test_energy_of_a_passive_double_pendulum():
     sim.run(2.0)
     assert abs(sim.mechanical_energy() - before) < 5e-3
     assert sim.integration_energy() == pytest.approx(sim.mechanical_energy() - before, abs=1e-12)
+
+
+# -- stops
+
+
+@pytest.mark.parametrize("dt", [1e-3, 2e-3, 1e-2, 2e-2])
+def test_what_has_stopped_feels_its_weight_alone(dt):
+    """In the step after a spinning block has stopped, contacts carry its weight, whatever it did before."""
+    sim = simulator(block(), [0, 0, BLOCK_HALF[2], 0, 0, 0, 1], [0.15, 0.1, 0, 0, 0, 3.0], corners(friction=2.0), dt=dt)
+    while np.abs(sim.state.v).max() > 1e-9:
+        sim.step()
+    assert 0.0 < sim.state.t < 0.1
+    assert pushes(sim.step()) == pytest.approx([0, 0, 2.0 * GRAVITY], abs=1e-12)
+
+
+@pytest.mark.parametrize("dt", [1e-3, 1e-2])
+def test_what_a_brake_has_stopped_feels_nothing(dt):
+    """Dry joint friction stops a double pendulum without gravity; afterwards it has nothing to do."""
+    robot = Robot.from_urdf(double_pendulum().urdf, gravity=(0, 0, 0))
+    robot = robot.with_joints({"joint0": {"friction": 40.0}, "joint1": {"friction": 15.0}})
+    sim = simulator(robot, [0.3, 0.9], [1.2, -2.0], dt=dt)
+    while np.abs(sim.state.v).max() > 1e-9:
+        assert np.abs(sim.step().dry_friction).max() > 1.0
+    assert 0.0 < sim.state.t < 0.1
+    assert np.abs(sim.step().dry_friction).max() < 1e-12
+
+
+def test_many_touchdowns_in_one_step():
+    """Five sliders reach their stops one after the other: none passes its stop, and those that are late lose no more.
+
+    Three touchdowns are exact; what is due after them stops at the instant of the third, above its stop.
+    """
+    parts = [link("world_frame", 1.0)]
+    for i in range(5):
+        parts += [
+            link(f"slider{i}", 1.0),
+            joint(f"s{i}", "prismatic", "world_frame", f"slider{i}", (0, 0, 1), more=WIDE),
+        ]
+    robot = Robot.from_urdf(urdf(*parts))
+    dt, speed = 1e-2, 1.0
+    gaps = speed * dt * np.array([0.1, 0.3, 0.5, 0.7, 0.9])
+    sim = simulator(robot, gaps, np.full(5, -speed), [JointLimit(f"l{i}", f"s{i}", 0.0, 1.0) for i in range(5)], dt=dt)
+    energy = mechanical_energy(robot, sim.state.q, sim.state.v)
+    result = sim.step()
+    times = [impact.t for impact in result.impacts]
+    fall = (np.sqrt(speed**2 + 2.0 * GRAVITY * gaps[:3]) - speed) / GRAVITY
+    assert times == pytest.approx([*fall, fall[-1]], abs=1e-8)
+    stopped = gaps[3:] - speed * fall[-1] - 0.5 * GRAVITY * fall[-1] ** 2
+    rest = dt - fall[-1]
+    assert sim.state.q == pytest.approx([0, 0, 0, *(stopped - 0.5 * GRAVITY * rest**2)], abs=1e-8)
+    assert sim.state.v == pytest.approx([0, 0, 0, -GRAVITY * rest, -GRAVITY * rest], abs=1e-8)
+    lost = sum(impact.energy_lost for impact in result.impacts)
+    assert mechanical_energy(robot, sim.state.q, sim.state.v) == pytest.approx(
+        energy - lost + result.energy.projection, abs=1e-12
+    )
+    for _ in range(20):
+        sim.step()
+        assert sim.state.q.min() > -1e-10
+    assert np.abs(sim.state.v).max() < 1e-12
 
 
 # -- closed loops

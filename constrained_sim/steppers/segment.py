@@ -25,8 +25,11 @@ from constrained_sim.wrench import Wrench, generalised_force
 DEPTH = 1e-10
 """Gap [m, rad] up to which what rests counts as closed."""
 
-RESTING = 1e-9
-"""Approach speed [m/s, rad/s] up to which what touches rests; beyond, it collides."""
+RESTING = 1e-7
+"""Approach speed [m/s, rad/s] up to which what touches rests; beyond, it collides.
+
+An event is located up to ``ROUNDING`` of its gap, so that what a contact falls from there makes up to 1e-8 m/s.
+"""
 
 ROUNDING = 1e-16
 """Margin of the event functions beyond their values at the beginning of a segment."""

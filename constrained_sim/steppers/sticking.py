@@ -19,14 +19,12 @@ from constrained_sim.steppers.kernels import (
     candidate_rows,
     end_momentum,
     energy_of,
-    exceeds,
     least_opening,
     momentum,
     oppose_mean_slip,
     spread,
 )
 
-GIVEN_UP, AT_REST, MOVING = 0, 1, 2
 NONE = np.zeros(0)
 NO_DISCS = no_discs()
 
@@ -35,7 +33,6 @@ NO_DISCS = no_discs()
 def predict(  # type: ignore[no-untyped-def]
     h,
     reach,
-    slow,
     M,
     bias,
     v,
@@ -68,7 +65,6 @@ def predict(  # type: ignore[no-untyped-def]
     Args:
         h: length of the step [s].
         reach: predicted gap [m] up to which a contact takes part.
-        slow: velocity [rad/s, m/s] up to which nothing moves.
         M: (nv, nv) inertia at the evaluation point.
         bias: (nv,) Coriolis, centrifugal and gravity forces there.
         v: (nv,) velocity at the beginning.
@@ -97,7 +93,7 @@ def predict(  # type: ignore[no-untyped-def]
         residuals: (2,) is filled with those of the contact law and of the equation of motion.
 
     Returns:
-        GIVEN_UP where a contact slips; else AT_REST if nothing moves, at the beginning and at the end, or MOVING.
+        Whether all contacts stick; else nothing counts.
     """
     impulses[:] = 0.0
     impulses[0] -= h * bias
@@ -129,14 +125,14 @@ def predict(  # type: ignore[no-untyped-def]
     f = momentum(M, v, impulses)
     found, pushes, pushed, residual, dynamics = _stick(inertia, parents, f, J, offset, friction[candidates])
     if residual > RELATIVE_TOLERANCE:
-        return GIVEN_UP
+        return False
     x[:] = found
     impulses[3] -= h * damping * x
     impulses[4] += pushes @ J
     impulse[:], status[:] = spread(candidates, normals, pushes, pushed, s.shape[0])
     energy[:] = energy_of(v, x, M, impulses)
     residuals[0], residuals[1] = residual, dynamics
-    return MOVING if exceeds(v, slow) or exceeds(x, slow) else AT_REST
+    return True
 
 
 @numba.njit(cache=True)

@@ -210,6 +210,9 @@ class TimeStepping(Stepper):
         for _ in range(self._passes):
             predicted = self._solve(begin, h, loads, excluded, acceleration)
             acceleration = predicted.acceleration(begin.v)
+        if predicted.moves and not self._moves(begin.v, predicted.motion.x):
+            # What stopped within the last step would have forces at a velocity that it does not have.
+            return self._solve(begin, h, loads, excluded, acceleration)
         return predicted
 
     def _solve(
@@ -264,7 +267,7 @@ class TimeStepping(Stepper):
             impulse[soft.rows], status[table.soft[soft.members]] = pads, pad_status
             stretch = dragged(table, soft, pads, pad_status, 0.5 * soft.J @ (v + motion.x), stretch, h)
         energy = kernels.energy_of(v, motion.x, mid.M, impulses)
-        moves = kernels.exceeds(v, SLOW) or kernels.exceeds(motion.x, SLOW)
+        moves = self._moves(v, v_mid, motion.x)
         return _Prediction(
             h, q_mid, v_mid, motion, impulses, impulse, dry, moments, status, energy, stretch, moves, False
         )
@@ -275,10 +278,9 @@ class TimeStepping(Stepper):
         rows, contacts = contact.s.shape[0], contact.gaps.shape[0]
         impulses, x, impulse = np.empty((6, robot.nv)), np.empty(robot.nv), np.empty(rows)
         status, energy, residuals = np.empty(contacts, dtype=np.int64), np.empty(9), np.empty(2)
-        found = sticking.predict(
+        sticks = sticking.predict(
             h,
             REACH,
-            SLOW,
             mid.M,
             mid.h,
             v,
@@ -301,16 +303,20 @@ class TimeStepping(Stepper):
             energy,
             residuals,
         )
-        if found == sticking.GIVEN_UP:
+        if not sticks:
             return None
         residual, dynamics = residuals.tolist()
         solution = ContactSolution(impulse, status, "stick", 0, residual) if contacts else None
         none = no_values()
         motion = Motion(x, none, impulse, solution, dynamics, 0.0)
-        moves = found == sticking.MOVING
+        moves = self._moves(v, v_mid, x)
         return _Prediction(
             h, q_mid, v_mid, motion, impulses, impulse, none, none, status, energy, begin.stretch, moves, True
         )
+
+    def _moves(self, *velocities: Array) -> bool:
+        """Return whether any of the velocities of a step, where forces were evaluated too, is not slow."""
+        return any(kernels.exceeds(v, SLOW) for v in velocities)
 
     def _reach(self, begin: Observation, predicted: _Prediction) -> Observation:
         """Return the state to which a prediction leads."""
