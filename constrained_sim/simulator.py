@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -485,8 +486,10 @@ class Simulator:
         """Return the present state with the contacts that the collision geometry has there."""
         here = self._observation
         found = detector.contacts(dynamics_at(self.robot, here.q, here.v, here.t), self.dt)
-        members = [member for member in here.bound.members if member.name in self._declared]
-        bound = ConstraintSet(self.robot, [*members, *found])
+        members = [member for member in here.bound.members if member.name in self._declared] + found
+        if len(members) == len(here.bound.members) and all(map(operator.is_, members, here.bound.members)):
+            return here
+        bound = ConstraintSet(self.robot, members)
         return self._stepper.observe(bound, here.t, here.q, here.v, here.stretch_in(bound))
 
     def _check_collisions(self, q: Array, t: float) -> None:

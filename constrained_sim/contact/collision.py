@@ -302,10 +302,23 @@ class CollisionDetector(CollisionGeometry):
             package_dirs=collisions.package_dirs,
         )
         self.collisions = collisions
+        self._latest: dict[tuple[str, bytes], BoundContact] = {}
 
     def contacts(self, dynamics: Dynamics, horizon: float = 0.0) -> list[BoundContact]:
-        """Return what :meth:`detect` finds, bound to the robot; surfaces are planes as they are in the world now."""
-        return [self._bound(contact, dynamics) for contact in self.detect(dynamics, horizon)]
+        """Return what :meth:`detect` finds, bound to the robot; surfaces are planes as they are in the world now.
+
+        A point of the robot that touched the same plane in the last call is the same object again.
+        """
+        latest, self._latest = self._latest, {}
+        bound = []
+        for contact in self.detect(dynamics, horizon):
+            if contact.other_joint or contact.other not in self._planes:
+                bound.append(self._bound(contact, dynamics))
+                continue
+            key = contact.name, contact.point.tobytes()
+            self._latest[key] = latest.get(key) or self._bound(contact, dynamics)
+            bound.append(self._latest[key])
+        return bound
 
     def _bound(self, contact: DetectedContact, dynamics: Dynamics) -> BoundContact:
         surface = self._planes.get(contact.other) if not contact.other_joint else None

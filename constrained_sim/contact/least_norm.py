@@ -1,7 +1,8 @@
 """Among all contact forces that give the same motion, those of least norm inside their cones.
 
 Where dependent rows press, as the four legs of a table do, the contact laws do not tell the forces. This choice depends
-on the problem alone, not on the method that solved it nor on where that began.
+on the motion alone, not on the method that found it nor on where that began. (Where several contacts of a body slide
+with different friction, Coulomb's law may allow several motions; which is found may depend on the method.)
 
 With the motion u of a solution r known, the admissible forces are those of a product K of convex sets: nothing where a
 contact opens, a ray opposite to the slip where it slides, Coulomb's cone where it is at rest; among these
