@@ -517,7 +517,7 @@ def test_unsolved_problem_is_told_or_refused():
         motion(1e-10).check_contacts()
     with pytest.warns(InexactContact, match=r"5e-07.*contact_tolerance"):
         motion(5e-7).check_contacts(TOLERABLE_RESIDUAL)
-    for residual, tolerable in ((5e-7, 0.0), (2e-6, TOLERABLE_RESIDUAL), (np.nan, TOLERABLE_RESIDUAL)):
+    for residual, tolerable in ((5e-7, 0.0), (2e-5, TOLERABLE_RESIDUAL), (np.nan, TOLERABLE_RESIDUAL)):
         with pytest.raises(ContactNotSolved):
             motion(residual).check_contacts(tolerable)
 

@@ -14,7 +14,7 @@ from constrained_sim.validation import Array
 
 RELATIVE_TOLERANCE = 1e-13
 ACCEPTABLE_RESIDUAL = 1e-9
-TOLERABLE_RESIDUAL = 1e-6
+TOLERABLE_RESIDUAL = 1e-5
 """Of impulses with which a simulation goes on, with a warning, where no method came closer."""
 
 
