@@ -7,6 +7,7 @@ import pytest
 from mechanisms import (
     BLOCK_HALF,
     GRAVITY,
+    LIMIT,
     METHOD_NAMES,
     METHODS,
     SOLO_FEET,
@@ -51,8 +52,6 @@ from constrained_sim.step_result import ContactStatus
 from constrained_sim.steppers.time_stepping import TimeStepping
 
 ORDERS = {"midpoint": 2, "semi_implicit_euler": 1}
-
-WIDE = '<limit lower="-9" upper="9" effort="100" velocity="100"/>'
 
 every_integrator = pytest.mark.parametrize("integrator", ORDERS)
 
@@ -471,7 +470,7 @@ def test_many_touchdowns_in_one_step():
     for i in range(5):
         parts += [
             link(f"slider{i}", 1.0),
-            joint(f"s{i}", "prismatic", "world_frame", f"slider{i}", (0, 0, 1), more=WIDE),
+            joint(f"s{i}", "prismatic", "world_frame", f"slider{i}", (0, 0, 1), more=LIMIT),
         ]
     robot = Robot.from_urdf(urdf(*parts))
     dt, speed = 1e-2, 1.0

@@ -309,19 +309,13 @@ class CollisionDetector(CollisionGeometry):
 
         A point of the robot that touched the same plane in the last call is the same object again.
         """
-        latest, self._latest = self._latest, {}
-        bound = []
-        for contact in self.detect(dynamics, horizon):
-            if contact.other_joint or contact.other not in self._planes:
-                bound.append(self._bound(contact, dynamics))
-                continue
-            key = contact.name, contact.point.tobytes()
-            self._latest[key] = latest.get(key) or self._bound(contact, dynamics)
-            bound.append(self._latest[key])
-        return bound
+        self._latest = {_place(contact): self._bound(contact, dynamics) for contact in self.detect(dynamics, horizon)}
+        return list(self._latest.values())
 
     def _bound(self, contact: DetectedContact, dynamics: Dynamics) -> BoundContact:
         surface = self._planes.get(contact.other) if not contact.other_joint else None
+        if surface is not None and (known := self._latest.get(_place(contact))) is not None:
+            return known
         if surface is None:
             placement = dynamics.placements[contact.other_joint]
             normal = contact.normal @ placement[:3]
@@ -332,6 +326,11 @@ class CollisionDetector(CollisionGeometry):
         return BoundContact(
             declaration, contact.joint, contact.point, contact.other_joint, contact.other_point, contact.other_link
         )
+
+
+def _place(contact: DetectedContact) -> tuple[str, bytes]:
+    """Return which point of the robot touches what."""
+    return contact.name, contact.point.tobytes()
 
 
 # -- two solids

@@ -274,18 +274,16 @@ def _newton_step(G, L, B, C, F, contacts, discs, shift):  # type: ignore[no-unty
 
 
 @numba.njit(cache=True)
-def stick(G, b):  # type: ignore[no-untyped-def]
-    """Return r with ``G r + b = 0`` (least 2-norm where G is singular): what holds if every contact sticks.
+def independent_factor(G):  # type: ignore[no-untyped-def]
+    """Return L (n, n) with ``G = L L^T``, and whether the rows are independent: L is of use only then.
 
-    First a Cholesky factorisation that skips rows of zeros; if a pivot shows that rows depend on each other, the
-    minimum-norm solution through a factorisation with pivoting.
+    Rows of zeros do not count; their pivot is infinite, so that their unknowns come out as zero.
     """
     n = G.shape[0]
     largest = 0.0
     for i in range(n):
         largest = max(largest, G[i, i])
     L = np.zeros((n, n))
-    r = -b
     for i in range(n):
         if G[i, i] <= RANK_TOLERANCE * largest:
             L[i, i] = np.inf
@@ -299,8 +297,19 @@ def stick(G, b):  # type: ignore[no-untyped-def]
         for k in range(i):
             total -= L[i, k] * L[i, k]
         if total <= 1e-9 * G[i, i]:
-            return of_least_norm(G, range_factor(G), r)
+            return L, False
         L[i, i] = np.sqrt(total)
+    return L, True
+
+
+@numba.njit(cache=True)
+def stick(G, b):  # type: ignore[no-untyped-def]
+    """Return r with ``G r + b = 0`` (least 2-norm where G is singular): what holds if every contact sticks."""
+    n = G.shape[0]
+    r = -b
+    L, is_independent = independent_factor(G)
+    if not is_independent:
+        return of_least_norm(G, range_factor(G), r)
     for i in range(n):
         for k in range(i):
             r[i] -= L[i, k] * r[k]

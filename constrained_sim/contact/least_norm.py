@@ -17,7 +17,15 @@ import numba
 import numpy as np
 
 from constrained_sim.contact.discs import no_discs
-from constrained_sim.contact.kernels import OPEN, RANK_TOLERANCE, SLIDING, STICKING, block_times, range_factor, solve
+from constrained_sim.contact.kernels import (
+    OPEN,
+    SLIDING,
+    STICKING,
+    block_times,
+    independent_factor,
+    range_factor,
+    solve,
+)
 
 NO_DISCS = no_discs()
 
@@ -71,24 +79,7 @@ def is_determined(G, u, friction, slip, status):  # type: ignore[no-untyped-def]
             forces[count, i] = 1.0
             count += 1
     forces = forces[:count]
-    A = forces @ G @ forces.T
-    largest = np.diag(A).max() if count else 0.0
-    L = np.zeros((count, count))
-    for i in range(count):
-        rest = A[i, i]
-        if rest <= RANK_TOLERANCE * largest:
-            L[i, i] = np.inf
-            continue
-        for j in range(i):
-            entry = A[i, j]
-            for k in range(j):
-                entry -= L[i, k] * L[j, k]
-            L[i, j] = entry / L[j, j]
-            rest -= L[i, j] ** 2
-        if rest <= 1e-9 * A[i, i]:
-            return False
-        L[i, i] = np.sqrt(rest)
-    return True
+    return independent_factor(forces @ G @ forces.T)[1]
 
 
 @numba.njit(cache=True)

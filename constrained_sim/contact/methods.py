@@ -82,7 +82,8 @@ def solve_contacts(
     if error <= max(RELATIVE_TOLERANCE * magnitude, method.tolerance):
         return ContactSolution(impulse, status, "stick", 0, error / magnitude, method.acceptable(magnitude))
     # Not the magnitude of the sticking solution: where rows nearly depend on each other it may be a million times more.
-    tolerance = max(RELATIVE_TOLERANCE * np.abs(scale * b).max(), method.tolerance)
+    rounding = RELATIVE_TOLERANCE * np.abs(scale * b).max()
+    tolerance = max(rounding, method.tolerance)
     impulse = stuck if start is None else finite_array("start", start, b.shape)
     used, iterations, best, first = "stick", 0, (error, impulse), METHODS[method.name]
     for step, budget, anew in [(first, BUDGETS[first], first is gauss_seidel and start is None), *SCHEDULE]:
@@ -97,8 +98,8 @@ def solve_contacts(
     impulse = best[1]
     magnitude = problem.magnitude(scale, impulse)
     if best[0] <= max(tolerance, SUFFICIENT * magnitude):
-        exactness = max(RELATIVE_TOLERANCE * np.abs(scale * b).max(), best[0])
-        impulse = _of_least_norm(problem, impulse, scale, exactness, max(tolerance, 10.0 * exactness))
+        reached = max(rounding, best[0])
+        impulse = _of_least_norm(problem, impulse, scale, reached, max(tolerance, 10.0 * reached))
     status = kernels.classify(G, b, *laws, scale, impulse, 10.0 * RELATIVE_TOLERANCE * magnitude)
     residual = problem.residual(impulse)
     return ContactSolution(impulse, status, used, iterations, residual, method.acceptable(magnitude))

@@ -79,7 +79,7 @@ def candidate_rows(gaps, normals, s, s_middle, J_middle, excluded, h, reach):  #
             J[row] = J_middle[source]
             offset[row] = s_middle[source] - s[source]
             row += 1
-        offset[row - 1] += least_opening(gaps[chosen_one], s[n], h)
+        offset[row - 1] += allowed_approach(gaps[chosen_one], s[n], h)
     return candidates, J, offset
 
 
@@ -145,8 +145,8 @@ def pressing(status, gaps, end):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def least_opening(gap, s, h):  # type: ignore[no-untyped-def]
-    """Return minus the least velocity with which a contact may end a step of length h [s] that it presses in.
+def allowed_approach(gap, s, h):  # type: ignore[no-untyped-def]
+    """Return the speed [m/s, rad/s] with which what presses in a step may still approach at its end.
 
     Args:
         gap: at the beginning [m, rad].

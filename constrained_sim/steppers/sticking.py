@@ -15,11 +15,11 @@ from constrained_sim.kinematics import contact_rows
 from constrained_sim.motion import dynamics_residual, sticking_motion
 from constrained_sim.solvers.kernels import free_response
 from constrained_sim.steppers.kernels import (
+    allowed_approach,
     attribute_work,
     candidate_rows,
     end_momentum,
     energy_of,
-    least_opening,
     momentum,
     oppose_mean_slip,
     spread,
@@ -203,7 +203,7 @@ def correct(  # type: ignore[no-untyped-def]
     for i in range(pressed.shape[0]):
         mine, all_rows = slice(3 * i, 3 * i + 3), slice(3 * pressed[i], 3 * pressed[i] + 3)
         rows[mine], predicted[mine], s_pressed[mine] = J[all_rows], impulse[all_rows], s[all_rows]
-        offset[3 * i + 2] = least_opening(gaps[pressed[i]], s[normals[pressed[i]]], h)
+        offset[3 * i + 2] = allowed_approach(gaps[pressed[i]], s[normals[pressed[i]]], h)
     free = total - predicted @ rows
     found, pushes, pushed, residual, _ = _stick(M, parents, free, rows, offset, friction[pressed])
     if residual > RELATIVE_TOLERANCE:

@@ -127,7 +127,7 @@ class TimeStepping(Stepper):
         here, rest, settled = start, self.dt, NO_CONTACT
         while (closing := self._closing(here, rest, settled)).size:
             if len(parts) == MOST_TOUCHDOWNS:
-                early = closing[np.isfinite(here.contact.gaps[closing])]
+                early = closing[np.isfinite(here.contact.gaps[closing])]  # soft contacts have no impact
                 if not early.size:
                     break
                 settled = np.union1d(settled, early)
@@ -210,7 +210,7 @@ class TimeStepping(Stepper):
         for _ in range(self._passes):
             predicted = self._solve(begin, h, loads, excluded, acceleration)
             acceleration = predicted.acceleration(begin.v)
-        if predicted.moves and not self._moves(begin.v, predicted.motion.x):
+        if not _moves(begin.v, predicted.motion.x) and _moves(predicted.v_mid):
             # What stopped within the last step would have forces at a velocity that it does not have.
             return self._solve(begin, h, loads, excluded, acceleration)
         return predicted
@@ -256,21 +256,17 @@ class TimeStepping(Stepper):
             contact += turned @ rows.J[-len(turned) :]
             moments[turning] = turned
         constraint += motion.lam @ bilateral
-        normals = begin.contact.normals
         found = motion.contact.status if motion.contact is not None else NO_CONTACT
         stretch = begin.stretch
         if soft is not None:
             pushes, found, pads, pad_status = _take_out(soft, len(rows.friction), pushes, found)
-        impulse, status = kernels.spread(candidates, normals, pushes, found, len(begin.contact.s))
+        impulse, status = kernels.spread(candidates, begin.contact.normals, pushes, found, len(begin.contact.s))
         if soft is not None:
             table = begin.bound.contacts
             impulse[soft.rows], status[table.soft[soft.members]] = pads, pad_status
             stretch = dragged(table, soft, pads, pad_status, 0.5 * soft.J @ (v + motion.x), stretch, h)
         energy = kernels.energy_of(v, motion.x, mid.M, impulses)
-        moves = self._moves(v, v_mid, motion.x)
-        return _Prediction(
-            h, q_mid, v_mid, motion, impulses, impulse, dry, moments, status, energy, stretch, moves, False
-        )
+        return _Prediction(h, q_mid, v_mid, motion, impulses, impulse, dry, moments, status, energy, stretch, False)
 
     def _stick(self, begin: Observation, h: float, loads: _Loads, q_mid: Array, v_mid: Array) -> _Prediction | None:
         """Solve the smooth problem as `_solve` does, in one kernel, all contacts sticking; None where one slips."""
@@ -309,14 +305,7 @@ class TimeStepping(Stepper):
         solution = ContactSolution(impulse, status, "stick", 0, residual) if contacts else None
         none = no_values()
         motion = Motion(x, none, impulse, solution, dynamics, 0.0)
-        moves = self._moves(v, v_mid, x)
-        return _Prediction(
-            h, q_mid, v_mid, motion, impulses, impulse, none, none, status, energy, begin.stretch, moves, True
-        )
-
-    def _moves(self, *velocities: Array) -> bool:
-        """Return whether any of the velocities of a step, where forces were evaluated too, is not slow."""
-        return any(kernels.exceeds(v, SLOW) for v in velocities)
+        return _Prediction(h, q_mid, v_mid, motion, impulses, impulse, none, none, status, energy, begin.stretch, True)
 
     def _reach(self, begin: Observation, predicted: _Prediction) -> Observation:
         """Return the state to which a prediction leads."""
@@ -328,7 +317,7 @@ class TimeStepping(Stepper):
         """Hold what was predicted, at `end`, and correct the velocity there."""
         pressed, held = kernels.pressing(predicted.status, begin.contact.gaps, end.contact.gaps)
         part = self._hold(predicted.part(begin, end), held, loads)
-        if not predicted.moves:
+        if not _moves(begin.v, predicted.v_mid, predicted.motion.x):
             predicted.motion.check_contacts(TOLERABLE_RESIDUAL)
             return part
         middle, frames = self._middle(begin, predicted), self._frames(begin, part)
@@ -405,7 +394,7 @@ class TimeStepping(Stepper):
         contacts = self._with_dry_friction(ContactRows(J, np.zeros(len(J)), *table.laws_of(pressed)), part.h)
         contacts = contacts.with_discs(end.turning[turning], np.zeros(len(turning)), discs)
         contacts.offset[contacts.normals[: len(pressed)]] = [
-            kernels.least_opening(begin.contact.gaps[c], begin.contact.s_normal[c], part.h) for c in pressed
+            kernels.allowed_approach(begin.contact.gaps[c], begin.contact.s_normal[c], part.h) for c in pressed
         ]
         w = begin.turning @ begin.v
         s = np.concatenate([begin.contact.s[rows], begin.v[self.robot.rubbing], w[turning]])
@@ -547,6 +536,11 @@ class TimeStepping(Stepper):
         return impulse[:pushes], impulse[pushes:end], impulse[end:]
 
 
+def _moves(*velocities: Array) -> bool:
+    """Return whether any of the velocities of a step, those at which forces were evaluated too, is not slow."""
+    return any(kernels.exceeds(v, SLOW) for v in velocities)
+
+
 def _gaps(here: Observation) -> Array:
     """Return (k + l,) gaps of everything [m, rad], soft contacts too."""
     contact = here.contact
@@ -599,7 +593,6 @@ class _Prediction(NamedTuple):
     status: npt.NDArray[np.int64]
     energy: Array
     stretch: Array
-    moves: bool
     sticks: bool
 
     def acceleration(self, v: Array) -> Array:
