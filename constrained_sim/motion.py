@@ -12,7 +12,8 @@ import numpy.typing as npt
 from constrained_sim.contact import kernels as contact_kernels
 from constrained_sim.contact.discs import no_discs
 from constrained_sim.contact.methods import ContactMethod, solve_contacts
-from constrained_sim.contact.problem import RELATIVE_TOLERANCE, ContactProblem, ContactSolution, no_values
+from constrained_sim.contact.problem import ContactProblem, ContactSolution, no_values
+from constrained_sim.contact.usual import solve_usually
 from constrained_sim.exceptions import ContactNotSolved, InexactContact, NotSupported
 from constrained_sim.solvers import Gauss, Solver, System
 from constrained_sim.solvers import kernels as solver_kernels
@@ -193,44 +194,45 @@ def _solve_program(solver: Gauss, system: System, f: Array, b: Array, contacts: 
 
 
 def _solve_free(system: System, f: Array, contacts: ContactRows, method: ContactMethod) -> Motion:
-    """Solve without bilateral rows, in one kernel as long as all contacts stick."""
+    """Solve without bilateral rows, as a rule in one kernel."""
     J, laws = contacts.J, contacts.laws
     if not len(J):
         x, _ = solver_kernels.free_response(system.M, system.parents, f, J)
         return Motion(x, np.zeros(0), np.zeros(0), None, dynamics_residual(system.M, x, f, np.zeros_like(f)), 0.0)
     compliance = np.zeros(len(J)) if contacts.compliance is None else contacts.compliance
-    x, response, delassus, free, impulse, status, residual, dynamics = sticking_motion(
-        system.M, system.parents, f, J, contacts.offset, compliance, *laws
+    x, response, delassus, free, *usual, solved, dynamics = usual_motion(
+        system.M, system.parents, f, J, contacts.offset, compliance, *laws, method.tolerance, method.usual_steps
     )
-    if residual <= RELATIVE_TOLERANCE:
-        solution = ContactSolution(impulse, status, "stick", 0, residual)
+    if solved:
+        solution = method.usual_solution(*usual)
     else:
         solution = solve_contacts(ContactProblem(delassus, free, *laws), method)
-        impulse = solution.impulse
-        x = x + impulse @ response
-        dynamics = dynamics_residual(system.M, x, f, impulse @ J)
-    return Motion(x, np.zeros(0), impulse, solution, dynamics, 0.0)
+        x = x + solution.impulse @ response
+        dynamics = dynamics_residual(system.M, x, f, solution.impulse @ J)
+    return Motion(x, np.zeros(0), solution.impulse, solution, dynamics, 0.0)
 
 
 @numba.njit(cache=True)
-def sticking_motion(M, parents, f, J, offset, compliance, friction, slip, lower, upper, discs):  # type: ignore[no-untyped-def]
-    """Solve for the motion without bilateral rows, all contacts sticking, and judge it by the contact law.
+def usual_motion(  # type: ignore[no-untyped-def]
+    M, parents, f, J, offset, compliance, friction, slip, lower, upper, discs, tolerance, steps
+):
+    """Solve for the motion without bilateral rows, as :func:`~constrained_sim.contact.usual.solve_usually` does.
 
     Returns:
-        (x, responses to the contact rows, G, b, impulse, status, relative residual of the contact law, and of the
-        equation of motion); x is the motion without contact if the residual is not acceptable.
+        (x, responses to the contact rows, G, b, the six values of ``solve_usually``, relative residual of the equation
+        of motion); x is the motion without contact if the contact problem is not solved.
     """
     x, response = solver_kernels.free_response(M, parents, f, J)
     G, b = contact_kernels.delassus(J, response, x, offset)
     for i in range(G.shape[0]):
         G[i, i] += compliance[i]
-    impulse, status, error, magnitude, _, _ = contact_kernels.attempt_sticking(
-        G, b, friction, slip, lower, upper, discs, RELATIVE_TOLERANCE
+    impulse, status, done, residual, magnitude, solved = solve_usually(
+        G, b, friction, slip, lower, upper, discs, tolerance, steps
     )
-    residual = error / magnitude
-    if residual <= RELATIVE_TOLERANCE:
+    if solved:
         x = x + impulse @ response
-    return x, response, G, b, impulse, status, residual, dynamics_residual(M, x, f, impulse @ J)
+    dynamics = dynamics_residual(M, x, f, impulse @ J)
+    return x, response, G, b, impulse, status, done, residual, magnitude, solved, dynamics
 
 
 @numba.njit(cache=True)

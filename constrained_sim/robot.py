@@ -174,12 +174,12 @@ class Robot:
             if limited[i]
         )
 
-    @property
+    @cached_property
     def nq(self) -> int:
         """Length of a configuration."""
         return int(self.model.nq)
 
-    @property
+    @cached_property
     def nv(self) -> int:
         """Number of degrees of freedom."""
         return int(self.model.nv)
@@ -279,6 +279,11 @@ class Robot:
     def rubbing(self) -> npt.NDArray[np.intp]:
         """Velocity indices of the joints with dry friction."""
         return np.flatnonzero(self.dry_friction > 0.0)
+
+    @cached_property
+    def breakaway(self) -> Array:
+        """(d,) efforts of dry friction that the degrees of freedom in :attr:`rubbing` resist with [N m, N]."""
+        return self.dry_friction[self.rubbing]
 
     @cached_property
     def spring_table(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Array, Array]:

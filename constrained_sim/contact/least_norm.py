@@ -23,6 +23,7 @@ from constrained_sim.contact.kernels import (
     STICKING,
     block_times,
     independent_factor,
+    natural_map,
     range_factor,
     solve,
 )
@@ -32,8 +33,27 @@ NO_DISCS = no_discs()
 DAMPING = 1e-3
 """Of a Newton step, per unit of the relative error that is left."""
 
-HALVINGS, FLAT = 40, 0.1
-"""Most points along a Newton step at which its minimum is looked for, and by how much the slope is to be less there."""
+STEPS, HALVINGS, FLAT = 60, 40, 0.1
+"""Most Newton steps; most points along one at which its minimum is looked for, and by how much the slope is to be less
+there."""
+
+
+@numba.njit(cache=True)
+def with_least_norm(G, b, friction, slip, lower, upper, discs, p, r, error, most):  # type: ignore[no-untyped-def]
+    """Return the forces of least norm with the motion of r; r itself where there is no choice, or where discs turn.
+
+    Arguments as in :func:`~constrained_sim.contact.kernels.natural_map`; `error` is that of r [N s], and `most` what
+    the forces returned may have.
+    """
+    if discs.shape[0]:
+        return r
+    u = G @ r + b
+    status = by_motion(u, friction, slip, lower, upper, p, 100.0 * error)
+    if is_determined(G, u, friction, slip, status):
+        return r
+    found = least_norm(G, b, friction, slip, lower, upper, status, r, error)
+    left = np.abs(natural_map(G, b, friction, slip, lower, upper, discs, p, found)).max()
+    return found if left <= most else r
 
 
 @numba.njit(cache=True)
@@ -83,7 +103,7 @@ def is_determined(G, u, friction, slip, status):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def least_norm(G, b, friction, slip, lower, upper, status, r, tolerance, iterations):  # type: ignore[no-untyped-def]
+def least_norm(G, b, friction, slip, lower, upper, status, r, tolerance):  # type: ignore[no-untyped-def]
     """Return the forces of least norm with the motion of `r`, as near as rounding lets them come to it.
 
     `r` has the directions that its motion demands only up to its own error, so there is a rest that does not get less.
@@ -98,7 +118,6 @@ def least_norm(G, b, friction, slip, lower, upper, status, r, tolerance, iterati
         status: (k + m,) that its motion allows, see :func:`by_motion`.
         r: (n,) a solution.
         tolerance: error of r [N s].
-        iterations: at most.
     """
     u, Q = G @ r + b, _orthonormal(range_factor(G))
     goal, transposed = r @ Q, np.ascontiguousarray(Q.T)
@@ -108,7 +127,7 @@ def least_norm(G, b, friction, slip, lower, upper, status, r, tolerance, iterati
     x, slope = _project(z, u, friction, slip, lower, upper, status)
     F = x @ Q - goal
     best, least, before = x, np.inf, np.inf
-    for _ in range(iterations):
+    for _ in range(STEPS):
         error = np.abs(F).max()
         if error < least:
             best, least = x, error

@@ -8,23 +8,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from constrained_sim.contact import kernels
 from constrained_sim.contact.admm import admm
 from constrained_sim.contact.complementarity import LinearComplementarity
-from constrained_sim.contact.least_norm import by_motion, is_determined, least_norm
+from constrained_sim.contact.least_norm import with_least_norm
 from constrained_sim.contact.problem import (
     ACCEPTABLE_RESIDUAL,
     RELATIVE_TOLERANCE,
+    SUFFICIENT,
     ContactProblem,
     ContactSolution,
 )
 from constrained_sim.contact.sweeps import gauss_seidel
+from constrained_sim.contact.usual import NEWTON_STEPS, solve_usually
 from constrained_sim.exceptions import ContactNotSolved
 from constrained_sim.validation import Array, finite_array, lookup, number
-
-SUFFICIENT = 1e-11
-"""Error relative to the impulses in play at which no other method is tried; each aims at ``RELATIVE_TOLERANCE``."""
 
 Method = Callable[..., tuple[Array, float, int]]
 
@@ -54,6 +54,18 @@ class ContactMethod:
         """Return the largest relative residual that counts as solved, for impulses of `magnitude` [N s]."""
         return max(ACCEPTABLE_RESIDUAL, 10.0 * self.tolerance / magnitude)
 
+    @property
+    def usual_steps(self) -> int:
+        """Steps that :func:`~constrained_sim.contact.usual.solve_usually` may do, where this method comes first."""
+        return NEWTON_STEPS if self.name == "newton" else 0
+
+    def usual_solution(
+        self, impulse: Array, status: npt.NDArray[np.int64], steps: int, residual: float, magnitude: float
+    ) -> ContactSolution:
+        """Return what :func:`~constrained_sim.contact.usual.solve_usually` found."""
+        name = "newton" if steps else "stick"
+        return ContactSolution(impulse, status, name, steps, residual, self.acceptable(magnitude))
+
 
 def solve_contacts(
     problem: ContactProblem, method: str | ContactMethod = "newton", start: Any = None
@@ -78,15 +90,19 @@ def solve_contacts(
     """
     method = ContactMethod(method) if isinstance(method, str) else method
     G, b, laws = problem.G, problem.b, problem.laws
-    impulse, status, error, magnitude, scale, stuck = kernels.attempt_sticking(G, b, *laws, RELATIVE_TOLERANCE)
-    if error <= max(RELATIVE_TOLERANCE * magnitude, method.tolerance):
-        return ContactSolution(impulse, status, "stick", 0, error / magnitude, method.acceptable(magnitude))
-    # Not the magnitude of the sticking solution: where rows nearly depend on each other it may be a million times more.
+    *usual, solved = solve_usually(G, b, *laws, method.tolerance, method.usual_steps if start is None else 0)
+    if solved:
+        return method.usual_solution(*usual)
+    impulse, _, iterations, residual, magnitude = usual
+    used, best = "newton" if iterations else "stick", (residual * magnitude, impulse)
+    scale = kernels.inverse_scale(G, len(problem.friction), problem.discs)
     rounding = RELATIVE_TOLERANCE * np.abs(scale * b).max()
     tolerance = max(rounding, method.tolerance)
-    impulse = stuck if start is None else finite_array("start", start, b.shape)
-    used, iterations, best, first = "stick", 0, (error, impulse), METHODS[method.name]
-    for step, budget, anew in [(first, BUDGETS[first], first is gauss_seidel and start is None), *SCHEDULE]:
+    if start is not None:
+        impulse = finite_array("start", start, b.shape)
+    first = METHODS[method.name]
+    begin = [] if iterations else [(first, BUDGETS[first], first is gauss_seidel and start is None)]
+    for step, budget, anew in [*begin, *SCHEDULE]:
         if anew:
             impulse = np.zeros_like(b)
         impulse, error, done = step(G, b, *laws, scale, impulse, tolerance, budget)
@@ -95,36 +111,14 @@ def solve_contacts(
             used, best = NAMES[step], (error, impulse)
         if error <= max(tolerance, SUFFICIENT * problem.magnitude(scale, impulse)):
             break
-    impulse = best[1]
+    error, impulse = best
     magnitude = problem.magnitude(scale, impulse)
-    if best[0] <= max(tolerance, SUFFICIENT * magnitude):
-        reached = max(rounding, best[0])
-        impulse = _of_least_norm(problem, impulse, scale, reached, max(tolerance, 10.0 * reached))
+    if error <= max(tolerance, SUFFICIENT * magnitude):
+        reached = max(rounding, error)
+        impulse = with_least_norm(G, b, *laws, scale, impulse, reached, max(tolerance, 10.0 * reached))
     status = kernels.classify(G, b, *laws, scale, impulse, 10.0 * RELATIVE_TOLERANCE * magnitude)
     residual = problem.residual(impulse)
     return ContactSolution(impulse, status, used, iterations, residual, method.acceptable(magnitude))
-
-
-def _of_least_norm(problem: ContactProblem, impulse: Array, scale: Array, error: float, most: float) -> Array:
-    """Return the forces of least norm with the motion of `impulse`; `impulse` itself where there is no choice.
-
-    Args:
-        problem: what was solved.
-        impulse: (n,) its solution.
-        scale: (n,) of the rows.
-        error: of the solution [N s].
-        most: error that the forces returned may have.
-    """
-    G, b, (friction, slip, lower, upper, discs) = problem.G, problem.b, problem.laws
-    if len(discs):
-        return impulse
-    u = G @ impulse + b
-    status = by_motion(u, friction, slip, lower, upper, scale, 100.0 * error)
-    if is_determined(G, u, friction, slip, status):
-        return impulse
-    found = least_norm(G, b, friction, slip, lower, upper, status, impulse, error, NEWTON_STEPS)
-    left = np.abs(kernels.natural_map(G, b, friction, slip, lower, upper, discs, scale, found)).max()
-    return found if left <= most else impulse
 
 
 def pivoting(
@@ -155,7 +149,6 @@ def pivoting(
     return solved, float(np.abs(F).max(initial=0.0)), 1
 
 
-NEWTON_STEPS = 60
 BUDGETS: dict[Method, int] = {
     kernels.newton: NEWTON_STEPS,
     gauss_seidel: 200,

@@ -13,6 +13,9 @@ from constrained_sim.contact.discs import CONTACT, SIZE, no_discs, radius_of
 from constrained_sim.validation import Array
 
 RELATIVE_TOLERANCE = 1e-13
+SUFFICIENT = 1e-11
+"""Error relative to the impulses in play at which no other method is tried; each aims at ``RELATIVE_TOLERANCE``."""
+
 ACCEPTABLE_RESIDUAL = 1e-9
 TOLERABLE_RESIDUAL = 1e-5
 """Of impulses with which a simulation goes on, with a warning, where no method came closer."""

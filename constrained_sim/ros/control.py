@@ -27,6 +27,9 @@ takes longer than many a controller."""
 DIAGNOSTICS_PERIOD = 1.0
 """[s] of wall-clock time between two diagnostics."""
 
+BREATH = 3e-5
+"""[s] of wall-clock time between two looks for answers: each takes a lock that the thread which receives them needs."""
+
 IDLE = 0.1
 """[s] for which the executor waits at most while there is nothing to simulate."""
 
@@ -202,6 +205,8 @@ class Control:
         if self._waiting_since is None:
             self._waiting_since = self._repeated = self._warned = now
         if now - self._waiting_since < ALERT:
+            while time.monotonic() - now < BREATH:
+                pass  # awake: see ALERT
             return
         self._commands.inbox.wait(SERVICE_PERIOD)
         if now - self._repeated > REPEAT_AFTER:

@@ -39,30 +39,31 @@ def factor_inertia(M, parents):  # type: ignore[no-untyped-def]
 @numba.njit(cache=True)
 def whiten(L, parents, rows):  # type: ignore[no-untyped-def]
     """Return ``L^-T r`` of every row r (Featherstone, table 6.5); those of J give the Delassus matrix."""
-    solved = rows.copy()
-    for row in solved:
-        for i in range(L.shape[0] - 1, -1, -1):
-            if row[i] != 0.0:
-                row[i] /= L[i, i]
-                j = parents[i]
-                while j >= 0:
-                    row[j] -= L[i, j] * row[i]
-                    j = parents[j]
-    return solved
+    columns = np.ascontiguousarray(rows.T)  # all rows at once: their entries lie side by side
+    for i in range(L.shape[0] - 1, -1, -1):
+        for row in range(rows.shape[0]):
+            columns[i, row] /= L[i, i]
+        j = parents[i]
+        while j >= 0:
+            for row in range(rows.shape[0]):
+                columns[j, row] -= L[i, j] * columns[i, row]
+            j = parents[j]
+    return np.ascontiguousarray(columns.T)
 
 
 @numba.njit(cache=True)
 def unwhiten(L, parents, rows):  # type: ignore[no-untyped-def]
     """Return ``L^-1 r`` for every row r, so that ``unwhiten(whiten(r)) = M^-1 r``."""
-    solved = rows.copy()
-    for row in solved:
-        for i in range(L.shape[0]):
-            j = parents[i]
-            while j >= 0:
-                row[i] -= L[i, j] * row[j]
-                j = parents[j]
-            row[i] /= L[i, i]
-    return solved
+    columns = np.ascontiguousarray(rows.T)
+    for i in range(L.shape[0]):
+        j = parents[i]
+        while j >= 0:
+            for row in range(rows.shape[0]):
+                columns[i, row] -= L[i, j] * columns[j, row]
+            j = parents[j]
+        for row in range(rows.shape[0]):
+            columns[i, row] /= L[i, i]
+    return np.ascontiguousarray(columns.T)
 
 
 @numba.njit(cache=True)

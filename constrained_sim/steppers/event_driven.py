@@ -151,7 +151,7 @@ class EventDriven(Stepper):
         speed = np.linalg.norm(s, axis=1)
         slips = (speed > SLIP_SPEED) & np.isfinite(friction)
         slip[slips] = s[slips] / speed[slips, None]
-        most, moving = robot.dry_friction[robot.rubbing], here.v[robot.rubbing]
+        most, moving = robot.breakaway, here.v[robot.rubbing]
         dry = np.where(np.abs(moving) > SLIP_SPEED, -np.sign(moving) * most, np.nan)
         return ContactRows(
             np.vstack([here.contact.J[rows], np.eye(robot.nv)[robot.rubbing]]),

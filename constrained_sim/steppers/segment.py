@@ -164,7 +164,7 @@ class Segment:
         dynamics.update(integrate(robot, start.q, y[:nv]), v, start.t + t)
         forces, soft, spring_rate = loads.forces(dynamics, bound, y[velocities:stretches].reshape(-1, 2))
         _, _, _, damping, contact, constraint = forces
-        dry = -mode.rubs * robot.dry_friction[robot.rubbing]
+        dry = -mode.rubs * robot.breakaway
         damping[robot.rubbing] += dry
         geometry = table.rows(dynamics, v)
         J, _, b = acceleration_rows(bound.bilateral, dynamics, loads.feedback)
@@ -221,7 +221,7 @@ class Segment:
         cone = table.friction[mode.closed[self._stick]] * rows[sticking]
         slides, normals = self._slide_friction > 0.0, self._slide_normals
         slip = mode.slip[self._sliding]
-        most = robot.dry_friction[robot.rubbing]
+        most = robot.breakaway
         return np.concatenate(
             [
                 gaps[self._open],

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import ContactMethod
 from constrained_sim.contact.compliance import SoftRows, dragged, soft_rows
-from constrained_sim.contact.problem import TOLERABLE_RESIDUAL, ContactSolution, no_values
+from constrained_sim.contact.problem import TOLERABLE_RESIDUAL, no_values
 from constrained_sim.contact.table import TOUCHING
 from constrained_sim.drift import Projection, Stabilization
 from constrained_sim.dynamics import Dynamics
@@ -22,7 +22,7 @@ from constrained_sim.integrators import Integrator, Midpoint, SteppingScheme
 from constrained_sim.motion import ContactRows, Motion, solve_motion
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import Gauss, RobotSystem, Solver
-from constrained_sim.steppers import kernels, sticking
+from constrained_sim.steppers import kernels, rigid
 from constrained_sim.steppers.stepper import NO_CONTACT, Observation, StepOutcome, Stepper
 from constrained_sim.validation import Array, read_only
 from constrained_sim.wrench import Wrench, generalised_force
@@ -41,6 +41,9 @@ PASSES_AFTER_JUMP = 2
 
 MOST_TOUCHDOWNS = 3
 """Instants of touchdown that split one step; what would touch down in its rest does so at once, ahead of its time."""
+
+PROJECTED = EnergyTerms(projection=1.0).as_array()
+"""Terms of the energy audit per joule that a projection brings in."""
 
 REACH = 1e-3
 """Predicted gap [m] up to which a contact takes part in the contact problem of a step."""
@@ -96,7 +99,6 @@ class TimeStepping(Stepper):
         self._mid = Dynamics(robot)
         self._acceleration: Array = np.zeros(robot.nv)
         self._judged: set[str] = set()
-        self._is_plain = not (robot.springs or robot.rubbing.size)
 
     @classmethod
     def takes(cls, integrator: Integrator) -> bool:
@@ -227,8 +229,8 @@ class TimeStepping(Stepper):
         robot, mid, v = self.robot, self._mid, begin.v
         q_mid, v_mid = self.integrator.evaluation_point(robot, begin.q, v, acceleration, h)
         mid.update(q_mid, v_mid, begin.t + 0.5 * h)
-        if self._is_plain and loads.are_plain and begin.bound.is_rigid and not excluded.size:
-            predicted = self._stick(begin, h, loads, q_mid, v_mid)
+        if loads.are_plain and begin.bound.is_rigid and not (robot.springs or excluded.size):
+            predicted = self._solve_rigid(begin, h, loads, q_mid, v_mid)
             if predicted is not None:
                 return predicted
         impulses = np.zeros((6, robot.nv))
@@ -268,13 +270,15 @@ class TimeStepping(Stepper):
         energy = kernels.energy_of(v, motion.x, mid.M, impulses)
         return _Prediction(h, q_mid, v_mid, motion, impulses, impulse, dry, moments, status, energy, stretch, False)
 
-    def _stick(self, begin: Observation, h: float, loads: _Loads, q_mid: Array, v_mid: Array) -> _Prediction | None:
-        """Solve the smooth problem as `_solve` does, in one kernel, all contacts sticking; None where one slips."""
+    def _solve_rigid(
+        self, begin: Observation, h: float, loads: _Loads, q_mid: Array, v_mid: Array
+    ) -> _Prediction | None:
+        """Solve the smooth problem as `_solve` does, in one kernel; None where contacts need more than usual."""
         robot, mid, v, table, contact = self.robot, self._mid, begin.v, begin.bound.contacts, begin.contact
         rows, contacts = contact.s.shape[0], contact.gaps.shape[0]
         impulses, x, impulse = np.empty((6, robot.nv)), np.empty(robot.nv), np.empty(rows)
-        status, energy, residuals = np.empty(contacts, dtype=np.int64), np.empty(9), np.empty(2)
-        sticks = sticking.predict(
+        dry, status, energy = np.empty(robot.rubbing.size), np.empty(contacts, dtype=np.int64), np.empty(9)
+        steps, residual, magnitude, solved, dynamics = rigid.predict(
             h,
             REACH,
             mid.M,
@@ -289,23 +293,27 @@ class TimeStepping(Stepper):
             robot.support,
             *table.placement,
             table.friction,
+            robot.rubbing,
+            h * robot.breakaway,
+            loads.method.tolerance,
+            loads.method.usual_steps,
             contact.gaps,
             contact.normals,
             contact.s,
             impulses,
             x,
             impulse,
+            dry,
             status,
             energy,
-            residuals,
         )
-        if not sticks:
+        if not solved:
             return None
-        residual, dynamics = residuals.tolist()
-        solution = ContactSolution(impulse, status, "stick", 0, residual) if contacts else None
-        none = no_values()
+        none, solution = no_values(), None
+        if contacts or dry.size:
+            solution = loads.method.usual_solution(impulse, status, steps, residual, magnitude)
         motion = Motion(x, none, impulse, solution, dynamics, 0.0)
-        return _Prediction(h, q_mid, v_mid, motion, impulses, impulse, none, none, status, energy, begin.stretch, True)
+        return _Prediction(h, q_mid, v_mid, motion, impulses, impulse, dry, none, status, energy, begin.stretch, True)
 
     def _reach(self, begin: Observation, predicted: _Prediction) -> Observation:
         """Return the state to which a prediction leads."""
@@ -321,14 +329,14 @@ class TimeStepping(Stepper):
             predicted.motion.check_contacts(TOLERABLE_RESIDUAL)
             return part
         middle, frames = self._middle(begin, predicted), self._frames(begin, part)
-        if predicted.sticks:
-            corrected = self._stick_on(begin, part, middle, frames, predicted.impulses, pressed)
+        if predicted.is_rigid:
+            corrected = self._correct_rigid(begin, part, middle, frames, predicted.impulses, pressed, loads)
             if corrected is not None:
                 return corrected
         momentum = kernels.end_momentum(*middle, predicted.impulses, *frames)
         return self._correct(begin, part, momentum, pressed, loads)
 
-    def _stick_on(
+    def _correct_rigid(
         self,
         begin: Observation,
         part: _Part,
@@ -336,17 +344,23 @@ class TimeStepping(Stepper):
         frames: tuple[Array, Array, Array, Array, bool],
         impulses: Array,
         pressed: npt.NDArray[np.intp],
+        loads: _Loads,
     ) -> _Part | None:
-        """Correct the end as `_correct` does, in one kernel, all contacts sticking; None where one slips."""
+        """Correct the end as `_correct` does, in one kernel; None where contacts need more than usual."""
         end, table, v_plus, impulse = part.end, part.end.bound.contacts, part.end.v.copy(), part.impulse.copy()
-        status, energy, s_plus = part.status.copy(), part.energy.copy(), np.empty(len(part.impulse))
-        if not sticking.correct(
+        dry, status, energy = part.dry.copy(), part.status.copy(), part.energy.copy()
+        s_plus = np.empty(len(impulse))
+        if not rigid.correct(
             *middle,
             *frames,
             begin.contact.s,
             end.M,
             self.robot.inertia_parents,
             table.friction,
+            self.robot.rubbing,
+            part.h * self.robot.breakaway,
+            loads.method.tolerance,
+            loads.method.usual_steps,
             pressed,
             begin.contact.gaps,
             begin.contact.normals,
@@ -354,13 +368,14 @@ class TimeStepping(Stepper):
             impulses,
             v_plus,
             impulse,
+            dry,
             status,
             energy,
             s_plus,
         ):
             return None
         end = end._replace(v=read_only(v_plus), contact=end.contact._replace(s=s_plus))
-        return part._replace(end=end, impulse=impulse, status=status, energy=energy)
+        return part._replace(end=end, impulse=impulse, dry=dry, status=status, energy=energy)
 
     def _middle(self, begin: Observation, predicted: _Prediction) -> tuple[float, Array, Array, Array, Array, Array]:
         """Return what carries momentum from the beginning of a step to the evaluation point."""
@@ -440,7 +455,7 @@ class TimeStepping(Stepper):
             return part
         rows = kernels.held_rows(held, here.contact.normals, part.status)
         end, energy = self.hold_positions(self.stabilization, here, loads.solver, held, rows)
-        return part._replace(end=end, energy=part.energy + EnergyTerms(projection=energy).as_array())
+        return part._replace(end=end, energy=part.energy + energy * PROJECTED)
 
     def _implicit(self, h: float) -> Array | None:
         """Return (nv,) what forces that depend on the velocity at the end add to the inertia, or None.
@@ -507,7 +522,7 @@ class TimeStepping(Stepper):
         rubbing = self.robot.rubbing
         if not rubbing.size:
             return rows
-        most = h * self.robot.dry_friction[rubbing]
+        most = h * self.robot.breakaway
         return ContactRows(
             np.vstack([rows.J, np.eye(self.robot.nv)[rubbing]]),
             np.concatenate([rows.offset, np.zeros(len(most))]),
@@ -538,7 +553,10 @@ class TimeStepping(Stepper):
 
 def _moves(*velocities: Array) -> bool:
     """Return whether any of the velocities of a step, those at which forces were evaluated too, is not slow."""
-    return any(kernels.exceeds(v, SLOW) for v in velocities)
+    for v in velocities:
+        if kernels.exceeds(v, SLOW):
+            return True
+    return False
 
 
 def _gaps(here: Observation) -> Array:
@@ -593,7 +611,7 @@ class _Prediction(NamedTuple):
     status: npt.NDArray[np.int64]
     energy: Array
     stretch: Array
-    sticks: bool
+    is_rigid: bool
 
     def acceleration(self, v: Array) -> Array:
         """Return the mean acceleration (nv,) from velocity v on."""

@@ -1,7 +1,7 @@
-"""A step of rigid contacts that all stick, in two compiled calls: what the time stepper tries first.
+"""A step of rigid contacts and dry joint friction in two compiled calls: what the time stepper tries first.
 
 Neither is a method of its own: both are the kernels of the general way one after the other, without the interpreter
-between them, and give up where a contact slips.
+between them, and give up where the contact problem is not solved in the usual way.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import numba
 import numpy as np
 
 from constrained_sim.contact.discs import no_discs
-from constrained_sim.contact.problem import RELATIVE_TOLERANCE
 from constrained_sim.kinematics import contact_rows
-from constrained_sim.motion import dynamics_residual, sticking_motion
+from constrained_sim.motion import dynamics_residual, usual_motion
 from constrained_sim.solvers.kernels import free_response
 from constrained_sim.steppers.kernels import (
     allowed_approach,
+    attribute_dry_work,
     attribute_work,
     candidate_rows,
     end_momentum,
@@ -50,15 +50,19 @@ def predict(  # type: ignore[no-untyped-def]
     other_joints,
     other_points,
     friction,
+    rubbing,
+    most,
+    tolerance,
+    steps,
     gaps,
     normals,
     s,
     impulses,
     x,
     impulse,
+    dry,
     status,
     energy,
-    residuals,
 ):
     """Solve the smooth problem of a step, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
@@ -82,18 +86,23 @@ def predict(  # type: ignore[no-untyped-def]
         other_joints: likewise.
         other_points: likewise.
         friction: (k,) coefficients.
+        rubbing: (d,) degrees of freedom with dry friction.
+        most: (d,) their largest impulses [N m s, N s].
+        tolerance: see :func:`~constrained_sim.contact.usual.solve_usually`.
+        steps: likewise.
         gaps: (k,) at the beginning [m].
         normals: (k,) which rows open and close.
         s: (3 k,) row velocities at the beginning [m/s].
         impulses: (6, nv) is filled with generalised impulses of the causes in the order of ``FORCES``.
         x: (nv,) is filled with the velocity at the end.
         impulse: (3 k,) is filled with the impulses of the contacts [N s].
+        dry: (d,) is filled with those of dry friction [N m s, N s].
         status: (k,) is filled.
         energy: (9,) is filled with the terms of the audit.
-        residuals: (2,) is filled with those of the contact law and of the equation of motion.
 
     Returns:
-        Whether all contacts stick; else nothing counts.
+        (Newton's steps, residual of the contact law, magnitude of the impulses in play, whether the contact problem is
+        solved, residual of the equation of motion); if it is not solved, nothing else counts.
     """
     impulses[:] = 0.0
     impulses[0] -= h * bias
@@ -123,16 +132,22 @@ def predict(  # type: ignore[no-untyped-def]
     for i in range(v.shape[0]):
         inertia[i, i] += h * damping[i]
     f = momentum(M, v, impulses)
-    found, pushes, pushed, residual, dynamics = _stick(inertia, parents, f, J, offset, friction[candidates])
-    if residual > RELATIVE_TOLERANCE:
-        return False
+    J, offset = with_dry_rows(J, offset, rubbing)
+    found, pushes, pushed, done, residual, magnitude, solved, dynamics = _solve(
+        inertia, parents, f, J, offset, friction[candidates], most, tolerance, steps
+    )
+    if not solved:
+        return done, residual, magnitude, False, dynamics
     x[:] = found
+    end = pushes.shape[0] - rubbing.shape[0]
+    dry[:] = pushes[end:]
     impulses[3] -= h * damping * x
-    impulses[4] += pushes @ J
+    for i in range(rubbing.shape[0]):
+        impulses[3, rubbing[i]] += dry[i]
+    impulses[4] += pushes[:end] @ J[:end]
     impulse[:], status[:] = spread(candidates, normals, pushes, pushed, s.shape[0])
     energy[:] = energy_of(v, x, M, impulses)
-    residuals[0], residuals[1] = residual, dynamics
-    return True
+    return done, residual, magnitude, True, dynamics
 
 
 @numba.njit(cache=True)
@@ -152,6 +167,10 @@ def correct(  # type: ignore[no-untyped-def]
     M,
     parents,
     friction,
+    rubbing,
+    most,
+    tolerance,
+    steps,
     pressed,
     gaps,
     normals,
@@ -159,6 +178,7 @@ def correct(  # type: ignore[no-untyped-def]
     impulses,
     x,
     impulse,
+    dry,
     status,
     energy,
     s_plus,
@@ -181,6 +201,10 @@ def correct(  # type: ignore[no-untyped-def]
         M: (nv, nv) inertia at the end.
         parents: see :func:`~constrained_sim.solvers.kernels.factor_inertia`.
         friction: (k,) coefficients.
+        rubbing: this and the following three, see :func:`predict`.
+        most: likewise.
+        tolerance: likewise.
+        steps: likewise.
         pressed: contacts that carry force in the prediction.
         gaps: (k,) at the beginning [m].
         normals: (k,) which rows open and close.
@@ -188,48 +212,82 @@ def correct(  # type: ignore[no-untyped-def]
         impulses: (6, nv) of the prediction.
         x: (nv,) velocity at the end: predicted, is corrected.
         impulse: (3 k,) impulses of the contacts [N s], likewise.
+        dry: (d,) impulses of dry friction [N m s, N s], likewise.
         status: (k,) likewise.
         energy: (9,) terms of the audit, likewise.
         s_plus: (3 k,) is filled with the row velocities at the end [m/s].
 
     Returns:
-        Whether all contacts that press go on to stick; else nothing has changed.
+        Whether the contact problem was solved; else nothing has changed.
     """
     total = end_momentum(
         h, M_begin, v, M_middle, coriolis, v_middle, impulses, gravity, base_begin, base_middle, base, is_floating
     )
-    rows, predicted = np.empty((3 * pressed.shape[0], v.shape[0])), np.empty(3 * pressed.shape[0])
-    offset, s_pressed = np.zeros(3 * pressed.shape[0]), np.empty(3 * pressed.shape[0])
+    end = 3 * pressed.shape[0]
+    rows, offset = np.empty((end, v.shape[0])), np.zeros(end)
+    predicted, s_begin = np.empty(end + rubbing.shape[0]), np.empty(end + rubbing.shape[0])
     for i in range(pressed.shape[0]):
         mine, all_rows = slice(3 * i, 3 * i + 3), slice(3 * pressed[i], 3 * pressed[i] + 3)
-        rows[mine], predicted[mine], s_pressed[mine] = J[all_rows], impulse[all_rows], s[all_rows]
+        rows[mine], predicted[mine], s_begin[mine] = J[all_rows], impulse[all_rows], s[all_rows]
         offset[3 * i + 2] = allowed_approach(gaps[pressed[i]], s[normals[pressed[i]]], h)
+    predicted[end:], s_begin[end:] = dry, v[rubbing]
+    rows, offset = with_dry_rows(rows, offset, rubbing)
     free = total - predicted @ rows
-    found, pushes, pushed, residual, _ = _stick(M, parents, free, rows, offset, friction[pressed])
-    if residual > RELATIVE_TOLERANCE:
-        return False
-    if oppose_mean_slip(s_pressed, pressed.shape[0], 0, NO_DISCS, rows, offset, found, pushes):
-        return False
+    for _ in range(2):
+        found, pushes, pushed, _, _, _, solved, _ = _solve(
+            M, parents, free, rows, offset, friction[pressed], most, tolerance, steps
+        )
+        if not solved:
+            return False
+        if not oppose_mean_slip(s_begin, pressed.shape[0], rubbing.shape[0], NO_DISCS, rows, offset, found, pushes):
+            break
     change = np.zeros_like(impulses)
     change[0] = total - M @ x
-    change[4] = (pushes - predicted) @ rows
+    for i in range(rubbing.shape[0]):
+        change[3, rubbing[i]] = pushes[end + i] - dry[i]
+    change[4] = (pushes[:end] - predicted[:end]) @ rows[:end]
     energy += energy_of(x, found, M, change)
     for i in range(pressed.shape[0]):
         impulse[3 * pressed[i] : 3 * pressed[i] + 3] = pushes[3 * i : 3 * i + 3]
         status[pressed[i]] = pushed[i]
-    x[:] = found
-    s_plus[:] = J @ x
+    s_plus[:] = J @ found
     attribute_work(energy, 0.5 * np.dot(impulse, s + s_plus), 0.0)
+    attribute_dry_work(energy, v[rubbing], x[rubbing], found[rubbing], dry, pushes[end:])
+    dry[:], x[:] = pushes[end:], found
     return True
 
 
 @numba.njit(cache=True)
-def _stick(M, parents, f, J, offset, friction):  # type: ignore[no-untyped-def]
-    """Return the velocity with all rows sticking, impulses, status, and residuals of contact law and motion."""
+def with_dry_rows(J, offset, rubbing):  # type: ignore[no-untyped-def]
+    """Return rows and offsets with a row for each degree of freedom in `rubbing` (d,) after them."""
+    n = offset.shape[0]
+    rows, offsets = np.zeros((n + rubbing.shape[0], J.shape[1])), np.zeros(n + rubbing.shape[0])
+    rows[:n], offsets[:n] = J, offset
+    for i in range(rubbing.shape[0]):
+        rows[n + i, rubbing[i]] = 1.0
+    return rows, offsets
+
+
+@numba.njit(cache=True)
+def _solve(M, parents, f, J, offset, friction, most, tolerance, steps):  # type: ignore[no-untyped-def]
+    """Return velocity, impulses, status, and the rest of what :func:`~constrained_sim.motion.usual_motion` returns."""
     if not J.shape[0]:
         x, _ = free_response(M, parents, f, J)
-        return x, NONE.copy(), np.empty(0, dtype=np.int64), 0.0, dynamics_residual(M, x, f, np.zeros_like(f))
-    x, _, _, _, impulse, status, residual, dynamics = sticking_motion(
-        M, parents, f, J, offset, np.zeros(J.shape[0]), friction, np.zeros((friction.shape[0], 2)), NONE, NONE, NO_DISCS
+        dynamics = dynamics_residual(M, x, f, np.zeros_like(f))
+        return x, NONE.copy(), np.empty(0, dtype=np.int64), 0, 0.0, 1.0, True, dynamics
+    x, _, _, _, impulse, status, done, residual, magnitude, solved, dynamics = usual_motion(
+        M,
+        parents,
+        f,
+        J,
+        offset,
+        np.zeros(J.shape[0]),
+        friction,
+        np.zeros((friction.shape[0], 2)),
+        -most,
+        most,
+        NO_DISCS,
+        tolerance,
+        steps,
     )
-    return x, impulse, status, residual, dynamics
+    return x, impulse, status, done, residual, magnitude, solved, dynamics

@@ -1,0 +1,54 @@
+"""The usual way to solve a contact problem, in one kernel: all contacts stick, or Newton's method finds which slide."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from constrained_sim.contact.kernels import attempt_sticking, classify, natural_map, newton
+from constrained_sim.contact.least_norm import with_least_norm
+from constrained_sim.contact.problem import ACCEPTABLE_RESIDUAL, RELATIVE_TOLERANCE, SUFFICIENT
+
+NEWTON_STEPS = 60
+
+
+@numba.njit(cache=True)
+def solve_usually(G, b, friction, slip, lower, upper, discs, tolerance, steps):  # type: ignore[no-untyped-def]
+    """Solve a contact problem as :func:`~constrained_sim.contact.methods.solve_contacts` begins.
+
+    Args:
+        G: this and the following six, see :func:`~constrained_sim.contact.kernels.natural_map`.
+        b: likewise.
+        friction: likewise.
+        slip: likewise.
+        lower: likewise.
+        upper: likewise.
+        discs: likewise.
+        tolerance: error of impulses that is good enough [N s].
+        steps: of Newton's method at most; 0: all contacts stick, or the problem is left to others.
+
+    Returns:
+        (r (n,), status (k + m,), steps of Newton's method, relative residual, magnitude of the impulses in play,
+        whether r solves the problem); if it does not, r is where this ended.
+    """
+    r, status, error, magnitude, p, stuck = attempt_sticking(
+        G, b, friction, slip, lower, upper, discs, RELATIVE_TOLERANCE
+    )
+    if error <= max(RELATIVE_TOLERANCE * magnitude, tolerance):
+        return r, status, 0, error / magnitude, magnitude, True
+    if not steps:
+        return stuck, status, 0, error / magnitude, magnitude, False
+    # Not the magnitude of the sticking solution: where rows nearly depend on each other it may be a million times more.
+    push = np.abs(p * b).max()
+    rounding = RELATIVE_TOLERANCE * push
+    wanted = max(rounding, tolerance)
+    r, error, done = newton(G, b, friction, slip, lower, upper, discs, p, stuck, wanted, steps)
+    magnitude = max(np.abs(r).max(), push, 1e-300)
+    if not error <= max(wanted, SUFFICIENT * magnitude):
+        return r, status, done, error / magnitude, magnitude, False
+    reached = max(rounding, error)
+    r = with_least_norm(G, b, friction, slip, lower, upper, discs, p, r, reached, max(wanted, 10.0 * reached))
+    status = classify(G, b, friction, slip, lower, upper, discs, p, r, 10.0 * RELATIVE_TOLERANCE * magnitude)
+    residual = np.abs(natural_map(G, b, friction, slip, lower, upper, discs, p, r)).max()
+    residual /= max(np.abs(r).max(), push, 1e-300)
+    return r, status, done, residual, magnitude, residual <= max(ACCEPTABLE_RESIDUAL, 10.0 * tolerance / magnitude)
