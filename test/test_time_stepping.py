@@ -777,6 +777,13 @@ def rubbing_quadruped():
     return simulator(robot, standing_solo(0.02, 0.2), v, solo_contacts(friction=0.5)), 0.2
 
 
+def limited_leg():
+    """Return the leg above the ground, with stops close to where its joints are."""
+    config = leg_config()
+    stops = [JointLimit("hip stop", "hip", 0.5, 0.7), JointLimit("knee stop", "knee", -1.3, -1.1, restitution=0.3)]
+    return simulator(config.robot, config.q, constraints=[*config.constraints, *stops]), 4.0
+
+
 def sliding_block():
     """Return a flat block that slides to rest."""
     half = (0.3, 0.3, 0.02)
@@ -789,7 +796,9 @@ def flying_pendulum():
     return simulator(double_pendulum(), [0.3, -1.0], [2.0, 1.0]), 0.0
 
 
-@pytest.mark.parametrize("make", [kicked_leg, kicked_quadruped, rubbing_quadruped, sliding_block, flying_pendulum])
+@pytest.mark.parametrize(
+    "make", [kicked_leg, kicked_quadruped, rubbing_quadruped, limited_leg, sliding_block, flying_pendulum]
+)
 def test_compiled_way_is_the_general_way(make, monkeypatch):
     """With and without the two compiled calls, all that a step returns is the same up to rounding."""
     used, compiled = [], TimeStepping._solve_rigid

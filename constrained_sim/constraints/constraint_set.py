@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.constraints.constraint import BoundConstraint, Constraint, ConstraintStack
+from constrained_sim.constraints.joint_limit import stack_limits
 from constrained_sim.constraints.point_contact import BoundContact
 from constrained_sim.contact.table import ContactTable
 from constrained_sim.dynamics import Dynamics
@@ -25,7 +26,7 @@ class ConstraintSet:
         contacts: the contacts and all other one-sided rows, as a table.
         slices: rows of each member among all rows, by name.
         dim: number of all rows.
-        is_rigid: whether there is nothing but rigid contacts which resist neither rolling nor spinning.
+        is_rigid: whether there are only one-sided rows, and rigid contacts that resist neither rolling nor spinning.
     """
 
     def __init__(self, robot: Robot, members: Sequence[BoundConstraint | BoundContact]) -> None:
@@ -37,7 +38,7 @@ class ConstraintSet:
         self.members = tuple(members)
         rows = [member for member in members if isinstance(member, BoundConstraint)]
         self.bilateral = ConstraintStack(tuple(m for m in rows if not m.declaration.is_unilateral), robot.nv)
-        limits = ConstraintStack(tuple(m for m in rows if m.declaration.is_unilateral), robot.nv)
+        limits = stack_limits(tuple(m for m in rows if m.declaration.is_unilateral), robot.nv)
         self.contacts = ContactTable([member for member in members if isinstance(member, BoundContact)], limits)
         self.slices: dict[str, slice] = {}
         self.dim = 0
@@ -47,9 +48,7 @@ class ConstraintSet:
             count = member.dim if isinstance(member, BoundConstraint) else 3
             self.slices[member.name] = slice(self.dim, self.dim + count)
             self.dim += count
-        self.is_rigid = not (
-            self.bilateral.dim or limits.dim or self.contacts.soft.size or self.contacts.resistance.dim
-        )
+        self.is_rigid = not (self.bilateral.dim or self.contacts.soft.size or self.contacts.resistance.dim)
         self._bilateral_rows = self._rows_of(self.bilateral.slices)
         self._contact_rows = self._rows_of(self.contacts.slices)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from constrained_sim.constraints.constraint import BoundConstraint, Constraint, checked_name
+from constrained_sim.constraints.constraint import BoundConstraint, Constraint, ConstraintStack, checked_name
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.joints import SingleJoint
@@ -61,7 +61,14 @@ class JointLimit(Constraint):
 
 
 class BoundJointLimit(BoundConstraint):
-    """A :class:`JointLimit` on one robot."""
+    """A :class:`JointLimit` on one robot.
+
+    Attributes:
+        at_q: (dim,) which coordinate each row bounds.
+        signs: (dim,) 1 of a lower bound, -1 of an upper one.
+        bounds: (dim,) those, times these signs [rad, m].
+        rows: (dim, nv) of the Jacobian, constant.
+    """
 
     def __init__(self, declaration: JointLimit, robot: Robot) -> None:
         """Resolve the joint of `declaration`.
@@ -77,19 +84,46 @@ class BoundJointLimit(BoundConstraint):
         bounds = np.array([declaration.lower, -declaration.upper])
         signs = np.array([1.0, -1.0])
         given = np.isfinite(bounds)
-        self._bounds, self._signs = bounds[given], signs[given]
-        self.dim = len(self._bounds)
-        self._jacobian = np.zeros((self.dim, robot.nv))
-        self._jacobian[:, self._joint.v] = self._signs
+        self.bounds, self.signs = bounds[given], signs[given]
+        self.dim = len(self.bounds)
+        self.at_q = np.full(self.dim, self._joint.q)
+        self.rows = np.zeros((self.dim, robot.nv))
+        self.rows[:, self._joint.v] = self.signs
 
     def phi(self, dynamics: Dynamics) -> Array:
         """Return (dim,) distances to the bounds [rad, m]."""
-        return self._signs * dynamics.q[self._joint.q] - self._bounds
+        return self.signs * dynamics.q[self.at_q] - self.bounds
 
     def jacobian(self, dynamics: Dynamics) -> Array:
         """Return (dim, nv), constant."""
-        return self._jacobian
+        return self.rows
 
     def gamma(self, dynamics: Dynamics) -> Array:
         """Return 0."""
         return np.zeros(self.dim)
+
+
+class JointLimitStack(ConstraintStack):
+    """The rows of several joint limits, one below the other, evaluated together."""
+
+    def __init__(self, members: tuple[BoundJointLimit, ...], nv: int) -> None:
+        """Stack `members` in their order."""
+        super().__init__(members, nv)
+        self._at_q = np.concatenate([member.at_q for member in members])
+        self._signs = np.concatenate([member.signs for member in members])
+        self._bounds = np.concatenate([member.bounds for member in members])
+        self._rows = np.concatenate([member.rows for member in members])
+
+    def phi(self, dynamics: Dynamics) -> Array:
+        """Return (dim,) distances to the bounds [rad, m]."""
+        return self._signs * dynamics.q[self._at_q] - self._bounds
+
+    def jacobian(self, dynamics: Dynamics) -> Array:
+        """Return (dim, nv), constant."""
+        return self._rows
+
+
+def stack_limits(members: tuple[BoundConstraint, ...], nv: int) -> ConstraintStack:
+    """Return the rows of unilateral `members`, one below the other."""
+    limits = tuple(member for member in members if isinstance(member, BoundJointLimit))
+    return JointLimitStack(limits, nv) if limits and len(limits) == len(members) else ConstraintStack(members, nv)

@@ -1,4 +1,4 @@
-"""A step of rigid contacts and dry joint friction in two compiled calls: what the time stepper tries first.
+"""A step of rigid contacts, limits and dry joint friction in two compiled calls: what the time stepper tries first.
 
 Neither is a method of its own: both are the kernels of the general way one after the other, without the interpreter
 between them, and give up where the contact problem is not solved in the usual way.
@@ -25,7 +25,6 @@ from constrained_sim.steppers.kernels import (
     spread,
 )
 
-NONE = np.zeros(0)
 NO_DISCS = no_discs()
 
 
@@ -50,6 +49,7 @@ def predict(  # type: ignore[no-untyped-def]
     other_joints,
     other_points,
     friction,
+    limits,
     rubbing,
     most,
     tolerance,
@@ -86,18 +86,19 @@ def predict(  # type: ignore[no-untyped-def]
         other_joints: likewise.
         other_points: likewise.
         friction: (k,) coefficients.
+        limits: (l, nv) one-sided rows at the evaluation point.
         rubbing: (d,) degrees of freedom with dry friction.
         most: (d,) their largest impulses [N m s, N s].
         tolerance: see :func:`~constrained_sim.contact.usual.solve_usually`.
         steps: likewise.
-        gaps: (k,) at the beginning [m].
-        normals: (k,) which rows open and close.
-        s: (3 k,) row velocities at the beginning [m/s].
+        gaps: (k + l,) at the beginning [m, rad].
+        normals: (k + l,) which rows open and close.
+        s: (3 k + l,) row velocities at the beginning [m/s, rad/s].
         impulses: (6, nv) is filled with generalised impulses of the causes in the order of ``FORCES``.
         x: (nv,) is filled with the velocity at the end.
-        impulse: (3 k,) is filled with the impulses of the contacts [N s].
+        impulse: (3 k + l,) is filled with the impulses of contacts and one-sided rows [N s, N m s].
         dry: (d,) is filled with those of dry friction [N m s, N s].
-        status: (k,) is filled.
+        status: (k + l,) is filled.
         energy: (9,) is filled with the terms of the audit.
 
     Returns:
@@ -108,8 +109,10 @@ def predict(  # type: ignore[no-untyped-def]
     impulses[0] -= h * bias
     for i in range(actuation.shape[0]):
         impulses[1, actuation[i]] = h * tau[i]
-    all_points, distances = np.empty((gaps.shape[0], 3)), np.empty(gaps.shape[0])
+    k = joints.shape[0]
+    all_points, distances = np.empty((k, 3)), np.empty(k)
     J_middle, s_middle = np.empty((s.shape[0], v.shape[0])), np.empty(s.shape[0])
+    J_middle[3 * k :], s_middle[3 * k :] = limits, limits @ v
     contact_rows(
         joints,
         points,
@@ -123,8 +126,8 @@ def predict(  # type: ignore[no-untyped-def]
         v,
         all_points,
         distances,
-        J_middle,
-        s_middle,
+        J_middle[: 3 * k],
+        s_middle[: 3 * k],
     )
     excluded = np.empty(0, dtype=np.int64)
     candidates, J, offset = candidate_rows(gaps, normals, s, s_middle, J_middle, excluded, h, reach)
@@ -134,7 +137,7 @@ def predict(  # type: ignore[no-untyped-def]
     f = momentum(M, v, impulses)
     J, offset = with_dry_rows(J, offset, rubbing)
     found, pushes, pushed, done, residual, magnitude, solved, dynamics = _solve(
-        inertia, parents, f, J, offset, friction[candidates], most, tolerance, steps
+        inertia, parents, f, J, offset, friction, candidates, most, tolerance, steps
     )
     if not solved:
         return done, residual, magnitude, False, dynamics
@@ -197,7 +200,7 @@ def correct(  # type: ignore[no-untyped-def]
         base_middle: likewise.
         base: likewise.
         is_floating: likewise.
-        s: (3 k,) row velocities at the beginning [m/s].
+        s: (3 k + l,) row velocities at the beginning [m/s, rad/s].
         M: (nv, nv) inertia at the end.
         parents: see :func:`~constrained_sim.solvers.kernels.factor_inertia`.
         friction: (k,) coefficients.
@@ -205,17 +208,17 @@ def correct(  # type: ignore[no-untyped-def]
         most: likewise.
         tolerance: likewise.
         steps: likewise.
-        pressed: contacts that carry force in the prediction.
-        gaps: (k,) at the beginning [m].
-        normals: (k,) which rows open and close.
-        J: (3 k, nv) rows at the end.
+        pressed: contacts and one-sided rows that carry force in the prediction.
+        gaps: (k + l,) at the beginning [m, rad].
+        normals: (k + l,) which rows open and close.
+        J: (3 k + l, nv) rows at the end.
         impulses: (6, nv) of the prediction.
         x: (nv,) velocity at the end: predicted, is corrected.
-        impulse: (3 k,) impulses of the contacts [N s], likewise.
+        impulse: (3 k + l,) impulses of contacts and one-sided rows [N s, N m s], likewise.
         dry: (d,) impulses of dry friction [N m s, N s], likewise.
-        status: (k,) likewise.
+        status: (k + l,) likewise.
         energy: (9,) terms of the audit, likewise.
-        s_plus: (3 k,) is filled with the row velocities at the end [m/s].
+        s_plus: (3 k + l,) is filled with the row velocities at the end [m/s, rad/s].
 
     Returns:
         Whether the contact problem was solved; else nothing has changed.
@@ -223,23 +226,28 @@ def correct(  # type: ignore[no-untyped-def]
     total = end_momentum(
         h, M_begin, v, M_middle, coriolis, v_middle, impulses, gravity, base_begin, base_middle, base, is_floating
     )
-    end = 3 * pressed.shape[0]
-    rows, offset = np.empty((end, v.shape[0])), np.zeros(end)
+    contacts = np.searchsorted(pressed, friction.shape[0])
+    end = 2 * contacts + pressed.shape[0]
+    places, offset = np.empty(end, dtype=np.int64), np.zeros(end)
+    row = 0
+    for c in pressed:
+        n = normals[c]
+        for place in range(n - 2 if c < friction.shape[0] else n, n + 1):
+            places[row] = place
+            row += 1
+        offset[row - 1] = allowed_approach(gaps[c], s[n], h)
     predicted, s_begin = np.empty(end + rubbing.shape[0]), np.empty(end + rubbing.shape[0])
-    for i in range(pressed.shape[0]):
-        mine, all_rows = slice(3 * i, 3 * i + 3), slice(3 * pressed[i], 3 * pressed[i] + 3)
-        rows[mine], predicted[mine], s_begin[mine] = J[all_rows], impulse[all_rows], s[all_rows]
-        offset[3 * i + 2] = allowed_approach(gaps[pressed[i]], s[normals[pressed[i]]], h)
+    predicted[:end], s_begin[:end] = impulse[places], s[places]
     predicted[end:], s_begin[end:] = dry, v[rubbing]
-    rows, offset = with_dry_rows(rows, offset, rubbing)
+    rows, offset = with_dry_rows(J[places], offset, rubbing)
     free = total - predicted @ rows
     for _ in range(2):
         found, pushes, pushed, _, _, _, solved, _ = _solve(
-            M, parents, free, rows, offset, friction[pressed], most, tolerance, steps
+            M, parents, free, rows, offset, friction, pressed, most, tolerance, steps
         )
         if not solved:
             return False
-        if not oppose_mean_slip(s_begin, pressed.shape[0], rubbing.shape[0], NO_DISCS, rows, offset, found, pushes):
+        if not oppose_mean_slip(s_begin, contacts, rubbing.shape[0], NO_DISCS, rows, offset, found, pushes):
             break
     change = np.zeros_like(impulses)
     change[0] = total - M @ x
@@ -247,9 +255,7 @@ def correct(  # type: ignore[no-untyped-def]
         change[3, rubbing[i]] = pushes[end + i] - dry[i]
     change[4] = (pushes[:end] - predicted[:end]) @ rows[:end]
     energy += energy_of(x, found, M, change)
-    for i in range(pressed.shape[0]):
-        impulse[3 * pressed[i] : 3 * pressed[i] + 3] = pushes[3 * i : 3 * i + 3]
-        status[pressed[i]] = pushed[i]
+    impulse[places], status[pressed] = pushes[:end], pushed[: pressed.shape[0]]
     s_plus[:] = J @ found
     attribute_work(energy, 0.5 * np.dot(impulse, s + s_plus), 0.0)
     attribute_dry_work(energy, v[rubbing], x[rubbing], found[rubbing], dry, pushes[end:])
@@ -269,25 +275,32 @@ def with_dry_rows(J, offset, rubbing):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _solve(M, parents, f, J, offset, friction, most, tolerance, steps):  # type: ignore[no-untyped-def]
-    """Return velocity, impulses, status, and the rest of what :func:`~constrained_sim.motion.usual_motion` returns."""
+def _solve(M, parents, f, J, offset, friction, chosen, most, tolerance, steps):  # type: ignore[no-untyped-def]
+    """Return velocity, impulses, status, and the rest of what :func:`~constrained_sim.motion.usual_motion` returns.
+
+    Args:
+        M: this and the following four, see ``usual_motion``.
+        parents: likewise.
+        f: likewise.
+        J: likewise; rows of what is `chosen`, then of dry friction.
+        offset: likewise.
+        friction: (k,) coefficients of all contacts.
+        chosen: contacts and one-sided rows, ascending.
+        most: this and the following two, see :func:`predict`.
+        tolerance: likewise.
+        steps: likewise.
+    """
     if not J.shape[0]:
         x, _ = free_response(M, parents, f, J)
         dynamics = dynamics_residual(M, x, f, np.zeros_like(f))
-        return x, NONE.copy(), np.empty(0, dtype=np.int64), 0, 0.0, 1.0, True, dynamics
+        return x, np.empty(0), np.empty(0, dtype=np.int64), 0, 0.0, 1.0, True, dynamics
+    contacts = np.searchsorted(chosen, friction.shape[0])
+    one_sided = chosen.shape[0] - contacts
+    lower, upper = np.zeros(one_sided + most.shape[0]), np.full(one_sided + most.shape[0], np.inf)
+    lower[one_sided:], upper[one_sided:] = -most, most
+    slip, rigid = np.zeros((contacts, 2)), np.zeros(J.shape[0])
+    coefficients = friction[chosen[:contacts]]
     x, _, _, _, impulse, status, done, residual, magnitude, solved, dynamics = usual_motion(
-        M,
-        parents,
-        f,
-        J,
-        offset,
-        np.zeros(J.shape[0]),
-        friction,
-        np.zeros((friction.shape[0], 2)),
-        -most,
-        most,
-        NO_DISCS,
-        tolerance,
-        steps,
+        M, parents, f, J, offset, rigid, coefficients, slip, lower, upper, NO_DISCS, tolerance, steps
     )
     return x, impulse, status, done, residual, magnitude, solved, dynamics

@@ -293,6 +293,7 @@ class TimeStepping(Stepper):
             robot.support,
             *table.placement,
             table.friction,
+            table.limits.jacobian(mid),
             robot.rubbing,
             h * robot.breakaway,
             loads.method.tolerance,
