@@ -173,12 +173,31 @@ class Dynamics:
         cholesky.compute(model, data, models, datas, mu)
         return cholesky
 
-    def coriolis(self, q: Array, v: Array) -> Array:
-        """Return C (nv, nv) with ``C v`` the Coriolis and centrifugal forces at `q` (nq,), `v` (nv,).
+    def bias_change(self, v: Array) -> Array:
+        """Return (nv,) by how much less the bias forces are at the velocity `v` (nv,) than at the last :meth:`update`.
 
-        Of the inertia's rate of change, ``dM/dt = C + C^T``.
+        At the same configuration; what depends on the velocity is that of `v` afterwards.
         """
-        return pin.computeCoriolisMatrix(self.robot.model, self._data, q, v).reshape(len(v), len(v))
+        before = self.h.copy()
+        self.v = v
+        self.h = pin.nonLinearEffects(self.robot.model, self._data, self.q, v)
+        return before - self.h
+
+    def inertia_rate(self, q: Array, v: Array) -> Array:
+        """Return C (nv, nv) with ``dM/dt = C + C^T`` at `q` (nq,), `v` (nv,): as a rule Pinocchio's Coriolis matrix.
+
+        That leaves out how a joint's own motion turns its axes. For robots with such joints this is half a difference
+        of fourth order, ``dM/dt = (8 (M(e) - M(-e)) - (M(2 e) - M(-2 e))) / (12 e)``, exact to 1e-12 of M |v|.
+        """
+        model = self.robot.model
+        if not self.robot.has_turning_axes:
+            return pin.computeCoriolisMatrix(model, self._data, q, v).reshape(len(v), len(v))
+        e = 1e-3 / max(1.0, float(np.abs(v).max()))
+        M = [
+            pin.crba(model, self._articulated_data, pin.integrate(model, q, step * v), pin.Convention.WORLD).copy()
+            for step in (e, -e, 2.0 * e, -2.0 * e)
+        ]
+        return np.asarray(8.0 * (M[0] - M[1]) - (M[2] - M[3]), dtype=np.float64) / (24.0 * e)
 
     def point_positions(self, joints: npt.NDArray[np.int64], offsets: Array) -> Array:
         """Return (k, 3) world positions [m] of points given by joint and offset [m, joint frame]."""

@@ -56,6 +56,10 @@ class SteppingScheme(Integrator):
         """
 
     @abstractmethod
+    def inertial_velocity(self, v: Array, v_plus: Array) -> Array:
+        """Return the velocity (nv,) whose inertial forces lead from the momentum at `v` (nv,) to that at `v_plus`."""
+
+    @abstractmethod
     def advance(self, robot: Robot, q: Array, q_evaluated: Array, v_plus: Array, h: float) -> Array:
         """Return the configuration at the end, for the velocity `v_plus` (nv,) at the end."""
 
@@ -103,6 +107,10 @@ class SemiImplicitEuler(SteppingScheme):
         """Return q and v themselves."""
         return q, v
 
+    def inertial_velocity(self, v: Array, v_plus: Array) -> Array:
+        """Return v itself."""
+        return v
+
     def advance(self, robot: Robot, q: Array, q_evaluated: Array, v_plus: Array, h: float) -> Array:
         """Return ``q + h v_plus``."""
         return integrate(robot, q, h * v_plus)
@@ -127,6 +135,10 @@ class Midpoint(SteppingScheme):
     def evaluation_point(self, robot: Robot, q: Array, v: Array, a: Array, h: float) -> tuple[Array, Array]:
         """Return ``q + h/2 v`` and ``v + h/2 a``."""
         return integrate(robot, q, 0.5 * h * v), v + 0.5 * h * a
+
+    def inertial_velocity(self, v: Array, v_plus: Array) -> Array:
+        """Return the mean: the velocity that leads from the inertia at the beginning to that at the end."""
+        return 0.5 * (v + v_plus)
 
     def advance(self, robot: Robot, q: Array, q_evaluated: Array, v_plus: Array, h: float) -> Array:
         """Return the second half of the step."""

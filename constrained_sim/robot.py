@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 WORLD = "world"
 
+TURNING_AXES = {f"JointModel{kind}" for kind in ("Composite", "SphericalZYX", "Universal", "Ellipsoid")}
+"""Pinocchio's joints whose motion subspace depends on their own position."""
+
 
 @dataclass(frozen=True, eq=False)
 class Robot:
@@ -258,6 +261,11 @@ class Robot:
         lower[at_v], upper[at_v] = self.model.lowerPositionLimit[at_q], self.model.upperPositionLimit[at_q]
         given = lower < upper
         return np.where(given, lower, -np.inf), np.where(given, upper, np.inf)
+
+    @cached_property
+    def has_turning_axes(self) -> bool:
+        """Whether the axes of a joint turn with its own position, in the frame of the link that it moves."""
+        return any(joint.shortname() in TURNING_AXES for joint in self.model.joints)
 
     @cached_property
     def _scalar_joints(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:

@@ -247,11 +247,11 @@ def momentum(M, v, impulses):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def end_momentum(  # type: ignore[no-untyped-def]
-    h, M, v, M_middle, coriolis, v_middle, impulses, gravity, begin, middle, end, is_floating
+    h, M, v, M_middle, bias_change, rate, v_middle, impulses, gravity, begin, middle, end, is_floating
 ):
     """Return (nv,) the generalised momentum at the end of a step.
 
-    ``d(M v)/dt = dM/dt v - h + f`` with ``dM/dt = C + C^T``, C Pinocchio's Coriolis matrix. For a coordinate that M
+    ``d(M v)/dt = dM/dt v - h + f`` with ``dM/dt = C + C^T``, C the Coriolis matrix. For a coordinate that M
     does not depend on, the entry of ``C^T v = dM/dt v - C v`` vanishes: its momentum changes by forces only. Of a
     floating base see :func:`floating_momentum`.
 
@@ -260,7 +260,8 @@ def end_momentum(  # type: ignore[no-untyped-def]
         M: (nv, nv) inertia at the beginning.
         v: (nv,) velocity there.
         M_middle: (nv, nv) inertia where the forces were evaluated.
-        coriolis: (nv, nv) C there.
+        bias_change: (nv,) bias forces at the velocity of the evaluation less those at v_middle, there.
+        rate: (nv, nv) C there, or another matrix with this sum: ``Dynamics.inertia_rate``.
         v_middle: (nv,) velocity there.
         impulses: (6, nv) generalised impulses of the causes in the order of ``FORCES``.
         gravity: (3,) [m/s^2], world axes.
@@ -269,7 +270,7 @@ def end_momentum(  # type: ignore[no-untyped-def]
         end: (4, 3) at the end.
         is_floating: whether the base moves freely.
     """
-    total = momentum(M, v, impulses) + h * (coriolis @ v_middle + coriolis.T @ v_middle)
+    total = momentum(M, v, impulses) + h * (bias_change + rate @ v_middle + rate.T @ v_middle)
     if is_floating:
         total[:6] = floating_momentum(M, v, M_middle, impulses, h, gravity, begin, middle, end)
     return total

@@ -159,7 +159,8 @@ def correct(  # type: ignore[no-untyped-def]
     M_begin,
     v,
     M_middle,
-    coriolis,
+    bias_change,
+    rate,
     v_middle,
     gravity,
     base_begin,
@@ -189,11 +190,12 @@ def correct(  # type: ignore[no-untyped-def]
     """Correct what was predicted, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
     Args:
-        h: this and the following ten, see :func:`~constrained_sim.steppers.kernels.end_momentum`.
+        h: this and the following eleven, see :func:`~constrained_sim.steppers.kernels.end_momentum`.
         M_begin: likewise.
         v: likewise.
         M_middle: likewise.
-        coriolis: likewise.
+        bias_change: likewise.
+        rate: likewise.
         v_middle: likewise.
         gravity: likewise.
         base_begin: likewise.
@@ -224,7 +226,19 @@ def correct(  # type: ignore[no-untyped-def]
         Whether the contact problem was solved; else nothing has changed.
     """
     total = end_momentum(
-        h, M_begin, v, M_middle, coriolis, v_middle, impulses, gravity, base_begin, base_middle, base, is_floating
+        h,
+        M_begin,
+        v,
+        M_middle,
+        bias_change,
+        rate,
+        v_middle,
+        impulses,
+        gravity,
+        base_begin,
+        base_middle,
+        base,
+        is_floating,
     )
     contacts = np.searchsorted(pressed, friction.shape[0])
     end = 2 * contacts + pressed.shape[0]

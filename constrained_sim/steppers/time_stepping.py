@@ -341,7 +341,7 @@ class TimeStepping(Stepper):
         self,
         begin: Observation,
         part: _Part,
-        middle: tuple[float, Array, Array, Array, Array, Array],
+        middle: tuple[float, Array, Array, Array, Array, Array, Array],
         frames: tuple[Array, Array, Array, Array, bool],
         impulses: Array,
         pressed: npt.NDArray[np.intp],
@@ -378,10 +378,16 @@ class TimeStepping(Stepper):
         end = end._replace(v=read_only(v_plus), contact=end.contact._replace(s=s_plus))
         return part._replace(end=end, impulse=impulse, dry=dry, status=status, energy=energy)
 
-    def _middle(self, begin: Observation, predicted: _Prediction) -> tuple[float, Array, Array, Array, Array, Array]:
-        """Return what carries momentum from the beginning of a step to the evaluation point."""
-        mid, v_mid = self._mid, predicted.v_mid
-        return predicted.h, begin.M, begin.v, mid.M, mid.coriolis(predicted.q_mid, v_mid), v_mid
+    def _middle(
+        self, begin: Observation, predicted: _Prediction
+    ) -> tuple[float, Array, Array, Array, Array, Array, Array]:
+        """Return what carries momentum from the beginning of a step to its end: inertia and inertial forces.
+
+        Those at the velocity found, not at the one extrapolated for the prediction: on a fast robot the difference
+        would feed itself.
+        """
+        mid, v = self._mid, self.integrator.inertial_velocity(begin.v, predicted.motion.x)
+        return predicted.h, begin.M, begin.v, mid.M, mid.bias_change(v), mid.inertia_rate(predicted.q_mid, v), v
 
     def _frames(self, begin: Observation, part: _Part) -> tuple[Array, Array, Array, Array, bool]:
         """Return gravity, the placements of the base during a step, and whether it moves freely."""
