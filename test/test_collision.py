@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from mechanisms import GRAVITY, corners, joint, link, property_test, seeds, simulator, solo12, tilted, urdf
 
-from constrained_sim import Box, Collisions, Compliant, Mesh, Plane, Robot, Simulator, Sphere
+from constrained_sim import Box, Collisions, Compliant, Mesh, Plane, Robot, Simulator, Sphere, Wrench
 from constrained_sim.dynamics import dynamics_at, kinematics_at
 from constrained_sim.exceptions import InvalidValue, ModelError, NotSupported, UnknownName, ViolatedConstraint
 
@@ -287,6 +287,68 @@ def test_ball_rolls_over_the_edge_of_a_box_and_falls() -> None:
     assert deepest > -1e-6
     assert sim.state.q[2] == pytest.approx(0.2, abs=1e-6)
     assert sim.state.q[0] > 1.0
+
+
+@pytest.mark.parametrize("stepper", ["time_stepping", "event_driven"])
+@pytest.mark.parametrize("ground", [Plane(), Box((4.0, 4.0, 1.0), (0.0, 0.0, -0.5))], ids=["plane", "box"])
+def test_wheel_rolls(ground: Plane | Box, stepper: str) -> None:
+    """A cylinder on its side: pressed by its weight, no impacts, no friction, nothing lost, not a step too far.
+
+    Then with a force along its way: friction is a third of it, as ``I = m r^2 / 2`` demands.
+    """
+    mass, radius, speed = 2.0, 0.15, 3.0
+    wheel = body("cylinder", mass, [0.0379, 0.0379, 0.5 * mass * radius**2])
+    lying = tilted(0.5 * np.pi, 0)
+    turn = pin.Quaternion(lying).matrix().T
+    spin = np.concatenate([turn @ [speed, 0, 0], turn @ [0, speed / radius, 0]])
+    sim = Simulator(wheel, stepper=stepper, dt=1e-3, collisions=Collisions({"ground": ground}, friction=0.6))
+    sim.reset(at([0, 0, radius], lying), spin)
+    before, tolerance = sim.kinetic_energy(), 1e-9 if stepper == "event_driven" else 1e-3
+    for step in range(100):
+        result = sim.step()
+        force = sum(contact.force for contact in result.contact_forces.values())
+        assert not result.impacts
+        assert force == pytest.approx([0.0, 0.0, mass * GRAVITY], abs=tolerance)
+        assert sim.state.q[0] == pytest.approx((step + 1) * 1e-3 * speed, abs=1e-6)
+    assert sim.kinetic_energy() == pytest.approx(before, rel=0.1 * tolerance)
+    pull = 3.0
+    for _ in range(20):
+        result = sim.step(wrenches=[Wrench("body", force=(pull, 0.0, 0.0), axes="world")])
+        force = sum(contact.force for contact in result.contact_forces.values())
+    assert force == pytest.approx([-pull / 3.0, 0.0, mass * GRAVITY], abs=1e-4)
+
+
+def test_ball_on_a_turntable_circles() -> None:
+    """Rolling without slip on a plate that turns with W: the centre's velocity turns with 2 W / 7 (Weltner, 1979)."""
+    radius, mass, turning = 0.05, 0.3, 3.0
+    moment = 0.4 * mass * radius**2
+    plate = '<collision><origin xyz="0 0 -0.5"/><geometry><box size="20 20 1"/></geometry></collision></link>'
+    ball = f'<collision><geometry><sphere radius="{radius}"/></geometry></collision></link>'
+    robot = Robot.from_urdf(
+        urdf(
+            '<link name="base"/>',
+            link("table", 1e5, inertia=(1e9, 1e9, 1e9)).replace("</link>", plate),
+            joint("turn", "continuous", "base", "table", (0, 0, 1)),
+            link("ball", mass, inertia=(moment,) * 3).replace("</link>", ball),
+            joint("free", "floating", "base", "ball"),
+        )
+    )
+    free, turn = robot.joint_models["free"], robot.joint_models["turn"]
+    q, v = robot.neutral(), np.zeros(robot.nv)
+    q[free.idx_q : free.idx_q + 3] = [0.5, 0.0, radius]
+    v[turn.idx_v] = turning
+    slip = np.array([0.2, 0.1 - 0.5 * turning, 0.0])
+    v[free.idx_v : free.idx_v + 6] = [0.2, 0.1, 0.0, -slip[1] / radius, slip[0] / radius, 0.0]
+    collisions = Collisions({}, friction=2.0, self_collision=True)
+    sim = Simulator(robot, stepper="event_driven", dt=5e-3, collisions=collisions)
+    sim.reset(q, v)
+    rate = 2.0 / 7.0 * turning
+    for step in range(20):
+        (contact,) = sim.step().contact_forces.values()
+        angle = rate * (step + 0.5) * 5e-3
+        velocity = np.array([0.2 * np.cos(angle) - 0.1 * np.sin(angle), 0.2 * np.sin(angle) + 0.1 * np.cos(angle)])
+        push = mass * rate * np.array([-velocity[1], velocity[0]])
+        assert contact.force == pytest.approx([*push, mass * GRAVITY], abs=1e-6)
 
 
 def test_detection_is_repeatable_and_names_its_contacts() -> None:

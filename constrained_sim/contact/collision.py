@@ -199,7 +199,6 @@ class CollisionGeometry:
         """Put what the kernels take of all shapes into arrays; those of the robot come first."""
         shapes = self._shapes
         self._joints = np.array([shape.joint for shape in shapes], dtype=np.int64)
-        self._radii = np.array([shape.radius for shape in shapes])
         self._rotations = np.array([shape.placement.rotation for shape in shapes]).reshape(-1, 3, 3)
         self._centres = np.array([shape.centre for shape in shapes]).reshape(-1, 3)
         self._halves = np.array([shape.box[1] for shape in shapes]).reshape(-1, 3)
@@ -207,6 +206,7 @@ class CollisionGeometry:
         self._bounds = np.array([shape.bound if shape.joint else -np.inf for shape in shapes])
         self._starts = np.cumsum([0, *(len(shape.points) for shape in shapes)])
         self._points = np.concatenate([np.zeros((0, 3)), *(shape.points for shape in shapes)])
+        self._radii = np.repeat([shape.radius for shape in shapes], np.diff(self._starts))
         cylinders = [index for index, shape in enumerate(shapes) if shape.is_cylinder]
         self._cylinders = np.array(cylinders, dtype=np.int64)
         self._rims = np.array([shapes[index].rims for index in cylinders]).reshape(-1, 2, 3)
@@ -254,7 +254,7 @@ class CollisionGeometry:
         axes = self._rotations[self._cylinders]
         patches.place_rims(
             self._cylinders, self._starts, self._joints, self._rims, axes[:, :, 2].copy(), axes[:, :, 0].copy(),
-            self._rim_radii, placements, normal, self._points,
+            self._rim_radii, placements, normal, self._points, self._radii,
         )  # fmt: skip
         places, gaps = patches.near_plane(
             self._points, self._starts, self._joints, self._radii, self._centres, self._bounds, placements,
@@ -268,8 +268,8 @@ class CollisionGeometry:
                     point = self._points[place].copy()
                     found.append(
                         DetectedContact(
-                            f"{shape.name}/{name}#{i}", shape.link, name, shape.joint, point, shape.radius, 0, anchor,
-                            normal, gap,
+                            f"{shape.name}/{name}#{i}", shape.link, name, shape.joint, point,
+                            float(self._radii[place]), 0, anchor, normal, gap,
                         )
                     )  # fmt: skip
 
@@ -302,7 +302,7 @@ class CollisionDetector(CollisionGeometry):
             package_dirs=collisions.package_dirs,
         )
         self.collisions = collisions
-        self._latest: dict[tuple[str, bytes], BoundContact] = {}
+        self._latest: dict[tuple[str, bytes, float], BoundContact] = {}
 
     def contacts(self, dynamics: Dynamics, horizon: float = 0.0) -> list[BoundContact]:
         """Return what :meth:`detect` finds, bound to the robot; surfaces are planes as they are in the world now.
@@ -328,9 +328,9 @@ class CollisionDetector(CollisionGeometry):
         )
 
 
-def _place(contact: DetectedContact) -> tuple[str, bytes]:
-    """Return which point of the robot touches what."""
-    return contact.name, contact.point.tobytes()
+def _place(contact: DetectedContact) -> tuple[str, bytes, float]:
+    """Return which ball of the robot touches what."""
+    return contact.name, contact.point.tobytes(), contact.radius
 
 
 # -- two solids
@@ -378,10 +378,17 @@ def _face_touches(first: Shape, here: Array, second: Shape, there: Array, normal
         assert below is not None
         face, normal, _ = below
         points = first.towards(here[:3] @ -normal) @ here[:3] + here[3]
-        found = patches.over_face(points, first.radius, face, normal, margin)
+        touching, gaps = patches.over_face(points, first.radius, face, normal, margin)
+        rolling = first.rolling_radii((touching - here[3]) @ here[:3].T, here[:3] @ -normal)
         return [
-            Touch(point, point - (gap + first.radius) * normal, normal, first.radius, float(gap))
-            for point, gap in zip(*found, strict=True)
+            Touch(
+                point + roll * normal,
+                point - (gap + first.radius) * normal,
+                normal,
+                first.radius + float(roll),
+                float(gap),
+            )
+            for point, gap, roll in zip(touching, gaps, rolling, strict=True)
         ]
     face, down, _ = above
     points = second.towards(there[:3] @ -down) @ there[:3] + there[3]

@@ -79,8 +79,13 @@ def _largest(values, preferred, least):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def place_rims(shapes, starts, joints, middles, axes, aside, radii, placements, normal, points):  # type: ignore[no-untyped-def]
+def place_rims(  # type: ignore[no-untyped-def]
+    shapes, starts, joints, middles, axes, aside, radii, placements, normal, points, point_radii
+):
     """Write the points of cylinders that may touch a plane into `points`: the lowest of each rim, and three around.
+
+    The lowest point moves over the rim as the cylinder rolls: it belongs to a ball with the rim's curvature across the
+    plane, ``radius cos(tilt)``, which for a cylinder that lies is about its axis, and vanishes for one that stands.
 
     Args:
         shapes: (c,) which shapes are cylinders.
@@ -93,6 +98,7 @@ def place_rims(shapes, starts, joints, middles, axes, aside, radii, placements, 
         placements: of the joints.
         normal: (3,) of the plane, world frame.
         points: (n, 3) of all shapes [m], joints' frames; changed.
+        point_radii: (n,) of the balls about them [m]; changed.
     """
     for c in range(len(shapes)):
         local = placements[joints[shapes[c]], :3] @ normal
@@ -104,6 +110,8 @@ def place_rims(shapes, starts, joints, middles, axes, aside, radii, placements, 
         for disc in range(2):
             for i, direction in enumerate((down, across, -down, -across)):
                 points[at + RIM * disc + i] = middles[c, disc] + radii[c] * direction
+            points[at + RIM * disc] += radii[c] * length * local
+            point_radii[at + RIM * disc] = radii[c] * length
 
 
 @numba.njit(cache=True)
@@ -116,7 +124,7 @@ def near_plane(  # type: ignore[no-untyped-def]
         points: (n, 3) of all shapes [m], joints' frames.
         starts: (s + 1,) where those of each shape begin.
         joints: (s,) that carry them.
-        radii: (s,) by which shapes are grown [m].
+        radii: (n,) of the balls about the points [m].
         centres: (s, 3) of their bounding spheres [m], joints' frames.
         bounds: (s,) radii of these [m].
         placements: of the joints.
@@ -135,7 +143,7 @@ def near_plane(  # type: ignore[no-untyped-def]
         if centres[s] @ local + height > bounds[s] + margin:
             continue
         own = points[starts[s] : starts[s + 1]]
-        gaps = own @ local + (height - radii[s])
+        gaps = own @ local + (height - radii[starts[s] : starts[s + 1]])
         soon = gaps
         if horizon > 0.0:
             speed = own @ np.cross(local, velocities[joint, 1]) + velocities[joint, 0] @ local

@@ -30,6 +30,9 @@ THICKNESS = 1e-6
 """Share of a body's size within which its vertices are on one face."""
 
 
+ROUNDING = 1e-9
+"""Share of a cylinder's radius by which a point of its outermost line may seem to be inside."""
+
 ALIGNED = 1.0 - 5e-7
 """Cosine between a face and the direction of least distance from which on the face touches: 1 mrad, coal's noise."""
 
@@ -184,6 +187,20 @@ class Shape:
         angles = 2.0 * np.pi * np.arange(ARC) / ARC
         ring = self.solid.radius * (np.outer(np.cos(angles), out) + np.outer(np.sin(angles), np.cross(axis, out)))
         return np.concatenate([rim + ring for rim in self.rims])
+
+    def rolling_radii(self, points: Array, direction: Array) -> Array:
+        """Return (n,) radii [m] of the balls that stand for what rolls at `points` (n, 3), farthest along `direction`.
+
+        They are those of :func:`~constrained_sim.contact.patches.place_rims` on the outermost line of a cylinder, and
+        zero anywhere else. Points and the unit direction (3,) are in the joint's frame.
+        """
+        if not self.is_cylinder:
+            return np.zeros(len(points))
+        axis = self.placement.rotation[:, 2]
+        out = direction - axis * (axis @ direction)
+        radius = self.solid.radius * np.linalg.norm(out)
+        outermost = (points - self.placement.translation) @ out >= (1.0 - ROUNDING) * radius
+        return np.where(outermost, radius, 0.0)
 
     def _moved(self, points: Array) -> Array:
         return np.asarray(points @ self.placement.rotation.T + self.placement.translation)

@@ -140,7 +140,8 @@ class ContactTable:
         """Return (3 k + l,) the velocity-dependent part of the rows' acceleration [m/s^2, rad/s^2].
 
         Of contacts ``[t1, t2, n] . (a_centre + alpha x (-r n))``: the normal of a plane does not turn, hence no
-        ``omega x (omega x r n)``.
+        ``omega x (omega x r n)``. Less, where the surface belongs to another link, the rate of its velocity at a point
+        that moves with the centre: ``a_other + omega_other x (v_centre - v_other)``.
         """
         gamma = np.empty((len(self.members), 3))
         for i, (joint, point) in enumerate(zip(self._joints, self._points, strict=True)):
@@ -149,7 +150,9 @@ class ContactTable:
             arm = -self._radii[i] * self.axes[i, 2]
             bias = body.bias_at(centre) + kinematics.cross(body.angular_bias, arm)
             if self._other_joints[i]:
-                bias -= dynamics.body(int(self._other_joints[i])).bias_at(centre + arm)
+                other = dynamics.body(int(self._other_joints[i]))
+                drift = body.velocity_at(centre) - other.velocity_at(centre + arm)
+                bias -= other.bias_at(centre + arm) + kinematics.cross(other.angular_velocity, drift)
             gamma[i] = self.axes[i] @ bias
         return np.concatenate([gamma.ravel(), self.limits.gamma(dynamics)])
 
