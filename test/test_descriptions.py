@@ -214,6 +214,85 @@ def test_loop_of_anchors_in_a_file_beside_a_urdf():
     assert read_config({"robot": {"sdf": four_bar_sdf(), "floating_base": True}}).robot.floating_base
 
 
+TWO_HINGES = """<mujoco><compiler angle="radian"/><worldbody><body name="body" pos="0 0 1">
+<joint name="a" axis="0 1 0"/><joint name="c" axis="1 0 0" range="-1 2" damping="0.1"/>
+<inertial pos="0 0.1 -0.3" mass="2" diaginertia="0.06 0.07 0.01"/></body></worldbody>
+<actuator><motor joint="a"/></actuator></mujoco>"""
+
+
+def test_two_hinges_of_one_body(tmp_path):
+    """Two joints with names, limits, damping and an actuator; they move as Pinocchio's composite joint does.
+
+    Whose axes turn with its own position: Pinocchio's Coriolis matrix leaves that out, time stepping does not.
+    """
+    robot, path = Robot.from_mjcf(TWO_HINGES), tmp_path / "body.xml"
+    assert robot.joint_names == ("a", "c")
+    assert robot.actuated_joints == ("a",)
+    assert robot.damping == pytest.approx([0.0, 0.1])
+    assert robot.position_limits[1][1] == 2.0
+    path.write_text(TWO_HINGES.replace('damping="0.1"', ""))
+    composite = Robot(pin.buildModelFromMJCF(str(path)), ())
+    assert composite.has_turning_axes
+    assert not robot.has_turning_axes
+    undamped = Robot.from_mjcf(path)
+    sims = [Simulator(one, dt=1e-3) for one in (composite, undamped)]
+    for sim in sims:
+        sim.reset([0.3, 0.4], [3.0, 5.0])
+    before = sims[0].mechanical_energy()
+    for _ in range(500):
+        one, two = (sim.step() for sim in sims)
+        assert one.state.q == pytest.approx(two.state.q, abs=1e-9)
+        assert one.state.v == pytest.approx(two.state.v, abs=1e-9)
+    assert sims[0].mechanical_energy() == pytest.approx(before, abs=1e-4)
+
+
+TILT = 0.5
+
+
+@pytest.mark.parametrize(
+    ("link_pose", "joint_yaw", "axis", "model_pose"),
+    [
+        (f"<pose>0 0 1 0 {TILT} 0</pose>", 0.0, "<xyz>", ""),
+        (f'<pose degrees="true">0 0 1 0 {np.degrees(TILT)} 0</pose>', 0.0, "<xyz>", ""),
+        (f"<pose>0 0 1 0 {TILT} 0</pose>", 1.3, '<xyz expressed_in="__model__">', ""),
+        ("<pose>0 0 1 0 0 0</pose>", 0.0, "<xyz>", f"<pose>0.3 0 0 0 {TILT} 0</pose>"),
+    ],
+)
+def test_sdf_poses_and_axes(link_pose, joint_yaw, axis, model_pose):
+    """A pendulum out of the vertical by an angle that is given in four ways: its acceleration by hand."""
+    inertia = "<inertia><ixx>0.1</ixx><iyy>0.1</iyy><izz>0.1</izz></inertia>"
+    text = f"""<sdf version="1.9"><model name="m">{model_pose}<link name="l">{link_pose}
+    <inertial><pose>0 0 -0.5 0 0 0</pose><mass>1</mass>{inertia}</inertial></link>
+    <joint name="j" type="revolute"><parent>world</parent><child>l</child><pose>0 0 0 0 0 {joint_yaw}</pose>
+    <axis>{axis}0 1 0</xyz></axis></joint></model></sdf>"""
+    robot = Robot.from_sdf(text)
+    found = constrained_acceleration(robot, robot.neutral(), [0.0], [0.0], []).a
+    assert found == pytest.approx([-9.81 * 0.5 * np.sin(TILT) / (0.1 + 0.25)], rel=1e-12)
+
+
+def test_sdf_axis_in_a_frame_of_its_own_is_refused():
+    """Only the model's frame, and the joint's."""
+    text = arm_sdf().replace("<xyz>", '<xyz expressed_in="hand">')
+    with pytest.raises(ModelError, match="hand"):
+        Robot.from_sdf(text)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (("</body></worldbody>", '</body><body name="other"/></worldbody>'), "body, other"),
+        (('<joint name="a"', '<joint name="a" ref="0.5"'), "ref"),
+        (('<joint name="a"', '<joint name="a" type="ball" damping="0.5"'), "damping"),
+        (('<body name="body"', '<body name="body" gravcomp="1"'), "gravcomp"),
+        (("</mujoco>", '<equality><weld site1="s" site2="t"/></equality></mujoco>'), "sites"),
+    ],
+)
+def test_mjcf_that_would_be_another_robot_is_refused(change, named):
+    """What the reader would drop in silence is named."""
+    with pytest.raises(ModelError, match=named):
+        Robot.from_mjcf(TWO_HINGES.replace(*change))
+
+
 def test_mjcf_equalities_actuators_springs():
     """Connect, weld and joint equalities, at the configuration of the file; joints without an actuator are passive."""
     hand = (

@@ -22,8 +22,10 @@ EQUALITIES = ("connect", "weld", "joint")
 def read_mjcf(path_or_xml: str | os.PathLike[str]) -> Description:
     """Read an MJCF file, or the XML itself.
 
-    Bodies, joints, armature, damping, friction and ranges are Pinocchio's reading. ``<equality>`` becomes anchors and
-    couplings at the configuration of the file; joints that no actuator moves are passive, if there are actuators.
+    Bodies, joints, armature, damping, friction and ranges are Pinocchio's reading; of a body with several joints, all
+    but the last get a body of their own, without mass. ``<equality>`` becomes anchors and couplings at the
+    configuration of the file; joints that no actuator moves are passive, if there are actuators. What would be read as
+    another robot is refused: several bodies in the world, equalities of sites, compensated gravity, damped ball joints.
 
     Raises:
         ModelError: not an MJCF, or something in it that is not understood.
@@ -31,7 +33,8 @@ def read_mjcf(path_or_xml: str | os.PathLike[str]) -> Description:
     xml = read_text(path_or_xml)
     try:
         root = ElementTree.fromstring(xml)
-        model = _read_model(path_or_xml, xml)
+        _refuse_what_is_lost(root)
+        model = _read_model(path_or_xml, root) if _split_joints(root) else _read_model(path_or_xml, xml)
     except (ElementTree.ParseError, RuntimeError, ValueError, IndexError) as error:
         raise ModelError(f"not a valid MJCF: {error}") from error
     if root.tag != "mujoco":
@@ -40,6 +43,8 @@ def read_mjcf(path_or_xml: str | os.PathLike[str]) -> Description:
     gravity = (
         _numbers(option, "gravity", 3, "option") if option is not None and option.get("gravity") else (0, 0, -9.81)
     )
+    if any(flag.get("gravity") == "disable" for flag in root.iterfind("option/flag")):
+        gravity = (0, 0, 0)
     model.gravity = pin.Motion(np.array(gravity, dtype=float), np.zeros(3))
     constraints = tuple(
         _equality(element, model, index)
@@ -50,12 +55,69 @@ def read_mjcf(path_or_xml: str | os.PathLike[str]) -> Description:
     return Description(model, constraints, free, _passive(root, model, free), _springs(root, model))
 
 
-def _read_model(path_or_xml: str | os.PathLike[str], xml: str) -> pin.Model:
-    if path_or_xml is not xml:
+def _refuse_what_is_lost(root: Element) -> None:
+    """Refuse what Pinocchio's reader, or ours, would leave out without a word.
+
+    Raises:
+        ModelError: names it.
+    """
+    bodies = [body.get("name", "") for body in root.iterfind("worldbody/body")]
+    if len(bodies) > 1:
+        raise ModelError(f"<worldbody>: got the bodies {', '.join(bodies)}, allowed: one, with the others inside it")
+    for element in root.iterfind("equality/*"):
+        if element.get("site1") is not None or element.get("site2") is not None:
+            raise ModelError(f"equality {element.get('name') or element.tag!r}: got sites, allowed: body1 and body2")
+    for body in root.iterfind("worldbody//body"):
+        if float(body.get("gravcomp", 0.0)):
+            raise ModelError(f"body {body.get('name')!r}: got gravcomp, allowed: none")
+    for joint in root.iterfind("worldbody//joint"):
+        name, kind = joint.get("name", ""), joint.get("type", "hinge")
+        lost = [key for key in ("damping", "frictionloss") if kind == "ball" and float(joint.get(key, 0.0))]
+        lost += [key for key in ("springdamper",) if joint.get(key) is not None]
+        lost += [key for key in ("ref",) if float(joint.get(key, 0.0))]
+        if lost:
+            raise ModelError(f"{kind} joint {name!r}: got {', '.join(lost)}, which cannot be read")
+
+
+def _split_joints(root: Element) -> bool:
+    """Give all joints of a body but the last a body of their own around it; return whether there were any."""
+    split = False
+    for body in list(root.iterfind("worldbody//body")):
+        joints, name = body.findall("joint"), body.get("name")
+        if len(joints) < 2:
+            continue
+        split = True
+        inside = [child for child in body if child.tag != "joint"]
+        for child in list(body):
+            body.remove(child)
+        innermost = body
+        innermost.append(joints[0])
+        for joint in joints[1:]:
+            innermost.set("name", f"{name}/{joints[0].get('name', len(joints))}")
+            innermost = ElementTree.SubElement(innermost, "body")
+            innermost.append(joint)
+            joints = joints[1:]
+        if name is not None:
+            innermost.set("name", name)
+        innermost.extend(inside)
+    return split
+
+
+def _read_model(path_or_xml: str | os.PathLike[str], described: str | Element) -> pin.Model:
+    """Return the model of a file or of its XML, which may have been changed."""
+    if isinstance(described, str) and path_or_xml is not described:
         return pin.buildModelFromMJCF(str(path_or_xml))
+    xml = described
+    if isinstance(described, Element):
+        compiler = described.find("compiler")
+        if compiler is not None and not str(path_or_xml).lstrip().startswith("<"):
+            for key in ("meshdir", "texturedir", "assetdir"):
+                if compiler.get(key) is not None:
+                    compiler.set(key, str(Path(path_or_xml).resolve().parent / str(compiler.get(key))))
+        xml = ElementTree.tostring(described, encoding="unicode")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.xml"
-        path.write_text(xml, encoding="utf-8")
+        path.write_text(str(xml), encoding="utf-8")
         return pin.buildModelFromMJCF(str(path))
 
 

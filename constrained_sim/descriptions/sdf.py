@@ -1,9 +1,9 @@
 """The subset of SDFormat that legged robots with closed loops need: one model, links, joints, absolute poses.
 
-Link poses are relative to the model, joint poses to the child link, axes to the joint frame, or to the model where
-``use_parent_model_frame`` says so (SDFormat 1.5 and 1.6). The tree takes the first joint that names a link as its
-child, in the order of the file; every later one closes a loop and becomes an anchor. The configuration of the file is
-the neutral one.
+Link poses are relative to the model, which stands at its own pose; joint poses to the child link; axes to the joint
+frame, or to the model where ``use_parent_model_frame`` (SDFormat 1.5 and 1.6) or ``expressed_in="__model__"`` says so.
+The tree takes the first joint that names a link as its child, in the order of the file; every later one closes a loop
+and becomes an anchor. The configuration of the file is the neutral one.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from constrained_sim.exceptions import ModelError
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.validation import Array
 
+MODEL = "__model__"
 JOINT_TYPES = ("fixed", "revolute", "prismatic", "ball")
 NO_LIMIT = 1e10
 PLANE = 1e-6
@@ -52,7 +53,7 @@ def read_sdf(xml: str, floating_base: bool = False) -> Description:
 class _Joint:
     """One joint of the file."""
 
-    def __init__(self, element: Element, links: dict[str, pin.SE3]) -> None:
+    def __init__(self, element: Element, links: dict[str, pin.SE3], model: pin.SE3) -> None:
         self.name = element.get("name", "")
         self.type = element.get("type", "")
         if self.type not in JOINT_TYPES:
@@ -64,6 +65,7 @@ class _Joint:
         if self.child == WORLD:
             raise ModelError(f"joint {self.name!r}: got the world as its child, allowed: a link")
         self.placement = links[self.child] * _pose(element, f"joint {self.name!r}")
+        self._model = model
         self.element = element
 
     @property
@@ -73,8 +75,15 @@ class _Joint:
         length = np.linalg.norm(axis)
         if length < 1e-9:
             raise ModelError(f"axis of joint {self.name!r}: got {axis.tolist()}, allowed: a vector of non-zero length")
-        in_model = self.element.findtext("axis/use_parent_model_frame", "0").strip() in ("1", "true")
-        return (self.placement.rotation.T @ axis if in_model else axis) / length
+        frame = self._text_at("axis/xyz", "expressed_in")
+        if frame not in ("", MODEL):
+            raise ModelError(f"axis of joint {self.name!r}: got one expressed in {frame!r}, allowed: {MODEL!r} or none")
+        in_model = self.element.findtext("axis/use_parent_model_frame", "0").strip() in ("1", "true") or frame
+        return (self.placement.rotation.T @ self._model.rotation @ axis if in_model else axis) / length
+
+    def _text_at(self, path: str, attribute: str) -> str:
+        found = self.element.find(path)
+        return found.get(attribute, "") if found is not None else ""
 
     def value(self, path: str, default: float) -> float:
         """Return a number of the axis, such as ``limit/lower``."""
@@ -88,8 +97,9 @@ class _Builder:
         self.links = {link.get("name", ""): link for link in element.findall("link")}
         if len(self.links) != len(element.findall("link")) or not self.links:
             raise ModelError("links of the SDF: none, or two of one name; allowed: at least one, each named once")
-        self.poses = {name: _pose(link, f"link {name!r}") for name, link in self.links.items()}
-        self.joints = [_Joint(joint, self.poses) for joint in element.findall("joint")]
+        model = _pose(element, "the model")
+        self.poses = {name: model * _pose(link, f"link {name!r}") for name, link in self.links.items()}
+        self.joints = [_Joint(joint, self.poses, model) for joint in element.findall("joint")]
         names = [joint.name for joint in self.joints]
         if len(set(names)) != len(names):
             raise ModelError(f"joints of the SDF: {max(names, key=names.count)!r} is there twice, allowed: once")
@@ -266,5 +276,7 @@ def _pose(element: Element, what: str) -> pin.SE3:
     frame = pose.get("relative_to") or pose.get("frame")
     if frame:
         raise ModelError(f"pose of {what}: got one relative to {frame!r}, allowed: the default frame")
-    x, y, z, roll, pitch, yaw = _numbers(element, "pose", 6, what)
-    return pin.SE3(pin.rpy.rpyToMatrix(roll, pitch, yaw), np.array([x, y, z]))
+    x, y, z, *angles = _numbers(element, "pose", 6, what)
+    if pose.get("degrees", "false") in ("1", "true"):
+        angles = [np.radians(angle) for angle in angles]
+    return pin.SE3(pin.rpy.rpyToMatrix(*angles), np.array([x, y, z]))
