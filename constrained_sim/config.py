@@ -45,6 +45,9 @@ from constrained_sim.solvers import SOLVERS, Solver, make_solver
 from constrained_sim.steppers import STEPPERS
 from constrained_sim.validation import Array, finite_array, lookup, number
 
+NOT_OURS = ("use_sim_time", "start_type_description_service", "qos_overrides")
+"""Parameters that ROS gives to every node; a dump has them."""
+
 
 def at_least(default: float, lower: float) -> Any:
     """Return a field for a number that is not below `lower`."""
@@ -305,7 +308,7 @@ def load_parameters(path: str | os.PathLike[str]) -> dict[str, Any]:
     parameters = nodes[0] if nodes else content
     if not isinstance(parameters, Mapping):
         raise ConfigError(f"{str(path)!r}: ros__parameters must hold a mapping, got {parameters!r}")
-    return dict(parameters)
+    return {name: value for name, value in parameters.items() if str(name).split(".")[0] not in NOT_OURS}
 
 
 def read_config(parameters: Mapping[str, Any], base: Path | None = None) -> Config:

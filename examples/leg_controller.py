@@ -7,15 +7,18 @@ It answers every state with one command that carries the stamp of that state, so
 from __future__ import annotations
 
 import math
+import signal
 import sys
+import threading
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import rclpy
-from rclpy.executors import ExternalShutdownException
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
+from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 
 LINK = 0.16
@@ -141,14 +144,16 @@ class LegControllerNode(Node):
 
 
 def main() -> None:
-    """Run until the context is shut down."""
-    rclpy.init(args=sys.argv)
-    try:
-        rclpy.spin(LegControllerNode())
-    except (ExternalShutdownException, KeyboardInterrupt):
-        pass
-    finally:
-        rclpy.try_shutdown()
+    """Run until SIGINT or SIGTERM, which end the loop between two callbacks: an exception could come amidst of one."""
+    rclpy.init(args=sys.argv, signal_handler_options=SignalHandlerOptions.NO)
+    stopped = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.set())
+    executor = SingleThreadedExecutor()
+    executor.add_node(LegControllerNode())
+    while not stopped.is_set():
+        executor.spin_once(timeout_sec=0.1)
+    rclpy.shutdown()
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import gc
 import itertools
 import signal
 import sys
+import threading
 from collections.abc import Sequence
 
 import rclpy
@@ -32,6 +33,9 @@ from constrained_sim.ros.services import Services
 from constrained_sim.ros.simulation_interfaces import SimulationInterfaces
 from constrained_sim.ros.topics import NodeTopics
 from constrained_sim.ros.world import World
+
+NOTICE = 3.0
+"""[s] after which a start that still compiles says so."""
 
 
 class SimulationNode(Node):
@@ -79,6 +83,7 @@ class SimulationNode(Node):
         if simulation_interfaces.INSTALLED:
             SimulationInterfaces(self, world, self._control, requests, outputs)
         self._config, self._outputs = config, outputs
+        self._is_loading = False
         self.add_pre_set_parameters_callback(self._complete_parameters)
         self.add_on_set_parameters_callback(self._set_parameters)
 
@@ -86,7 +91,7 @@ class SimulationNode(Node):
         """Simulate until the node is shut down or its configured duration is over."""
         try:
             self._outputs.start(describe(nested_parameters(self), self._config))
-            load_kernels(self._config.simulation.stepper, self._config.simulation.solver)
+            self._load_kernels()
             gc.freeze()  # what is there by now stays: a collection that looked at all of it would hold up a period
             self._control.run()
         finally:
@@ -94,8 +99,26 @@ class SimulationNode(Node):
                 self._recorder.close()
 
     def stop(self) -> None:
-        """End :meth:`run` at the next period boundary."""
+        """End :meth:`run` at the next period boundary, or at once before the first.
+
+        Raises:
+            SystemExit: kernels are being loaded.
+        """
+        if self._is_loading:
+            raise SystemExit(0)
         self._control.stop()
+
+    def _load_kernels(self) -> None:
+        """Load the kernels; say so where this takes long, as when they were never compiled."""
+        text = "compiling the kernels, once: services answer when this is done"
+        notice = threading.Timer(NOTICE, self.get_logger().info, [text])
+        notice.start()
+        self._is_loading = True
+        try:
+            load_kernels(self._config.simulation.stepper, self._config.simulation.solver)
+        finally:
+            self._is_loading = False
+            notice.cancel()
 
     def _complete_parameters(self, parameters: list[Parameter]) -> list[Parameter]:
         """Say which factorization an empty one, or a change of solver without one, means."""
@@ -112,7 +135,10 @@ class SimulationNode(Node):
     def _set_parameters(self, parameters: Sequence[Parameter]) -> SetParametersResult:
         values = {parameter.name: parameter.value for parameter in parameters if parameter.name in CHANGEABLE}
         fixed = [parameter.name for parameter in parameters if parameter.name not in (*CHANGEABLE, "use_sim_time")]
+        deleted = [parameter.name for parameter in parameters if parameter.type_ == Parameter.Type.NOT_SET]
         try:
+            if deleted:
+                raise ConfigError(f"{', '.join(deleted)}: cannot be deleted, allowed: another value")
             if fixed:
                 raise ConfigError(
                     f"{', '.join(fixed)}: cannot be changed while the node runs, allowed: {', '.join(CHANGEABLE)}"

@@ -12,11 +12,10 @@ from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescri
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from constrained_sim.config import NodeOptions, SimulationOptions
+from constrained_sim.config import NOT_OURS, NodeOptions, SimulationOptions
 from constrained_sim.exceptions import ConfigError
 
 CHANGEABLE = ("solver", "factorization", "stepper", "contact_method", "real_time_factor")
-NOT_OURS = ("use_sim_time", "start_type_description_service", "qos_overrides")
 
 
 def nested_parameters(node: Node) -> dict[str, Any]:
