@@ -315,7 +315,7 @@ def test_wheel_rolls(ground: Plane | Box, stepper: str) -> None:
     for _ in range(20):
         result = sim.step(wrenches=[Wrench("body", force=(pull, 0.0, 0.0), axes="world")])
         force = sum(contact.force for contact in result.contact_forces.values())
-    assert force == pytest.approx([-pull / 3.0, 0.0, mass * GRAVITY], abs=1e-4)
+    assert force == pytest.approx([-pull / 3.0, 0.0, mass * GRAVITY], abs=tolerance)
 
 
 def test_ball_on_a_turntable_circles() -> None:

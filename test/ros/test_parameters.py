@@ -5,11 +5,13 @@ from dataclasses import fields
 
 import pytest
 import yaml
+from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.msg import ParameterType
-from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters
+from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters, SetParameters
 from rclpy.parameter import parameter_value_to_python
 from ros.live import NODE, START_TIME, stamp
 
+from constrained_sim import load_config
 from constrained_sim.config import NodeOptions, SimulationOptions
 
 
@@ -41,11 +43,22 @@ def test_dump_reproduces_the_run(simulate, tmp_path):
         assert parameters[NODE]["ros__parameters"]["solver"] == "projected"
     file = tmp_path / "dump.yaml"
     file.write_text(yaml.safe_dump(parameters))
+    assert load_config(file).simulation.solver == "projected"  # without ROS too
     with simulate(config=file) as sim:
         sim.meet()
         assert stamp(sim.reset()) == START_TIME * 1e9
         state, forces = sim.step(250)
         assert (list(state.position), list(state.velocity), forces.contacts[0].normal_force) == expected
+
+
+@pytest.mark.parametrize("name", ["real_time_factor", "solver", "dt"])
+def test_parameters_cannot_be_deleted(simulate, name):
+    """What the node runs on stays."""
+    with simulate(clock_mode="fast", start_paused=True) as sim:
+        before = sim.call(GetParameters, "get_parameters", names=[name]).values
+        (result,) = sim.call(SetParameters, "set_parameters", parameters=[ParameterMessage(name=name)]).results
+        assert not result.successful
+        assert sim.call(GetParameters, "get_parameters", names=[name]).values == before
 
 
 @pytest.fixture(scope="module")

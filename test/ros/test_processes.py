@@ -141,6 +141,20 @@ def test_signal_ends_the_monitor(tmp_path, kill):
         process.stop()
 
 
+@pytest.mark.parametrize("kill", [_interrupt, _terminate])
+def test_signal_ends_the_example_controller(simulate, tmp_path, kill):
+    """Between two callbacks, without a word, while states come as fast as they are made."""
+    with simulate(clock_mode="lockstep") as sim:
+        process = Process(tmp_path, sim.domain, "leg_controller")
+        try:
+            sim.wait_for(lambda: len(sim.states) > 200, "200 states")
+            kill(process)
+            assert process.wait(10.0) == 0
+            assert not process.stderr
+        finally:
+            process.stop()
+
+
 def test_duration_ends_the_node(dropped):
     """With parameter duration the node ends by itself, after exactly that much simulated time."""
     assert stamp(dropped.messages("/clock")[-1]) == 1_400_000_000

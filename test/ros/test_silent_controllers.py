@@ -41,7 +41,8 @@ def test_command_timeout(simulate, action):
 
 def test_guard_pauses(simulate):
     """With `pause` the simulation pauses where its controller is silent, says so, and can be taken up again."""
-    with simulate(clock_mode="lockstep", lockstep_timeout=2.0, lockstep_action="pause") as sim:
+    # Longer than the 3 s in which DDS repeats an announcement that got lost: an answer has to be heard first.
+    with simulate(clock_mode="lockstep", lockstep_timeout=5.0, lockstep_action="pause") as sim:
         sim.wait_for(lambda: sim.states, "state")
         state = answer(sim, sim.states[0])
         sim.wait_for(lambda: [m for m in sim.status if m.state == SimulationStatus.PAUSED], "pause")
