@@ -8,6 +8,9 @@ from constrained_sim.msg import SimulationStatus
 
 TIMEOUT_NS = 20_000_000
 
+GUARD = 5.0
+"""[s] Longer than the 3 s in which DDS repeats an announcement that got lost: an answer has to be heard first."""
+
 
 def efforts(sim):
     return list(sim.states[-1].effort)
@@ -41,8 +44,7 @@ def test_command_timeout(simulate, action):
 
 def test_guard_pauses(simulate):
     """With `pause` the simulation pauses where its controller is silent, says so, and can be taken up again."""
-    # Longer than the 3 s in which DDS repeats an announcement that got lost: an answer has to be heard first.
-    with simulate(clock_mode="lockstep", lockstep_timeout=5.0, lockstep_action="pause") as sim:
+    with simulate(clock_mode="lockstep", lockstep_timeout=GUARD, lockstep_action="pause") as sim:
         sim.wait_for(lambda: sim.states, "state")
         state = answer(sim, sim.states[0])
         sim.wait_for(lambda: [m for m in sim.status if m.state == SimulationStatus.PAUSED], "pause")
@@ -54,7 +56,7 @@ def test_guard_pauses(simulate):
 
 def test_guard_continues_until_a_controller_takes_over(simulate):
     """With `continue` time goes on without a controller, at the pace of the wall clock; then lockstep is back."""
-    options = {"lockstep_action": "continue", "command_timeout": 0.05, "lockstep_timeout": 1.0}
+    options = {"lockstep_action": "continue", "command_timeout": 0.05, "lockstep_timeout": GUARD}
     with simulate(clock_mode="lockstep", **options) as sim:
         sim.wait_for(lambda: sim.states, "state")
         state = answer(sim, sim.states[0], (0.1, -0.2))
