@@ -277,11 +277,28 @@ def test_sdf_axis_in_a_frame_of_its_own_is_refused():
         Robot.from_sdf(text)
 
 
+def test_mjcf_reference_and_weight():
+    """A joint whose ref is where the file shows it: gravity turns it about from there; or not at all, by a flag."""
+    text = """<mujoco><compiler angle="radian"/><option>FLAG</option><worldbody><body name="b"><joint name="j"
+    axis="0 1 0" ref="0.5"/><inertial pos="0 0 -0.5" mass="1" diaginertia="0.1 0.1 0.1"/></body></worldbody></mujoco>"""
+    for flag, weight in (("", 9.81), ('<flag gravity="disable"/>', 0.0)):
+        robot = Robot.from_mjcf(text.replace("FLAG", flag))
+        found = constrained_acceleration(robot, [0.8], [0.0], [0.0], []).a
+        assert found == pytest.approx([-weight * 0.5 * np.sin(0.8 - 0.5) / (0.1 + 0.25)], rel=1e-12)
+
+
 @pytest.mark.parametrize(
     ("change", "named"),
     [
         (("</body></worldbody>", '</body><body name="other"/></worldbody>'), "body, other"),
-        (('<joint name="a"', '<joint name="a" ref="0.5"'), "ref"),
+        (
+            (
+                "</body></worldbody>",
+                '<body><joint name="r" ref="0.5"/></body></body></worldbody><equality><connect/></equality>',
+            ),
+            "ref",
+        ),
+        (('<joint name="a"', '<joint name="a" springdamper="1 1"'), "springdamper"),
         (('<joint name="a"', '<joint name="a" type="ball" damping="0.5"'), "damping"),
         (('<body name="body"', '<body name="body" gravcomp="1"'), "gravcomp"),
         (("</mujoco>", '<equality><weld site1="s" site2="t"/></equality></mujoco>'), "sites"),

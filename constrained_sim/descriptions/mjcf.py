@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import tempfile
 from pathlib import Path
@@ -25,7 +26,8 @@ def read_mjcf(path_or_xml: str | os.PathLike[str]) -> Description:
     Bodies, joints, armature, damping, friction and ranges are Pinocchio's reading; of a body with several joints, all
     but the last get a body of their own, without mass. ``<equality>`` becomes anchors and couplings at the
     configuration of the file; joints that no actuator moves are passive, if there are actuators. What would be read as
-    another robot is refused: several bodies in the world, equalities of sites, compensated gravity, damped ball joints.
+    another robot is refused: several bodies in the world, equalities of sites, compensated gravity, damped ball joints,
+    references of joints beside equalities.
 
     Raises:
         ModelError: not an MJCF, or something in it that is not understood.
@@ -34,7 +36,8 @@ def read_mjcf(path_or_xml: str | os.PathLike[str]) -> Description:
     try:
         root = ElementTree.fromstring(xml)
         _refuse_what_is_lost(root)
-        model = _read_model(path_or_xml, root) if _split_joints(root) else _read_model(path_or_xml, xml)
+        file = None if xml is path_or_xml else Path(path_or_xml)
+        model = _read_model(root, file, _split_joints(root))
     except (ElementTree.ParseError, RuntimeError, ValueError, IndexError) as error:
         raise ModelError(f"not a valid MJCF: {error}") from error
     if root.tag != "mujoco":
@@ -72,52 +75,46 @@ def _refuse_what_is_lost(root: Element) -> None:
             raise ModelError(f"body {body.get('name')!r}: got gravcomp, allowed: none")
     for joint in root.iterfind("worldbody//joint"):
         name, kind = joint.get("name", ""), joint.get("type", "hinge")
-        lost = [key for key in ("damping", "frictionloss") if kind == "ball" and float(joint.get(key, 0.0))]
-        lost += [key for key in ("springdamper",) if joint.get(key) is not None]
-        lost += [key for key in ("ref",) if float(joint.get(key, 0.0))]
-        if lost:
-            raise ModelError(f"{kind} joint {name!r}: got {', '.join(lost)}, which cannot be read")
+        if joint.get("springdamper") is not None:
+            raise ModelError(f"joint {name!r}: got springdamper, allowed: stiffness and damping")
+        if kind == "ball" and (float(joint.get("damping", 0.0)) or float(joint.get("frictionloss", 0.0))):
+            raise ModelError(f"ball joint {name!r}: got damping or frictionloss, allowed: none")
+        if float(joint.get("ref", 0.0)) and root.find("equality/*") is not None:  # which holds where joints are at ref
+            raise ModelError(f"joint {name!r}: got a ref beside <equality>, allowed: one of them")
 
 
 def _split_joints(root: Element) -> bool:
     """Give all joints of a body but the last a body of their own around it; return whether there were any."""
     split = False
     for body in list(root.iterfind("worldbody//body")):
-        joints, name = body.findall("joint"), body.get("name")
+        joints, name = body.findall("joint"), body.get("name", "")
         if len(joints) < 2:
             continue
         split = True
-        inside = [child for child in body if child.tag != "joint"]
+        content = [child for child in body if child not in joints]
         for child in list(body):
             body.remove(child)
-        innermost = body
-        innermost.append(joints[0])
-        for joint in joints[1:]:
-            innermost.set("name", f"{name}/{joints[0].get('name', len(joints))}")
-            innermost = ElementTree.SubElement(innermost, "body")
-            innermost.append(joint)
-            joints = joints[1:]
-        if name is not None:
-            innermost.set("name", name)
-        innermost.extend(inside)
+        inner = body
+        for number, joint in enumerate(joints):
+            if number:
+                inner = ElementTree.SubElement(inner, "body")
+            inner.set("name", f"{name}/{number}")
+            inner.append(joint)
+        inner.set("name", name)
+        inner.extend(content)
     return split
 
 
-def _read_model(path_or_xml: str | os.PathLike[str], described: str | Element) -> pin.Model:
-    """Return the model of a file or of its XML, which may have been changed."""
-    if isinstance(described, str) and path_or_xml is not described:
-        return pin.buildModelFromMJCF(str(path_or_xml))
-    xml = described
-    if isinstance(described, Element):
-        compiler = described.find("compiler")
-        if compiler is not None and not str(path_or_xml).lstrip().startswith("<"):
-            for key in ("meshdir", "texturedir", "assetdir"):
-                if compiler.get(key) is not None:
-                    compiler.set(key, str(Path(path_or_xml).resolve().parent / str(compiler.get(key))))
-        xml = ElementTree.tostring(described, encoding="unicode")
+def _read_model(root: Element, file: Path | None, is_changed: bool) -> pin.Model:
+    """Return Pinocchio's reading of a file, or of the XML that was given, or that was changed."""
+    if file is not None and not is_changed:
+        return pin.buildModelFromMJCF(str(file))
+    if file is not None:  # assets are where they were
+        for compiler, key in itertools.product(root.iterfind("compiler"), ("meshdir", "texturedir", "assetdir")):
+            compiler.set(key, str(file.resolve().parent / compiler.get(key, "")))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.xml"
-        path.write_text(str(xml), encoding="utf-8")
+        path.write_text(ElementTree.tostring(root, encoding="unicode"), encoding="utf-8")
         return pin.buildModelFromMJCF(str(path))
 
 

@@ -75,15 +75,11 @@ class _Joint:
         length = np.linalg.norm(axis)
         if length < 1e-9:
             raise ModelError(f"axis of joint {self.name!r}: got {axis.tolist()}, allowed: a vector of non-zero length")
-        frame = self._text_at("axis/xyz", "expressed_in")
+        frame = next(self.element.iterfind("axis/xyz")).get("expressed_in", "")
         if frame not in ("", MODEL):
             raise ModelError(f"axis of joint {self.name!r}: got one expressed in {frame!r}, allowed: {MODEL!r} or none")
         in_model = self.element.findtext("axis/use_parent_model_frame", "0").strip() in ("1", "true") or frame
         return (self.placement.rotation.T @ self._model.rotation @ axis if in_model else axis) / length
-
-    def _text_at(self, path: str, attribute: str) -> str:
-        found = self.element.find(path)
-        return found.get(attribute, "") if found is not None else ""
 
     def value(self, path: str, default: float) -> float:
         """Return a number of the axis, such as ``limit/lower``."""
