@@ -183,13 +183,14 @@ class Dynamics:
         self.h = pin.nonLinearEffects(self.robot.model, self._data, self.q, v)
         return before - self.h
 
-    def inertia_rate(self, q: Array, v: Array) -> Array:
-        """Return C (nv, nv) with ``dM/dt = C + C^T`` at `q` (nq,), `v` (nv,): as a rule Pinocchio's Coriolis matrix.
+    def inertia_rate(self, v: Array) -> Array:
+        """Return C (nv, nv) with ``dM/dt = C + C^T`` at the velocity `v` (nv,): as a rule Pinocchio's Coriolis matrix.
 
+        At the configuration of the last :meth:`update`.
         That leaves out how a joint's own motion turns its axes. For robots with such joints this is half a difference
         of fourth order, ``dM/dt = (8 (M(e) - M(-e)) - (M(2 e) - M(-2 e))) / (12 e)``, exact to 1e-12 of M |v|.
         """
-        model = self.robot.model
+        model, q = self.robot.model, self.q
         if not self.robot.has_turning_axes:
             return pin.computeCoriolisMatrix(model, self._data, q, v).reshape(len(v), len(v))
         e = 1e-3 / max(1.0, float(np.abs(v).max()))

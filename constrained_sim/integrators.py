@@ -119,8 +119,9 @@ class SemiImplicitEuler(SteppingScheme):
 class Midpoint(SteppingScheme):
     """Forces in the middle of the step. Second order.
 
-    In time stepping: half a step with the old velocity, half a step with the new; Coriolis forces take the velocity
-    extrapolated to the middle by the previous acceleration, which keeps the step explicit without losing the order.
+    In time stepping: half a step with the old velocity, half a step with the new. Coriolis forces are predicted at the
+    velocity extrapolated to the middle by the previous acceleration, which keeps the step explicit without losing the
+    order, and corrected to the mean velocity found.
     """
 
     name = "midpoint"

@@ -481,6 +481,21 @@ def drop_held(G, b, J, terms, free_diagonal):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
+def largest_impulse(p, b, r):  # type: ignore[no-untyped-def]
+    """Return the largest impulse in play [N s]: of r (n,), or that stops a row of velocity b (n,) by itself; positive.
+
+    Args:
+        p: (n,) scale of each row, see :func:`inverse_scale`.
+        b: (n,) row velocities without impulses.
+        r: (n,) impulses.
+    """
+    largest = 1e-300
+    for i in range(r.shape[0]):
+        largest = max(largest, abs(r[i]), abs(p[i] * b[i]))
+    return largest
+
+
+@numba.njit(cache=True)
 def attempt_sticking(G, b, friction, slip, lower, upper, discs, relative_tolerance):  # type: ignore[no-untyped-def]
     """Take all contacts to stick and judge the result.
 
@@ -490,7 +505,7 @@ def attempt_sticking(G, b, friction, slip, lower, upper, discs, relative_toleran
     p = inverse_scale(G, friction.shape[0], discs)
     stuck = stick(G, b)
     r = stuck.copy()
-    magnitude = max(np.abs(r).max(), np.abs(p * b).max(), 1e-300)
+    magnitude = largest_impulse(p, b, r)
     error = np.abs(natural_map(G, b, friction, slip, lower, upper, discs, p, r)).max()
     status = classify(G, b, friction, slip, lower, upper, discs, p, r, 10.0 * relative_tolerance * magnitude)
     return r, status, error, magnitude, p, stuck

@@ -15,14 +15,13 @@ from constrained_sim.contact.admm import admm
 from constrained_sim.contact.complementarity import LinearComplementarity
 from constrained_sim.contact.least_norm import with_least_norm
 from constrained_sim.contact.problem import (
-    ACCEPTABLE_RESIDUAL,
     RELATIVE_TOLERANCE,
     SUFFICIENT,
     ContactProblem,
     ContactSolution,
 )
 from constrained_sim.contact.sweeps import gauss_seidel
-from constrained_sim.contact.usual import NEWTON_STEPS, solve_usually
+from constrained_sim.contact.usual import NEWTON_STEPS, acceptable, solve_usually
 from constrained_sim.exceptions import ContactNotSolved
 from constrained_sim.validation import Array, finite_array, lookup, number
 
@@ -52,7 +51,7 @@ class ContactMethod:
 
     def acceptable(self, magnitude: float) -> float:
         """Return the largest relative residual that counts as solved, for impulses of `magnitude` [N s]."""
-        return max(ACCEPTABLE_RESIDUAL, 10.0 * self.tolerance / magnitude)
+        return float(acceptable(self.tolerance, magnitude))
 
     @property
     def usual_steps(self) -> int:

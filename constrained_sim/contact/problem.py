@@ -109,7 +109,7 @@ class ContactProblem:
 
     def magnitude(self, scale: Array, impulse: Array) -> float:
         """Return the largest impulse in play [N s], for the `scale` (n,) of the rows."""
-        return max(np.abs(impulse).max(initial=0.0), np.abs(scale * self.b).max(initial=0.0), 1e-300)
+        return float(kernels.largest_impulse(scale, self.b, impulse))
 
 
 @dataclass(frozen=True, eq=False)

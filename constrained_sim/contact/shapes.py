@@ -29,7 +29,6 @@ ARC = 16
 THICKNESS = 1e-6
 """Share of a body's size within which its vertices are on one face."""
 
-
 ROUNDING = 1e-9
 """Share of a cylinder's radius by which a point of its outermost line may seem to be inside."""
 
@@ -180,8 +179,7 @@ class Shape:
         if not self.is_cylinder:
             return self.points
         rotation = self.placement.rotation
-        axis = rotation[:, 2]
-        out = direction - axis * (axis @ direction)
+        axis, out = rotation[:, 2], self._across(direction)
         length = np.linalg.norm(out)
         out = out / length if length > 1e-6 else rotation[:, 0]
         angles = 2.0 * np.pi * np.arange(ARC) / ARC
@@ -196,11 +194,15 @@ class Shape:
         """
         if not self.is_cylinder:
             return np.zeros(len(points))
-        axis = self.placement.rotation[:, 2]
-        out = direction - axis * (axis @ direction)
+        out = self._across(direction)
         radius = self.solid.radius * np.linalg.norm(out)
         outermost = (points - self.placement.translation) @ out >= (1.0 - ROUNDING) * radius
         return np.where(outermost, radius, 0.0)
+
+    def _across(self, direction: Array) -> Array:
+        """Return the part of `direction` (3,) across the axis of a cylinder, joint's frame."""
+        axis = self.placement.rotation[:, 2]
+        return np.asarray(direction - axis * (axis @ direction))
 
     def _moved(self, points: Array) -> Array:
         return np.asarray(points @ self.placement.rotation.T + self.placement.translation)

@@ -5,11 +5,17 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from constrained_sim.contact.kernels import attempt_sticking, classify, natural_map, newton
+from constrained_sim.contact.kernels import attempt_sticking, classify, largest_impulse, natural_map, newton
 from constrained_sim.contact.least_norm import with_least_norm
 from constrained_sim.contact.problem import ACCEPTABLE_RESIDUAL, RELATIVE_TOLERANCE, SUFFICIENT
 
 NEWTON_STEPS = 60
+
+
+@numba.njit(cache=True)
+def acceptable(tolerance, magnitude):  # type: ignore[no-untyped-def]
+    """Return the largest relative residual that counts as solved, for a tolerance and impulses of `magnitude` [N s]."""
+    return max(ACCEPTABLE_RESIDUAL, 10.0 * tolerance / magnitude)
 
 
 @numba.njit(cache=True)
@@ -39,16 +45,15 @@ def solve_usually(G, b, friction, slip, lower, upper, discs, tolerance, steps): 
     if not steps:
         return stuck, status, 0, error / magnitude, magnitude, False
     # Not the magnitude of the sticking solution: where rows nearly depend on each other it may be a million times more.
-    push = np.abs(p * b).max()
-    rounding = RELATIVE_TOLERANCE * push
+    rounding = RELATIVE_TOLERANCE * np.abs(p * b).max()
     wanted = max(rounding, tolerance)
     r, error, done = newton(G, b, friction, slip, lower, upper, discs, p, stuck, wanted, steps)
-    magnitude = max(np.abs(r).max(), push, 1e-300)
+    magnitude = largest_impulse(p, b, r)
     if not error <= max(wanted, SUFFICIENT * magnitude):
         return r, status, done, error / magnitude, magnitude, False
     reached = max(rounding, error)
     r = with_least_norm(G, b, friction, slip, lower, upper, discs, p, r, reached, max(wanted, 10.0 * reached))
     status = classify(G, b, friction, slip, lower, upper, discs, p, r, 10.0 * RELATIVE_TOLERANCE * magnitude)
-    residual = np.abs(natural_map(G, b, friction, slip, lower, upper, discs, p, r)).max()
-    residual /= max(np.abs(r).max(), push, 1e-300)
-    return r, status, done, residual, magnitude, residual <= max(ACCEPTABLE_RESIDUAL, 10.0 * tolerance / magnitude)
+    error = np.abs(natural_map(G, b, friction, slip, lower, upper, discs, p, r)).max()
+    residual = error / largest_impulse(p, b, r)
+    return r, status, done, residual, magnitude, residual <= acceptable(tolerance, magnitude)

@@ -251,9 +251,9 @@ def end_momentum(  # type: ignore[no-untyped-def]
 ):
     """Return (nv,) the generalised momentum at the end of a step.
 
-    ``d(M v)/dt = dM/dt v - h + f`` with ``dM/dt = C + C^T``, C the Coriolis matrix. For a coordinate that M
-    does not depend on, the entry of ``C^T v = dM/dt v - C v`` vanishes: its momentum changes by forces only. Of a
-    floating base see :func:`floating_momentum`.
+    ``d(M v)/dt = dM/dt v - h + f`` with ``dM/dt = C + C^T``, C the Coriolis matrix. For a coordinate that M does not
+    depend on, the entry of ``C^T v = dM/dt v - C v`` vanishes: its momentum changes by forces only. Of a floating base
+    see :func:`floating_momentum`.
 
     Args:
         h: length of the step [s].

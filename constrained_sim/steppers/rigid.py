@@ -30,39 +30,7 @@ NO_DISCS = no_discs()
 
 @numba.njit(cache=True)
 def predict(  # type: ignore[no-untyped-def]
-    h,
-    reach,
-    M,
-    bias,
-    v,
-    damping,
-    parents,
-    actuation,
-    tau,
-    placements,
-    joint_axes,
-    support,
-    joints,
-    points,
-    radii,
-    axes,
-    other_joints,
-    other_points,
-    friction,
-    limits,
-    rubbing,
-    most,
-    tolerance,
-    steps,
-    gaps,
-    normals,
-    s,
-    impulses,
-    x,
-    impulse,
-    dry,
-    status,
-    energy,
+    h, reach, M, bias, v, damping, parents, actuation, tau, where, limits, laws, begin, impulses, x, found
 ):
     """Solve the smooth problem of a step, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
@@ -76,59 +44,33 @@ def predict(  # type: ignore[no-untyped-def]
         parents: see :func:`~constrained_sim.solvers.kernels.factor_inertia`.
         actuation: (nu,) velocity index of every effort.
         tau: (nu,) efforts [N m, N].
-        placements: at the evaluation point, see :func:`~constrained_sim.kinematics.contact_rows`.
-        joint_axes: likewise.
-        support: likewise.
-        joints: this and the following five of the contacts, likewise.
-        points: likewise.
-        radii: likewise.
-        axes: likewise.
-        other_joints: likewise.
-        other_points: likewise.
-        friction: (k,) coefficients.
-        limits: (l, nv) one-sided rows at the evaluation point.
-        rubbing: (d,) degrees of freedom with dry friction.
-        most: (d,) their largest impulses [N m s, N s].
-        tolerance: see :func:`~constrained_sim.contact.usual.solve_usually`.
-        steps: likewise.
-        gaps: (k + l,) at the beginning [m, rad].
-        normals: (k + l,) which rows open and close.
-        s: (3 k + l,) row velocities at the beginning [m/s, rad/s].
+        where: the first nine arguments of :func:`~constrained_sim.kinematics.contact_rows` at the evaluation point.
+        limits: (l, nv) one-sided rows there.
+        laws: (k,) coefficients of friction; (d,) degrees of freedom with dry friction; (d,) their largest impulses
+            [N m s, N s]; tolerance and steps of :func:`~constrained_sim.contact.usual.solve_usually`.
+        begin: gaps (k + l,) at the beginning [m, rad]; which rows open and close (k + l,); row velocities (3 k + l,)
+            there [m/s, rad/s].
         impulses: (6, nv) is filled with generalised impulses of the causes in the order of ``FORCES``.
         x: (nv,) is filled with the velocity at the end.
-        impulse: (3 k + l,) is filled with the impulses of contacts and one-sided rows [N s, N m s].
-        dry: (d,) is filled with those of dry friction [N m s, N s].
-        status: (k + l,) is filled.
-        energy: (9,) is filled with the terms of the audit.
+        found: filled with the impulses of contacts and one-sided rows (3 k + l,) [N s, N m s], those of dry friction
+            (d,) [N m s, N s], the status (k + l,), and the terms of the audit (9,).
 
     Returns:
         (Newton's steps, residual of the contact law, magnitude of the impulses in play, whether the contact problem is
         solved, residual of the equation of motion); if it is not solved, nothing else counts.
     """
+    friction, rubbing, most, tolerance, steps = laws
+    gaps, normals, s = begin
+    impulse, dry, status, energy = found
     impulses[:] = 0.0
     impulses[0] -= h * bias
     for i in range(actuation.shape[0]):
         impulses[1, actuation[i]] = h * tau[i]
-    k = joints.shape[0]
-    all_points, distances = np.empty((k, 3)), np.empty(k)
+    k = friction.shape[0]
+    points, distances = np.empty((k, 3)), np.empty(k)
     J_middle, s_middle = np.empty((s.shape[0], v.shape[0])), np.empty(s.shape[0])
     J_middle[3 * k :], s_middle[3 * k :] = limits, limits @ v
-    contact_rows(
-        joints,
-        points,
-        radii,
-        axes,
-        other_joints,
-        other_points,
-        placements,
-        joint_axes,
-        support,
-        v,
-        all_points,
-        distances,
-        J_middle[: 3 * k],
-        s_middle[: 3 * k],
-    )
+    contact_rows(*where, v, points, distances, J_middle[: 3 * k], s_middle[: 3 * k])  # type: ignore[call-arg]
     excluded = np.empty(0, dtype=np.int64)
     candidates, J, offset = candidate_rows(gaps, normals, s, s_middle, J_middle, excluded, h, reach)
     inertia = M.copy()
@@ -136,12 +78,12 @@ def predict(  # type: ignore[no-untyped-def]
         inertia[i, i] += h * damping[i]
     f = momentum(M, v, impulses)
     J, offset = with_dry_rows(J, offset, rubbing)
-    found, pushes, pushed, done, residual, magnitude, solved, dynamics = _solve(
+    v_plus, pushes, pushed, done, residual, magnitude, solved, dynamics = _solve(
         inertia, parents, f, J, offset, friction, candidates, most, tolerance, steps
     )
     if not solved:
         return done, residual, magnitude, False, dynamics
-    x[:] = found
+    x[:] = v_plus
     end = pushes.shape[0] - rubbing.shape[0]
     dry[:] = pushes[end:]
     impulses[3] -= h * damping * x
@@ -154,92 +96,31 @@ def predict(  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def correct(  # type: ignore[no-untyped-def]
-    h,
-    M_begin,
-    v,
-    M_middle,
-    bias_change,
-    rate,
-    v_middle,
-    gravity,
-    base_begin,
-    base_middle,
-    base,
-    is_floating,
-    s,
-    M,
-    parents,
-    friction,
-    rubbing,
-    most,
-    tolerance,
-    steps,
-    pressed,
-    gaps,
-    normals,
-    J,
-    impulses,
-    x,
-    impulse,
-    dry,
-    status,
-    energy,
-    s_plus,
-):
+def correct(middle, frames, M, parents, laws, pressed, begin, J, impulses, x, found, s_plus):  # type: ignore[no-untyped-def]
     """Correct what was predicted, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
     Args:
-        h: this and the following eleven, see :func:`~constrained_sim.steppers.kernels.end_momentum`.
-        M_begin: likewise.
-        v: likewise.
-        M_middle: likewise.
-        bias_change: likewise.
-        rate: likewise.
-        v_middle: likewise.
-        gravity: likewise.
-        base_begin: likewise.
-        base_middle: likewise.
-        base: likewise.
-        is_floating: likewise.
-        s: (3 k + l,) row velocities at the beginning [m/s, rad/s].
+        middle: the arguments of :func:`~constrained_sim.steppers.kernels.end_momentum` before the impulses.
+        frames: those after them.
         M: (nv, nv) inertia at the end.
-        parents: see :func:`~constrained_sim.solvers.kernels.factor_inertia`.
-        friction: (k,) coefficients.
-        rubbing: this and the following three, see :func:`predict`.
-        most: likewise.
-        tolerance: likewise.
-        steps: likewise.
-        pressed: contacts and one-sided rows that carry force in the prediction.
-        gaps: (k + l,) at the beginning [m, rad].
-        normals: (k + l,) which rows open and close.
+        parents: see :func:`predict`.
+        laws: see :func:`predict`.
+        pressed: contacts and one-sided rows that carry force in the prediction, ascending.
+        begin: see :func:`predict`.
         J: (3 k + l, nv) rows at the end.
         impulses: (6, nv) of the prediction.
         x: (nv,) velocity at the end: predicted, is corrected.
-        impulse: (3 k + l,) impulses of contacts and one-sided rows [N s, N m s], likewise.
-        dry: (d,) impulses of dry friction [N m s, N s], likewise.
-        status: (k + l,) likewise.
-        energy: (9,) terms of the audit, likewise.
+        found: what :func:`predict` found, is corrected.
         s_plus: (3 k + l,) is filled with the row velocities at the end [m/s, rad/s].
 
     Returns:
         Whether the contact problem was solved; else nothing has changed.
     """
-    total = end_momentum(
-        h,
-        M_begin,
-        v,
-        M_middle,
-        bias_change,
-        rate,
-        v_middle,
-        impulses,
-        gravity,
-        base_begin,
-        base_middle,
-        base,
-        is_floating,
-    )
+    friction, rubbing, most, tolerance, steps = laws
+    gaps, normals, s = begin
+    impulse, dry, status, energy = found
+    h, v = middle[0], middle[2]
+    total = end_momentum(*middle, impulses, *frames)  # type: ignore[call-arg]
     contacts = np.searchsorted(pressed, friction.shape[0])
     end = 2 * contacts + pressed.shape[0]
     places, offset = np.empty(end, dtype=np.int64), np.zeros(end)
@@ -256,24 +137,24 @@ def correct(  # type: ignore[no-untyped-def]
     rows, offset = with_dry_rows(J[places], offset, rubbing)
     free = total - predicted @ rows
     for _ in range(2):
-        found, pushes, pushed, _, _, _, solved, _ = _solve(
+        v_plus, pushes, pushed, _, _, _, solved, _ = _solve(
             M, parents, free, rows, offset, friction, pressed, most, tolerance, steps
         )
         if not solved:
             return False
-        if not oppose_mean_slip(s_begin, contacts, rubbing.shape[0], NO_DISCS, rows, offset, found, pushes):
+        if not oppose_mean_slip(s_begin, contacts, rubbing.shape[0], NO_DISCS, rows, offset, v_plus, pushes):
             break
     change = np.zeros_like(impulses)
     change[0] = total - M @ x
     for i in range(rubbing.shape[0]):
         change[3, rubbing[i]] = pushes[end + i] - dry[i]
     change[4] = (pushes[:end] - predicted[:end]) @ rows[:end]
-    energy += energy_of(x, found, M, change)
+    energy += energy_of(x, v_plus, M, change)
     impulse[places], status[pressed] = pushes[:end], pushed[: pressed.shape[0]]
-    s_plus[:] = J @ found
+    s_plus[:] = J @ v_plus
     attribute_work(energy, 0.5 * np.dot(impulse, s + s_plus), 0.0)
-    attribute_dry_work(energy, v[rubbing], x[rubbing], found[rubbing], dry, pushes[end:])
-    dry[:], x[:] = pushes[end:], found
+    attribute_dry_work(energy, v[rubbing], x[rubbing], v_plus[rubbing], dry, pushes[end:])
+    dry[:], x[:] = pushes[end:], v_plus
     return True
 
 

@@ -12,7 +12,7 @@ from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import ContactMethod
 from constrained_sim.contact.compliance import SoftRows, dragged, soft_rows
 from constrained_sim.contact.problem import TOLERABLE_RESIDUAL, no_values
-from constrained_sim.contact.table import TOUCHING
+from constrained_sim.contact.table import TOUCHING, ContactTable
 from constrained_sim.drift import Projection, Stabilization
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.energy import EnergyTerms
@@ -288,25 +288,13 @@ class TimeStepping(Stepper):
             robot.inertia_parents,
             robot.actuation,
             loads.tau,
-            mid.placements,
-            mid.joint_axes,
-            robot.support,
-            *table.placement,
-            table.friction,
+            (*table.placement, mid.placements, mid.joint_axes, robot.support),
             table.limits.jacobian(mid),
-            robot.rubbing,
-            h * robot.breakaway,
-            loads.method.tolerance,
-            loads.method.usual_steps,
-            contact.gaps,
-            contact.normals,
-            contact.s,
+            self._laws(table, h, loads),
+            (contact.gaps, contact.normals, contact.s),
             impulses,
             x,
-            impulse,
-            dry,
-            status,
-            energy,
+            (impulse, dry, status, energy),
         )
         if not solved:
             return None
@@ -352,31 +340,29 @@ class TimeStepping(Stepper):
         dry, status, energy = part.dry.copy(), part.status.copy(), part.energy.copy()
         s_plus = np.empty(len(impulse))
         if not rigid.correct(
-            *middle,
-            *frames,
-            begin.contact.s,
+            middle,
+            frames,
             end.M,
             self.robot.inertia_parents,
-            table.friction,
-            self.robot.rubbing,
-            part.h * self.robot.breakaway,
-            loads.method.tolerance,
-            loads.method.usual_steps,
+            self._laws(table, part.h, loads),
             pressed,
-            begin.contact.gaps,
-            begin.contact.normals,
+            (begin.contact.gaps, begin.contact.normals, begin.contact.s),
             end.contact.J,
             impulses,
             v_plus,
-            impulse,
-            dry,
-            status,
-            energy,
+            (impulse, dry, status, energy),
             s_plus,
         ):
             return None
         end = end._replace(v=read_only(v_plus), contact=end.contact._replace(s=s_plus))
         return part._replace(end=end, impulse=impulse, dry=dry, status=status, energy=energy)
+
+    def _laws(
+        self, table: ContactTable, h: float, loads: _Loads
+    ) -> tuple[Array, npt.NDArray[np.intp], Array, float, int]:
+        """Return what rigid contacts and dry joint friction obey in `h` [s], and how exactly."""
+        robot, method = self.robot, loads.method
+        return table.friction, robot.rubbing, h * robot.breakaway, method.tolerance, method.usual_steps
 
     def _middle(
         self, begin: Observation, predicted: _Prediction
@@ -387,7 +373,7 @@ class TimeStepping(Stepper):
         would feed itself.
         """
         mid, v = self._mid, self.integrator.inertial_velocity(begin.v, predicted.motion.x)
-        return predicted.h, begin.M, begin.v, mid.M, mid.bias_change(v), mid.inertia_rate(predicted.q_mid, v), v
+        return predicted.h, begin.M, begin.v, mid.M, mid.bias_change(v), mid.inertia_rate(v), v
 
     def _frames(self, begin: Observation, part: _Part) -> tuple[Array, Array, Array, Array, bool]:
         """Return gravity, the placements of the base during a step, and whether it moves freely."""
