@@ -13,7 +13,8 @@ import numpy.typing as npt
 from constrained_sim.constraints import Constraint, ConstraintStack
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact.compliance import soft_forces
-from constrained_sim.contact.table import ContactGeometry, ContactTable
+from constrained_sim.contact.geometry import ContactGeometry
+from constrained_sim.contact.table import ContactTable
 from constrained_sim.drift import Baumgarte
 from constrained_sim.dynamics import Dynamics, dynamics_at
 from constrained_sim.motion import ContactRows, Motion, solve_motion
@@ -148,13 +149,13 @@ def constrained_acceleration(
     force = generalised_force(robot, dynamics, wrenches) - dynamics.h
     force[robot.actuation] += finite_array("tau", tau, (robot.nu,))
     J, gamma, b = acceleration_rows(bound.bilateral, dynamics, stabilization)
-    contact_gamma = bound.contacts.gamma(dynamics)
     geometry = bound.contacts.rows(dynamics, v)
+    contact_gamma = bound.contacts.gamma(dynamics, geometry)
     soft, _ = soft_forces(bound.contacts, geometry, np.zeros((len(bound.contacts.soft), 2)))
     force += soft @ geometry.J
     pressed, closed, contacts = contact_rows(bound.contacts, geometry, contact_gamma, stabilization)
     resistance = bound.contacts.resistance
-    turning, *rows_that_turn = resistance.at_motion(dynamics, pressed)
+    turning, *rows_that_turn = resistance.at_motion(dynamics, geometry.axes, pressed)
     contacts = contacts.with_discs(*rows_that_turn)
     system = RobotSystem(dynamics, J, bound.bilateral.members)
     motion = solve_motion(solver, system, force, b, contacts)
@@ -165,7 +166,7 @@ def constrained_acceleration(
     force_of_contacts[closed], moments[turning] = motion.impulse[: len(closed)], motion.impulse[len(closed) :]
     lam, all_gamma = bound.rows(motion.lam, force_of_contacts), bound.rows(gamma, contact_gamma)
     state = robot, q, v, dynamics.t
-    a, moments = read_only(motion.x), read_only(resistance.moments(moments))
+    a, moments = read_only(motion.x), read_only(resistance.moments(moments, geometry.axes))
     return ConstrainedAcceleration(a, read_only(lam), read_only(all_gamma), moments, motion, bound, state)
 
 

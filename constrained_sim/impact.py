@@ -41,6 +41,7 @@ class Impact:
         t: instant [s].
         q: (nq,) configuration.
         points: (k, 3) contact points of all contacts [m], world frame.
+        axes: (k, 3, 3) their rows t1, t2, n, world axes.
         constraints: the constraints that the rows belong to.
         dynamics_residual: of ``M (v_plus - v_minus) = J^T impulse``, relative to its largest term.
         constraint_residual: of the bilateral rows, relative likewise: not small where they contradict each other.
@@ -60,6 +61,7 @@ class Impact:
     t: float
     q: Array
     points: Array
+    axes: Array
     constraints: ConstraintSet
     dynamics_residual: float
     constraint_residual: float
@@ -307,7 +309,7 @@ def impact_at(
     """
     table = bound.contacts
     geometry = table.rows(dynamics, v)
-    contact_rows, all_turning = geometry.J, table.resistance.rows(dynamics)
+    contact_rows, all_turning = geometry.J, table.resistance.rows(dynamics, geometry.axes)
     bilateral = bound.bilateral.jacobian(dynamics)
     s_bilateral = bound.bilateral.velocity(dynamics, v, dynamics.t)
     coefficients = _coefficients(bound, None) if coefficients is None else coefficients
@@ -351,11 +353,12 @@ def impact_at(
         dynamics.t,
         read_only(dynamics.q),
         geometry.points,
+        geometry.axes,
         bound,
         motion.dynamics_residual,
         motion.constraint_residual,
         drive is not None,
-        read_only(table.resistance.moments(moment)),
+        read_only(table.resistance.moments(moment, geometry.axes)),
         System(dynamics.M.copy(), np.vstack([bilateral, contact_rows[rows]]), dynamics.robot.inertia_parents),
     )
 

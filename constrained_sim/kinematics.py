@@ -139,47 +139,6 @@ def _point_motion(joint, point, placements, velocities, biases, gravity):  # typ
 
 
 @numba.njit(cache=True)
-def contact_rows(  # type: ignore[no-untyped-def]
-    joints, offsets, reach, axes, other_joints, other_offsets, placements, joint_axes, support, v, points, gaps, J, s
-):
-    """Find points, gaps, rows and their velocities of contacts with planes.
-
-    Args:
-        joints: (k,) joint that carries each contact.
-        offsets: (k, 3) point or centre in the joint's frame [m].
-        reach: (k,) radius [m]: the contact point is ``centre - radius n``.
-        axes: (k, 3, 3) rows t1, t2, n of each contact, world axes.
-        other_joints: (k,) joint that carries each plane, 0 for the world.
-        other_offsets: (k, 3) a point of each plane in that joint's frame [m].
-        placements: see :func:`point_positions`.
-        joint_axes: see :func:`row_jacobian`.
-        support: see :func:`row_jacobian`.
-        v: (nv,) velocity.
-        points: (k, 3) is filled with the contact points [m].
-        gaps: (k,) is filled [m].
-        J: (3 k, nv) is filled with the rows.
-        s: (3 k,) is filled with their velocities [m/s].
-    """
-    points[:] = point_positions(joints, offsets, placements)
-    others = point_positions(other_joints, other_offsets, placements)
-    for i in range(joints.shape[0]):
-        normal = axes[i, 2]
-        gaps[i] = normal[0] * points[i, 0] + normal[1] * points[i, 1] + normal[2] * points[i, 2] - reach[i]
-        gaps[i] -= normal[0] * others[i, 0] + normal[1] * others[i, 1] + normal[2] * others[i, 2]
-        for axis in range(3):
-            points[i, axis] -= reach[i] * normal[axis]
-    J[:] = row_jacobian(joints, points, axes, joint_axes, support)
-    for i in range(joints.shape[0]):
-        if other_joints[i]:
-            rows = J[3 * i : 3 * i + 3]
-            rows -= row_jacobian(other_joints[i : i + 1], points[i : i + 1], axes[i : i + 1], joint_axes, support)
-            for j in range(support.shape[1]):
-                if support[joints[i], j] and support[other_joints[i], j]:
-                    rows[:, j] = 0.0
-    s[:] = J @ v
-
-
-@numba.njit(cache=True)
 def turning_rows(joints, other_joints, axes, joint_axes, support):  # type: ignore[no-untyped-def]
     """Return (e, nv) the Jacobian of the angular velocities of bodies relative to others, along given axes [rad/s].
 

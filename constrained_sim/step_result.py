@@ -37,7 +37,7 @@ class ContactForce:
         position: (3,) contact point [m], world frame.
         normal: (3,) unit vector from the ground to the robot, world axes.
         force: (3,) mean force on the robot over the step [N], world axes, percussions excluded.
-        normal_force: ``force . normal`` [N], >= 0.
+        normal_force: mean of the force along the normal [N], >= 0.
         friction: coefficient in effect.
         gap: [m], negative where it penetrates.
         slip: (3,) tangential velocity relative to the ground [m/s], world axes.
@@ -187,35 +187,36 @@ class StepResult:
             UnknownName: no such constraint, or one that does not act on this link.
         """
         end = self.outcome.end
-        moments = end.bound.contacts.resistance.moments(self.outcome.moments)
+        moments = end.bound.contacts.resistance.moments(self.outcome.moments, end.contact.axes)
         dynamics = kinematics_at(self._robot, end.q, end.t)
         return end.bound.wrench(dynamics, name, self.multipliers(name), link, axes, moments)
 
     def forces_on_contacts(self, lam: Array) -> dict[str, Array]:
         """Return the force (3,) on each contact in world axes [N], by name, for values `lam` (rows,) of all rows."""
-        table = self.outcome.end.bound.contacts
-        _, rows = self.outcome.end.bound.split(lam)
-        forces = np.einsum("kr,kri->ki", rows[: 3 * len(table.members)].reshape(-1, 3), table.axes)
-        return {member.name: read_only(force) for member, force in zip(table.members, forces, strict=True)}
+        end = self.outcome.end
+        forces = end.bound.contacts.forces(end.bound.split(lam)[1], self.outcome.axes)
+        return {member.name: read_only(force) for member, force in zip(end.bound.contacts.members, forces, strict=True)}
 
     @cached_property
     def contact_forces(self) -> dict[str, ContactForce]:
         """All contacts by name, open ones too, in the order of declaration."""
         end = self.outcome.end
-        table = end.bound.contacts
-        forces, moments = self.forces_on_contacts(self.lam), table.resistance.moments(self.outcome.moments)
+        table, axes = end.bound.contacts, read_only(end.contact.axes)
+        pushes = end.bound.split(self.lam)[1][table.normals]
+        forces = self.forces_on_contacts(self.lam)
+        moments = table.resistance.moments(self.outcome.moments, self.outcome.axes)
         return {
             member.name: ContactForce(
                 member.name,
                 member.declaration.link,
                 ContactStatus(int(self.outcome.status[i])),
                 read_only(end.contact.points[i].copy()),
-                member.declaration.surface.normal,
+                axes[i, 2],
                 forces[member.name],
-                float(forces[member.name] @ member.declaration.surface.normal),
+                float(pushes[i]),
                 float(table.friction[i]),
                 float(end.contact.distances[i]),
-                read_only(end.contact.s[3 * i : 3 * i + 2] @ table.axes[i, :2]),
+                read_only(end.contact.s[3 * i : 3 * i + 2] @ axes[i, :2]),
                 read_only(moments[i]),
             )
             for i, member in enumerate(table.members)

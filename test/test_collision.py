@@ -12,6 +12,7 @@ from hypothesis import given
 from mechanisms import GRAVITY, corners, joint, link, property_test, seeds, simulator, solo12, tilted, urdf
 
 from constrained_sim import Box, Collisions, Compliant, Mesh, Plane, Robot, Simulator, Sphere, Wrench
+from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.dynamics import dynamics_at, kinematics_at
 from constrained_sim.exceptions import InvalidValue, ModelError, NotSupported, UnknownName, ViolatedConstraint
 
@@ -31,15 +32,9 @@ def body(shape: str, mass: float = 2.0, moments: object = (0.02, 0.02, 0.02), or
 def touches(robot: Robot, q: np.ndarray, scene: dict, **options: object) -> list:  # type: ignore[type-arg]
     """Return (point, normal, gap) of all contacts found at q, world frame; the surface point of spheres."""
     dynamics = kinematics_at(robot, q)
-    found = []
-    for contact in Collisions(scene, **options).bind(robot).contacts(dynamics):  # type: ignore[arg-type]
-        placement = dynamics.placements[contact.joint]
-        declaration = contact.declaration
-        centre = contact.offset @ placement[:3] + placement[3]
-        normal = np.asarray(declaration.surface.normal)
-        gap = normal @ centre - declaration.surface.offset - declaration.radius
-        found.append((centre - declaration.radius * normal, normal, float(gap)))
-    return found
+    bound = ConstraintSet(robot, Collisions(scene, **options).bind(robot).contacts(dynamics))  # type: ignore[arg-type]
+    here = bound.contacts.rows(dynamics, np.zeros(robot.nv))
+    return [(p, axes[2], float(gap)) for p, axes, gap in zip(here.points, here.axes, here.distances, strict=True)]
 
 
 def at(position: object, quaternion: object = (0, 0, 0, 1)) -> np.ndarray:

@@ -75,8 +75,9 @@ def test_normal_forces_of_a_robot():
         free = constrained_acceleration(robot, q, v, tau, [])
         table = ConstraintSet.bind(robot, q, contacts).contacts
         dynamics = Dynamics.at(robot, q, v)
-        J = table.rows(dynamics, v).J[table.normals]
-        b = J @ free.a + table.gamma(dynamics)[table.normals]
+        here = table.rows(dynamics, v)
+        J = here.J[table.normals]
+        b = J @ free.a + table.gamma(dynamics, here)[table.normals]
         z = LinearComplementarity(J @ np.linalg.solve(dynamics.M, J.T), b).solve()
         assert relative(z, motion.lam[2::3], 1e-6) < 1e-10
 

@@ -106,8 +106,9 @@ class ConstraintSet:
         if isinstance(member, BoundConstraint):
             wrench = member.wrench(dynamics, multipliers, link)
         elif link == member.declaration.link:
-            moment = np.zeros(3) if moments is None else moments[self.contacts.members.index(member)]
-            wrench = np.concatenate([multipliers @ member.declaration.surface.axes, moment])
+            place = self.contacts.members.index(member)
+            moment = np.zeros(3) if moments is None else moments[place]
+            wrench = np.concatenate([multipliers @ self.contacts.rows(dynamics, dynamics.v).axes[place], moment])
         else:
             raise UnknownName(f"link of contact {name!r}", link, [member.declaration.link])
         joint, placement = dynamics.robot.link_placement(axes)

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from constrained_sim.constraints.constraint import Constraint, checked_name
+from constrained_sim.contact.geometry import UNDIRECTED, NormalOf
 from constrained_sim.contact.laws import RESTITUTION_LAWS, Law, Rigid, SoftLaw, Sticking
 from constrained_sim.contact.surfaces import Plane
 from constrained_sim.exceptions import InvalidValue, UnknownName
@@ -90,7 +91,9 @@ class PointContact(Constraint):
     def bind(self, robot: Robot, q: Array) -> BoundContact:
         """Resolve the link."""
         joint, offset = robot.link_point(self.link, np.asarray(self.point))
-        return BoundContact(self, joint, offset, 0, self.surface.offset * np.asarray(self.surface.normal))
+        return BoundContact(
+            self, joint, offset, 0, self.surface.offset * np.asarray(self.surface.normal), self.surface.axes
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +105,12 @@ class BoundContact:
         joint: index of the joint that carries the link.
         offset: (3,) point or centre of the sphere [m], in that joint's frame.
         other_joint: that carries the surface; 0: the world.
-        other_offset: (3,) a point of the surface [m], in the other joint's frame.
+        other_offset: (3,) a point of the surface, or of the other body's core [m], in the other joint's frame.
+        axes: this and the following, see :class:`~constrained_sim.contact.geometry.Cores`.
+        facing: likewise.
+        other_radius: likewise.
+        directions: likewise.
+        rims: likewise.
         other_link: whose surface it is, where that is a link's.
     """
 
@@ -111,6 +119,11 @@ class BoundContact:
     offset: Array
     other_joint: int
     other_offset: Array
+    axes: Array
+    facing: NormalOf = NormalOf.SECOND
+    other_radius: float = 0.0
+    directions: Array = field(default_factory=lambda: UNDIRECTED)
+    rims: tuple[float, float] = (0.0, 0.0)
     other_link: str = WORLD
 
     @property

@@ -14,9 +14,10 @@ import pinocchio as pin
 
 from constrained_sim.constraints.point_contact import BoundContact, PointContact
 from constrained_sim.contact import patches
+from constrained_sim.contact.geometry import PARALLEL, UNDIRECTED, NormalOf
 from constrained_sim.contact.laws import Law, Rigid, SoftLaw
 from constrained_sim.contact.scene import SceneBody, checked_scene
-from constrained_sim.contact.shapes import Face, Shape, robot_shapes, scene_shape
+from constrained_sim.contact.shapes import NO_LINE, Core, Face, Shape, robot_shapes, scene_shape
 from constrained_sim.contact.surfaces import Plane
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue, ModelError
@@ -105,13 +106,19 @@ class DetectedContact(NamedTuple):
         geometry: link of the first body.
         other: name of the other body: in the scene, or ``<link>_<element>``.
         joint: that carries the first body.
-        point: (3,) of the first body [m], that joint's frame; the middle of a sphere if ``radius > 0``.
+        point: (3,) of the first body [m], that joint's frame; the middle of a sphere if ``radius > 0``, of a rim that
+            of its circle.
         radius: [m].
         other_joint: that carries the other body; 0: the world.
-        other_point: (3,) of the other body's surface, or of the plane [m], that joint's frame.
+        other_point: (3,) likewise of the other body, or of the plane [m], that joint's frame.
         normal: (3,) unit, from the other body to the first, the other joint's frame.
-        gap: ``n . (p - p_other) - radius`` [m]; negative where they penetrate.
+        gap: ``n . (p - p_other) - radius - other_radius`` [m], p on the rim if there is one; negative where they
+            penetrate.
         other_link: the other body, where it is one of the robot's links.
+        other_radius: [m].
+        facing: what the normal follows as the bodies move.
+        directions: see :class:`~constrained_sim.contact.geometry.Cores`.
+        rims: likewise.
     """
 
     name: str
@@ -125,24 +132,28 @@ class DetectedContact(NamedTuple):
     normal: Array
     gap: float
     other_link: str = WORLD
+    other_radius: float = 0.0
+    facing: NormalOf = NormalOf.SECOND
+    directions: Array = UNDIRECTED
+    rims: tuple[float, float] = (0.0, 0.0)
 
 
 class Touch(NamedTuple):
-    """One point where two bodies are near, world frame.
+    """Where two bodies are near, world frame.
 
     Attributes:
-        point: (3,) of the first body [m]; the middle of a sphere if ``radius > 0``.
-        other: (3,) of the second body's surface [m].
+        one: core of the first body; of a face any point of it.
+        two: of the second body.
         normal: (3,) unit, from the second body to the first.
-        radius: [m].
         gap: [m]; negative where they penetrate.
+        facing: what the normal follows as the bodies move.
     """
 
-    point: Array
-    other: Array
+    one: Core
+    two: Core
     normal: Array
-    radius: float
     gap: float
+    facing: NormalOf = NormalOf.SECOND
 
 
 class CollisionGeometry:
@@ -207,6 +218,7 @@ class CollisionGeometry:
         self._starts = np.cumsum([0, *(len(shape.points) for shape in shapes)])
         self._points = np.concatenate([np.zeros((0, 3)), *(shape.points for shape in shapes)])
         self._radii = np.repeat([shape.radius for shape in shapes], np.diff(self._starts))
+        self._circles = np.full(len(self._points), -1)
         cylinders = [index for index, shape in enumerate(shapes) if shape.is_cylinder]
         self._cylinders = np.array(cylinders, dtype=np.int64)
         self._rims = np.array([shapes[index].rims for index in cylinders]).reshape(-1, 2, 3)
@@ -253,8 +265,8 @@ class CollisionGeometry:
         normal, placements = np.asarray(plane.normal), dynamics.placements
         axes = self._rotations[self._cylinders]
         patches.place_rims(
-            self._cylinders, self._starts, self._joints, self._rims, axes[:, :, 2].copy(), axes[:, :, 0].copy(),
-            self._rim_radii, placements, normal, self._points, self._radii,
+            self._starts[self._cylinders], self._joints[self._cylinders], self._rims, axes[:, :, 2].copy(),
+            axes[:, :, 0].copy(), self._rim_radii, placements, normal, self._points, self._circles,
         )  # fmt: skip
         places, gaps = patches.near_plane(
             self._points, self._starts, self._joints, self._radii, self._centres, self._bounds, placements,
@@ -265,24 +277,35 @@ class CollisionGeometry:
             shape = self._shapes[index]
             for i, (place, gap) in enumerate(zip(places[index].tolist(), gaps[index].tolist(), strict=True)):
                 if place >= 0 and gap <= self.margin:
-                    point = self._points[place].copy()
+                    core = self._core_at(place, axes)
                     found.append(
                         DetectedContact(
-                            f"{shape.name}/{name}#{i}", shape.link, name, shape.joint, point,
-                            float(self._radii[place]), 0, anchor, normal, gap,
+                            f"{shape.name}/{name}#{i}", shape.link, name, shape.joint, core.point, core.radius,
+                            0, anchor, normal, gap, rims=(core.rim, 0.0), directions=np.array([core.line, NO_LINE]),
                         )
                     )  # fmt: skip
+
+    def _core_at(self, place: int, axes: Array) -> Core:
+        """Return the core, joint's frame, at one of the points near a plane, for `axes` (c, 3, 3) of the cylinders."""
+        circle = self._circles[place]
+        if circle < 0:
+            return Core(self._points[place].copy(), float(self._radii[place]))
+        cylinder, disc = divmod(int(circle), 2)
+        return Core(self._rims[cylinder, disc], line=axes[cylinder, :, 2], rim=float(self._rim_radii[cylinder]))
 
     def _add_pair(self, found: list[DetectedContact], first: Shape, second: Shape, dynamics: Dynamics) -> None:
         """Add the contacts of two solids."""
         here, there = dynamics.placements[first.joint], dynamics.placements[second.joint]
         for i, touch in enumerate(touches_of(first, here, second, there, self._request)):
+            directions = np.array([here[:3] @ touch.one.line, there[:3] @ touch.two.line])
+            if touch.facing != NormalOf.BOTH:
+                directions[touch.facing] = (here, there)[touch.facing][:3] @ touch.normal
             found.append(
                 DetectedContact(
                     f"{first.name}/{second.name}#{i}", first.link, second.name, first.joint,
-                    here[:3] @ (touch.point - here[3]), touch.radius, second.joint,
-                    there[:3] @ (touch.other - there[3]), there[:3] @ touch.normal, touch.gap,
-                    second.link or WORLD,
+                    here[:3] @ (touch.one.point - here[3]), touch.one.radius, second.joint,
+                    there[:3] @ (touch.two.point - there[3]), there[:3] @ touch.normal, touch.gap,
+                    second.link or WORLD, touch.two.radius, touch.facing, directions, (touch.one.rim, touch.two.rim),
                 )
             )  # fmt: skip
 
@@ -317,15 +340,16 @@ class CollisionDetector(CollisionGeometry):
         if surface is not None and (known := self._latest.get(_place(contact))) is not None:
             return known
         if surface is None:
-            placement = dynamics.placements[contact.other_joint]
-            normal = contact.normal @ placement[:3]
-            surface = Plane(normal, float(normal @ (contact.other_point @ placement[:3] + placement[3])))
+            there = dynamics.placements[contact.other_joint]
+            normal, other = contact.normal @ there[:3], contact.other_point @ there[:3] + there[3]
+            surface = Plane(normal, float(normal @ other) + contact.other_radius)
         _, link_placement = self.robot.link_placement(contact.geometry)
         point = link_placement.actInv(contact.point)
         declaration = self.collisions.contact(contact.name, contact.geometry, point, surface, contact.radius)
         return BoundContact(
-            declaration, contact.joint, contact.point, contact.other_joint, contact.other_point, contact.other_link
-        )
+            declaration, contact.joint, contact.point, contact.other_joint, contact.other_point, surface.axes,
+            contact.facing, contact.other_radius, contact.directions, contact.rims, contact.other_link,
+        )  # fmt: skip
 
 
 def _place(contact: DetectedContact) -> tuple[str, bytes, float]:
@@ -351,16 +375,15 @@ def touches_of(first: Shape, here: Array, second: Shape, there: Array, request: 
         exact = _ball_touch(first, here, second, there)
         if exact is not None:
             return [exact] if exact.gap <= margin else []
-    one, two = _in_world(first, here), _in_world(second, there)
     result = coal.CollisionResult()
-    if not coal.collide(first.solid, one, second.solid, two, request, result):
+    if not coal.collide(first.solid, _in_world(first, here), second.solid, _in_world(second, there), request, result):
         return []
     nearest = result.getContact(0)
     normal = -np.array(nearest.normal)
     gap = float(nearest.penetration_depth)
-    # A radius belongs to the point: then contact moves over the body as this turns.
-    point = first.centre @ here[:3] + here[3] if first.is_ball else nearest.getNearestPoint1() + first.radius * normal
-    deepest = Touch(point, np.array(nearest.getNearestPoint2()), normal, first.radius, gap)
+    touching = np.array(nearest.getNearestPoint1()), np.array(nearest.getNearestPoint2())
+    cores = first.core(touching[0], -normal, here), second.core(touching[1], normal, there)
+    deepest = _touch_of(*cores, touching, normal, gap)
     touches = _face_touches(first, here, second, there, normal, margin)
     touches.sort(key=lambda touch: touch.gap)
     if touches and touches[0].gap <= gap + MISSED:
@@ -369,33 +392,40 @@ def touches_of(first: Shape, here: Array, second: Shape, there: Array, request: 
     return [deepest, *touches[: patches.MOST_POINTS - 1]]
 
 
+def _touch_of(one: Core, two: Core, touching: tuple[Array, Array], normal: Array, gap: float) -> Touch:
+    """Return where two cores are nearest: at the points `touching` (3,), with the `normal` (3,) and `gap` [m] there."""
+    if two.is_flat or one.is_flat:
+        return Touch(one, two, normal, gap, NormalOf.SECOND if two.is_flat else NormalOf.FIRST)
+    if not (one.radius and not one.line.any()) and not (two.radius and not two.line.any()):
+        one, two = one.tangent(touching[0]), two.tangent(touching[1])  # only a ball is followed around a rim
+    crossing = np.cross(one.line, two.line)
+    if one.radius + two.radius > 0.0 or crossing @ crossing > PARALLEL:
+        return Touch(one, two, normal, gap, NormalOf.BOTH)
+    return Touch(one, two, normal, gap)  # of a corner on a corner or an edge: turns with either
+
+
 def _face_touches(first: Shape, here: Array, second: Shape, there: Array, normal: Array, margin: float) -> list[Touch]:
     """Return where the points of one body are near a face of the other that looks along `normal` (3,); or none."""
     below, above = _facing(second, there, normal), _facing(first, here, -normal)
-    if below is None and above is None:
-        return []
-    if above is None or (below is not None and below.area >= above.area):
-        assert below is not None
-        face, normal, _ = below
-        points = first.towards(here[:3] @ -normal) @ here[:3] + here[3]
-        touching, gaps = patches.over_face(points, first.radius, face, normal, margin)
-        rolling = first.rolling_radii((touching - here[3]) @ here[:3].T, here[:3] @ -normal)
+    if below is not None and (above is None or below.area >= above.area):
+        return [Touch(core, face, below.normal, gap) for core, face, gap in _over(first, here, below, margin)]
+    if above is not None:
         return [
-            Touch(
-                point + roll * normal,
-                point - (gap + first.radius) * normal,
-                normal,
-                first.radius + float(roll),
-                float(gap),
-            )
-            for point, gap, roll in zip(touching, gaps, rolling, strict=True)
+            Touch(face, core, -above.normal, gap, NormalOf.FIRST)
+            for core, face, gap in _over(second, there, above, margin)
         ]
-    face, down, _ = above
-    points = second.towards(there[:3] @ -down) @ there[:3] + there[3]
-    found = patches.over_face(points, second.radius, face, down, margin)
+    return []
+
+
+def _over(shape: Shape, placement: Array, face: Face, margin: float) -> list[tuple[Core, Core, float]]:
+    """Return the cores of a shape over a face, the points of the face below them, and their gaps [m]."""
+    normal, radius = face.normal, shape.radius
+    points = shape.towards(placement[:3] @ -normal) @ placement[:3] + placement[3]
+    touching, gaps = patches.over_face(points, radius, face.corners, normal, margin)
+    cores = shape.cores((touching - placement[3]) @ placement[:3].T, placement[:3] @ -normal)
     return [
-        Touch(point - (gap + second.radius) * down, point - second.radius * down, -down, 0.0, float(gap))
-        for point, gap in zip(*found, strict=True)
+        (core.placed(placement), Core(point - (gap + radius) * normal), float(gap))
+        for core, point, gap in zip(cores, touching, gaps, strict=True)
     ]
 
 
@@ -420,9 +450,10 @@ def _ball_touch(first: Shape, here: Array, second: Shape, there: Array) -> Touch
         nearest, normal = frame.act(nearest), frame.rotation @ normal
     else:
         return None
+    round_core, other_core, gap = Core(centre, ball.radius), body.core(nearest, normal, other), distance - ball.radius
     if swap:
-        return Touch(nearest, centre - ball.radius * normal, -normal, 0.0, distance - ball.radius)
-    return Touch(centre, nearest, normal, ball.radius, distance - ball.radius)
+        return _touch_of(other_core, round_core, (nearest, nearest), -normal, gap)
+    return _touch_of(round_core, other_core, (nearest, nearest), normal, gap)
 
 
 def _on_ball(point: Array, centre: Array, radius: float) -> tuple[Array, Array, float]:

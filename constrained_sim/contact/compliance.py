@@ -10,7 +10,8 @@ import numpy.typing as npt
 from constrained_sim.validation import Array
 
 if TYPE_CHECKING:
-    from constrained_sim.contact.table import ContactGeometry, ContactTable
+    from constrained_sim.contact.geometry import ContactGeometry
+    from constrained_sim.contact.table import ContactTable
 
 LEAST_IMPEDANCE = 1e-7
 """[kg] Floor of a row's impedance, for laws whose force does not depend on the motion."""

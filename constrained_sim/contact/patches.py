@@ -79,18 +79,12 @@ def _largest(values, preferred, least):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def place_rims(  # type: ignore[no-untyped-def]
-    shapes, starts, joints, middles, axes, aside, radii, placements, normal, points, point_radii
-):
+def place_rims(starts, joints, middles, axes, aside, radii, placements, normal, points, circles):  # type: ignore[no-untyped-def]
     """Write the points of cylinders that may touch a plane into `points`: the lowest of each rim, and three around.
 
-    The lowest point moves over the rim as the cylinder rolls: it belongs to a ball with the rim's curvature across the
-    plane, ``radius cos(tilt)``, which for a cylinder that lies is about its axis, and vanishes for one that stands.
-
     Args:
-        shapes: (c,) which shapes are cylinders.
-        starts: (s + 1,) where the points of each shape begin.
-        joints: (s,) that carry them.
+        starts: (c,) where the points of each cylinder begin.
+        joints: (c,) that carry them.
         middles: (c, 2, 3) of their discs [m], joint's frame.
         axes: (c, 3) unit, joint's frame.
         aside: (c, 3) unit, orthogonal to the axes: where the rims' points begin if the cylinder stands.
@@ -98,20 +92,22 @@ def place_rims(  # type: ignore[no-untyped-def]
         placements: of the joints.
         normal: (3,) of the plane, world frame.
         points: (n, 3) of all shapes [m], joints' frames; changed.
-        point_radii: (n,) of the balls about them [m]; changed.
+        circles: (n,) is filled for these points with the place in `middles` as one list of the disc whose lowest point
+            it is; -1 where it is not, or all of the rim are.
     """
-    for c in range(len(shapes)):
-        local = placements[joints[shapes[c]], :3] @ normal
+    for c in range(len(starts)):
+        local = placements[joints[c], :3] @ normal
         down = axes[c] * (axes[c] @ local) - local
         length = np.sqrt(down @ down)
-        down = down / length if length > FLAT else aside[c].copy()
+        lies = length > FLAT
+        down = down / length if lies else aside[c].copy()
         across = np.cross(axes[c], down)
-        at = starts[shapes[c]]
         for disc in range(2):
+            at = starts[c] + RIM * disc
             for i, direction in enumerate((down, across, -down, -across)):
-                points[at + RIM * disc + i] = middles[c, disc] + radii[c] * direction
-            points[at + RIM * disc] += radii[c] * length * local
-            point_radii[at + RIM * disc] = radii[c] * length
+                points[at + i] = middles[c, disc] + radii[c] * direction
+                circles[at + i] = -1
+            circles[at] = 2 * c + disc if lies else -1
 
 
 @numba.njit(cache=True)

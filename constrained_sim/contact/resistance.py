@@ -38,29 +38,29 @@ class TurningResistance:
     def __init__(self, members: Sequence[BoundContact]) -> None:
         """Take the contacts in their order."""
         discs: list[tuple[float, ...]] = []
-        axes: list[Array] = []
+        which: list[int] = []
         for i, contact in enumerate(member.declaration for member in members):
             if contact.rolling_friction:
                 discs.append((i, 2, contact.rolling_friction, 0.0, 0.0, 0.0))
-                axes += [*contact.surface.axes[:2]]
+                which += [0, 1]
             if contact.torsional_friction:
                 discs.append((i, 1, contact.torsional_friction, 0.0, 0.0, 0.0))
-                axes.append(contact.surface.axes[2])
+                which.append(2)
         self.discs = np.array(discs) if discs else no_discs()
         self.dim = count_rows(self.discs)
         self._count = len(members)
         self._contacts = np.repeat(self.discs[:, CONTACT], self.discs[:, SIZE].astype(np.intp)).astype(np.intp)
-        self._axes = np.array(axes).reshape(-1, 3)
+        self._which = np.array(which, dtype=np.intp)
         turning = [members[i] for i in self._contacts.tolist()]
         self._joints = np.array([member.joint for member in turning], dtype=np.int64)
         self._others = np.array([member.other_joint for member in turning], dtype=np.int64)
 
-    def rows(self, dynamics: Dynamics) -> Array:
-        """Return (e, nv) the rows at the configuration of `dynamics`."""
+    def rows(self, dynamics: Dynamics, axes: Array) -> Array:
+        """Return (e, nv) the rows at the configuration of `dynamics`, where `axes` (k, 3, 3) are those of contacts."""
         if not self.dim:
             return np.zeros((0, dynamics.robot.nv))
         return kinematics.turning_rows(
-            self._joints, self._others, self._axes, dynamics.joint_axes, dynamics.robot.support
+            self._joints, self._others, self._along(axes), dynamics.joint_axes, dynamics.robot.support
         )
 
     def of(self, indices: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.intp], Array]:
@@ -73,22 +73,24 @@ class TurningResistance:
         return rows, discs
 
     def at_motion(
-        self, dynamics: Dynamics, indices: npt.NDArray[np.intp]
+        self, dynamics: Dynamics, axes: Array, indices: npt.NDArray[np.intp]
     ) -> tuple[npt.NDArray[np.intp], Array, Array, Array]:
         """Return what contacts `indices`, ascending, resist at the configuration and velocity of `dynamics`.
 
+        Of contacts with surfaces that do not turn, whose `axes` (k, 3, 3) stay as they are.
         At acceleration level what turns already is opposed along its present direction.
 
         Returns:
             The rows' places (f,), J (f, nv), gamma (f,) [rad/s^2], and discs (c, 6) with their directions.
         """
         turning, discs = self.of(indices)
-        J, gamma, first = self.rows(dynamics)[turning], np.zeros(len(turning)), 0
+        J, gamma, first = self.rows(dynamics, axes)[turning], np.zeros(len(turning)), 0
+        along = self._along(axes)
         for place, row in enumerate(turning):
             bias = dynamics.body(int(self._joints[row])).angular_bias
             if self._others[row]:
                 bias = bias - dynamics.body(int(self._others[row])).angular_bias
-            gamma[place] = self._axes[row] @ bias
+            gamma[place] = along[row] @ bias
         w = J @ dynamics.v
         for disc in discs:
             size = int(disc[SIZE])
@@ -98,10 +100,17 @@ class TurningResistance:
             first += size
         return turning, J, gamma, discs
 
-    def moments(self, rows: Array) -> Array:
-        """Return (k, 3) the moment on each link about its contact point, world axes, for values `rows` (e,)."""
+    def moments(self, rows: Array, axes: Array) -> Array:
+        """Return (k, 3) the moment on each link about its contact point, world axes, for values `rows` (e,).
+
+        Along `axes` (k, 3, 3) of the contacts.
+        """
         moments = np.zeros((self._count, 3))
         if not self.dim:
             return moments
-        np.add.at(moments, self._contacts, rows[:, None] * self._axes)
+        np.add.at(moments, self._contacts, rows[:, None] * self._along(axes))
         return moments
+
+    def _along(self, axes: Array) -> Array:
+        """Return (e, 3) the directions of the rows, for `axes` (k, 3, 3) of the contacts."""
+        return axes[self._contacts, self._which]

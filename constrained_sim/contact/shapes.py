@@ -15,11 +15,11 @@ import numpy as np
 import pinocchio as pin
 import scipy
 
-from constrained_sim.contact.patches import RIM, outline
+from constrained_sim.contact.patches import FLAT, RIM, outline
 from constrained_sim.contact.scene import Box, Mesh, Sphere, hull_of, placement_of
 from constrained_sim.exceptions import InvalidValue, ModelError
 from constrained_sim.robot import Robot
-from constrained_sim.validation import Array
+from constrained_sim.validation import Array, read_only
 
 SHAPES = "sphere, capsule, box, cylinder, mesh"
 
@@ -31,6 +31,14 @@ THICKNESS = 1e-6
 
 ROUNDING = 1e-9
 """Share of a cylinder's radius by which a point of its outermost line may seem to be inside."""
+
+EDGE = 1e-5
+"""Share of a body's size within which a point is on a facet, and the least angle [rad] between facets at an edge."""
+
+SHARP = 1e-3
+"""Share of a cylinder's radius by which the nearest point of a rim may be off its farthest one."""
+
+NO_LINE = read_only(np.zeros(3))
 
 ALIGNED = 1.0 - 5e-7
 """Cosine between a face and the direction of least distance from which on the face touches: 1 mrad, coal's noise."""
@@ -48,6 +56,35 @@ class Face(NamedTuple):
     corners: Array
     normal: Array
     area: float
+
+
+class Core(NamedTuple):
+    """What a body looks like near a contact, see :class:`~constrained_sim.contact.geometry.Cores`.
+
+    Attributes:
+        point: (3,) [m].
+        radius: by which the core is grown [m].
+        line: (3,) unit direction of an edge, or of what is curved in one direction only; axis of a rim; else zero.
+        is_flat: whether it is a face.
+        rim: radius of a circle about `point` [m].
+    """
+
+    point: Array
+    radius: float = 0.0
+    line: Array = NO_LINE
+    is_flat: bool = False
+    rim: float = 0.0
+
+    def placed(self, placement: Array) -> Core:
+        """Return this core of a joint's frame in the world, for the `placement` (4, 3) of the joint."""
+        return self._replace(point=self.point @ placement[:3] + placement[3], line=self.line @ placement[:3])
+
+    def tangent(self, nearest: Array) -> Core:
+        """Return the tangent of a rim at its point `nearest` (3,), world frame; anything else as it is."""
+        if not self.rim:
+            return self
+        along = np.cross(self.line, nearest - self.point)
+        return Core(nearest, 0.0, along / np.linalg.norm(along))
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,18 +223,78 @@ class Shape:
         ring = self.solid.radius * (np.outer(np.cos(angles), out) + np.outer(np.sin(angles), np.cross(axis, out)))
         return np.concatenate([rim + ring for rim in self.rims])
 
-    def rolling_radii(self, points: Array, direction: Array) -> Array:
-        """Return (n,) radii [m] of the balls that stand for what rolls at `points` (n, 3), farthest along `direction`.
+    def core(self, nearest: Array, outwards: Array, placement: Array) -> Core:
+        """Return what the shape looks like at the point `nearest` (3,) of its surface, world frame.
 
-        They are those of :func:`~constrained_sim.contact.patches.place_rims` on the outermost line of a cylinder, and
-        zero anywhere else. Points and the unit direction (3,) are in the joint's frame.
+        Args:
+            nearest: (3,) [m].
+            outwards: (3,) unit, towards the other body.
+            placement: (4, 3) of the joint: columns of the rotation, then the translation.
         """
-        if not self.is_cylinder:
-            return np.zeros(len(points))
-        out = self._across(direction)
-        radius = self.solid.radius * np.linalg.norm(out)
-        outermost = (points - self.placement.translation) @ out >= (1.0 - ROUNDING) * radius
-        return np.where(outermost, radius, 0.0)
+        local, direction = placement[:3] @ (nearest - placement[3]), placement[:3] @ outwards
+        if self.is_ball or isinstance(self.solid, coal.Capsule):
+            core = self._round_core(local)
+        elif self.is_cylinder:
+            core = self._cylinder_core(local, direction)
+        else:
+            core = self._edge_core(local, direction)
+        return core.placed(placement)
+
+    def _round_core(self, point: Array) -> Core:
+        """Return the core of a sphere or a capsule at `point` (3,), joint's frame."""
+        if self.is_ball:
+            return Core(self.points[0], self.radius)
+        axis, half = self.placement.rotation[:, 2], self.solid.halfLength
+        along = float(axis @ (point - self.placement.translation))
+        between = abs(along) < half * (1.0 - EDGE)
+        core = self.placement.translation + np.clip(along, -half, half) * axis
+        return Core(core, self.radius, axis if between else NO_LINE)
+
+    def _cylinder_core(self, point: Array, outwards: Array) -> Core:
+        """Return the core of a cylinder at `point` (3,): its axis, a face, or a rim; joint's frame."""
+        across, radius = self._across(outwards), float(self.solid.radius)
+        length = np.linalg.norm(across)
+        if length <= EDGE:
+            return Core(point, is_flat=True)
+        core = Core(self._on_axis(point), radius, self.placement.rotation[:, 2])
+        if length >= 1.0 - EDGE**2:
+            return core
+        rim = core._replace(radius=0.0, rim=radius)
+        # Where something sharp holds the rim, it is not its farthest point that touches.
+        farthest = core.point + radius * across / length
+        return rim if np.linalg.norm(point - farthest) <= SHARP * radius else rim.tangent(point)
+
+    def _on_axis(self, points: Array) -> Array:
+        """Return the points of the axis of a cylinder at the height of `points` (..., 3), joint's frame."""
+        axis, origin = self.placement.rotation[:, 2], self.placement.translation
+        return np.asarray(origin + ((points - origin) @ axis)[..., None] * axis)
+
+    def _edge_core(self, point: Array, outwards: Array) -> Core:
+        """Return `point` (3,) of a body with facets as part of a face, of an edge, or as a corner; joint's frame."""
+        normals, _ = self._facets
+        near = normals @ point >= (self.points @ normals.T).max(axis=0) - EDGE * self.bound
+        around = normals[near & (normals @ outwards > -EDGE)]
+        if not len(around):
+            return Core(point)
+        _, sizes, directions = np.linalg.svd(around)
+        independent = int((sizes > EDGE * sizes[0]).sum())
+        line = directions[2] if independent == 2 else NO_LINE
+        return Core(point, 0.0, line, independent == 1)
+
+    def cores(self, points: Array, direction: Array) -> list[Core]:
+        """Return the cores at `points` (n, 3) that may touch a face along the unit `direction` (3,); joint's frame.
+
+        Points of the core of what has a radius, else of the surface; those farthest out of a cylinder that does not
+        stand are on circles about its axis.
+        """
+        cores = [Core(point, self.radius) for point in points]
+        if self.is_cylinder:
+            out, radius, axis = self._across(direction), float(self.solid.radius), self.placement.rotation[:, 2]
+            length = np.linalg.norm(out)
+            outermost = (points - self.placement.translation) @ out >= (1.0 - ROUNDING) * radius * length
+            for place in np.flatnonzero(outermost & (length > FLAT)):
+                cores[place] = Core(self._on_axis(points[place]), 0.0, axis, rim=radius)
+        return cores
 
     def _across(self, direction: Array) -> Array:
         """Return the part of `direction` (3,) across the axis of a cylinder, joint's frame."""

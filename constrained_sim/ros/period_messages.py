@@ -236,7 +236,7 @@ def impact_message(header: Header, impact: Impact, robot: Robot, prefix: str) ->
         restitution_scale=impact.restitution_scale,
     )
     names = [member.name for member in impact.constraints.contacts.members]
-    places = dict(zip(names, zip(impact.points, impact.moments, strict=True), strict=True))
+    places = dict(zip(names, zip(impact.points, impact.axes, impact.moments, strict=True), strict=True))
     for member in impact.constraints.members:
         rows = impact.constraints.slice(member.name)
         if not impact.impulse[rows].any():
@@ -250,8 +250,8 @@ def impact_message(header: Header, impact: Impact, robot: Robot, prefix: str) ->
         declaration = member.declaration
         if isinstance(declaration, PointContact):
             impulse.link = prefix + declaration.link
-            position, moment = places[member.name]
+            position, axes, moment = places[member.name]
             impulse.position, impulse.angular = point(position), vector(moment)
-            impulse.linear = vector(impact.impulse[rows] @ declaration.surface.axes)
+            impulse.linear = vector(impact.impulse[rows] @ axes)
         message.impulses.append(impulse)
     return message

@@ -56,12 +56,13 @@ class Part(NamedTuple):
         """
         total, bound = np.zeros(6), result.outcome.end.bound
         if bound.contacts.members:
-            forces, points = result.forces_on_contacts(result.lam), bound.contacts.rows(dynamics, dynamics.v).points
-            moments = bound.contacts.resistance.moments(result.outcome.moments)
-            for member, point, moment in zip(bound.contacts.members, points, moments, strict=True):
+            geometry, table = bound.contacts.rows(dynamics, dynamics.v), bound.contacts
+            forces = table.forces(bound.split(result.lam)[1], geometry.axes)
+            moments = table.resistance.moments(result.outcome.moments, geometry.axes)
+            for member, *at_point in zip(table.members, geometry.points, forces, moments, strict=True):
                 sign = self._sign(robot, member.declaration.link, member.other_link)
                 if sign:
-                    total += _about_origin(point, sign * forces[member.name], sign * moment)
+                    total += sign * _about_origin(*at_point)
         for constraint in bound.bilateral.members:
             declaration = constraint.declaration
             if isinstance(declaration, (PointAnchor, FrameAnchor)):

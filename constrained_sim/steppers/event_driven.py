@@ -107,7 +107,7 @@ class EventDriven(Stepper):
                 break
         else:
             raise NonFiniteMotion(f"more than {MOST_EVENTS} events within one step")
-        return ledger.outcome(here, mode, motion, self.dt, self.robot.rubbing)
+        return ledger.outcome(start, here, mode, motion, self.dt, self.robot.rubbing)
 
     # -- events
 
@@ -143,7 +143,7 @@ class EventDriven(Stepper):
         """Return the rows of all that may be closed, at acceleration level, and those of dry joint friction."""
         table, robot = here.bound.contacts, self.robot
         rows, (friction, slip, lower, upper) = table.rows_of(candidates), table.laws_of(candidates)
-        offset = table.gamma(self._here)
+        offset = table.gamma(self._here, here.contact)
         if loads.feedback is not None:
             normals = table.normals[candidates]
             offset[normals] += loads.feedback.feedback(here.contact.gaps[candidates], here.contact.s[normals])
@@ -229,7 +229,13 @@ class _Ledger:
         self._change += end.v - begin.v
 
     def outcome(
-        self, end: Observation, mode: Mode, motion: Motion, dt: float, rubbing: npt.NDArray[np.intp]
+        self,
+        start: Observation,
+        end: Observation,
+        mode: Mode,
+        motion: Motion,
+        dt: float,
+        rubbing: npt.NDArray[np.intp],
     ) -> StepOutcome:
         """Return the step as a whole."""
         dry = np.zeros(len(end.v))
@@ -243,6 +249,7 @@ class _Ledger:
             end,
             self._change / dt,
             lam,
+            end.mean_axes(start),
             read_only(dry),
             read_only(status),
             impacts,

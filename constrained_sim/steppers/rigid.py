@@ -10,7 +10,7 @@ import numba
 import numpy as np
 
 from constrained_sim.contact.discs import no_discs
-from constrained_sim.kinematics import contact_rows
+from constrained_sim.contact.geometry import contact_rows
 from constrained_sim.motion import dynamics_residual, usual_motion
 from constrained_sim.solvers.kernels import free_response
 from constrained_sim.steppers.kernels import (
@@ -44,7 +44,8 @@ def predict(  # type: ignore[no-untyped-def]
         parents: see :func:`~constrained_sim.solvers.kernels.factor_inertia`.
         actuation: (nu,) velocity index of every effort.
         tau: (nu,) efforts [N m, N].
-        where: the first nine arguments of :func:`~constrained_sim.kinematics.contact_rows` at the evaluation point.
+        where: the first ten arguments of :func:`~constrained_sim.contact.geometry.contact_rows`, at the evaluation
+            point.
         limits: (l, nv) one-sided rows there.
         laws: (k,) coefficients of friction; (d,) degrees of freedom with dry friction; (d,) their largest impulses
             [N m s, N s]; tolerance and steps of :func:`~constrained_sim.contact.usual.solve_usually`.
@@ -67,10 +68,10 @@ def predict(  # type: ignore[no-untyped-def]
     for i in range(actuation.shape[0]):
         impulses[1, actuation[i]] = h * tau[i]
     k = friction.shape[0]
-    points, distances = np.empty((k, 3)), np.empty(k)
+    axes, points, distances = np.empty((k, 3, 3)), np.empty((k, 3)), np.empty(k)
     J_middle, s_middle = np.empty((s.shape[0], v.shape[0])), np.empty(s.shape[0])
     J_middle[3 * k :], s_middle[3 * k :] = limits, limits @ v
-    contact_rows(*where, v, points, distances, J_middle[: 3 * k], s_middle[: 3 * k])  # type: ignore[call-arg]
+    contact_rows(*where, v, axes, points, distances, J_middle[: 3 * k], s_middle[: 3 * k])  # type: ignore[call-arg]
     excluded = np.empty(0, dtype=np.int64)
     candidates, J, offset = candidate_rows(gaps, normals, s, s_middle, J_middle, excluded, h, reach)
     inertia = M.copy()

@@ -11,6 +11,7 @@ import scipy
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import ContactMethod
 from constrained_sim.contact.compliance import soft_forces
+from constrained_sim.contact.geometry import ContactGeometry
 from constrained_sim.contact.modes import Mode
 from constrained_sim.drift import Baumgarte
 from constrained_sim.dynamics import Dynamics, integrate, tangent_rate
@@ -170,7 +171,7 @@ class Segment:
         J, _, b = acceleration_rows(bound.bilateral, dynamics, loads.feedback)
         rubbing_rows = np.eye(robot.nv)[robot.rubbing[mode.rubs == 0.0]]
         held = np.vstack([geometry.J[self._held], rubbing_rows])
-        gamma = np.concatenate([self._gamma(geometry.gaps, geometry.s), np.zeros(len(rubbing_rows))])
+        gamma = np.concatenate([self._gamma(geometry), np.zeros(len(rubbing_rows))])
         friction = self._friction(geometry.s)
         pushes = held.copy()
         for i, place in enumerate(self._slide_places):
@@ -196,14 +197,14 @@ class Segment:
         rates = np.concatenate([lam, rows, dry, forces @ v, [v @ dynamics.M @ a]])
         return Slopes(a, spring_rate.ravel(), rates, self._events(geometry.gaps, geometry.s, v, rows, dry))
 
-    def _gamma(self, gaps: Array, s: Array) -> Array:
+    def _gamma(self, geometry: ContactGeometry) -> Array:
         """Return what the accelerations of the held rows are to make up for."""
         if not self._held.size:
             return np.zeros(0)
-        gamma = self._start.bound.contacts.gamma(self._dynamics)
+        gamma = self._start.bound.contacts.gamma(self._dynamics, geometry)
         if self._loads.feedback is not None:
             normals = self._start.bound.contacts.normals[self._mode.closed]
-            gamma[normals] += self._loads.feedback.feedback(gaps[self._mode.closed], s[normals])
+            gamma[normals] += self._loads.feedback.feedback(geometry.gaps[self._mode.closed], geometry.s[normals])
         return gamma[self._held]
 
     def _friction(self, s: Array) -> Array:

@@ -55,7 +55,8 @@ class Smooth(Stepper):
             end, energy[-1] = self._project(end, self.stabilization, solver)
         lam = start.bound.rows(integrals[:rows] / self.dt, np.zeros(0))
         rest = read_only(np.zeros(self.robot.nv))
-        return StepOutcome(end, a, read_only(lam), rest, NO_CONTACT, (), energy, field.motion, np.zeros(0))
+        axes = end.contact.axes
+        return StepOutcome(end, a, read_only(lam), axes, rest, NO_CONTACT, (), energy, field.motion, np.zeros(0))
 
     def _project(self, end: Observation, projection: Projection, solver: Solver) -> tuple[Observation, float]:
         """Return the state projected onto the constraints, and the energy [J] that this brings in."""

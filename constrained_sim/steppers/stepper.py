@@ -12,7 +12,7 @@ import numpy.typing as npt
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import ContactMethod
-from constrained_sim.contact.table import ContactGeometry
+from constrained_sim.contact.geometry import ContactGeometry
 from constrained_sim.drift import Projection, Stabilization
 from constrained_sim.dynamics import Dynamics, integrate, potential_energy
 from constrained_sim.exceptions import InvalidValue, NotSupported
@@ -68,6 +68,10 @@ class Observation(NamedTuple):
         s_bilateral = self.s_bilateral + self.J_bilateral @ (v - self.v) if self.s_bilateral.size else self.s_bilateral
         return self._replace(v=read_only(v), contact=contact, s_bilateral=s_bilateral)
 
+    def mean_axes(self, start: Observation) -> Array:
+        """Return (k, 3, 3) the means of the axes of contacts here and at the `start`."""
+        return 0.5 * (start.contact.axes + self.contact.axes)
+
     def stretch_in(self, bound: ConstraintSet) -> Array:
         """Return the springs (soft, 2) for another set of constraints: those of contacts that are in both."""
         mine, theirs = self.bound.contacts, bound.contacts
@@ -83,6 +87,7 @@ class StepOutcome(NamedTuple):
         end: the new state, observed.
         a: (nv,) mean acceleration over the step, the jumps of impacts excluded.
         lam: (rows,) mean constraint and contact forces [N, N m], percussions excluded.
+        axes: (k, 3, 3) rows t1, t2, n along which those of the contacts act: means of the axes at both ends.
         dry_friction: (nv,) mean effort of dry joint friction [N m, N].
         status: (k + l,) of the contacts and one-sided rows: 0 open, 1 sticking, 2 sliding.
         impacts: in the order of time.
@@ -94,6 +99,7 @@ class StepOutcome(NamedTuple):
     end: Observation
     a: Array
     lam: Array
+    axes: Array
     dry_friction: Array
     status: npt.NDArray[np.int64]
     impacts: tuple[Impact, ...]
@@ -159,6 +165,7 @@ class Stepper(ABC):
         here = self._here
         here.update_inertia(q, t)
         here.v = v
+        contact = bound.contacts.rows(here, v)
         return Observation(
             bound,
             t,
@@ -166,12 +173,12 @@ class Stepper(ABC):
             read_only(v),
             here.M.copy(),
             here.placements[1].copy(),
-            bound.contacts.rows(here, v),
+            contact,
             bound.bilateral.phi(here),
             bound.bilateral.jacobian(here),
             bound.bilateral.velocity(here, v, t),
             stretch,
-            bound.contacts.resistance.rows(here),
+            bound.contacts.resistance.rows(here, contact.axes),
         )
 
     def hold_positions(

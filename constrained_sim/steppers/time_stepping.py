@@ -147,7 +147,7 @@ class TimeStepping(Stepper):
             parts.append(self._advance(here, rest, loads, NO_CONTACT))
             here = parts[-1].end
             self._acceleration, self._passes = parts[-1].a, 1
-        return _outcome(here, parts, impacts, self.dt, self.robot.rubbing)
+        return _outcome(start, here, parts, impacts, self.dt, self.robot.rubbing)
 
     def _closing(self, here: Observation, rest: float, settled: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
         """Return what but `settled` is predicted to close within `rest` [s], in the order of linear closing times."""
@@ -241,8 +241,7 @@ class TimeStepping(Stepper):
         actuators[robot.actuation] = h * loads.tau
         if loads.wrenches:
             external += h * generalised_force(robot, mid, loads.wrenches)
-        candidates, rows, soft = self._unilateral_rows(begin, h, excluded)
-        turning, rows = self._with_resistance(rows, begin, candidates)
+        candidates, turning, rows, soft = self._unilateral_rows(begin, h, excluded)
         bilateral, b = self._bilateral_rows(begin, h)
         system = RobotSystem(mid, bilateral, begin.bound.bilateral.members, self._implicit(h))
         momentum = kernels.momentum(mid.M, v, impulses)
@@ -288,7 +287,7 @@ class TimeStepping(Stepper):
             robot.inertia_parents,
             robot.actuation,
             loads.tau,
-            (*table.placement, mid.placements, mid.joint_axes, robot.support),
+            (*table.cores, mid.placements, mid.joint_axes, robot.support),
             table.limits.jacobian(mid),
             self._laws(table, h, loads),
             (contact.gaps, contact.normals, contact.s),
@@ -474,15 +473,17 @@ class TimeStepping(Stepper):
 
     def _unilateral_rows(
         self, begin: Observation, h: float, excluded: npt.NDArray[np.intp]
-    ) -> tuple[npt.NDArray[np.intp], ContactRows, SoftRows | None]:
-        """Return the contacts and limits that may carry force within the next `h` [s], and the rows of all that pushes.
+    ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], ContactRows, SoftRows | None]:
+        """Return what may carry force within the next `h` [s].
 
-        The rows are those at the evaluation point: contacts, soft contacts (also returned by themselves), limits, dry
-        joint friction.
+        Returns:
+            The contacts and limits, the places of the rows in which they resist turning, and the rows of all that
+            pushes, at the evaluation point: contacts, soft contacts (also returned by themselves, last), limits, dry
+            joint friction, resistance to turning.
         """
         table, contact = begin.bound.contacts, begin.contact
         if not len(table):
-            return NO_CONTACT, self._with_dry_friction(ContactRows.none(self.robot.nv), h), None
+            return NO_CONTACT, NO_CONTACT, self._with_dry_friction(ContactRows.none(self.robot.nv), h), None
         middle = table.rows(self._mid, begin.v)
         candidates, J, offset = kernels.candidate_rows(
             contact.gaps, contact.normals, contact.s, middle.s, middle.J, excluded, h, REACH
@@ -493,7 +494,12 @@ class TimeStepping(Stepper):
             soft = soft_rows(table, contact, middle, excluded, begin.stretch, h)
             rows = rows.with_contacts(soft.J, soft.offset, table.friction[table.soft[soft.members]], soft.compliance)
             self._judge(begin, soft, h)
-        return candidates, self._with_dry_friction(rows, h), soft
+        rows = self._with_dry_friction(rows, h)
+        turning, discs = table.resistance.of(candidates)
+        if turning.size:
+            J = table.resistance.rows(self._mid, middle.axes)[turning]
+            rows = rows.with_discs(J, (J - begin.turning[turning]) @ begin.v, discs)
+        return candidates, turning, rows, soft
 
     def _judge(self, begin: Observation, soft: SoftRows, h: float) -> None:
         """Warn, once per contact, where a step is too long for the stiffness or the damping of a soft contact.
@@ -525,17 +531,6 @@ class TimeStepping(Stepper):
             np.concatenate([rows.upper, most]),
             None if rows.compliance is None else np.concatenate([rows.compliance, np.zeros(len(most))]),
         )
-
-    def _with_resistance(
-        self, rows: ContactRows, begin: Observation, candidates: npt.NDArray[np.intp]
-    ) -> tuple[npt.NDArray[np.intp], ContactRows]:
-        """Append the rows in which `candidates` resist turning, at the evaluation point; return their places too."""
-        resistance = begin.bound.contacts.resistance
-        turning, discs = resistance.of(candidates)
-        if turning.size:
-            J = resistance.rows(self._mid)[turning]
-            rows = rows.with_discs(J, (J - begin.turning[turning]) @ begin.v, discs)
-        return turning, rows
 
     def _split(self, impulse: Array, turning: int) -> tuple[Array, Array, Array]:
         """Return the impulses of contacts and limits, of dry joint friction, and of `turning` rows of discs."""
@@ -653,7 +648,12 @@ class _Part(NamedTuple):
 
 
 def _outcome(
-    end: Observation, parts: list[_Part], impacts: list[Impact], dt: float, rubbing: npt.NDArray[np.intp]
+    start: Observation,
+    end: Observation,
+    parts: list[_Part],
+    impacts: list[Impact],
+    dt: float,
+    rubbing: npt.NDArray[np.intp],
 ) -> StepOutcome:
     """Put the parts of a step together; `end` is the state after them and all impacts."""
     last = parts[-1]
@@ -668,5 +668,14 @@ def _outcome(
     efforts[rubbing] = dry / dt
     forces, turning, status = read_only(rows / dt), read_only(moments / dt), read_only(last.status)
     return StepOutcome(
-        end, change / dt, forces, read_only(efforts), status, tuple(impacts), energy, last.motion, turning
+        end,
+        change / dt,
+        forces,
+        end.mean_axes(start),
+        read_only(efforts),
+        status,
+        tuple(impacts),
+        energy,
+        last.motion,
+        turning,
     )
