@@ -26,7 +26,7 @@ class EnergyTerms:
         contacts: work of contact forces; never positive.
         constraints: work of bilateral constraint forces.
         kinetic: change of the kinetic energy during the smooth part, at the evaluated inertia.
-        impact_losses: kinetic energy lost in impacts; never negative.
+        impact_losses: kinetic energy lost in impacts; negative only where a drive gave more than was lost.
         projection: energy brought in by the removal of drift.
     """
 

@@ -36,8 +36,9 @@ class Impact:
         row_velocity_plus: (rows,) after.
         restitution_scale: 1; less where restitution was reduced so as not to create energy.
         energy_lost: kinetic energy before minus after [J], ``-(v_minus + v_plus)^T J^T impulse / 2``. Where the
-            constraints do not depend on time this is ``-(s_minus + s_plus)^T impulse / 2``, and with s_plus = 0 the
-            well-known ``s_minus^T Lambda s_minus / 2``.
+            constraints do not depend on time this is :attr:`dissipated`, and with s_plus = 0 the well-known
+            ``s_minus^T Lambda s_minus / 2``.
+        driven: work [J] that constraints which depend on time did: what drives a body goes on through the impact.
         t: instant [s].
         q: (nq,) configuration.
         points: (k, 3) contact points of all contacts [m], world frame.
@@ -58,6 +59,7 @@ class Impact:
     row_velocity_plus: Array
     restitution_scale: float
     energy_lost: float
+    driven: float
     t: float
     q: Array
     points: Array
@@ -68,6 +70,11 @@ class Impact:
     without_collision: bool
     moments: Array
     _system: System
+
+    @property
+    def dissipated(self) -> float:
+        """What the impact itself turned into heat [J], ``-(s_minus + s_plus)^T impulse / 2``."""
+        return self.energy_lost + self.driven
 
     @property
     def rank(self) -> int:
@@ -148,8 +155,8 @@ class ImpactProblem:
     def solve(self, solver: Solver, method: ContactMethod) -> tuple[Motion, float]:
         """Return the motion after the impact and the factor by which restitution was reduced.
 
-        Either law of restitution with friction may create energy; then all coefficients are multiplied by the largest
-        common factor that does not.
+        Either law of restitution with friction may create energy, beside the work of what drives the bilateral rows;
+        then all coefficients are multiplied by the largest common factor that does not.
         """
         motion = self._solve(solver, method, 1.0)
         if self.bilateral_target.any() or self.target.any() or self._gain(motion) <= self._rounding:
@@ -217,7 +224,13 @@ class ImpactProblem:
         return self.turning, np.zeros(len(self.turning)), discs
 
     def _gain(self, motion: Motion) -> float:
-        return 0.5 * float((motion.x - self.v_minus) @ self.system.M @ (motion.x + self.v_minus))
+        """Return the kinetic energy that the impact created [J], the work of drives aside."""
+        change = 0.5 * float((motion.x - self.v_minus) @ self.system.M @ (motion.x + self.v_minus))
+        return change - self.driven(motion)
+
+    def driven(self, motion: Motion) -> float:
+        """Return the work [J] of the bilateral rows that depend on time, ``-lam phi_t`` with ``s = J v + phi_t``."""
+        return float(motion.lam @ (self.system.J @ self.v_minus - self.s_minus))
 
     @property
     def _rounding(self) -> float:
@@ -350,6 +363,7 @@ def impact_at(
         read_only(bound.rows(s_bilateral + bilateral @ (motion.x - v), contact_rows @ motion.x)),
         factor,
         -0.5 * float((v + motion.x) @ generalised),
+        problem.driven(motion),
         dynamics.t,
         read_only(dynamics.q),
         geometry.points,

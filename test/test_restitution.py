@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from mechanisms import (
+    LIMIT,
     SOLO_FEET,
     ball,
     block,
     corners,
     every_solver,
+    joint,
     kinetic_energy,
+    link,
     placement,
     property_test,
     random_state,
@@ -21,9 +24,21 @@ from mechanisms import (
     solo_contacts,
     standing_solo,
     tilted,
+    urdf,
 )
 
-from constrained_sim import Frictionless, JointLimit, PointAnchor, PointContact, Sticking, resolve_impact
+from constrained_sim import (
+    Collisions,
+    Frictionless,
+    JointLimit,
+    JointVelocity,
+    PointAnchor,
+    PointContact,
+    Robot,
+    Simulator,
+    Sticking,
+    resolve_impact,
+)
 from constrained_sim.exceptions import UnknownName
 
 LAWS = ("newton", "poisson")
@@ -361,3 +376,60 @@ def test_unknown_law_is_refused():
     """With the laws that exist."""
     with pytest.raises(UnknownName, match="newton"):
         tip("stronge", 0.0, 0.5)
+
+
+# -- impacts with what is driven
+
+
+@pytest.mark.parametrize("law", ["newton", "poisson"])
+@pytest.mark.parametrize("restitution", [0.0, 0.8, 1.0])
+@pytest.mark.parametrize(("table", "speed"), [(1.0, -2.0), (1.0, 0.0), (-0.5, -2.0)])
+def test_ball_on_a_driven_table(table: float, speed: float, restitution: float, law: str) -> None:
+    """``v_plus = w + e (w - v)``: the work of the drive is no gain, and ``m (1 - e^2) (w - v)^2 / 2`` is dissipated."""
+    mass = 0.3
+    plate = '<collision><geometry><box size="1 1 0.1"/></geometry></collision></link>'
+    sphere = '<collision><geometry><sphere radius="0.05"/></geometry></collision></link>'
+    robot = Robot.from_urdf(
+        urdf(
+            '<link name="base"/>',
+            link("table", 1.0).replace("</link>", plate),
+            joint("lift", "prismatic", "base", "table", (0, 0, 1), more=LIMIT),
+            link("ball", mass).replace("</link>", sphere),
+            joint("fall", "prismatic", "base", "ball", (0, 0, 1), more=LIMIT),
+        ),
+        gravity=(0.0, 0.0, 0.0),
+    )
+    collisions = Collisions(restitution=restitution, restitution_law=law, self_collision=True)
+    for stepper in ("time_stepping", "event_driven"):
+        sim = Simulator(robot, stepper=stepper, dt=1e-3, collisions=collisions)
+        start = {"lift": table, "fall": speed}
+        sim.reset(robot.configuration({"fall": 0.101}), [start[name] for name in robot.joint_names])
+        sim.add(JointVelocity("drive", "lift", table))
+        while not (impacts := sim.step().impacts):
+            assert sim.state.t < 0.1
+        (impact,) = impacts
+        after = impact.v_plus[robot.joint_names.index("fall")]
+        assert after == pytest.approx(table + restitution * (table - speed), abs=1e-9)
+        assert impact.restitution_scale == 1.0
+        loss = 0.5 * mass * (1.0 - restitution**2) * (table - speed) ** 2
+        assert impact.dissipated == pytest.approx(loss, abs=1e-9)
+        assert impact.energy_lost == pytest.approx(0.5 * mass * (speed**2 - after**2), abs=1e-9)
+        assert sim.integration_energy() == pytest.approx(0.0, abs=1e-9)
+
+
+def test_bounce_does_not_depend_on_the_speed_of_the_carriage() -> None:
+    """Galilei: a rod that falls onto a stop of its carriage, which is driven at any speed."""
+    robot = Robot.from_urdf(
+        urdf(
+            '<link name="base"/>',
+            link("carriage", 1.0),
+            joint("rail", "prismatic", "base", "carriage", (1, 0, 0), more=LIMIT),
+            link("rod", 1.0, (0.5, 0, 0), (0.01, 0.1, 0.1)),
+            joint("pivot", "continuous", "carriage", "rod"),
+        )
+    )
+    for speed in (0.0, 5.0, -20.0):
+        drive = JointVelocity("drive", "rail", speed)
+        stop = PointContact("stop", "rod", (1.0, 0.0, 0.0), restitution=0.5)
+        impact = resolve_impact(robot, robot.neutral(), [speed, 1.0], [drive, stop])
+        assert impact.v_plus == pytest.approx([speed, -0.5], abs=1e-12)
