@@ -20,6 +20,9 @@ from constrained_sim.exceptions import NonFiniteMotion
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array
 
+MOST_EVALUATIONS = 100_000
+"""Of the equations of motion in one step of the simulation, by an adaptive scheme."""
+
 Field = Callable[[float, Array, Array], tuple[Array, Array]]
 """From t [s], q (nq,), v (nv,) to the acceleration (nv,) and the rates (r,) that are integrated beside it."""
 
@@ -41,7 +44,13 @@ class Integrator(ABC):
 
 
 class SteppingScheme(Integrator):
-    """A scheme that velocity-level time stepping can use too: forces at one point of the step."""
+    """A scheme that velocity-level time stepping can use too: forces at one point of the step.
+
+    Attributes:
+        share: of the velocity at the end in the mean velocity with which positions move.
+    """
+
+    share: float
 
     @abstractmethod
     def evaluation_point(self, robot: Robot, q: Array, v: Array, a: Array, h: float) -> tuple[Array, Array]:
@@ -96,6 +105,7 @@ class SemiImplicitEuler(SteppingScheme):
 
     name = "semi_implicit_euler"
     order = 1
+    share = 1.0
 
     def step(self, field: Field, robot: Robot, t: float, q: Array, v: Array, h: float) -> tuple[Array, Array, Array]:
         """Return the state after one step, see :meth:`Integrator.step`."""
@@ -126,6 +136,7 @@ class Midpoint(SteppingScheme):
 
     name = "midpoint"
     order = 2
+    share = 0.5
 
     def step(self, field: Field, robot: Robot, t: float, q: Array, v: Array, h: float) -> tuple[Array, Array, Array]:
         """Return the state after one step of the two-stage Runge-Kutta scheme, see :meth:`Integrator.step`."""
@@ -178,7 +189,7 @@ class Adaptive(Integrator):
         """Return the state after one step, see :meth:`Integrator.step`.
 
         Raises:
-            NonFiniteMotion: the step size went to zero.
+            NonFiniteMotion: see :func:`advance`.
         """
         nv, rates = len(v), len(field(t, q, v)[1])
         start = np.concatenate([np.zeros(nv), v, np.zeros(rates)])
@@ -186,13 +197,37 @@ class Adaptive(Integrator):
         def slope(since: float, y: Array) -> Array:
             return _slope(field, robot, q, t + since, y[: 2 * nv])
 
-        found = scipy.integrate.solve_ivp(
-            slope, (0.0, h), start, method="DOP853", rtol=self.tolerance, atol=self.tolerance, first_step=h
-        )
-        if not found.success:
-            raise NonFiniteMotion(f"the adaptive integrator stopped: {found.message}")
-        end = found.y[:, -1]
+        solver = adaptive_solver(slope, start, h, self.tolerance)
+        while solver.status == "running":
+            advance(solver)
+        end = solver.y
         return integrate(robot, q, end[:nv]), end[nv : 2 * nv], end[2 * nv :]
+
+
+def adaptive_solver(
+    slope: Callable[[float, Array], Array], start: Array, duration: float, tolerance: float, longest: float = np.inf
+) -> scipy.integrate.DOP853:
+    """Return SciPy's DOP853 at the beginning of `duration` [s], which it tries in one step of at most `longest` [s]."""
+    return scipy.integrate.DOP853(
+        slope, 0.0, start, duration, longest, tolerance, tolerance, first_step=min(duration, longest)
+    )
+
+
+def advance(solver: scipy.integrate.DOP853) -> None:
+    """Do one step of an adaptive scheme.
+
+    Raises:
+        NonFiniteMotion: the step size went to zero, or steps have become so short that the motion does not go on, as
+            where a mechanism moves into a singular position and forces grow without bound.
+    """
+    message = solver.step()
+    if solver.status == "failed":
+        raise NonFiniteMotion(f"the adaptive integrator stopped: {message}")
+    if solver.nfev > MOST_EVALUATIONS:
+        raise NonFiniteMotion(
+            f"the adaptive integrator came {solver.t:.3g} s far with {MOST_EVALUATIONS} evaluations: forces grow "
+            "without bound, as in a singular position, or change too fast"
+        )
 
 
 def _slope(field: Field, robot: Robot, q: Array, t: float, y: Array) -> Array:

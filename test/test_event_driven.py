@@ -466,3 +466,19 @@ def test_plank_that_rocks_onto_its_ends_comes_to_rest() -> None:
     assert np.array(losses[2:8]) / losses[1:7] == pytest.approx(shrinks, rel=1e-5)
     assert np.abs(sim.state.v).max() < 1e-12
     assert sim.state.q[2] == pytest.approx(half[2], abs=1e-9)
+
+
+@pytest.mark.parametrize("dt", [1e-3, 2e-2])
+@pytest.mark.parametrize("depth", [1e-4, 1e-2, 0.1])
+@pytest.mark.parametrize("rate", [10.0, 100.0])
+def test_short_touch_within_a_step_is_not_missed(rate: float, depth: float, dt: float) -> None:
+    """The tip of a rotor is below the ground for a fraction of a step: it hits where ``cos angle = 1 - depth / l``."""
+    length = 0.5
+    rotor = urdf('<link name="base"/>', link("rotor", 1.0, (0, 0, -0.25), (0.02, 0.02, 0.001)),
+                 joint("axle", "continuous", "base", "rotor"))  # fmt: skip
+    robot = Robot.from_urdf(rotor, gravity=(0.0, 0.0, 0.0))
+    sim = Simulator(robot, stepper="event_driven", dt=dt)
+    sim.reset(robot.configuration({"axle": np.pi}), [rate])
+    sim.add(PointContact("tip", "rotor", (0.0, 0.0, -length), surface=Plane(offset=depth - length)))
+    impacts = [impact for _ in range(round(2.0 * np.pi / rate / dt) + 1) for impact in sim.step().impacts]
+    assert impacts[0].t == pytest.approx((np.pi - np.arccos(1.0 - depth / length)) / rate, abs=1e-9)

@@ -989,3 +989,19 @@ def test_double_pendulum_keeps_its_energy():
     before = mechanical_energy(double_pendulum(), sim.state.q, sim.state.v)
     sim.run(5.0)
     assert abs(mechanical_energy(double_pendulum(), sim.state.q, sim.state.v) - before) < 0.02
+
+
+@pytest.mark.parametrize(("dt", "accuracy"), [(1e-3, 1e-9), (5e-3, 1e-9)])
+def test_elastic_ball_bounces_on(dt: float, accuracy: float) -> None:
+    """Contact forces act only where a gap closes: none in the air just before a touchdown, so nothing is lost."""
+    contact = PointContact("ground", "ball", (0.0, 0.0, 0.0), radius=0.1, restitution=1.0)
+    sim = simulator(ball(radius=0.1), [0, 0, 0.6, 0, 0, 0, 1], None, [contact], dt=dt)
+    energy = sim.mechanical_energy()
+    bounces = 0
+    for _ in range(round(10.0 / dt)):
+        result = sim.step()
+        bounces += len(result.impacts)
+        (force,) = result.contact_forces.values()
+        assert force.normal_force == 0.0
+    assert bounces > 10
+    assert sim.mechanical_energy() == pytest.approx(energy, rel=accuracy)

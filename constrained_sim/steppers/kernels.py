@@ -45,7 +45,7 @@ def closing_contacts(gaps, normals, s, J, acceleration, rest, impact_speed, clos
 
 
 @numba.njit(cache=True)
-def candidate_rows(gaps, normals, s, s_middle, J_middle, excluded, h, reach):  # type: ignore[no-untyped-def]
+def candidate_rows(gaps, normals, s, s_middle, J_middle, excluded, h, share, reach):  # type: ignore[no-untyped-def]
     """Choose what may carry force, and give its rows the offset that makes ``J v' + offset`` = s'.
 
     Args:
@@ -56,6 +56,7 @@ def candidate_rows(gaps, normals, s, s_middle, J_middle, excluded, h, reach):  #
         J_middle: (3 k + l, nv) those rows.
         excluded: contacts that may not.
         h: length of the step [s].
+        share: see :func:`allowed_approach`.
         reach: predicted gap [m] up to which a contact takes part.
 
     Returns:
@@ -79,7 +80,7 @@ def candidate_rows(gaps, normals, s, s_middle, J_middle, excluded, h, reach):  #
             J[row] = J_middle[source]
             offset[row] = s_middle[source] - s[source]
             row += 1
-        offset[row - 1] += allowed_approach(gaps[chosen_one], s[n], h)
+        offset[row - 1] += allowed_approach(gaps[chosen_one], s[n], h, share)
     return candidates, J, offset
 
 
@@ -145,15 +146,20 @@ def pressing(status, gaps, end):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def allowed_approach(gap, s, h):  # type: ignore[no-untyped-def]
-    """Return the speed [m/s, rad/s] with which what presses in a step may still approach at its end.
+def allowed_approach(gap, s, h, share):  # type: ignore[no-untyped-def]
+    """Return how fast [m/s, rad/s] a contact may close at the end of a step: as fast as it opened; so that a gap stays.
+
+    Positions move with the mean velocity ``(1 - share) s + share s'``, so an open gap allows
+    ``-s' <= (gap / h + (1 - share) s) / share``.
 
     Args:
         gap: at the beginning [m, rad].
         s: velocity there with which it opens [m/s, rad/s].
         h: length of the step [s].
+        share: of the velocity at the end in the mean velocity, ``SteppingScheme.share``.
     """
-    return max(gap / h if gap > TOUCHING else 0.0, s)
+    kept = (gap / h + (1.0 - share) * s) / share if gap > TOUCHING else 0.0
+    return max(kept, s, 0.0)
 
 
 @numba.njit(cache=True)

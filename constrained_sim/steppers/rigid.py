@@ -48,7 +48,8 @@ def predict(  # type: ignore[no-untyped-def]
             point.
         limits: (l, nv) one-sided rows there.
         laws: (k,) coefficients of friction; (d,) degrees of freedom with dry friction; (d,) their largest impulses
-            [N m s, N s]; tolerance and steps of :func:`~constrained_sim.contact.usual.solve_usually`.
+            [N m s, N s]; share of :func:`~constrained_sim.steppers.kernels.allowed_approach`; tolerance and steps of
+            :func:`~constrained_sim.contact.usual.solve_usually`.
         begin: gaps (k + l,) at the beginning [m, rad]; which rows open and close (k + l,); row velocities (3 k + l,)
             there [m/s, rad/s].
         impulses: (6, nv) is filled with generalised impulses of the causes in the order of ``FORCES``.
@@ -60,7 +61,7 @@ def predict(  # type: ignore[no-untyped-def]
         (Newton's steps, residual of the contact law, magnitude of the impulses in play, whether the contact problem is
         solved, residual of the equation of motion); if it is not solved, nothing else counts.
     """
-    friction, rubbing, most, tolerance, steps = laws
+    friction, rubbing, most, share, tolerance, steps = laws
     gaps, normals, s = begin
     impulse, dry, status, energy = found
     impulses[:] = 0.0
@@ -73,7 +74,7 @@ def predict(  # type: ignore[no-untyped-def]
     J_middle[3 * k :], s_middle[3 * k :] = limits, limits @ v
     contact_rows(*where, v, axes, points, distances, J_middle[: 3 * k], s_middle[: 3 * k])  # type: ignore[call-arg]
     excluded = np.empty(0, dtype=np.int64)
-    candidates, J, offset = candidate_rows(gaps, normals, s, s_middle, J_middle, excluded, h, reach)
+    candidates, J, offset = candidate_rows(gaps, normals, s, s_middle, J_middle, excluded, h, share, reach)
     inertia = M.copy()
     for i in range(v.shape[0]):
         inertia[i, i] += h * damping[i]
@@ -117,7 +118,7 @@ def correct(middle, frames, M, parents, laws, pressed, begin, J, impulses, x, fo
     Returns:
         Whether the contact problem was solved; else nothing has changed.
     """
-    friction, rubbing, most, tolerance, steps = laws
+    friction, rubbing, most, share, tolerance, steps = laws
     gaps, normals, s = begin
     impulse, dry, status, energy = found
     h, v = middle[0], middle[2]
@@ -131,7 +132,7 @@ def correct(middle, frames, M, parents, laws, pressed, begin, J, impulses, x, fo
         for place in range(n - 2 if c < friction.shape[0] else n, n + 1):
             places[row] = place
             row += 1
-        offset[row - 1] = allowed_approach(gaps[c], s[n], h)
+        offset[row - 1] = allowed_approach(gaps[c], s[n], h, share)
     predicted, s_begin = np.empty(end + rubbing.shape[0]), np.empty(end + rubbing.shape[0])
     predicted[:end], s_begin[:end] = impulse[places], s[places]
     predicted[end:], s_begin[end:] = dry, v[rubbing]

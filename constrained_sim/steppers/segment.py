@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +17,8 @@ from constrained_sim.contact.modes import Mode
 from constrained_sim.drift import Baumgarte
 from constrained_sim.dynamics import Dynamics, integrate, tangent_rate
 from constrained_sim.energy import FORCES
-from constrained_sim.exceptions import NonFiniteMotion
 from constrained_sim.forward_dynamics import acceleration_rows
+from constrained_sim.integrators import adaptive_solver, advance
 from constrained_sim.solvers import RobotSystem, Solver
 from constrained_sim.steppers.stepper import Observation, Stepper
 from constrained_sim.validation import Array
@@ -32,10 +33,13 @@ RESTING = 1e-7
 An event is located up to ``ROUNDING`` of its gap, so that what a contact falls from there makes up to 1e-8 m/s.
 """
 
+EPS = float(np.finfo(np.float64).eps)
+
 ROUNDING = 1e-16
 """Margin of the event functions beyond their values at the beginning of a segment."""
 
-Event = Callable[[float, Array], float]
+TURN = 1.0
+"""[rad, m] by which a joint moves at most between two looks for events."""
 
 
 class Loads(NamedTuple):
@@ -65,12 +69,16 @@ class Loads(NamedTuple):
 
 
 class Slopes(NamedTuple):
-    """Derivatives at one state: acceleration, springs of soft contacts, integrals; and the values of all events."""
+    """Derivatives at one state: acceleration, springs of soft contacts, integrals; the values of all events.
+
+    Those of the open gaps come first; `opening` are the rates of these.
+    """
 
     a: Array
     stretch: Array
     rates: Array
     events: Array
+    opening: Array
 
 
 class Segment:
@@ -106,20 +114,46 @@ class Segment:
         """Integrate for `duration` [s] or up to the first event; return the time flown and y there."""
         margins = np.maximum(0.0, -self._slopes(0.0, self._y0).events) + ROUNDING
         margins[: len(self._open)] += self._idle()
-        watched = [self._event(i, margin) for i, margin in enumerate(margins)] if looking else None
-        found = scipy.integrate.solve_ivp(
-            lambda t, y: np.concatenate(self._derivative(t, y)),
-            (0.0, duration),
-            self._y0,
-            method="DOP853",
-            rtol=self._tolerance,
-            atol=self._tolerance,
-            first_step=duration,
-            events=watched,
+        nv, velocities, _ = self._ends
+        fastest = np.abs(self._y0[nv:velocities]).max(initial=1e-300)
+        solver = adaptive_solver(
+            lambda t, y: np.concatenate(self._derivative(t, y)), self._y0, duration, self._tolerance, TURN / fastest
         )
-        if found.status < 0:
-            raise NonFiniteMotion(f"the adaptive integrator stopped: {found.message}")
-        return (duration if found.status == 0 else float(found.t[-1])), found.y[:, -1]
+        before = self._slopes(0.0, self._y0)
+        while solver.status == "running":
+            advance(solver)
+            after = self._slopes(solver.t, solver.y)
+            if looking and (event := self._first_event(solver, margins, before, after)) is not None:
+                return event
+            before = after
+        return duration, solver.y
+
+    def _first_event(
+        self, solver: scipy.integrate.DOP853, margins: Array, before: Slopes, after: Slopes
+    ) -> tuple[float, Array] | None:
+        """Return when and in which state the first event function falls below its margin in the last step, if one does.
+
+        An open gap may do so in between and rise again: then it has its minimum where it stops closing.
+        """
+        falls = (before.events + margins >= 0.0) & (after.events + margins < 0.0)
+        ends = dict.fromkeys(np.flatnonzero(falls).tolist(), solver.t)
+        dips = np.flatnonzero((before.opening < 0.0) & (after.opening > 0.0) & ~falls[: len(self._open)])
+        if not (ends or dips.size):
+            return None
+        path = solver.dense_output()
+
+        def opening(index: int, t: float) -> float:
+            return float(self._slopes(t, path(t)).opening[index])
+
+        def event(index: int, t: float) -> float:
+            return float(self._slopes(t, path(t)).events[index] + margins[index])
+
+        for index in dips.tolist():
+            lowest = _root(partial(opening, index), solver.t_old, solver.t)
+            if event(index, lowest) < 0.0:
+                ends[index] = lowest
+        times = [_root(partial(event, index), solver.t_old, end) for index, end in ends.items()]
+        return (min(times), path(min(times))) if times else None
 
     def observation(self, y: Array, t: float) -> Observation:
         """Return the state at `y`, observed."""
@@ -136,13 +170,6 @@ class Segment:
         """Return how far what is open, but neither pressed nor leaving, may sink before it is an event."""
         gaps, speed = self._start.contact.gaps[self._open], self._start.contact.s_normal[self._open]
         return np.where((np.abs(gaps) <= DEPTH) & (np.abs(speed) <= RESTING), DEPTH, 0.0)
-
-    def _event(self, index: int, margin: float) -> Event:
-        def event(t: float, y: Array) -> float:
-            return float(self._slopes(t, y).events[index] + margin)
-
-        event.terminal, event.direction = True, -1.0  # type: ignore[attr-defined]
-        return event
 
     def _derivative(self, t: float, y: Array) -> tuple[Array, ...]:
         nv, velocities, _ = self._ends
@@ -195,7 +222,8 @@ class Segment:
         contact += r[: len(self._held)] @ pushes[: len(self._held)]
         constraint += lam @ J
         rates = np.concatenate([lam, rows, dry, forces @ v, [v @ dynamics.M @ a]])
-        return Slopes(a, spring_rate.ravel(), rates, self._events(geometry.gaps, geometry.s, v, rows, dry))
+        events = self._events(geometry.gaps, geometry.s, v, rows, dry)
+        return Slopes(a, spring_rate.ravel(), rates, events, geometry.s_normal[self._open])
 
     def _gamma(self, geometry: ContactGeometry) -> Array:
         """Return what the accelerations of the held rows are to make up for."""
@@ -232,3 +260,10 @@ class Segment:
                 np.where(mode.rubs == 0.0, most - np.abs(dry), mode.rubs * v[robot.rubbing]),
             ]
         )
+
+
+def _root(function: Callable[[float], float], begin: float, end: float) -> float:
+    """Return where a function changes its sign between two times, to rounding; the end if it does not quite."""
+    if function(begin) * function(end) > 0.0:
+        return end
+    return float(scipy.optimize.brentq(function, begin, end, xtol=4.0 * EPS, rtol=4.0 * EPS))

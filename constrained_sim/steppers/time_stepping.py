@@ -56,7 +56,7 @@ class TimeStepping(Stepper):
 
         M (v' - v) = h (S^T tau + J_ext^T w - bias - D v') + J^T lam
         bilateral rows   s' = 0
-        normal rows      0 <= s' + max(gap, 0) / h _|_ lam_n >= 0
+        normal rows      0 <= s' + s + 2 max(gap, 0) / h _|_ lam_n >= 0
         tangential rows  Coulomb's cone
         turning rows     discs, where a contact resists rolling or spinning
 
@@ -66,9 +66,9 @@ class TimeStepping(Stepper):
 
     M, the bias forces and J are taken where the integrator says. ``s' = J v' + (J v - s)`` with s the row velocity at
     the beginning: the row velocity at the end, up to O(h^2), whichever point J was evaluated at. It makes the work of
-    a held row, ``lam J (v + v') / 2 = lam (s + s') / 2``, exactly zero from one held state to the next. For the same
-    reason a separating contact may not end a step faster downwards than it began upwards (the offset of its normal row
-    is at least s_n), and penetration is not pushed out by forces.
+    a held row, ``lam J (v + v') / 2 = lam (s + s') / 2``, exactly zero from one held state to the next. Positions move
+    with the mean of s and s' (with s' alone under semi-implicit Euler), hence the normal rows: a gap may close within
+    the step and no more, and penetration is not pushed out by forces.
 
     This predicts the configuration at the end. The velocity there is then corrected: to the momentum that all impulses
     account for, and so that the whole impulse of the step obeys the same laws with the row velocities there (as in
@@ -358,10 +358,10 @@ class TimeStepping(Stepper):
 
     def _laws(
         self, table: ContactTable, h: float, loads: _Loads
-    ) -> tuple[Array, npt.NDArray[np.intp], Array, float, int]:
+    ) -> tuple[Array, npt.NDArray[np.intp], Array, float, float, int]:
         """Return what rigid contacts and dry joint friction obey in `h` [s], and how exactly."""
-        robot, method = self.robot, loads.method
-        return table.friction, robot.rubbing, h * robot.breakaway, method.tolerance, method.usual_steps
+        robot, method, share = self.robot, loads.method, self.integrator.share
+        return table.friction, robot.rubbing, h * robot.breakaway, share, method.tolerance, method.usual_steps
 
     def _middle(
         self, begin: Observation, predicted: _Prediction
@@ -400,8 +400,9 @@ class TimeStepping(Stepper):
         J, predicted = end.contact.J[rows], np.concatenate([part.impulse[rows], part.dry, part.moments[turning]])
         contacts = self._with_dry_friction(ContactRows(J, np.zeros(len(J)), *table.laws_of(pressed)), part.h)
         contacts = contacts.with_discs(end.turning[turning], np.zeros(len(turning)), discs)
+        gaps, s, share = begin.contact.gaps[pressed], begin.contact.s_normal[pressed], self.integrator.share
         contacts.offset[contacts.normals[: len(pressed)]] = [
-            kernels.allowed_approach(begin.contact.gaps[c], begin.contact.s_normal[c], part.h) for c in pressed
+            kernels.allowed_approach(gap, speed, part.h, share) for gap, speed in zip(gaps, s, strict=True)
         ]
         w = begin.turning @ begin.v
         s = np.concatenate([begin.contact.s[rows], begin.v[self.robot.rubbing], w[turning]])
@@ -486,7 +487,7 @@ class TimeStepping(Stepper):
             return NO_CONTACT, NO_CONTACT, self._with_dry_friction(ContactRows.none(self.robot.nv), h), None
         middle = table.rows(self._mid, begin.v)
         candidates, J, offset = kernels.candidate_rows(
-            contact.gaps, contact.normals, contact.s, middle.s, middle.J, excluded, h, REACH
+            contact.gaps, contact.normals, contact.s, middle.s, middle.J, excluded, h, self.integrator.share, REACH
         )
         rows = ContactRows(J, offset, *table.laws_of(candidates))
         soft = None
