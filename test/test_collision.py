@@ -313,6 +313,22 @@ def test_wheel_rolls(ground: Plane | Box, stepper: str) -> None:
     assert force == pytest.approx([-pull / 3.0, 0.0, mass * GRAVITY], abs=tolerance)
 
 
+@pytest.mark.parametrize("target", [Plane((-1, 0, 0), -1.0), Box((0.02, 2, 2), (1.01, 0, 0)), Sphere(0.5, (1.5, 0, 0))])
+@pytest.mark.parametrize(("speed", "dt", "stepper"), [(100.0, 1e-3, "time_stepping"), (30.0, 1e-2, "event_driven")])
+def test_what_is_fast_passes_through_nothing(target: object, speed: float, dt: float, stepper: str) -> None:
+    """A ball that does 0.1 m and more in a step bounces off at the right place, whatever the margin."""
+    radius, travel = 0.05, 0.95
+    ball = f'<collision><geometry><sphere radius="{radius}"/></geometry></collision></link>'
+    robot = Robot.from_urdf(urdf(link("ball", 1.0).replace("</link>", ball)), floating_base=True, gravity=(0, 0, 0))
+    collisions = Collisions({"target": target}, restitution=1.0)  # type: ignore[dict-item]
+    sim = Simulator(robot, stepper=stepper, dt=dt, collisions=collisions)
+    sim.reset(v=[speed, 0, 0, 0, 0, 0])
+    steps = round(1.5 * travel / speed / dt)
+    impacts = [impact for _ in range(steps) for impact in sim.step().impacts]
+    assert [impact.t for impact in impacts] == pytest.approx([travel / speed], abs=1e-9)
+    assert sim.state.q[0] == pytest.approx(2.0 * travel - speed * steps * dt, abs=1e-9)
+
+
 def test_ball_on_a_turntable_circles() -> None:
     """Rolling without slip on a plate that turns with W: the centre's velocity turns with 2 W / 7 (Weltner, 1979)."""
     radius, mass, turning = 0.05, 0.3, 3.0

@@ -28,6 +28,10 @@ MISSED = 1e-6
 """[m] by which the nearest point of a patch may be farther than the bodies are."""
 
 
+FORESIGHT = 2.5
+"""Way of the fastest body in a step, in whose reach everything is watched: two may meet, and speeds grow."""
+
+
 @dataclass(frozen=True, eq=False)
 class Collisions:
     """What the collision geometry of a robot may touch, and how.
@@ -37,7 +41,7 @@ class Collisions:
         friction: Coulomb coefficient.
         restitution: coefficient, 0 to 1.
         law: what contacts may do; not a soft one.
-        margin: distance [m] from which on a pair is watched; more than a step's approach.
+        margin: distance [m] from which on a pair is watched; where bodies are fast, what they do in a step counts.
         self_collision: whether links of the robot touch each other, neighbours aside.
         srdf: file or text whose ``disable_collisions`` name pairs of links that do not touch each other.
         excluded: further such pairs.
@@ -204,7 +208,6 @@ class CollisionGeometry:
         self._pairs = np.array(pairs, dtype=np.int64).reshape(-1, 2)
         self._stack()
         self._request = coal.CollisionRequest(coal.CollisionRequestFlag.CONTACT, 1)
-        self._request.security_margin = self.margin
 
     def _stack(self) -> None:
         """Put what the kernels take of all shapes into arrays; those of the robot come first."""
@@ -213,6 +216,7 @@ class CollisionGeometry:
         self._rotations = np.array([shape.placement.rotation for shape in shapes]).reshape(-1, 3, 3)
         self._centres = np.array([shape.centre for shape in shapes]).reshape(-1, 3)
         self._halves = np.array([shape.box[1] for shape in shapes]).reshape(-1, 3)
+        self._arms = np.array([float(np.linalg.norm(shape.centre)) + shape.bound for shape in shapes])
         # What the world carries cannot touch a plane of it.
         self._bounds = np.array([shape.bound if shape.joint else -np.inf for shape in shapes])
         self._starts = np.cumsum([0, *(len(shape.points) for shape in shapes)])
@@ -242,27 +246,35 @@ class CollisionGeometry:
     def detect(self, dynamics: Dynamics, horizon: float = 0.0) -> tuple[DetectedContact, ...]:
         """Return the contacts at the placements of `dynamics`, up to a gap of the margin.
 
+        Or up to what the fastest body might do in a while: nothing that is hit within the `horizon` [s] may be missed.
         Among many points of one body near a plane, those count as the nearest that will be after `horizon` [s], at the
         velocity of the last :meth:`Dynamics.update`: else a body that falls flat would sink the points that were passed
         over.
         """
         found: list[DetectedContact] = []
+        margin = max(self.margin, FORESIGHT * horizon * self._largest_speed(dynamics))
+        self._request.security_margin = margin
         for name, plane in self._planes.items():
             self._add_plane(found, name, plane, dynamics, horizon)
         if len(self._pairs):
             placements = dynamics.placements
             near = patches.near_pairs(
-                self._pairs, self._joints, self._rotations, self._centres, self._halves, placements, self.margin
+                self._pairs, self._joints, self._rotations, self._centres, self._halves, placements, margin
             )
             for i, j in self._pairs[near]:
                 self._add_pair(found, self._shapes[i], self._shapes[j], dynamics)
         return tuple(found)
 
+    def _largest_speed(self, dynamics: Dynamics) -> float:
+        """Return a bound of the speeds [m/s] of all points of the robot's shapes."""
+        speeds = np.linalg.norm(dynamics.velocities[self._joints], axis=2)
+        return float((speeds[:, 0] + speeds[:, 1] * self._arms).max(initial=0.0))
+
     def _add_plane(
         self, found: list[DetectedContact], name: str, plane: Plane, dynamics: Dynamics, horizon: float
     ) -> None:
         """Add the contacts of all shapes of the robot with a plane."""
-        normal, placements = np.asarray(plane.normal), dynamics.placements
+        normal, placements, margin = np.asarray(plane.normal), dynamics.placements, self._request.security_margin
         axes = self._rotations[self._cylinders]
         patches.place_rims(
             self._starts[self._cylinders], self._joints[self._cylinders], self._rims, axes[:, :, 2].copy(),
@@ -270,13 +282,13 @@ class CollisionGeometry:
         )  # fmt: skip
         places, gaps = patches.near_plane(
             self._points, self._starts, self._joints, self._radii, self._centres, self._bounds, placements,
-            dynamics.velocities, normal, plane.offset, self.margin, horizon,
+            dynamics.velocities, normal, plane.offset, margin, horizon,
         )  # fmt: skip
         anchor = plane.offset * normal
         for index in np.flatnonzero(places[:, 0] >= 0):
             shape = self._shapes[index]
             for i, (place, gap) in enumerate(zip(places[index].tolist(), gaps[index].tolist(), strict=True)):
-                if place >= 0 and gap <= self.margin:
+                if place >= 0 and gap <= margin:
                     core = self._core_at(place, axes)
                     found.append(
                         DetectedContact(
