@@ -7,6 +7,9 @@ import numpy as np
 
 ROUNDING = 8.0 * np.finfo(np.float64).eps
 
+SPURIOUS = 1e-9
+"""Share of the largest row of an anchor below which a row is a joint's pose written with too few digits."""
+
 
 @numba.njit(cache=True)
 def cross(a, b):  # type: ignore[no-untyped-def]
@@ -77,7 +80,8 @@ def anchor_rows(joints, offsets, normals, placements, joint_axes, support):  # t
     """Return (k, nv) the velocity of a point of body a relative to the point of body b that is there, along axes of b.
 
     A degree of freedom that moves both bodies moves neither relative to the other. What is below the rounding of the
-    sums it comes from is zero: else the out-of-plane row of a planar linkage would be noise, not a row of zeros.
+    sums it comes from is zero: else the out-of-plane row of a planar linkage would be noise, not a row of zeros, and
+    lock it; so is a whole row beside others that are so much larger that poses of ten digits account for it.
 
     Args:
         joints: (2,) of a and b.
@@ -101,7 +105,17 @@ def anchor_rows(joints, offsets, normals, placements, joint_axes, support):  # t
                 along = np.dot(axes[r], velocity)
                 if abs(along) > noise:
                     jacobian[r, j] = along if moves_a else -along
+    drop_spurious(jacobian)
     return jacobian
+
+
+@numba.njit(cache=True)
+def drop_spurious(rows):  # type: ignore[no-untyped-def]
+    """Set `rows` (k, nv) to zero that are nothing beside the largest one, in place."""
+    largest = np.abs(rows).max() if rows.size else 0.0
+    for row in rows:
+        if np.abs(row).max() <= SPURIOUS * largest:
+            row[:] = 0.0
 
 
 @numba.njit(cache=True)

@@ -85,8 +85,12 @@ class BoundFrameAnchor(BoundConstraint):
         jlog, to_a = pin.Jlog6(relative), a.toActionMatrixInverse()
         rows = jlog @ to_a @ axes
         # Below the rounding of the sums it comes from, an entry is zero: see kinematics.anchor_rows.
-        noise = kinematics.ROUNDING * (np.abs(jlog) @ np.abs(to_a) @ np.abs(axes))
-        return np.where(np.abs(rows) > noise, rows, 0.0)
+        lengths = np.repeat(np.abs(axes).reshape(2, 3, -1).sum(axis=1), 3, axis=0)
+        noise = kinematics.ROUNDING * (_largest_of_blocks(jlog) @ _largest_of_blocks(to_a) @ lengths)
+        rows = np.where(np.abs(rows) > noise, rows, 0.0)
+        for part in (rows[:3], rows[3:]):
+            kinematics.drop_spurious(part)
+        return rows
 
     def gamma(self, dynamics: Dynamics) -> Array:
         """Return (6,) ``Jlog6 dnu/dt + d(Jlog6)/dt nu`` for zero joint accelerations [m/s^2, rad/s^2].
@@ -130,6 +134,12 @@ class BoundFrameAnchor(BoundConstraint):
         """Return the placement of a in the world and in b."""
         a = dynamics.placement(self._joint_a) * self._in_a
         return a, (dynamics.placement(self._joint_b) * self._in_b).actInv(a)
+
+
+def _largest_of_blocks(matrix: Array) -> Array:
+    """Return (6, 6) a bound that does not depend on axes: products with it are those of the blocks' largest entries."""
+    largest = np.abs(matrix).reshape(2, 3, 2, 3).max(axis=(1, 3))
+    return np.kron(largest, np.full((3, 3), 1.0 / 3.0))
 
 
 def as_placement(what: str, value: Any) -> pin.SE3:

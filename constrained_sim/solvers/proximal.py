@@ -12,7 +12,10 @@ from constrained_sim.validation import Array
 DAMPING = 1e-9
 """Proximal parameter mu, relative to the largest diagonal entry of the Delassus matrix."""
 
-ITERATIONS = 200
+ITERATIONS = 3000
+
+STALLED = 0.99
+"""Ratio of two successive changes from which on they are rounding."""
 
 
 class Proximal(Solver):
@@ -62,7 +65,7 @@ class _ProximalFactorization(Factorization):
             solved = self._cholesky.solve(np.concatenate([-target - self._mu * lam, f]))
             change = self._system.J.T @ (self._from_ours.T @ (solved[: len(b)] - lam))
             lam, moved = solved[: len(b)], float(np.abs(change).max())
-            if moved == 0.0 or moved >= 0.5 * before:
+            if moved == 0.0 or moved >= STALLED * before:
                 break
             before = moved
         return solved[len(b) :], self._from_ours.T @ lam

@@ -12,7 +12,12 @@ from scipy.linalg import solve_triangular
 from constrained_sim.solvers import kernels
 from constrained_sim.validation import Array
 
-RANK_TOLERANCE = 1e-10
+RANK_TOLERANCE = 1e-6
+"""Remainder of a row, relative to its length in the metric of M^-1, from which on it is independent.
+
+Solvers that form the Delassus matrix, or eliminate without orthogonal transformations, see the square of it: at 1e-8
+that is rounding.
+"""
 
 
 def least_squares(A: Array, b: Array) -> Array:
@@ -47,7 +52,7 @@ class RowSpace:
 
         The rows are scaled to unit length in the metric of M^-1. Where a Cholesky factorisation finds them far from
         dependent, that is all; else they are ordered by a pivoted QR factorisation, and rows whose remainder is below
-        1e-10 are combinations of those before.
+        ``RANK_TOLERANCE`` are combinations of those before.
         """
         scale, cholesky, is_regular = kernels.regular_rows(rows, responses)
         return cls.regular(scale, cholesky) if is_regular else cls._pivoted(rows, responses)

@@ -1,0 +1,201 @@
+"""Closed mechanisms from the literature: IFToMM's library of benchmarks (Gonzalez et al., 2006), and their pitfalls."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from mechanisms import GRAVITY, LIMIT, every_solver, joint, link, relative, urdf
+from scipy.integrate import solve_ivp
+
+from constrained_sim import (
+    FrameAnchor,
+    PointAnchor,
+    Robot,
+    Simulator,
+    constrained_acceleration,
+    solve_kkt,
+)
+from constrained_sim import integrators as schemes
+from constrained_sim.exceptions import NonFiniteState
+
+FALLING = (0.0, -GRAVITY, 0.0)
+
+
+def rod(name: str, end: tuple[float, float, float], mass: float = 1.0) -> str:
+    """Return a thin uniform rod from its frame's origin to `end`."""
+    along = np.asarray(end)
+    inertia = mass / 12.0 * (along @ along - along**2) + 1e-3
+    return link(name, mass, tuple(0.5 * along), tuple(inertia))
+
+
+def hinge(
+    name: str, parent: str, child: str, at: tuple[float, float, float], axis: tuple[int, int, int], rpy: str = "0 0 0"
+) -> str:
+    """Return a hinge whose frame may be turned."""
+    return joint(name, "revolute", parent, child, axis, at, LIMIT).replace("<origin ", f'<origin rpy="{rpy}" ')
+
+
+# -- Bricard's mechanism: five rods, six hinges at right angles, one freedom that the count of rows does not see
+
+
+def bricard() -> tuple[Robot, list[PointAnchor]]:
+    """Return five hinged rods of 1 kg and 1 m, and the anchors that make the sixth hinge: five rows of rank four."""
+    ends = [(1, 0, 0), (0, -1, 0), (0, 0, 1), (-1, 0, 0), (0, 1, 0)]
+    axes = [(0, 1, 0), (0, 0, 1), (1, 0, 0), (0, 1, 0), (0, 0, 1)]
+    parts, parent, at = ['<link name="base"/>'], "base", (0.0, 0.0, 0.0)
+    for i, (end, axis) in enumerate(zip(ends, axes, strict=True)):
+        parts += [rod(f"rod{i}", end), hinge(f"joint{i}", parent, f"rod{i}", at, axis)]
+        parent, at = f"rod{i}", end
+    loop = [
+        PointAnchor("point", "rod4", (0, 1, 0), point_b=(0, 0, 1)),
+        PointAnchor("axis", "rod4", (1, 1, 0), point_b=(1, 0, 1), normals=[(0, 1, 0), (0, 0, 1)]),
+    ]
+    return Robot.from_urdf(urdf(*parts), gravity=FALLING), loop
+
+
+@pytest.mark.parametrize(
+    ("options", "accuracy"),
+    [
+        ({"dt": 1e-3}, 1e-4),
+        ({"dt": 1e-2}, 1e-2),
+        ({"dt": 5e-3, "solver": "projected"}, 3e-3),
+        ({"dt": 5e-3, "stepper": "smooth", "solver": "range_space"}, 1e-6),
+    ],
+)
+def test_bricard_keeps_its_energy(options: dict[str, object], accuracy: float) -> None:
+    """From rest, whatever the step: the redundant row never becomes an independent one."""
+    robot, loop = bricard()
+    sim = Simulator(robot, loop, **options)  # type: ignore[arg-type]
+    sim.reset(np.zeros(5), np.array([1.0, -1.0, 1.0, -1.0, 1.0]))
+    energy = sim.mechanical_energy()
+    trajectory = sim.run(2.0)
+    assert sim.active_rows() == (5, 4)
+    assert np.abs(np.diff(trajectory.q, axis=0)).max() > 5e-4
+    assert sim.mechanical_energy() == pytest.approx(energy, abs=accuracy)
+    assert max(np.abs(rows).max() for rows in trajectory.multipliers.values()) < 50.0
+
+
+# -- a planar four-bar linkage, however its frames are turned
+
+TURNS = {
+    "plain": [("0 0 0", (0, 0, 1), 1)] * 4,
+    "half turns": [
+        ("0 0 0", (0, 0, 1), 1),
+        (f"{np.pi!r} 0 0", (0, 0, 1), -1),
+        ("0 0 0", (0, 0, 1), -1),
+        (f"{np.pi!r} 0 0", (0, 0, 1), 1),
+    ],
+    "quarter turns": [
+        ("0 0 0", (0, 0, 1), 1),
+        (f"{np.pi / 2!r} 0 0", (0, 1, 0), 1),
+        (f"{-np.pi / 2!r} 0 0", (0, 0, 1), 1),
+        (f"{np.pi / 2!r} 0 0", (0, 1, 0), 1),
+    ],
+    "eleven digits": [
+        ("0 0 0", (0, 0, 1), 1),
+        ("1.5707963268 0 0", (0, 1, 0), 1),
+        ("-1.5707963268 0 0", (0, 0, 1), 1),
+        ("1.5707963268 0 0", (0, 1, 0), 1),
+    ],
+}
+
+
+def four_bar(turns: list[tuple[str, tuple[int, int, int], int]]) -> tuple[Robot, np.ndarray]:
+    """Return an open chain of 1, 2 and 1 m and a frame at its end, and the signs of the joints."""
+    lengths, masses = [1.0, 2.0, 1.0, 0.0], [1.0, 2.0, 1.0, 0.1]
+    parts, parent, at = ['<link name="base"/>'], "base", 0.0
+    for i, (rpy, axis, _) in enumerate(turns):
+        moment = 0.05 + masses[i] * lengths[i] ** 2 / 12.0
+        parts += [link(f"bar{i}", masses[i], (0.5 * lengths[i], 0, 0), (0.01, moment, moment))]
+        parts += [hinge(f"joint{i}", parent, f"bar{i}", (at, 0.0, 0.0), axis, rpy)]
+        parent, at = f"bar{i}", lengths[i]
+    return Robot.from_urdf(urdf(*parts), gravity=FALLING), np.array([sign for _, _, sign in turns], dtype=float)
+
+
+@pytest.mark.parametrize("closure", [FrameAnchor("close", "bar3", np.eye(4)), PointAnchor("close", "bar2", (1, 0, 0))])
+@pytest.mark.parametrize("turns", TURNS.values(), ids=TURNS)
+def test_planar_loop_is_not_locked_by_rounding(turns: list, closure: FrameAnchor | PointAnchor) -> None:  # type: ignore[type-arg]
+    """Rows out of the plane are zero, not noise: the same motion and forces however the frames are turned."""
+    start = np.array([np.pi / 3, -np.pi / 3, -2 * np.pi / 3, 2 * np.pi / 3])
+    plain, _ = four_bar(TURNS["plain"])
+    robot, signs = four_bar(turns)
+    expected = constrained_acceleration(plain, start, np.zeros(4), np.zeros(4), [closure])
+    for solver in every_solver([closure]):
+        motion = constrained_acceleration(robot, start * signs, np.zeros(4), np.zeros(4), [closure], solver)
+        assert motion.rank == expected.rank
+        assert relative(motion.a * signs, expected.a) < 1e-9
+        assert np.abs(motion.lam).max() == pytest.approx(np.abs(expected.lam).max(), rel=1e-6)
+
+
+# -- rows that nearly depend on each other
+
+
+@pytest.mark.parametrize("gap", [1e-7, 1e-8, 1e-9, 1e-11])
+@pytest.mark.parametrize("method", ["direct", "range_space", "null_space", "projected"])
+def test_rows_that_nearly_depend_on_each_other_count_as_dependent(method: str, gap: float) -> None:
+    """Consistent rows: every solver leaves out the same one, and says nothing else."""
+    J, M = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.6, 0.8, gap]]), np.diag([1.0, 2.0, 0.3])
+    x, lam = solve_kkt(M, J, np.array([0.0, 0.0, 0.9]), J @ [1.0, 2.0, 3.0], method)
+    assert x == pytest.approx([1.0, 2.0, 3.0], abs=10.0 * gap)
+    assert M @ x - J.T @ lam == pytest.approx([0.0, 0.0, 0.9], abs=10.0 * gap)
+
+
+@pytest.mark.parametrize("angle", [1e-2, 1e-3, 1e-4])
+def test_near_a_singular_position_no_solver_stops_early(angle: float) -> None:
+    """A nearly straight pair of rods, its end held at the far end: forces grow as 1 / angle, all solvers agree."""
+    parts = ['<link name="base"/>', rod("one", (1, 0, 0)), rod("two", (1, 0, 0))]
+    parts += [hinge("a", "base", "one", (0, 0, 0), (0, 0, 1)), hinge("b", "one", "two", (1, 0, 0), (0, 0, 1))]
+    robot = Robot.from_urdf(urdf(*parts), gravity=FALLING)
+    q = np.array([angle, -2.0 * angle])
+    hold = [PointAnchor("hold", "two", (1, 0, 0))]
+    push = GRAVITY / (2.0 * np.tan(angle))  # two halves of a roof of 1 kg each, pinned at both ends
+    for solver in every_solver(hold):
+        motion = constrained_acceleration(robot, q, np.zeros(2), np.zeros(2), hold, solver)
+        force = motion.wrench("hold", "two")[:3]
+        assert motion.a == pytest.approx([0.0, 0.0], abs=1e-14 * motion.condition)
+        assert force == pytest.approx([-push, GRAVITY, 0.0], rel=1e-14 * motion.condition, abs=1e-9)
+
+
+# -- IFToMM A02: bars that stay parallel, one pendulum, through the positions where all are in line
+
+
+def double_four_bar() -> tuple[Robot, list[PointAnchor], list[float]]:
+    """Return three posts and two beams of 1 kg and 1 m, the anchors of both loops, and a velocity."""
+    parts, anchors = ['<link name="base"/>'], []
+    for i in range(3):
+        parts += [rod(f"post{i}", (0, 1, 0)), hinge(f"foot{i}", "base", f"post{i}", (float(i), 0.0, 0.0), (0, 0, 1))]
+    for i in range(2):
+        parts += [rod(f"beam{i}", (1, 0, 0)), hinge(f"top{i}", f"post{i}", f"beam{i}", (0.0, 1.0, 0.0), (0, 0, 1))]
+        anchors += [PointAnchor(f"loop{i}", f"beam{i}", (1, 0, 0), f"post{i + 1}", (0, 1, 0))]
+    robot = Robot.from_urdf(urdf(*parts), gravity=FALLING)
+    return robot, anchors, [-1.0 if name.startswith("foot") else 1.0 for name in robot.joint_names]
+
+
+def test_double_four_bar_passes_its_singular_positions() -> None:
+    """``(3 I + 2 m) q'' = g (3 / 2 + 2) m sin q``, I of a post about its foot."""
+    robot, anchors, v = double_four_bar()
+    sim = Simulator(robot, anchors, dt=1e-3)
+    sim.reset(v=v)
+    inertia, drive = 3.0 * (1.0 / 12.0 + 1e-3 + 0.25) + 2.0, GRAVITY * (3.0 * 0.5 + 2.0)
+    exact = solve_ivp(
+        lambda t, y: [y[1], drive / inertia * np.sin(y[0])],
+        (0.0, 3.0), [0.0, -1.0], method="DOP853", rtol=1e-12, atol=1e-12,
+    ).y[0, -1]  # fmt: skip
+    energy = sim.mechanical_energy()
+    sim.run(3.0)
+    assert sim.state.q[robot.joint_names.index("foot0")] == pytest.approx(exact, abs=2e-5)
+    assert sim.mechanical_energy() == pytest.approx(energy, abs=1e-4)
+
+
+@pytest.mark.parametrize("options", [{"stepper": "smooth", "integrator": "adaptive"}, {"stepper": "event_driven"}])
+def test_adaptive_steps_end_where_forces_have_no_bound(
+    options: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clear error after so many evaluations, not ever smaller steps into the singular position."""
+    monkeypatch.setattr(schemes, "MOST_EVALUATIONS", 3000)
+    robot, anchors, v = double_four_bar()
+    sim = Simulator(robot, anchors, dt=0.01, **options)  # type: ignore[arg-type]
+    sim.reset(v=v)
+    with pytest.raises(NonFiniteState, match="3000 evaluations"):
+        sim.run(3.0)
+    assert np.isfinite(sim.state.q).all()
