@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from constrained_sim.dynamics import integrate, kinematics_at
+from constrained_sim.dynamics import Dynamics, integrate, kinematics_at
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.impact import Impact
 from constrained_sim.robot import WORLD, Robot
@@ -70,7 +70,8 @@ class ConstraintForce:
         link_a: link that the wrench acts on; empty of a constraint between joints.
         link_b: link that the opposite wrench acts on.
         position: (3,) where the wrench acts [m], world frame.
-        wrench: (6,) mean force [N] and moment about `position` [N m] on link_a, world axes.
+        wrench: (6,) mean force [N] and moment about `position` [N m] on link_a, world axes, turned as in the middle of
+            the step.
     """
 
     name: str
@@ -176,7 +177,7 @@ class StepResult:
     def wrench(self, name: str, link: str, axes: str = WORLD) -> Array:
         """Return (6,) the mean force [N] and the moment [N m] about the point where it acts, by `name` on `link`.
 
-        Rows and point are those at the end of the step.
+        Rows and point are those in the middle of the step, to which mean forces belong.
 
         Args:
             name: constraint or contact.
@@ -186,10 +187,10 @@ class StepResult:
         Raises:
             UnknownName: no such constraint, or one that does not act on this link.
         """
-        end = self.outcome.end
-        moments = end.bound.contacts.resistance.moments(self.outcome.moments, end.contact.axes)
-        dynamics = kinematics_at(self._robot, end.q, end.t)
-        return end.bound.wrench(dynamics, name, self.multipliers(name), link, axes, moments)
+        bound, middle = self.outcome.end.bound, self.middle
+        moments = bound.contacts.resistance.moments(self.outcome.moments, self.outcome.axes)
+        dynamics = kinematics_at(self._robot, middle.q, middle.t)
+        return bound.wrench(dynamics, name, self.multipliers(name), link, axes, moments)
 
     def forces_on_contacts(self, lam: Array) -> dict[str, Array]:
         """Return the force (3,) on each contact in world axes [N], by name, for values `lam` (rows,) of all rows."""
@@ -229,14 +230,15 @@ class StepResult:
         rows = end.bound.bilateral.slices
         if not rows:
             return {}
-        dynamics = kinematics_at(self._robot, end.q, end.t)
+        there, middle = Dynamics.at(self._robot, end.q, end.v, end.t), self.middle
+        dynamics = kinematics_at(self._robot, middle.q, middle.t)
         found = {}
         for member in end.bound.bilateral.members:
             multipliers, declaration = self.multipliers(member.name), member.declaration
             position, wrench = np.zeros(3), np.zeros(6)
             links = (getattr(declaration, "link_a", ""), getattr(declaration, "link_b", ""))
             if links[0]:
-                position = member.wrench_point(dynamics)
+                position = member.wrench_point(there)
                 wrench = member.wrench(dynamics, multipliers, links[0])
             phi = end.phi[rows[member.name]] if member.is_position_level else np.zeros(0)
             found[member.name] = ConstraintForce(

@@ -26,6 +26,7 @@ from mechanisms import (
     tilted,
     urdf,
 )
+from scipy.integrate import solve_ivp
 
 from constrained_sim import (
     Compliant,
@@ -38,6 +39,7 @@ from constrained_sim import (
     Simulator,
     Sticking,
 )
+from constrained_sim.contact.interior import most_inside
 from constrained_sim.exceptions import InvalidValue, NotSupported
 from constrained_sim.solvers import make_solver
 
@@ -482,3 +484,53 @@ def test_short_touch_within_a_step_is_not_missed(rate: float, depth: float, dt: 
     sim.add(PointContact("tip", "rotor", (0.0, 0.0, -length), surface=Plane(offset=depth - length)))
     impacts = [impact for _ in range(round(2.0 * np.pi / rate / dt) + 1) for impact in sim.step().impacts]
     assert impacts[0].t == pytest.approx((np.pi - np.arccos(1.0 - depth / length)) / rate, abs=1e-9)
+
+
+@pytest.mark.parametrize("friction", [0.42, 1.0])
+def test_foot_sticks_as_long_as_any_forces_inside_the_cones_hold_it(friction: float) -> None:
+    """Heel and toe share friction in any way: a pendulum above swings as on a fixed pivot."""
+    moment, mass, arm = 0.01, 1.0, 0.3
+    robot = Robot.from_urdf(
+        urdf(
+            '<link name="base"/><link name="along"/><link name="up"/>',
+            joint("x", "prismatic", "base", "along", (1, 0, 0), more=LIMIT),
+            joint("z", "prismatic", "along", "up", (0, 0, 1), more=LIMIT),
+            joint("pitch", "continuous", "up", "foot"),
+            link("foot", 2.0, (0, 0, 0.05), (0.02, 0.02, 0.02)),
+            link("arm", mass, (0, 0, -arm), (moment,) * 3),
+            joint("swing", "continuous", "foot", "arm", origin=(0, 0, 0.5)),
+        )
+    )
+    feet = [PointContact(name, "foot", (x, 0, 0), friction=friction) for name, x in (("heel", -0.2), ("toe", 0.2))]
+    sim = simulator(robot, robot.configuration({"swing": 1.5}), None, feet, stepper="event_driven", dt=1e-2)
+    drive = mass * GRAVITY * arm / (moment + mass * arm**2)
+    exact = solve_ivp(
+        lambda t, y: [y[1], -drive * np.sin(y[0])], (0.0, 1.0), [1.5, 0.0], method="DOP853", rtol=1e-12, atol=1e-12
+    ).y[0, -1]
+    share = 0.0
+    for _ in range(100):
+        forces = [contact.force for contact in sim.step().contact_forces.values()]
+        for force in forces:
+            assert abs(force[0]) <= friction * force[2] * (1.0 + 1e-6)
+        x, _, z = sum(forces)
+        share = max(share, abs(x) / z)
+    assert share == pytest.approx(0.399, abs=0.002)
+    assert sim.state.q[robot.joint_models["x"].idx_q] == pytest.approx(0.0, abs=1e-12)
+    place = robot.joint_models["swing"].idx_q
+    assert np.arctan2(sim.state.q[place + 1], sim.state.q[place]) == pytest.approx(exact, abs=1e-9)
+
+
+def test_forces_inside_their_cones() -> None:
+    """Three feet and a stop: the same effect, margins not less, and above zero where forces of least norm have none."""
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        places, friction = rng.normal(size=(3, 3)), rng.uniform(0.3, 1.0, 3)
+        J = np.vstack([np.hstack([np.eye(3), pin.skew(place).T]) for place in places] + [rng.normal(size=(1, 6))])
+        inside = np.concatenate([rng.normal(size=(3, 3)).ravel(), [1.0]])
+        inside[2:9:3] = 2.0 * np.hypot(inside[0:9:3], inside[1:9:3]) / friction
+        rest = np.linalg.lstsq(J.T, J.T @ inside)[0]  # of least norm, wherever that is
+        found = most_inside(J, rest, friction, np.zeros(0))
+        assert J.T @ found == pytest.approx(J.T @ inside, abs=1e-9)
+        margins = friction * found[2:9:3] - np.hypot(found[0:9:3], found[1:9:3])
+        at_least = (friction * inside[2:9:3] - np.hypot(inside[0:9:3], inside[1:9:3])).min()
+        assert min(margins.min(), found[9]) > 0.8 * min(at_least, 1.0)

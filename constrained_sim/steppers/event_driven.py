@@ -8,6 +8,7 @@ import numpy.typing as npt
 from constrained_sim.constraints import Constraint, PointContact
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import ContactMethod
+from constrained_sim.contact.interior import most_inside
 from constrained_sim.contact.modes import SLIP_SPEED, Mode
 from constrained_sim.drift import Baumgarte, Projection
 from constrained_sim.energy import EnergyTerms
@@ -48,6 +49,9 @@ class EventDriven(Stepper):
     the impact map, as often as anything approaches. Then the mode that follows is the solution of the contact problem
     at acceleration level, of everything closed at once: so any number of events may share an instant. Restitution
     counts as 0 below ``BOUNCE_VELOCITY``, where a sequence of ever smaller bounces ends in contact.
+
+    Indeterminate forces are those of least norm inside the cones. Where these reach a cone though nothing slips, forces
+    that are farther inside go on from there (:mod:`~constrained_sim.contact.interior`); the motion is the same.
 
     With friction at acceleration level there may be no solution (Painleve's paradox: pressing more makes a sliding
     contact sink faster). Then forces grow beyond all bounds in no time: the contact jams, an impact without collision,
@@ -93,6 +97,8 @@ class EventDriven(Stepper):
         here, end, stalled = start, start.t + self.dt, 0
         for _ in range(MOST_EVENTS):
             here, mode, motion = self._settle(here, loads, ledger)
+            if stalled:
+                mode = self._inside(here, mode)
             segment = Segment(self, self.integrator.tolerance, here, mode, loads)
             rest = end - here.t
             flown, y = segment.fly(min(rest, BLIND) if stalled > 3 else rest, looking=stalled <= 3)
@@ -138,6 +144,19 @@ class EventDriven(Stepper):
             )
             here = self._jam(here, candidates, rows.J @ free.x + rows.offset, loads, ledger)
         raise NonFiniteMotion("impacts that do not end")
+
+    def _inside(self, here: Observation, mode: Mode) -> Mode:
+        """Return a mode with indeterminate forces of what sticks away from the bounds that ended the last one."""
+        table, rubbing = here.bound.contacts, self.robot.rubbing
+        sticking, joints = mode.closed[mode.sticks], np.flatnonzero(mode.rubs == 0.0)
+        pressing = mode.closed[mode.closed >= len(table.members)]
+        rows = table.rows_of(np.concatenate([sticking, pressing]))
+        J = np.vstack([here.contact.J[rows], np.eye(self.robot.nv)[rubbing[joints]]])
+        forces = np.concatenate([mode.push[rows], mode.grip[joints]])
+        forces = most_inside(J, forces, table.friction[sticking], self.robot.breakaway[joints])
+        push, grip = mode.push.copy(), mode.grip.copy()
+        push[rows], grip[joints] = forces[: len(rows)], forces[len(rows) :]
+        return mode._replace(push=push, grip=grip)
 
     def _rows(self, here: Observation, candidates: npt.NDArray[np.intp], loads: Loads) -> ContactRows:
         """Return the rows of all that may be closed, at acceleration level, and those of dry joint friction."""
