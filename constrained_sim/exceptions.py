@@ -83,7 +83,7 @@ class ViolatedConstraint(ConstrainedSimError):
 
 
 class NonFiniteState(ConstrainedSimError):
-    """A step whose result is not finite; the state before it is kept.
+    """A step that failed, or whose result is not finite; the state before it is kept.
 
     Attributes:
         step: number of the step.
@@ -91,8 +91,8 @@ class NonFiniteState(ConstrainedSimError):
     """
 
     def __init__(self, step: int, t: float, why: str) -> None:
-        """Say at which step the state stopped being finite, and why."""
-        super().__init__(f"step {step} (t = {t:.9g} s) gave a non-finite state: {why}")
+        """Say which step failed, and why."""
+        super().__init__(f"step {step} (t = {t:.9g} s) failed: {why}")
         self.step, self.t = step, t
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from constrained_sim.dynamics import Dynamics, integrate, kinematics_at
+from constrained_sim.dynamics import integrate, kinematics_at
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.impact import Impact
 from constrained_sim.robot import WORLD, Robot
@@ -230,16 +230,18 @@ class StepResult:
         rows = end.bound.bilateral.slices
         if not rows:
             return {}
-        there, middle = Dynamics.at(self._robot, end.q, end.v, end.t), self.middle
+        members, middle, found = end.bound.bilateral.members, self.middle, {}
+        between_links = [hasattr(member.declaration, "link_a") for member in members]
+        there = kinematics_at(self._robot, end.q, end.t)
+        positions = [
+            member.wrench_point(there) if has_links else np.zeros(3)
+            for member, has_links in zip(members, between_links, strict=True)
+        ]
         dynamics = kinematics_at(self._robot, middle.q, middle.t)
-        found = {}
-        for member in end.bound.bilateral.members:
+        for member, has_links, position in zip(members, between_links, positions, strict=True):
             multipliers, declaration = self.multipliers(member.name), member.declaration
-            position, wrench = np.zeros(3), np.zeros(6)
             links = (getattr(declaration, "link_a", ""), getattr(declaration, "link_b", ""))
-            if links[0]:
-                position = member.wrench_point(there)
-                wrench = member.wrench(dynamics, multipliers, links[0])
+            wrench = member.wrench(dynamics, multipliers, links[0]) if has_links else np.zeros(6)
             phi = end.phi[rows[member.name]] if member.is_position_level else np.zeros(0)
             found[member.name] = ConstraintForce(
                 member.name,

@@ -302,6 +302,7 @@ def test_mjcf_reference_and_weight():
         (('<joint name="a"', '<joint name="a" type="ball" damping="0.5"'), "damping"),
         (('<body name="body"', '<body name="body" gravcomp="1"'), "gravcomp"),
         (("</mujoco>", '<equality><weld site1="s" site2="t"/></equality></mujoco>'), "sites"),
+        (("</mujoco>", '<tendon><fixed stiffness="9"><joint joint="a" coef="1"/></fixed></tendon></mujoco>'), "tendon"),
     ],
 )
 def test_mjcf_that_would_be_another_robot_is_refused(change, named):

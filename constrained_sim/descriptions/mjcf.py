@@ -19,15 +19,19 @@ from constrained_sim.robot import WORLD
 
 EQUALITIES = ("connect", "weld", "joint")
 
+TENDON_FORCES = ("stiffness", "damping", "frictionloss", "range", "armature")
+"""What makes a tendon more than the path of an actuator."""
+
 
 def read_mjcf(path_or_xml: str | os.PathLike[str]) -> Description:
     """Read an MJCF file, or the XML itself.
 
     Bodies, joints, armature, damping, friction and ranges are Pinocchio's reading; of a body with several joints, all
     but the last get a body of their own, without mass. ``<equality>`` becomes anchors and couplings at the
-    configuration of the file; joints that no actuator moves are passive, if there are actuators. What would be read as
-    another robot is refused: several bodies in the world, equalities of sites, compensated gravity, damped ball joints,
-    references of joints beside equalities.
+    configuration of the file; joints that no actuator moves are passive, if there are actuators, whose gains are the
+    controller's business. What would be read as another robot is refused: several bodies in the world, equalities of
+    sites, tendons with forces of their own, compensated gravity, damped ball joints, references of joints beside
+    equalities.
 
     Raises:
         ModelError: not an MJCF, or something in it that is not understood.
@@ -70,6 +74,10 @@ def _refuse_what_is_lost(root: Element) -> None:
     for element in root.iterfind("equality/*"):
         if element.get("site1") is not None or element.get("site2") is not None:
             raise ModelError(f"equality {element.get('name') or element.tag!r}: got sites, allowed: body1 and body2")
+    for tendon in root.iterfind("tendon/*"):
+        acting = [key for key in TENDON_FORCES if any(float(value) for value in tendon.get(key, "0").split())]
+        if acting:
+            raise ModelError(f"tendon {tendon.get('name', tendon.tag)!r}: got {', '.join(acting)}, allowed: none")
     for body in root.iterfind("worldbody//body"):
         if float(body.get("gravcomp", 0.0)):
             raise ModelError(f"body {body.get('name')!r}: got gravcomp, allowed: none")

@@ -14,7 +14,9 @@ from rclpy.serialization import serialize_message
 from constrained_sim.ros.cdr import serialise
 from constrained_sim.ros.recorder import Recorder
 
-RELIABLE = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
+RELIABLE = QoSProfile(depth=400, reliability=ReliabilityPolicy.RELIABLE)
+"""Deep enough for a subscriber that is held up while steps are run as fast as they can be."""
+
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 FLUSH_PERIOD = 0.01
