@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
 
 from constrained_sim.exceptions import InvalidValue, UnknownName
-from constrained_sim.validation import Array, finite_array, lookup, number
+from constrained_sim.validation import Array, finite_array, number
 
 if TYPE_CHECKING:
     from constrained_sim.robot import Robot
+
+
+class Spring(NamedTuple):
+    """A linear spring in a joint with one degree of freedom.
+
+    Attributes:
+        stiffness: [N m/rad, N/m].
+        reference: position at which it is relaxed [rad, m].
+    """
+
+    stiffness: float
+    reference: float
 
 
 @dataclass(frozen=True)
@@ -71,15 +83,11 @@ def set_property(model: pin.Model, name: str, key: str, value: Any) -> None:
     """Set one property of a joint in `model`.
 
     Raises:
-        UnknownName: no such property.
         InvalidValue: a negative value, NaN, or position limits in the wrong order or of several coordinates.
     """
     joint, what = model.joints[model.getJointId(name)], f"{key} of joint {name!r}"
-    part, attributes = lookup("property of a joint", key, JOINT_PROPERTIES)
-    if part == "q" and joint.nq != 1:
-        raise InvalidValue(what, value, "none: this joint has no single position")
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or np.isnan(value) or (part == "v" and value < 0):
-        raise InvalidValue(what, value, "a number" if part == "q" else "a number that is not negative")
+    part, attributes = JOINT_PROPERTIES[key]
+    _check_property(joint, what, value, part == "q", part == "v")
     first = joint.idx_q if part == "q" else joint.idx_v
     for attribute, sign in attributes:
         values = np.array(getattr(model, attribute))
@@ -88,6 +96,26 @@ def set_property(model: pin.Model, name: str, key: str, value: Any) -> None:
     if part == "q" and not model.lowerPositionLimit[first] < model.upperPositionLimit[first]:
         raise InvalidValue(what, value, "lower < upper")
 
+
+def with_spring(joint: Any, name: str, spring: Spring, key: str, value: Any) -> Spring:
+    """Return the spring of a joint with one property set.
+
+    Raises:
+        InvalidValue: a negative stiffness, a value that is not finite, or a joint with several coordinates.
+    """
+    attribute = SPRING_PROPERTIES[key]
+    _check_property(joint, f"{key} of joint {name!r}", value, True, attribute == "stiffness")
+    return spring._replace(**{attribute: number(f"{key} of joint {name!r}", value)})
+
+
+def _check_property(joint: Any, what: str, value: Any, is_of_position: bool, is_positive: bool) -> None:
+    if is_of_position and joint.nq != 1:
+        raise InvalidValue(what, value, "none: this joint has no single position")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or np.isnan(value) or (is_positive and value < 0):
+        raise InvalidValue(what, value, "a number that is not negative" if is_positive else "a number")
+
+
+SPRING_PROPERTIES = {"stiffness": "stiffness", "spring_reference": "reference"}
 
 JOINT_PROPERTIES = {
     "armature": ("v", (("armature", 1.0),)),

@@ -14,12 +14,12 @@ import numpy.typing as npt
 import pinocchio as pin
 
 from constrained_sim.exceptions import InvalidValue, ModelError, UnknownName
-from constrained_sim.joints import JOINT_PROPERTIES, joint_values, set_property
+from constrained_sim.joints import JOINT_PROPERTIES, SPRING_PROPERTIES, Spring, joint_values, set_property, with_spring
 from constrained_sim.validation import Array, finite_array
 
 if TYPE_CHECKING:
     from constrained_sim.constraints import Constraint, JointLimit
-    from constrained_sim.descriptions import Description, Spring
+    from constrained_sim.descriptions import Description
 
 WORLD = "world"
 
@@ -147,23 +147,30 @@ class Robot:
         Args:
             properties: by joint: ``armature`` (inertia of the rotor as seen at the joint [kg m^2, kg]), ``damping``
                 [N m s/rad, N s/m], ``friction`` (breakaway effort of dry friction [N m, N]), ``effort`` [N m, N] and
-                ``velocity`` [rad/s, m/s] (limits, infinity: none), ``lower`` and ``upper`` (position limits [rad, m]).
+                ``velocity`` [rad/s, m/s] (limits, infinity: none), ``lower`` and ``upper`` (position limits [rad, m]),
+                ``stiffness`` [N m/rad, N/m] and ``spring_reference`` (where it is relaxed [rad, m]) of a spring.
 
         Raises:
             UnknownName: a joint or a property that does not exist.
             InvalidValue: a negative value, NaN, or position limits in the wrong order or of a joint with several
                 coordinates.
         """
-        model = pin.Model(self.model)
+        model, springs = pin.Model(self.model), dict(self.springs)
         for name, values in properties.items():
             if name not in self.joint_names:
                 raise UnknownName("joint", name, self.joint_names)
             if not isinstance(values, Mapping):
-                allowed = f"a mapping of {', '.join(JOINT_PROPERTIES)}"
+                allowed = f"a mapping of {', '.join([*JOINT_PROPERTIES, *SPRING_PROPERTIES])}"
                 raise InvalidValue(f"properties of joint {name!r}", values, allowed)
             for key, value in values.items():
-                set_property(model, name, key, value)
-        return replace(self, model=model)
+                if key in SPRING_PROPERTIES:
+                    spring = springs.get(name, Spring(0.0, 0.0))
+                    springs[name] = with_spring(self.joint_models[name], name, spring, key, value)
+                elif key in JOINT_PROPERTIES:
+                    set_property(model, name, key, value)
+                else:
+                    raise UnknownName("property of a joint", key, [*JOINT_PROPERTIES, *SPRING_PROPERTIES])
+        return replace(self, model=model, springs={name: s for name, s in springs.items() if s.stiffness})
 
     def joint_limits(self, restitution: float = 0.0) -> tuple[JointLimit, ...]:
         """Return a JointLimit ``<joint> limit`` for each joint that has position limits."""

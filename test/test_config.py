@@ -327,6 +327,8 @@ def test_joints_and_actuation_from_a_file(tmp_path):
     stop = read_config(text).constraints[0]
     assert (stop.lower, stop.upper, stop.restitution) == (-np.inf, 0.5, 0.3)
     text["robot"]["joints"]["hip"]["stiffness"] = 1.0
+    assert read_config(text).robot.springs == {"hip": (1.0, 0.0)}
+    text["robot"]["joints"]["hip"]["elasticity"] = 1.0
     with pytest.raises(UnknownName, match="armature"):
         read_config(text)
 

@@ -384,7 +384,10 @@ def test_armature_and_other_properties():
     assert geared.clamp([9.0, -9.0]) == pytest.approx([9.0, -3.0])
     for name, values, refusal in (
         ("elbow", {}, UnknownName),
-        ("joint0", {"stiffness": 1.0}, UnknownName),
+        ("joint0", {"elasticity": 1.0}, UnknownName),
+        ("joint0", {"stiffness": -1.0}, InvalidValue),
+        ("joint0", {"stiffness": np.inf}, InvalidValue),
+        ("joint0", {"spring_reference": True}, InvalidValue),
         ("joint0", {"armature": -1.0}, InvalidValue),
         ("joint0", {"lower": 9.5}, InvalidValue),
         ("joint0", {"damping": np.nan}, InvalidValue),
@@ -392,6 +395,20 @@ def test_armature_and_other_properties():
     ):
         with pytest.raises(refusal):
             robot.with_joints({name: values})
+
+
+def test_spring_in_any_joint():
+    """A mass on a spring: ``x = r + (x0 - r) cos(sqrt(k / m) t)``; set again it goes; none in a continuous joint."""
+    robot = slider(0.0).with_joints({"slide": {"stiffness": 50.0, "spring_reference": 0.2}})
+    mass = inertia_of(robot, robot.neutral())[0, 0]
+    sim = simulator(robot, robot.neutral(), dt=1e-4)
+    sim.run(0.3)
+    assert sim.state.q == pytest.approx([0.2 - 0.2 * np.cos(np.sqrt(50.0 / mass) * 0.3)], abs=1e-6)
+    assert sim.integration_energy() == pytest.approx(0.0, abs=1e-9)
+    assert robot.with_joints({"slide": {"stiffness": 80.0}}).springs == {"slide": (80.0, 0.2)}
+    assert not robot.with_joints({"slide": {"stiffness": 0.0}}).springs
+    with pytest.raises(InvalidValue, match="no single position"):
+        gripper(kind="continuous").with_joints({"first": {"stiffness": 1.0}})
 
 
 def test_limits_of_the_description_on_request():

@@ -6,25 +6,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
 
 from constrained_sim.constraints import Constraint
 from constrained_sim.exceptions import ModelError
-
-
-class Spring(NamedTuple):
-    """A linear spring in a joint with one degree of freedom.
-
-    Attributes:
-        stiffness: [N m/rad, N/m].
-        reference: position at which it is relaxed [rad, m].
-    """
-
-    stiffness: float
-    reference: float
+from constrained_sim.joints import Spring
 
 
 @dataclass(frozen=True, eq=False)
