@@ -120,6 +120,18 @@ def test_what_normals_follow() -> None:
         assert found == kinds
 
 
+def test_coin_that_comes_to_lie_within_a_step() -> None:
+    """Where no point of its rim is the lowest the gap is that of all of them."""
+    coin = carrying("coin", 1.0, (0.01, 0.01, 0.02), '<cylinder radius="0.2" length="0.02"/>')
+    robot = Robot.from_urdf(urdf(coin), floating_base=True)
+    detector = Collisions({"ground": Plane()}, margin=0.5).bind(robot)
+    tilted_one = np.array([0, 0, 0.25, *tilted(1e-3)])
+    contacts = detector.contacts(Dynamics.at(robot, tilted_one, np.zeros(6)))
+    lies = Dynamics.at(robot, np.array([0, 0, 0.25, 0, 0, 0, 1.0]), np.zeros(6))
+    gaps = ConstraintSet(robot, contacts).contacts.rows(lies, np.zeros(6)).gaps
+    assert gaps == pytest.approx(0.24, abs=1e-14)
+
+
 # -- motions in closed form; forces of a step are means, so they differ from those in its middle by O(dt^2)
 
 STEPPERS = {"time_stepping": 2e-5, "event_driven": 2e-6}

@@ -202,8 +202,9 @@ def face_each_other(first, second, one, two, rims, facing, axes):  # type: ignor
 
 @numba.njit(cache=True)
 def nearest_on_rim(middle, axis, radius, towards):  # type: ignore[no-untyped-def]
-    """Return the point (3,) of a circle that is farthest `towards` (3,); the middle if its `radius` is 0."""
-    return middle + radius * unit(towards - np.dot(axis, towards) * axis) if radius else middle
+    """Return the point (3,) of a circle that is farthest `towards` (3,); the middle where all are, or `radius` is 0."""
+    out = towards - np.dot(axis, towards) * axis
+    return middle + radius * unit(out) if radius and out.any() else middle
 
 
 @numba.njit(cache=True)
