@@ -408,12 +408,12 @@ def _touch_of(one: Core, two: Core, touching: tuple[Array, Array], normal: Array
     """Return where two cores are nearest: at the points `touching` (3,), with the `normal` (3,) and `gap` [m] there."""
     if two.is_flat or one.is_flat:
         return Touch(one, two, normal, gap, NormalOf.SECOND if two.is_flat else NormalOf.FIRST)
-    if not (one.radius and not one.line.any()) and not (two.radius and not two.line.any()):
-        one, two = one.tangent(touching[0]), two.tangent(touching[1])  # only a ball is followed around a rim
+    if not any(core.radius and not core.line.any() for core in (one, two)):  # only a ball is followed around a rim
+        one, two = one.tangent(touching[0]), two.tangent(touching[1])
     crossing = np.cross(one.line, two.line)
     if one.radius + two.radius > 0.0 or crossing @ crossing > PARALLEL:
         return Touch(one, two, normal, gap, NormalOf.BOTH)
-    return Touch(one, two, normal, gap)  # of a corner on a corner or an edge: turns with either
+    return Touch(one, two, normal, gap)  # a corner on a corner or an edge: any normal between them would do
 
 
 def _face_touches(first: Shape, here: Array, second: Shape, there: Array, normal: Array, margin: float) -> list[Touch]:

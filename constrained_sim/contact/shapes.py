@@ -17,6 +17,7 @@ import scipy
 
 from constrained_sim.contact.patches import FLAT, RIM, outline
 from constrained_sim.contact.scene import Box, Mesh, Sphere, hull_of, placement_of
+from constrained_sim.descriptions.urdf import with_cylinders
 from constrained_sim.exceptions import InvalidValue, ModelError
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array, read_only
@@ -322,7 +323,7 @@ def robot_shapes(robot: Robot, package_dirs: Sequence[str] = ()) -> list[Shape]:
     """
     if not robot.urdf:
         raise ModelError("collision geometry needs a robot that was read from a URDF")
-    text, capsules = _with_cylinders(robot.urdf)
+    text, capsules = with_cylinders(robot.urdf)
     folders = [*package_dirs, *_folders(robot)]
     geometry = pin.GeometryModel()
     try:
@@ -344,19 +345,6 @@ def _folders(robot: Robot) -> list[str]:
     around = [robot.folder, *robot.folder.parents] if robot.folder is not None else []
     prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
     return [str(folder) for folder in around] + [os.path.join(prefix, "share") for prefix in prefixes if prefix]
-
-
-def _with_cylinders(urdf: str) -> tuple[str, frozenset[str]]:
-    """Return a URDF with cylinders in place of ``<capsule>``, which its reader drops; and the names of these."""
-    if "<capsule" not in urdf:
-        return urdf, frozenset()
-    tree, capsules = ElementTree.fromstring(urdf), set()
-    for link in tree.iter("link"):
-        for index, capsule in enumerate(element.find("geometry/capsule") for element in link.findall("collision")):
-            if capsule is not None:
-                capsule.tag = "cylinder"
-                capsules.add(f"{link.get('name')}_{index}")
-    return ElementTree.tostring(tree, encoding="unicode"), frozenset(capsules)
 
 
 def _link_in(message: str, urdf: str) -> str:

@@ -23,11 +23,25 @@ def read_urdf(xml: str, floating_base: bool = False) -> Description:
         ModelError: not a URDF, or a ``<mimic>`` that cannot be.
     """
     try:
-        model = pin.buildModelFromXML(xml, pin.JointModelFreeFlyer()) if floating_base else pin.buildModelFromXML(xml)
-    except (RuntimeError, ValueError, IndexError) as error:
+        text, _ = with_cylinders(xml)
+        model = pin.buildModelFromXML(text, pin.JointModelFreeFlyer()) if floating_base else pin.buildModelFromXML(text)
+    except (ElementTree.ParseError, RuntimeError, ValueError, IndexError) as error:
         raise ModelError(f"not a valid URDF: {error}") from error
     couplings = _mimics(xml, tuple(model.names)[1:])
     return Description(model, couplings, floating_base, tuple(coupling.joint for coupling in couplings), text=xml)
+
+
+def with_cylinders(urdf: str) -> tuple[str, frozenset[str]]:
+    """Return a URDF with cylinders in place of ``<capsule>``, which its reader drops, and the names of these."""
+    if "<capsule" not in urdf:
+        return urdf, frozenset()
+    tree, capsules = ElementTree.fromstring(urdf), set()
+    for link in tree.iter("link"):
+        for index, capsule in enumerate(element.find("geometry/capsule") for element in link.findall("collision")):
+            if capsule is not None:
+                capsule.tag = "cylinder"
+                capsules.add(f"{link.get('name')}_{index}")
+    return ElementTree.tostring(tree, encoding="unicode"), frozenset(capsules)
 
 
 def _mimics(xml: str, joints: Sequence[str]) -> tuple[JointCoupling, ...]:
