@@ -290,10 +290,11 @@ class CollisionGeometry:
             for i, (place, gap) in enumerate(zip(places[index].tolist(), gaps[index].tolist(), strict=True)):
                 if place >= 0 and gap <= margin:
                     core = self._core_at(place, axes)
+                    directions = np.array([core.line, NO_LINE]) if core.rim else UNDIRECTED
                     found.append(
                         DetectedContact(
                             f"{shape.name}/{name}#{i}", shape.link, name, shape.joint, core.point, core.radius,
-                            0, anchor, normal, gap, rims=(core.rim, 0.0), directions=np.array([core.line, NO_LINE]),
+                            0, anchor, normal, gap, rims=(core.rim, 0.0), directions=directions,
                         )
                     )  # fmt: skip
 
