@@ -93,14 +93,31 @@ def solo_contacts(**options: object) -> list[PointContact]:
     return [PointContact(foot, foot, (0.0, 0.0, 0.0), **options) for foot in SOLO_FEET]  # type: ignore[arg-type]
 
 
-def link(name: str, mass: float, centre: object = (0, 0, 0), inertia: object = (1e-3, 1e-3, 1e-3)) -> str:
-    """Return the URDF of a link; `inertia`: the diagonal, or ixx, iyy, izz, ixy, ixz, iyz."""
+def link(
+    name: str,
+    mass: float,
+    centre: object = (0, 0, 0),
+    inertia: object = (1e-3, 1e-3, 1e-3),
+    shape: str = "",
+    origin: str = "",
+) -> str:
+    """Return the URDF of a link.
+
+    Args:
+        name: of the link.
+        mass: [kg].
+        centre: of mass [m].
+        inertia: the diagonal, or ixx, iyy, izz, ixy, ixz, iyz [kg m^2].
+        shape: of its collision element, as in ``<geometry>``; empty: none.
+        origin: of that element, an ``<origin>``.
+    """
     values = [*np.asarray(inertia, float), 0.0, 0.0, 0.0][:6]
     moments = " ".join(
         f'{k}="{x!r}"' for k, x in zip(("ixx", "iyy", "izz", "ixy", "ixz", "iyz"), map(float, values), strict=True)
     )
     frame = f'<origin xyz="{_text(centre)}"/>'
-    return f'<link name="{name}"><inertial>{frame}<mass value="{mass!r}"/><inertia {moments}/></inertial></link>'
+    solid = f"<collision>{origin}<geometry>{shape}</geometry></collision>" if shape else ""
+    return f'<link name="{name}"><inertial>{frame}<mass value="{mass!r}"/><inertia {moments}/></inertial>{solid}</link>'
 
 
 def joint(

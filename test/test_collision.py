@@ -25,8 +25,8 @@ SHAPES = {
 
 def body(shape: str, mass: float = 2.0, moments: object = (0.02, 0.02, 0.02), origin: str = "0 0 0") -> Robot:
     """Return a free body with one collision element, link ``body``."""
-    element = f'<collision><origin xyz="{origin}"/><geometry>{SHAPES.get(shape, shape)}</geometry></collision>'
-    return Robot.from_urdf(urdf(link("body", mass, inertia=moments).replace("</link>", element + "</link>")), True)
+    pose = f'<origin xyz="{origin}"/>'
+    return Robot.from_urdf(urdf(link("body", mass, inertia=moments, shape=SHAPES.get(shape, shape), origin=pose)), True)
 
 
 def touches(robot: Robot, q: np.ndarray, scene: dict, **options: object) -> list:  # type: ignore[type-arg]
@@ -193,12 +193,11 @@ WIDE = '<limit lower="-9" upper="9" effort="9" velocity="9"/>'
 
 def two_balls() -> Robot:
     """Return two balls at the ends of two arms that a middle link carries."""
-    element = f"<collision><geometry>{SHAPES['sphere']}</geometry></collision></link>"
     return Robot.from_urdf(
         urdf(
             link("base", 1.0),
-            link("left", 1.0).replace("</link>", element),
-            link("right", 1.0).replace("</link>", element),
+            link("left", 1.0, shape=SHAPES["sphere"]),
+            link("right", 1.0, shape=SHAPES["sphere"]),
             joint(
                 "l",
                 "prismatic",
@@ -318,8 +317,8 @@ def test_wheel_rolls(ground: Plane | Box, stepper: str) -> None:
 def test_what_is_fast_passes_through_nothing(target: object, speed: float, dt: float, stepper: str) -> None:
     """A ball that does 0.1 m and more in a step bounces off at the right place, whatever the margin."""
     radius, travel = 0.05, 0.95
-    ball = f'<collision><geometry><sphere radius="{radius}"/></geometry></collision></link>'
-    robot = Robot.from_urdf(urdf(link("ball", 1.0).replace("</link>", ball)), floating_base=True, gravity=(0, 0, 0))
+    ball = link("ball", 1.0, shape=f'<sphere radius="{radius}"/>')
+    robot = Robot.from_urdf(urdf(ball), floating_base=True, gravity=(0, 0, 0))
     collisions = Collisions({"target": target}, restitution=1.0)  # type: ignore[dict-item]
     sim = Simulator(robot, stepper=stepper, dt=dt, collisions=collisions)
     sim.reset(v=[speed, 0, 0, 0, 0, 0])
@@ -333,14 +332,13 @@ def test_ball_on_a_turntable_circles() -> None:
     """Rolling without slip on a plate that turns with W: the centre's velocity turns with 2 W / 7 (Weltner, 1979)."""
     radius, mass, turning = 0.05, 0.3, 3.0
     moment = 0.4 * mass * radius**2
-    plate = '<collision><origin xyz="0 0 -0.5"/><geometry><box size="20 20 1"/></geometry></collision></link>'
-    ball = f'<collision><geometry><sphere radius="{radius}"/></geometry></collision></link>'
+    below, ball = '<origin xyz="0 0 -0.5"/>', f'<sphere radius="{radius}"/>'
     robot = Robot.from_urdf(
         urdf(
             '<link name="base"/>',
-            link("table", 1e5, inertia=(1e9, 1e9, 1e9)).replace("</link>", plate),
+            link("table", 1e5, inertia=(1e9, 1e9, 1e9), shape='<box size="20 20 1"/>', origin=below),
             joint("turn", "continuous", "base", "table", (0, 0, 1)),
-            link("ball", mass, inertia=(moment,) * 3).replace("</link>", ball),
+            link("ball", mass, inertia=(moment,) * 3, shape=ball),
             joint("free", "floating", "base", "ball"),
         )
     )

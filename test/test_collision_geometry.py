@@ -32,8 +32,7 @@ WIDE = '<limit lower="-9" upper="9" effort="9" velocity="9"/>'
 
 
 def with_shape(name: str, shape: str, origin: str = "") -> str:
-    element = f"<collision>{origin}<geometry>{SHAPES.get(shape, shape)}</geometry></collision>"
-    return link(name, 1.0).replace("</link>", element + "</link>")
+    return link(name, 1.0, shape=SHAPES.get(shape, shape), origin=origin)
 
 
 @cache

@@ -335,8 +335,7 @@ def test_joints_and_actuation_from_a_file(tmp_path):
 
 def test_scene_and_collisions(tmp_path):
     """Bodies of every kind, properties of their contacts; the robot's collision element then rests on the plane."""
-    element = '<collision><geometry><sphere radius="0.2"/></geometry></collision></link>'
-    (tmp_path / "ball.urdf").write_text(urdf(link_of("ball", 1.0).replace("</link>", element)))
+    (tmp_path / "ball.urdf").write_text(urdf(link_of("ball", 1.0, shape='<sphere radius="0.2"/>')))
     (tmp_path / "wedge.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 1 2 4\nf 1 3 4\nf 2 3 4\n")
     path = tmp_path / "ball.yaml"
     text = """

@@ -387,14 +387,12 @@ def test_unknown_law_is_refused():
 def test_ball_on_a_driven_table(table: float, speed: float, restitution: float, law: str) -> None:
     """``v_plus = w + e (w - v)``: the work of the drive is no gain, and ``m (1 - e^2) (w - v)^2 / 2`` is dissipated."""
     mass = 0.3
-    plate = '<collision><geometry><box size="1 1 0.1"/></geometry></collision></link>'
-    sphere = '<collision><geometry><sphere radius="0.05"/></geometry></collision></link>'
     robot = Robot.from_urdf(
         urdf(
             '<link name="base"/>',
-            link("table", 1.0).replace("</link>", plate),
+            link("table", 1.0, shape='<box size="1 1 0.1"/>'),
             joint("lift", "prismatic", "base", "table", (0, 0, 1), more=LIMIT),
-            link("ball", mass).replace("</link>", sphere),
+            link("ball", mass, shape='<sphere radius="0.05"/>'),
             joint("fall", "prismatic", "base", "ball", (0, 0, 1), more=LIMIT),
         ),
         gravity=(0.0, 0.0, 0.0),

@@ -498,8 +498,7 @@ def test_contacts_between_links(order):
     """A link that lies on another, which is bolted to a third: each side of a cut takes the force on its own."""
 
     def shaped(name, mass):
-        solid = '<collision><geometry><box size="0.2 0.2 0.1"/></geometry></collision></link>'
-        return link(name, mass).replace("</link>", solid)
+        return link(name, mass, shape='<box size="0.2 0.2 0.1"/>')
 
     parts = ['<link name="stand"/>', link("guide", 0.4), shaped("lid", 1.0), link("lift", 2.0), shaped("plate", 0.5)]
     rails = [
