@@ -27,7 +27,6 @@ from constrained_sim.validation import Array, number
 MISSED = 1e-6
 """[m] by which the nearest point of a patch may be farther than the bodies are."""
 
-
 FORESIGHT = 2.5
 """Way of the fastest body in a step, in whose reach everything is watched: two may meet, and speeds grow."""
 
@@ -255,7 +254,7 @@ class CollisionGeometry:
         margin = max(self.margin, FORESIGHT * horizon * self._largest_speed(dynamics))
         self._request.security_margin = margin
         for name, plane in self._planes.items():
-            self._add_plane(found, name, plane, dynamics, horizon)
+            self._add_plane(found, name, plane, dynamics, horizon, margin)
         if len(self._pairs):
             placements = dynamics.placements
             near = patches.near_pairs(
@@ -271,10 +270,10 @@ class CollisionGeometry:
         return float((speeds[:, 0] + speeds[:, 1] * self._arms).max(initial=0.0))
 
     def _add_plane(
-        self, found: list[DetectedContact], name: str, plane: Plane, dynamics: Dynamics, horizon: float
+        self, found: list[DetectedContact], name: str, plane: Plane, dynamics: Dynamics, horizon: float, margin: float
     ) -> None:
         """Add the contacts of all shapes of the robot with a plane."""
-        normal, placements, margin = np.asarray(plane.normal), dynamics.placements, self._request.security_margin
+        normal, placements = np.asarray(plane.normal), dynamics.placements
         axes = self._rotations[self._cylinders]
         patches.place_rims(
             self._starts[self._cylinders], self._joints[self._cylinders], self._rims, axes[:, :, 2].copy(),
@@ -394,14 +393,14 @@ def touches_of(first: Shape, here: Array, second: Shape, there: Array, request: 
     nearest = result.getContact(0)
     normal = -np.array(nearest.normal)
     gap = float(nearest.penetration_depth)
-    touching = np.array(nearest.getNearestPoint1()), np.array(nearest.getNearestPoint2())
-    cores = first.core(touching[0], -normal, here), second.core(touching[1], normal, there)
-    deepest = _touch_of(*cores, touching, normal, gap)
     touches = _face_touches(first, here, second, there, normal, margin)
     touches.sort(key=lambda touch: touch.gap)
     if touches and touches[0].gap <= gap + MISSED:
         return touches
     # Cut at an edge, a rounded hull may have its nearest point between those of the patch.
+    touching = np.array(nearest.getNearestPoint1()), np.array(nearest.getNearestPoint2())
+    cores = first.core(touching[0], -normal, here), second.core(touching[1], normal, there)
+    deepest = _touch_of(*cores, touching, normal, gap)
     return [deepest, *touches[: patches.MOST_POINTS - 1]]
 
 

@@ -208,6 +208,13 @@ def nearest_on_rim(middle, axis, radius, towards):  # type: ignore[no-untyped-de
 
 
 @numba.njit(cache=True)
+def unless_parallel(one, two):  # type: ignore[no-untyped-def]
+    """Return the direction `one` (3,) of a core; zero, as of a point, beside a parallel line `two` (3,)."""
+    cosine = np.dot(one, two)
+    return np.zeros(3) if one.any() and two.any() and 1.0 - cosine * cosine <= PARALLEL else one
+
+
+@numba.njit(cache=True)
 def normal_between(first, second, one, two, side):  # type: ignore[no-untyped-def]
     """Return the unit normal (3,) between points or lines, and move the points to where these are nearest, in place.
 
@@ -218,10 +225,8 @@ def normal_between(first, second, one, two, side):  # type: ignore[no-untyped-de
         two: (3,) of the second.
         side: (3,) to which the normal of crossing lines points.
     """
-    cosine = np.dot(one, two)
-    if one.any() and two.any() and 1.0 - cosine * cosine <= PARALLEL:
-        one, cosine = np.zeros(3), 0.0
-    arm = first - second
+    one = unless_parallel(one, two)
+    cosine, arm = np.dot(one, two), first - second
     along, beside, sine = np.dot(one, arm), np.dot(two, arm), 1.0 - cosine * cosine
     first += (cosine * beside - along) / sine * one
     second += (beside - cosine * along) / sine * two
@@ -277,7 +282,8 @@ def _motion_of_contact(
             rate = n_rate if facing == FIRST else -n_rate
             velocities[round_one] = _rim_velocity(bodies[round_one], cores, (i, round_one), towards, rate)
         return n_rate, velocities[round_one] + (radii[1] if facing == FIRST else -radii[0]) * n_rate
-    lines = _lines(one.rotation @ cores.directions[i, 0], two.rotation @ cores.directions[i, 1])
+    line = two.rotation @ cores.directions[i, 1]
+    lines = np.array([unless_parallel(one.rotation @ cores.directions[i, 0], line), line])
     for side in np.flatnonzero(cores.rims[i]):
         lines = np.zeros((2, 3))
         middle = bodies[side].position + bodies[side].rotation @ cores.offsets[i, side]
@@ -292,13 +298,6 @@ def _motion_of_contact(
         along = np.linalg.lstsq((np.array([1.0, -1.0])[kept, None] * held).T, length * n_rate - apart)[0]
         velocities[0] = velocities[0] + along[0] * lines[0]
     return n_rate, velocities[0] - radii[0] * n_rate
-
-
-def _lines(one: Array, two: Array) -> Array:
-    """Return the lines (2, 3) of two cores, the first as a point where they are parallel."""
-    if one.any() and two.any() and 1.0 - (one @ two) ** 2 <= PARALLEL:
-        one = np.zeros(3)
-    return np.array([one, two])
 
 
 def _rim_velocity(body: BodyMotion, cores: Cores, place: tuple[int, int], towards: Array, rate: Array) -> Array:

@@ -37,26 +37,28 @@ def most_inside(J: Array, forces: Array, friction: Array, most: Array) -> Array:
     balanced = left[:, int((singular > DEPENDENT).sum()) :] / lengths[:, None]
     if not balanced.shape[1]:
         return forces
-    rows, limits = _planes(len(forces), friction, most)
-    best, margin, found = forces, _margin(forces, friction, most), forces
+    planes, limits = _planes(len(forces), friction, most)
+    best, margin, cuts = forces, -np.inf, np.zeros((0, len(forces)))
+    found, reachable = forces, np.inf
     for _ in range(MOST_CUTS):
-        cuts = _cuts(found, friction)
-        rows, limits = np.vstack([rows, cuts]), np.concatenate([limits, np.zeros(len(cuts))])
-        # rows (forces + balanced z) + limits >= t
+        new = _cuts(found, friction)
+        reached = float(np.concatenate([planes @ found + limits, new @ found]).min())
+        if reached > margin:
+            best, margin = found, reached
+        if np.isfinite(reachable) and reached >= reachable - CLOSE * abs(reachable):
+            break
+        cuts = np.vstack([cuts, new])
+        # rows (forces + balanced z) + limits >= t, the limits of the cones being zero
+        rows = np.vstack([planes, cuts])
         program = scipy.optimize.linprog(
             np.append(np.zeros(balanced.shape[1]), -1.0),
             np.hstack([-rows @ balanced, np.ones((len(rows), 1))]),
-            rows @ forces + limits,
+            np.concatenate([planes @ forces + limits, cuts @ forces]),
             bounds=[(None, None)] * balanced.shape[1] + [(None, float(np.abs(forces).max()))],
         )
         if not program.success:
             break
         found, reachable = forces + balanced @ program.x[:-1], float(program.x[-1])
-        reached = _margin(found, friction, most)
-        if reached > margin:
-            best, margin = found, reached
-        if reached >= reachable - CLOSE * abs(reachable):
-            break
     return best
 
 
@@ -79,9 +81,3 @@ def _cuts(forces: Array, friction: Array) -> Array:
         cut[3 * i + 2] = friction[i]
         cuts.append(cut)
     return np.array(cuts).reshape(-1, len(forces))
-
-
-def _margin(forces: Array, friction: Array, most: Array) -> float:
-    """Return the least margin of all forces [N, N m]."""
-    rows, limits = _planes(len(forces), friction, most)
-    return float(np.concatenate([rows @ forces + limits, _cuts(forces, friction) @ forces]).min())

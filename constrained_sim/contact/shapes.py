@@ -185,6 +185,11 @@ class Shape:
         return np.asarray(local @ self.placement.rotation.T), sizes
 
     @cached_property
+    def _facet_heights(self) -> Array:
+        """(f,) distances [m] of the facets from the origin of the joint's frame, along their normals."""
+        return np.asarray((self.points @ self._facets[0].T).max(axis=0))
+
+    @cached_property
     def _faces(self) -> dict[int, Face]:
         """Faces that were asked for."""
         return {}
@@ -273,7 +278,7 @@ class Shape:
     def _edge_core(self, point: Array, outwards: Array) -> Core:
         """Return `point` (3,) of a body with facets as part of a face, of an edge, or as a corner; joint's frame."""
         normals, _ = self._facets
-        near = normals @ point >= (self.points @ normals.T).max(axis=0) - EDGE * self.bound
+        near = normals @ point >= self._facet_heights - EDGE * self.bound
         around = normals[near & (normals @ outwards > -EDGE)]
         if not len(around):
             return Core(point)
