@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from constrained_sim.contact import kernels as contact_kernels
 from constrained_sim.contact.discs import no_discs
-from constrained_sim.contact.methods import ContactMethod, solve_contacts
+from constrained_sim.contact.methods import ContactMethod, solve_contacts, solve_unusual
 from constrained_sim.contact.problem import ContactProblem, ContactSolution, no_values
 from constrained_sim.contact.usual import solve_usually
 from constrained_sim.exceptions import ContactNotSolved, InexactContact, NotSupported
@@ -206,7 +206,7 @@ def _solve_free(system: System, f: Array, contacts: ContactRows, method: Contact
     if solved:
         solution = method.usual_solution(*usual)
     else:
-        solution = solve_contacts(ContactProblem(delassus, free, *laws), method)
+        solution = solve_unusual(ContactProblem(delassus, free, *laws), method, tuple(usual))
         x = x + solution.impulse @ response
         dynamics = dynamics_residual(system.M, x, f, solution.impulse @ J)
     return Motion(x, np.zeros(0), solution.impulse, solution, dynamics, 0.0)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from constrained_sim.contact import kernels
 from constrained_sim.contact.admm import admm
 from constrained_sim.contact.complementarity import LinearComplementarity
+from constrained_sim.contact.interior_point import interior_point
 from constrained_sim.contact.least_norm import with_least_norm
 from constrained_sim.contact.problem import (
     RELATIVE_TOLERANCE,
@@ -88,10 +89,19 @@ def solve_contacts(
         InvalidValue: a start of wrong length, NaN or infinity.
     """
     method = ContactMethod(method) if isinstance(method, str) else method
+    steps = method.usual_steps if start is None else 0
+    *usual, solved = solve_usually(problem.G, problem.b, *problem.laws, method.tolerance, steps)
+    return method.usual_solution(*usual) if solved else solve_unusual(problem, method, tuple(usual), start)
+
+
+def solve_unusual(
+    problem: ContactProblem,
+    method: ContactMethod,
+    usual: tuple[Array, npt.NDArray[np.int64], int, float, float],
+    start: Any = None,
+) -> ContactSolution:
+    """Go on as :func:`solve_contacts` does where the usual way ended with what it returned, `usual`, and no solution."""
     G, b, laws = problem.G, problem.b, problem.laws
-    *usual, solved = solve_usually(G, b, *laws, method.tolerance, method.usual_steps if start is None else 0)
-    if solved:
-        return method.usual_solution(*usual)
     impulse, _, iterations, residual, magnitude = usual
     used, best = "newton" if iterations else "stick", (residual * magnitude, impulse)
     scale = kernels.inverse_scale(G, len(problem.friction), problem.discs)
@@ -152,6 +162,7 @@ BUDGETS: dict[Method, int] = {
     kernels.newton: NEWTON_STEPS,
     gauss_seidel: 200,
     pivoting: 1,
+    interior_point: 60,
     kernels.continuation: 11,
     kernels.restarts: 60,
     admm: 2000,
@@ -159,7 +170,8 @@ BUDGETS: dict[Method, int] = {
 SCHEDULE: tuple[tuple[Method, int, bool], ...] = (
     (kernels.newton, NEWTON_STEPS, False),
     (pivoting, 1, False),
-    (kernels.newton, NEWTON_STEPS, True),
+    (interior_point, 60, False),
+    (kernels.newton, NEWTON_STEPS, False),
     (kernels.continuation, 11, False),
     (kernels.restarts, 12, False),
     (gauss_seidel, 200, True),
@@ -176,6 +188,7 @@ METHODS: dict[str, Method] = {
     "newton": kernels.newton,
     "gauss_seidel": gauss_seidel,
     "pivoting": pivoting,
+    "interior_point": interior_point,
     "continuation": kernels.continuation,
     "restarts": kernels.restarts,
     "admm": admm,

@@ -1,6 +1,7 @@
 """Fixtures of the live tests: running nodes, and the bags of a few complete simulations."""
 
 import contextlib
+import signal
 
 import pytest
 from rcl_interfaces.srv import SetParameters
@@ -18,7 +19,11 @@ from constrained_sim.testing.ros import Session
 
 @pytest.fixture(scope="session", autouse=True)
 def environment(tmp_path_factory):
-    """Keep DDS on this machine and logs out of the home folder; compile what the first use would compile."""
+    """Keep DDS on this machine and logs out of the home folder; compile what the first use would compile.
+
+    Run in a shell's background, the tests ignore SIGINT, and so would all that they start.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
         patch.setenv("ROS_LOG_DIR", str(tmp_path_factory.mktemp("log")))
