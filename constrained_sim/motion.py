@@ -21,6 +21,7 @@ from constrained_sim.solvers.solver import remainder_of, row_residual
 from constrained_sim.validation import Array
 
 EXACTLY = ContactMethod()
+NOTHING_KNOWN = no_values()
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +134,7 @@ def solve_motion(
     b: Array,
     contacts: ContactRows,
     method: ContactMethod = EXACTLY,
+    start: Array = NOTHING_KNOWN,
 ) -> Motion:
     """Solve for the motion and all multipliers.
 
@@ -148,6 +150,7 @@ def solve_motion(
         b: (m,) right-hand side of the bilateral rows.
         contacts: rows of the contacts that may be closed.
         method: how contacts are solved.
+        start: (n,) impulses near those of the contacts; (0,): nothing is known of them.
 
     Raises:
         ContactNotSolved: the solver decides contacts itself, and found no motion that they allow.
@@ -155,7 +158,7 @@ def solve_motion(
     if isinstance(solver, Gauss) and len(contacts.offset):
         return _solve_program(solver, system, f, b, contacts)
     if not len(b):
-        return _solve_free(system, f, contacts, method)
+        return _solve_free(system, f, contacts, method, start)
     factorization = solver.factor(system)
     x, lam = factorization.solve(f, b)
     terms = remainder_of(system, f, x)
@@ -167,7 +170,7 @@ def solve_motion(
         contact_kernels.drop_held(delassus, free, contacts.J, terms, np.einsum("ij,ij->i", whitened, whitened))
         if contacts.compliance is not None:
             delassus[np.diag_indices_from(delassus)] += contacts.compliance
-        solution = solve_contacts(ContactProblem(delassus, free, *contacts.laws), method)
+        solution = solve_contacts(ContactProblem(delassus, free, *contacts.laws), method, start if start.size else None)
         impulse = solution.impulse
         x, lam = x + impulse @ response, lam + impulse @ bilateral
     dynamics = dynamics_residual(system.M, x, f, lam @ system.J + impulse @ contacts.J)
@@ -193,7 +196,7 @@ def _solve_program(solver: Gauss, system: System, f: Array, b: Array, contacts: 
     return Motion(x, lam, impulse, solution, dynamics, row_residual(system, f, b, x))
 
 
-def _solve_free(system: System, f: Array, contacts: ContactRows, method: ContactMethod) -> Motion:
+def _solve_free(system: System, f: Array, contacts: ContactRows, method: ContactMethod, start: Array) -> Motion:
     """Solve without bilateral rows, as a rule in one kernel."""
     J, laws = contacts.J, contacts.laws
     if not len(J):
@@ -201,12 +204,12 @@ def _solve_free(system: System, f: Array, contacts: ContactRows, method: Contact
         return Motion(x, np.zeros(0), np.zeros(0), None, dynamics_residual(system.M, x, f, np.zeros_like(f)), 0.0)
     compliance = np.zeros(len(J)) if contacts.compliance is None else contacts.compliance
     x, response, delassus, free, *usual, solved, dynamics = usual_motion(
-        system.M, system.parents, f, J, contacts.offset, compliance, *laws, method.tolerance, method.usual_steps
+        system.M, system.parents, f, J, contacts.offset, compliance, *laws, start, method.tolerance, method.usual_steps
     )
     if solved:
         solution = method.usual_solution(*usual)
     else:
-        solution = solve_unusual(ContactProblem(delassus, free, *laws), method, tuple(usual))
+        solution = solve_unusual(ContactProblem(delassus, free, *laws), method, tuple(usual), start)
         x = x + solution.impulse @ response
         dynamics = dynamics_residual(system.M, x, f, solution.impulse @ J)
     return Motion(x, np.zeros(0), solution.impulse, solution, dynamics, 0.0)
@@ -214,7 +217,7 @@ def _solve_free(system: System, f: Array, contacts: ContactRows, method: Contact
 
 @numba.njit(cache=True)
 def usual_motion(  # type: ignore[no-untyped-def]
-    M, parents, f, J, offset, compliance, friction, slip, lower, upper, discs, tolerance, steps
+    M, parents, f, J, offset, compliance, friction, slip, lower, upper, discs, start, tolerance, steps
 ):
     """Solve for the motion without bilateral rows, as :func:`~constrained_sim.contact.usual.solve_usually` does.
 
@@ -227,7 +230,7 @@ def usual_motion(  # type: ignore[no-untyped-def]
     for i in range(G.shape[0]):
         G[i, i] += compliance[i]
     impulse, status, done, residual, magnitude, solved = solve_usually(
-        G, b, friction, slip, lower, upper, discs, tolerance, steps
+        G, b, friction, slip, lower, upper, discs, start, tolerance, steps
     )
     if solved:
         x = x + impulse @ response

@@ -26,7 +26,7 @@ from scipy.optimize import minimize
 
 from constrained_sim import LAWS, Frictionless, Plane, Rigid, Sticking
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact import METHODS, ContactMethod, ContactProblem, kernels, solve_contacts
+from constrained_sim.contact import METHODS, ContactMethod, ContactProblem, interior_point, kernels, solve_contacts
 from constrained_sim.contact.admm import admm
 from constrained_sim.contact.problem import TOLERABLE_RESIDUAL, ContactSolution
 from constrained_sim.contact.sweeps import one_contact
@@ -491,6 +491,73 @@ def test_newton_passes_over_kinks(lying):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernels, "MEMORY", 1)
         assert min(residuals(kernels.newton.py_func)) > 1e-6
+
+
+def by_interior_point(problem, tolerance):
+    """Return the impulses, their error [N s] and the iterations of the interior-point method alone."""
+    scale = kernels.inverse_scale(problem.G, len(problem.friction), problem.discs)
+    start = np.zeros(len(problem.b))
+    return interior_point.interior_point(problem.G, problem.b, *problem.laws, scale, start, tolerance, 60)
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_interior_point_gets_on_where_newton_does_not(number):
+    """A humanoid comes to rest on its meshes: many contacts that depend on each other, all about to stick or slip."""
+    problem = stored_problem("resting_humanoid.npz", number)
+    scale = kernels.inverse_scale(problem.G, len(problem.friction), problem.discs)
+    for start in (kernels.stick(problem.G, problem.b), np.zeros_like(problem.b)):
+        assert kernels.newton(problem.G, problem.b, *problem.laws, scale, start, 1e-11, 60)[1] > 1e-7
+    r, error, iterations = by_interior_point(problem, 1e-11)
+    assert error < 1e-11
+    assert iterations < 45
+    assert problem.residual(r) < 1e-12
+    assert problem.cone_violation(r) < 1e-12
+    assert problem.slip_residual(r) < 1e-10
+    solution = solve_contacts(problem)
+    assert solution.method == "interior_point"
+    assert problem.G @ solution.impulse == pytest.approx(problem.G @ r, abs=1e-10 * np.abs(problem.b).max())
+
+
+@pytest.mark.parametrize("number", range(2))
+def test_interior_point_heeds_the_slip_less_after_short_steps(number, monkeypatch):
+    """Where contacts come to rest the derivative of the slip's length points anywhere; with it, steps get shorter."""
+    problem = stored_problem("resting_humanoid.npz", number)
+    assert by_interior_point(problem, 1e-7)[1] < 1e-7
+    monkeypatch.setattr(interior_point, "SHORT", 0.0)
+    assert by_interior_point(problem, 1e-7)[1] > 1e-6
+
+
+@every_problem
+@property_test(60)
+@given(seed=seeds)
+def test_interior_point_alone(make, seed):
+    """With the help of no other method, whatever the friction: the laws hold, in few iterations."""
+    rng = np.random.default_rng(seed)
+    friction = rng.choice([0.0, 0.1, 0.8, np.inf], p=[0.2, 0.3, 0.4, 0.1], size=4)
+    problem = make(rng, friction[: 1 if make is leg_problem else 4])
+    r, error, iterations = by_interior_point(problem, 0.0)
+    assume(not (np.isinf(friction).any() and error > 1e-9))  # there may be no solution
+    assert iterations < 60
+    check_laws(problem, np.where(np.repeat(r[2::3] > 1e-11 * np.abs(r).max(), 3), r, 0.0))
+
+
+@property_test(60)
+@given(seed=seeds)
+def test_interior_point_between_bounds(seed):
+    """Interval rows with both bounds, one or none: zero velocity inside, none but outward at a bound."""
+    rng = np.random.default_rng(seed)
+    J = rng.normal(size=(6, 4))
+    lower = np.where(rng.integers(2, size=6), -rng.uniform(0.1, 1.0, 6), 0.0)
+    upper = np.where(rng.integers(2, size=6), rng.uniform(0.1, 1.0, 6), np.inf)
+    problem = ContactProblem(J @ J.T, 2.0 * J @ rng.normal(size=4), np.zeros(0), np.zeros((0, 2)), lower, upper)
+    r, error, _ = by_interior_point(problem, 0.0)
+    u = problem.G @ r + problem.b
+    assert error < 1e-11
+    assert (r >= lower - 1e-11).all() and (r <= upper + 1e-11).all()
+    inside = (r > lower + 1e-9) & (r < upper - 1e-9)
+    assert np.abs(u[inside]).max(initial=0.0) < 1e-9
+    assert u[r <= lower + 1e-9].min(initial=0.0) > -1e-9
+    assert u[r >= upper - 1e-9].max(initial=0.0) < 1e-9
 
 
 @pytest.mark.parametrize("method", ["interior_point", "continuation", "gauss_seidel"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,11 @@ from constrained_sim.contact.problem import (
     SUFFICIENT,
     ContactProblem,
     ContactSolution,
+    no_values,
 )
 from constrained_sim.contact.sweeps import gauss_seidel
 from constrained_sim.contact.usual import NEWTON_STEPS, acceptable, solve_usually
-from constrained_sim.exceptions import ContactNotSolved
+from constrained_sim.exceptions import ContactNotSolved, NonFiniteMotion
 from constrained_sim.validation import Array, finite_array, lookup, number
 
 Method = Callable[..., tuple[Array, float, int]]
@@ -59,6 +60,11 @@ class ContactMethod:
         """Steps that :func:`~constrained_sim.contact.usual.solve_usually` may do, where this method comes first."""
         return NEWTON_STEPS if self.name == "newton" else 0
 
+    @property
+    def without_newton(self) -> ContactMethod:
+        """What to go on with where Newton's method was the first and did not do."""
+        return replace(self, name="interior_point") if self.usual_steps else self
+
     def usual_solution(
         self, impulse: Array, status: npt.NDArray[np.int64], steps: int, residual: float, magnitude: float
     ) -> ContactSolution:
@@ -73,53 +79,59 @@ def solve_contacts(
     """Solve `problem`; the result depends on the problem only, never on what was solved before.
 
     First all contacts are taken to stick, which is linear. Where this violates a cone, the chosen method comes first,
-    then the others in turn, until one converges or all have had their say: pivoting, where there is no friction;
-    Newton's method from no force, along a path from soft contacts to rigid ones, and from points around its end;
-    projected Gauss-Seidel; Pinocchio's ADMM; each with Newton's method from where it ends. Where forces are not unique,
-    those of least norm with the same motion are returned.
+    then the others in turn, until one converges or all have had their say: pivoting, where there is no friction; an
+    interior-point method; Newton's method along a path from soft contacts to rigid ones, and from points around its
+    end; projected Gauss-Seidel; Pinocchio's ADMM; each with Newton's method from where it ends. Where forces are not
+    unique, those of least norm with the same motion are returned.
 
     Args:
         problem: what to solve.
         method: which method comes first.
-        start: (3 k + m,) impulses from which that method begins; None: those of sticking. This changes the number of
-            iterations only.
+        start: (n,) impulses from which that method begins; None: those of sticking. Where the solution is unique, this
+            changes the number of iterations only.
 
     Raises:
         UnknownName: no such method.
         InvalidValue: a start of wrong length, NaN or infinity.
+        NonFiniteMotion: NaN or infinity in the problem.
     """
     method = ContactMethod(method) if isinstance(method, str) else method
-    steps = method.usual_steps if start is None else 0
-    *usual, solved = solve_usually(problem.G, problem.b, *problem.laws, method.tolerance, steps)
-    return method.usual_solution(*usual) if solved else solve_unusual(problem, method, tuple(usual), start)
+    begin = no_values() if start is None else finite_array("start", start, problem.b.shape)
+    *usual, solved = solve_usually(problem.G, problem.b, *problem.laws, begin, method.tolerance, method.usual_steps)
+    return method.usual_solution(*usual) if solved else solve_unusual(problem, method, tuple(usual), begin)
 
 
 def solve_unusual(
     problem: ContactProblem,
     method: ContactMethod,
     usual: tuple[Array, npt.NDArray[np.int64], int, float, float],
-    start: Any = None,
+    start: Array,
 ) -> ContactSolution:
-    """Go on as :func:`solve_contacts` does where the usual way ended with what it returned, `usual`, and no solution."""
+    """Go on as :func:`solve_contacts` does where the usual way returned no solution but what is in `usual`."""
     G, b, laws = problem.G, problem.b, problem.laws
+    if not (np.isfinite(G).all() and np.isfinite(b).all()):
+        raise NonFiniteMotion("the velocities of contacts are NaN or infinite")
     impulse, _, iterations, residual, magnitude = usual
-    used, best = "newton" if iterations else "stick", (residual * magnitude, impulse)
     scale = kernels.inverse_scale(G, len(problem.friction), problem.discs)
     rounding = RELATIVE_TOLERANCE * np.abs(scale * b).max()
     tolerance = max(rounding, method.tolerance)
-    if start is not None:
-        impulse = finite_array("start", start, b.shape)
+    error, used = residual * magnitude, "newton" if iterations else "stick"
+    if start.size and not iterations:
+        impulse, used = start, method.name
+        error = problem.residual(start) * problem.magnitude(scale, start)
+    best = error, impulse
     first = METHODS[method.name]
-    begin = [] if iterations else [(first, BUDGETS[first], first is gauss_seidel and start is None)]
+    is_next = iterations or first is interior_point
+    begin = [] if is_next else [(first, BUDGETS[first], first is gauss_seidel and not start.size)]
     for step, budget, anew in [*begin, *SCHEDULE]:
+        if error <= max(tolerance, SUFFICIENT * problem.magnitude(scale, impulse)):
+            break
         if anew:
             impulse = np.zeros_like(b)
         impulse, error, done = step(G, b, *laws, scale, impulse, tolerance, budget)
         iterations += done
         if error < best[0]:
             used, best = NAMES[step], (error, impulse)
-        if error <= max(tolerance, SUFFICIENT * problem.magnitude(scale, impulse)):
-            break
     error, impulse = best
     magnitude = problem.magnitude(scale, impulse)
     if error <= max(tolerance, SUFFICIENT * magnitude):
@@ -168,16 +180,15 @@ BUDGETS: dict[Method, int] = {
     admm: 2000,
 }
 SCHEDULE: tuple[tuple[Method, int, bool], ...] = (
-    (kernels.newton, NEWTON_STEPS, False),
     (pivoting, 1, False),
     (interior_point, 60, False),
-    (kernels.newton, NEWTON_STEPS, False),
+    (kernels.newton, 60, False),
     (kernels.continuation, 11, False),
     (kernels.restarts, 12, False),
     (gauss_seidel, 200, True),
-    (kernels.newton, NEWTON_STEPS, False),
+    (kernels.newton, 60, False),
     (admm, 2000, False),
-    (kernels.newton, NEWTON_STEPS, False),
+    (kernels.newton, 60, False),
     (gauss_seidel, 1000, True),
     (kernels.continuation, 41, False),
     (kernels.restarts, 120, False),

@@ -9,7 +9,8 @@ from constrained_sim.contact.kernels import attempt_sticking, classify, largest_
 from constrained_sim.contact.least_norm import with_least_norm
 from constrained_sim.contact.problem import ACCEPTABLE_RESIDUAL, RELATIVE_TOLERANCE, SUFFICIENT
 
-NEWTON_STEPS = 60
+NEWTON_STEPS = 30
+"""Steps of Newton's method before others are tried."""
 
 
 @numba.njit(cache=True)
@@ -19,7 +20,7 @@ def acceptable(tolerance, magnitude):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def solve_usually(G, b, friction, slip, lower, upper, discs, tolerance, steps):  # type: ignore[no-untyped-def]
+def solve_usually(G, b, friction, slip, lower, upper, discs, start, tolerance, steps):  # type: ignore[no-untyped-def]
     """Solve a contact problem as :func:`~constrained_sim.contact.methods.solve_contacts` begins.
 
     Args:
@@ -30,12 +31,14 @@ def solve_usually(G, b, friction, slip, lower, upper, discs, tolerance, steps): 
         lower: likewise.
         upper: likewise.
         discs: likewise.
+        start: (n,) impulses from which Newton's method begins; (0,): from those of sticking.
         tolerance: error of impulses that is good enough [N s].
         steps: of Newton's method at most; 0: all contacts stick, or the problem is left to others.
 
     Returns:
-        (r (n,), status (k + m,), steps of Newton's method, relative residual, magnitude of the impulses in play,
-        whether r solves the problem); if it does not, r is where this ended.
+        (r (n,), status (k + m,), steps of Newton's method (0: all contacts stick; 1: one, or none from a start that is
+        good enough), relative residual, magnitude of the impulses in play, whether r solves the problem); if it does
+        not, r is where this ended.
     """
     r, status, error, magnitude, p, stuck = attempt_sticking(
         G, b, friction, slip, lower, upper, discs, RELATIVE_TOLERANCE
@@ -47,7 +50,9 @@ def solve_usually(G, b, friction, slip, lower, upper, discs, tolerance, steps): 
     # Not the magnitude of the sticking solution: where rows nearly depend on each other it may be a million times more.
     rounding = RELATIVE_TOLERANCE * np.abs(p * b).max()
     wanted = max(rounding, tolerance)
-    r, error, done = newton(G, b, friction, slip, lower, upper, discs, p, stuck, wanted, steps)
+    begin = start if start.shape[0] else stuck
+    r, error, done = newton(G, b, friction, slip, lower, upper, discs, p, begin, wanted, steps)
+    done = max(done, 1)
     magnitude = largest_impulse(p, b, r)
     if not error <= max(wanted, SUFFICIENT * magnitude):
         return r, status, done, error / magnitude, magnitude, False

@@ -85,7 +85,7 @@ def candidate_rows(gaps, normals, s, s_middle, J_middle, excluded, h, share, rea
 
 
 @numba.njit(cache=True)
-def oppose_mean_slip(s, contacts, dry, discs, J, offset, v_plus, impulse):  # type: ignore[no-untyped-def]
+def oppose_mean_slip(s, contacts, dry, discs, J, offset, v_plus, impulse, tolerance):  # type: ignore[no-untyped-def]
     """Find where friction would do positive work, and let it oppose the mean slip: offset += s, in place.
 
     The work of friction over a step is ``r_t (s + s') / 2``.
@@ -99,33 +99,35 @@ def oppose_mean_slip(s, contacts, dry, discs, J, offset, v_plus, impulse):  # ty
         offset: (n,) of the rows.
         v_plus: (nv,) velocity found.
         impulse: (n,) impulses found [N s].
+        tolerance: error of impulses that is good enough [N s], and whose work does not count.
 
     Returns:
         Whether any offset was changed, so that the problem has to be solved again.
     """
-    changed = False
+    changed, mean = False, 0.5 * (s + J @ v_plus)
+    end = offset.shape[0] - int(discs[:, SIZE].sum())
     for first in range(0, 3 * contacts, 3):
-        work = 0.0
-        for i in range(first, first + 2):
-            work += 0.5 * impulse[i] * (s[i] + np.dot(J[i], v_plus))
-        if work > POSITIVE_WORK:
-            offset[first] += s[first]
-            offset[first + 1] += s[first + 1]
-            changed = True
-    first = offset.shape[0] - int(discs[:, SIZE].sum())
-    for i in range(first - dry, first):
-        if 0.5 * impulse[i] * (s[i] + np.dot(J[i], v_plus)) > POSITIVE_WORK:
-            offset[i] += s[i]
-            changed = True
+        changed |= _oppose(s, mean, impulse, offset, first, first + 2, tolerance)
+    for i in range(end - dry, end):
+        changed |= _oppose(s, mean, impulse, offset, i, i + 1, tolerance)
     for disc in discs:
-        end, work = first + int(disc[SIZE]), 0.0
-        for i in range(first, end):
-            work += 0.5 * impulse[i] * (s[i] + np.dot(J[i], v_plus))
-        if work > POSITIVE_WORK:
-            offset[first:end] += s[first:end]
-            changed = True
-        first = end
+        first, end = end, end + int(disc[SIZE])
+        changed |= _oppose(s, mean, impulse, offset, first, end, tolerance)
     return changed
+
+
+@numba.njit(cache=True)
+def _oppose(s, mean, impulse, offset, first, end, tolerance):  # type: ignore[no-untyped-def]
+    """Do what :func:`oppose_mean_slip` does for the rows from `first` to `end` of one friction force, `mean` slip."""
+    work = squared = 0.0
+    for i in range(first, end):
+        work += impulse[i] * mean[i]
+        squared += mean[i] ** 2
+    if work <= POSITIVE_WORK + tolerance * np.sqrt(squared):
+        return False
+    for i in range(first, end):
+        offset[i] += s[i]
+    return True
 
 
 @numba.njit(cache=True)

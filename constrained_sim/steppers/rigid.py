@@ -30,7 +30,7 @@ NO_DISCS = no_discs()
 
 @numba.njit(cache=True)
 def predict(  # type: ignore[no-untyped-def]
-    h, reach, M, bias, v, damping, parents, actuation, tau, where, limits, laws, begin, impulses, x, found
+    h, reach, M, bias, v, damping, parents, actuation, tau, where, limits, laws, begin, start, impulses, x, found
 ):
     """Solve the smooth problem of a step, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
@@ -52,14 +52,16 @@ def predict(  # type: ignore[no-untyped-def]
             :func:`~constrained_sim.contact.usual.solve_usually`.
         begin: gaps (k + l,) at the beginning [m, rad]; which rows open and close (k + l,); row velocities (3 k + l,)
             there [m/s, rad/s].
+        start: impulses near those of the rows that take part, see ``usual_motion``.
         impulses: (6, nv) is filled with generalised impulses of the causes in the order of ``FORCES``.
         x: (nv,) is filled with the velocity at the end.
         found: filled with the impulses of contacts and one-sided rows (3 k + l,) [N s, N m s], those of dry friction
             (d,) [N m s, N s], the status (k + l,), and the terms of the audit (9,).
 
     Returns:
-        (Newton's steps, residual of the contact law, magnitude of the impulses in play, whether the contact problem is
-        solved, residual of the equation of motion); if it is not solved, nothing else counts.
+        (impulses of the rows that take part, their status, Newton's steps, residual of the contact law, magnitude of
+        the impulses in play, whether the contact problem is solved, residual of the equation of motion); if it is not
+        solved, nothing else counts.
     """
     friction, rubbing, most, share, tolerance, steps = laws
     gaps, normals, s = begin
@@ -81,10 +83,10 @@ def predict(  # type: ignore[no-untyped-def]
     f = momentum(M, v, impulses)
     J, offset = with_dry_rows(J, offset, rubbing)
     v_plus, pushes, pushed, done, residual, magnitude, solved, dynamics = _solve(
-        inertia, parents, f, J, offset, friction, candidates, most, tolerance, steps
+        inertia, parents, f, J, offset, friction, candidates, most, start, tolerance, steps
     )
     if not solved:
-        return done, residual, magnitude, False, dynamics
+        return pushes, pushed, done, residual, magnitude, False, dynamics
     x[:] = v_plus
     end = pushes.shape[0] - rubbing.shape[0]
     dry[:] = pushes[end:]
@@ -94,7 +96,7 @@ def predict(  # type: ignore[no-untyped-def]
     impulses[4] += pushes[:end] @ J[:end]
     impulse[:], status[:] = spread(candidates, normals, pushes, pushed, s.shape[0])
     energy[:] = energy_of(v, x, M, impulses)
-    return done, residual, magnitude, True, dynamics
+    return pushes, pushed, done, residual, magnitude, True, dynamics
 
 
 @numba.njit(cache=True)
@@ -138,13 +140,14 @@ def correct(middle, frames, M, parents, laws, pressed, begin, J, impulses, x, fo
     predicted[end:], s_begin[end:] = dry, v[rubbing]
     rows, offset = with_dry_rows(J[places], offset, rubbing)
     free = total - predicted @ rows
+    pushes = predicted
     for _ in range(2):
         v_plus, pushes, pushed, _, _, _, solved, _ = _solve(
-            M, parents, free, rows, offset, friction, pressed, most, tolerance, steps
+            M, parents, free, rows, offset, friction, pressed, most, pushes, tolerance, steps
         )
         if not solved:
             return False
-        if not oppose_mean_slip(s_begin, contacts, rubbing.shape[0], NO_DISCS, rows, offset, v_plus, pushes):
+        if not oppose_mean_slip(s_begin, contacts, rubbing.shape[0], NO_DISCS, rows, offset, v_plus, pushes, tolerance):
             break
     change = np.zeros_like(impulses)
     change[0] = total - M @ x
@@ -172,7 +175,7 @@ def with_dry_rows(J, offset, rubbing):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _solve(M, parents, f, J, offset, friction, chosen, most, tolerance, steps):  # type: ignore[no-untyped-def]
+def _solve(M, parents, f, J, offset, friction, chosen, most, start, tolerance, steps):  # type: ignore[no-untyped-def]
     """Return velocity, impulses, status, and the rest of what :func:`~constrained_sim.motion.usual_motion` returns.
 
     Args:
@@ -183,7 +186,8 @@ def _solve(M, parents, f, J, offset, friction, chosen, most, tolerance, steps): 
         offset: likewise.
         friction: (k,) coefficients of all contacts.
         chosen: contacts and one-sided rows, ascending.
-        most: this and the following two, see :func:`predict`.
+        most: this and the following three, see :func:`predict`.
+        start: likewise.
         tolerance: likewise.
         steps: likewise.
     """
@@ -198,6 +202,6 @@ def _solve(M, parents, f, J, offset, friction, chosen, most, tolerance, steps): 
     slip, rigid = np.zeros((contacts, 2)), np.zeros(J.shape[0])
     coefficients = friction[chosen[:contacts]]
     x, _, _, _, impulse, status, done, residual, magnitude, solved, dynamics = usual_motion(
-        M, parents, f, J, offset, rigid, coefficients, slip, lower, upper, NO_DISCS, tolerance, steps
+        M, parents, f, J, offset, rigid, coefficients, slip, lower, upper, NO_DISCS, start, tolerance, steps
     )
     return x, impulse, status, done, residual, magnitude, solved, dynamics

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -116,11 +116,15 @@ class Stepper(ABC):
         default_integrator: name of the integrator that it takes unless told otherwise.
         supported: the constraints that it can do, in words.
         does_dry_friction: whether it can do dry joint friction.
+        does_feedback: whether it can remove drift by Baumgarte's feedback.
+        memory: what a step takes over from the one before; set again, it makes a step that failed undone.
     """
 
     name: str
     default_integrator: str
     does_dry_friction = True
+    does_feedback = True
+    memory: Any = ()
     supported = "every constraint and contact"
 
     def __init__(self, robot: Robot, dt: float, integrator: Integrator, stabilization: Stabilization) -> None:

@@ -84,6 +84,7 @@ class TimeStepping(Stepper):
 
     name = "time_stepping"
     default_integrator = Midpoint.name
+    does_feedback = False
     integrator: SteppingScheme
     stabilization: Projection
 
@@ -99,6 +100,15 @@ class TimeStepping(Stepper):
         self._mid = Dynamics(robot)
         self._acceleration: Array = np.zeros(robot.nv)
         self._judged: set[str] = set()
+
+    @property
+    def memory(self) -> tuple[Array, int]:
+        """The acceleration of the last step, and how many passes over the next one it makes necessary."""
+        return self._acceleration, self._passes
+
+    @memory.setter
+    def memory(self, memory: tuple[Array, int]) -> None:
+        self._acceleration, self._passes = memory
 
     @classmethod
     def takes(cls, integrator: Integrator) -> bool:
@@ -208,13 +218,13 @@ class TimeStepping(Stepper):
 
     def _predict(self, begin: Observation, h: float, loads: _Loads, excluded: npt.NDArray[np.intp]) -> _Prediction:
         """Solve the smooth problem over `h` [s], in as many passes as the acceleration needs."""
-        acceleration = self._acceleration
+        acceleration, start = self._acceleration, no_values()
         for _ in range(self._passes):
-            predicted = self._solve(begin, h, loads, excluded, acceleration)
-            acceleration = predicted.acceleration(begin.v)
+            predicted = self._solve(begin, h, loads, excluded, acceleration, start)
+            acceleration, start = predicted.acceleration(begin.v), predicted.motion.impulse
         if not _moves(begin.v, predicted.motion.x) and _moves(predicted.v_mid):
             # What stopped within the last step would have forces at a velocity that it does not have.
-            return self._solve(begin, h, loads, excluded, acceleration)
+            return self._solve(begin, h, loads, excluded, acceleration, start)
         return predicted
 
     def _solve(
@@ -224,15 +234,20 @@ class TimeStepping(Stepper):
         loads: _Loads,
         excluded: npt.NDArray[np.intp],
         acceleration: Array,
+        start: Array,
     ) -> _Prediction:
-        """Solve the smooth problem over `h` [s], forces at the velocity extrapolated by `acceleration`."""
+        """Solve the smooth problem over `h` [s], forces at the velocity extrapolated by `acceleration`.
+
+        Impulses will be near `start`, if that is not empty.
+        """
         robot, mid, v = self.robot, self._mid, begin.v
         q_mid, v_mid = self.integrator.evaluation_point(robot, begin.q, v, acceleration, h)
         mid.update(q_mid, v_mid, begin.t + 0.5 * h)
         if loads.are_plain and begin.bound.is_rigid and not (robot.springs or excluded.size):
-            predicted = self._solve_rigid(begin, h, loads, q_mid, v_mid)
+            predicted = self._solve_rigid(begin, h, loads, q_mid, v_mid, start)
             if predicted is not None:
                 return predicted
+            loads = loads.without_newton
         impulses = np.zeros((6, robot.nv))
         gravity_coriolis, actuators, external, damping, contact, constraint = impulses
         gravity_coriolis -= h * mid.h
@@ -245,7 +260,7 @@ class TimeStepping(Stepper):
         bilateral, b = self._bilateral_rows(begin, h)
         system = RobotSystem(mid, bilateral, begin.bound.bilateral.members, self._implicit(h))
         momentum = kernels.momentum(mid.M, v, impulses)
-        motion = solve_motion(loads.solver, system, momentum, b, rows, loads.method)
+        motion = solve_motion(loads.solver, system, momentum, b, rows, loads.method, start)
         pushes, dry, turned = self._split(motion.impulse, len(turning))
         damping -= h * robot.damping * motion.x
         if robot.springs:
@@ -270,14 +285,14 @@ class TimeStepping(Stepper):
         return _Prediction(h, q_mid, v_mid, motion, impulses, impulse, dry, moments, status, energy, stretch, False)
 
     def _solve_rigid(
-        self, begin: Observation, h: float, loads: _Loads, q_mid: Array, v_mid: Array
+        self, begin: Observation, h: float, loads: _Loads, q_mid: Array, v_mid: Array, start: Array
     ) -> _Prediction | None:
         """Solve the smooth problem as `_solve` does, in one kernel; None where contacts need more than usual."""
         robot, mid, v, table, contact = self.robot, self._mid, begin.v, begin.bound.contacts, begin.contact
         rows, contacts = contact.s.shape[0], contact.gaps.shape[0]
         impulses, x, impulse = np.empty((6, robot.nv)), np.empty(robot.nv), np.empty(rows)
         dry, status, energy = np.empty(robot.rubbing.size), np.empty(contacts, dtype=np.int64), np.empty(9)
-        steps, residual, magnitude, solved, dynamics = rigid.predict(
+        pushes, pushed, steps, residual, magnitude, solved, dynamics = rigid.predict(
             h,
             REACH,
             mid.M,
@@ -291,6 +306,7 @@ class TimeStepping(Stepper):
             table.limits.jacobian(mid),
             self._laws(table, h, loads),
             (contact.gaps, contact.normals, contact.s),
+            start,
             impulses,
             x,
             (impulse, dry, status, energy),
@@ -299,8 +315,8 @@ class TimeStepping(Stepper):
             return None
         none, solution = no_values(), None
         if contacts or dry.size:
-            solution = loads.method.usual_solution(impulse, status, steps, residual, magnitude)
-        motion = Motion(x, none, impulse, solution, dynamics, 0.0)
+            solution = loads.method.usual_solution(pushes, pushed, steps, residual, magnitude)
+        motion = Motion(x, none, pushes, solution, dynamics, 0.0)
         return _Prediction(h, q_mid, v_mid, motion, impulses, impulse, dry, none, status, energy, begin.stretch, True)
 
     def _reach(self, begin: Observation, predicted: _Prediction) -> Observation:
@@ -321,6 +337,7 @@ class TimeStepping(Stepper):
             corrected = self._correct_rigid(begin, part, middle, frames, predicted.impulses, pressed, loads)
             if corrected is not None:
                 return corrected
+            loads = loads.without_newton
         momentum = kernels.end_momentum(*middle, predicted.impulses, *frames)
         return self._correct(begin, part, momentum, pressed, loads)
 
@@ -409,10 +426,12 @@ class TimeStepping(Stepper):
         system = RobotSystem(self._here, end.J_bilateral, end.bound.bilateral.members)
         free = momentum - predicted @ contacts.J
         b = end.J_bilateral @ end.v - end.s_bilateral
-        motion = solve_motion(loads.solver, system, free, b, contacts, loads.method)
+        motion = solve_motion(loads.solver, system, free, b, contacts, loads.method, predicted)
         count = len(contacts.friction), len(part.dry)
-        if kernels.oppose_mean_slip(s, *count, discs, contacts.J, contacts.offset, motion.x, motion.impulse):
-            motion = solve_motion(loads.solver, system, free, b, contacts, loads.method)
+        if kernels.oppose_mean_slip(
+            s, *count, discs, contacts.J, contacts.offset, motion.x, motion.impulse, loads.method.tolerance
+        ):
+            motion = solve_motion(loads.solver, system, free, b, contacts, loads.method, motion.impulse)
         motion.check_contacts(TOLERABLE_RESIDUAL)
         impulse, moments, status = part.impulse.copy(), part.moments.copy(), part.status.copy()
         impulse[rows], dry, moments[turning] = self._split(motion.impulse, len(turning))
@@ -584,6 +603,11 @@ class _Loads(NamedTuple):
     def are_plain(self) -> bool:
         """Whether there are only efforts, and a solver that leaves contacts to the contact methods."""
         return not (self.wrenches or isinstance(self.solver, Gauss))
+
+    @property
+    def without_newton(self) -> _Loads:
+        """The same, for contact problems with which Newton's method did not get on."""
+        return self._replace(method=self.method.without_newton)
 
 
 class _Prediction(NamedTuple):
