@@ -38,6 +38,7 @@ from constrained_sim.contact.collision import Collisions
 from constrained_sim.contact.scene import Box, Mesh, SceneBody, Sphere
 from constrained_sim.drift import Baumgarte, Projection, Stabilization
 from constrained_sim.exceptions import ConfigError, InvalidValue, UnknownName
+from constrained_sim.integrators import INTEGRATORS
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.sensors import SENSORS, Sensor, SensorSet
 from constrained_sim.simulator import Simulator
@@ -116,13 +117,23 @@ class SimulationOptions:
     assemble: bool = False
     sensor_seed: int = 0
 
-    def make_stabilization(self) -> Stabilization:
-        """Return the configured removal of drift.
+    def __post_init__(self) -> None:
+        """Check the values.
 
         Raises:
-            InvalidValue: an unknown metric or a negative time constant.
+            InvalidValue: one that is not allowed.
+            UnknownName: no such integrator or factorization.
         """
-        return Baumgarte(self.time_constant) if self.time_constant else Projection(self.projection_metric)
+        _check_options(self)
+        if self.integrator:
+            lookup("integrator", self.integrator, INTEGRATORS)
+        self.make_solver()
+
+    def make_stabilization(self, stepper: str) -> Stabilization:
+        """Return the configured removal of drift, for one of the ``STEPPERS``: feedback where that can do it."""
+        if self.time_constant and (stepper == self.stepper or STEPPERS[stepper].does_feedback):
+            return Baumgarte(self.time_constant)
+        return Projection(self.projection_metric)
 
     def make_solver(self) -> Solver:
         """Return the configured solver.
@@ -224,23 +235,35 @@ class Config:
     sensors: tuple[Sensor, ...] = ()
 
     def simulator(
-        self, q: Array | None = None, v: Array | None = None, constraints: Iterable[Constraint] | None = None
+        self,
+        q: Array | None = None,
+        v: Array | None = None,
+        constraints: Iterable[Constraint] | None = None,
+        like: Simulator | None = None,
     ) -> Simulator:
         """Return a Simulator at (q, v) with `constraints`; None: as configured.
+
+        Args:
+            q: (nq,) configuration.
+            v: (nv,) velocity.
+            constraints: beside those of the robot itself.
+            like: whose stepper, integrator, solver and contact method to use.
 
         Raises:
             ConstrainedSimError: a value that the simulator refuses.
         """
         options = self.simulation
+        stepper = options.stepper if like is None else like.stepper_name
+        integrator = options.integrator or None if like is None else like.integrator_name
         sim = Simulator(
             self.robot,
             (),
-            options.stepper,
-            options.make_solver(),
+            stepper,
+            options.make_solver() if like is None else like.solver,
             options.dt,
-            options.integrator or None,
-            options.make_stabilization(),
-            contact_method=options.contact_method,
+            integrator,
+            options.make_stabilization(stepper),
+            contact_method=options.contact_method if like is None else like.contact_method,
             contact_tolerance=options.contact_tolerance,
             position_tolerance=options.position_tolerance,
             command_delay=options.command_delay,
@@ -330,11 +353,15 @@ def read_config(parameters: Mapping[str, Any], base: Path | None = None) -> Conf
     top.finish()
     whole_nanoseconds("dt", simulation.dt)
     control_steps(node.control_period, simulation.dt)
+    single = {name: joint for name, joint in robot.joint_models.items() if joint.nv == 1}
     for name in node.joints:
-        if name not in robot.actuated_joints:
-            raise UnknownName("actuated joint", name, robot.actuated_joints)
+        lookup("actuated joint", name, {name: single[name] for name in robot.actuated_joints if name in single})
+    if len(set(node.joints)) != len(node.joints):
+        raise InvalidValue("joints", list(node.joints), "each joint once")
     if simulation.joint_limits:
         constraints += robot.joint_limits()
+    for constraint in constraints:
+        constraint.bind(robot, q)  # names that do not exist are refused now
     config = Config(robot, tuple(constraints), q, v, simulation, node, collisions, sensors)
     config.sensor_set()  # names, rates and seeds that are not allowed are refused now
     return config

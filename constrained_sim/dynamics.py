@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property, lru_cache
-from threading import get_ident
+from threading import get_ident, local
 from typing import NamedTuple
 
 import numpy as np
@@ -86,6 +87,10 @@ class Dynamics:
     def _articulated_data(self) -> pin.Data:
         return self.robot.model.createData()
 
+    @cached_property
+    def _weightless_model(self) -> pin.Model:
+        return self.robot.weightless_model()
+
     @classmethod
     def at(cls, robot: Robot, q: Array, v: Array, t: float = 0.0) -> Dynamics:
         """Return fresh dynamics of `robot`, updated to (q, v) at time `t`."""
@@ -143,7 +148,7 @@ class Dynamics:
         On the robot at rest without gravity, joint accelerations under the efforts r; inertia added to a degree of
         freedom is a rotor's.
         """
-        model = self.robot.weightless_model
+        model = self._weightless_model
         model.armature = self.robot.model.armature + armature
         return np.array([pin.aba(model, self._articulated_data, q, self._rest, row) for row in rows]).reshape(
             rows.shape
@@ -160,7 +165,7 @@ class Dynamics:
             mu: damping of the Delassus matrix.
             armature: added to the diagonal of the inertia.
         """
-        model, data = self.robot.weightless_model, self._articulated_data
+        model, data = self._weightless_model, self._articulated_data
         model.armature = self.robot.model.armature + armature
         pin.crba(model, data, q, pin.Convention.WORLD)
         models, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
@@ -249,13 +254,30 @@ class Dynamics:
         )
 
 
+class _Nesting(local):
+    depth = 0
+
+
+_nesting = _Nesting()
+
+
 @lru_cache(maxsize=16)
-def _work_space_of(robot: Robot, thread: int) -> Dynamics:
+def _work_space_of(robot: Robot, thread: int, depth: int) -> Dynamics:
     return Dynamics(robot)
 
 
 def _work_space(robot: Robot) -> Dynamics:
-    return _work_space_of(robot, get_ident())
+    return _work_space_of(robot, get_ident(), _nesting.depth)
+
+
+@contextmanager
+def own_work_space() -> Iterator[None]:
+    """Let what a user's function asks of the same robot meanwhile leave the work space alone that is in use."""
+    _nesting.depth += 1
+    try:
+        yield
+    finally:
+        _nesting.depth -= 1
 
 
 def dynamics_at(robot: Robot, q: Array, v: Array, t: float = 0.0) -> Dynamics:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -83,18 +84,31 @@ def set_property(model: pin.Model, name: str, key: str, value: Any) -> None:
     """Set one property of a joint in `model`.
 
     Raises:
-        InvalidValue: a negative value, NaN, or position limits in the wrong order or of several coordinates.
+        InvalidValue: a negative value, NaN, position limits of several coordinates, or an effort or velocity of zero.
     """
     joint, what = model.joints[model.getJointId(name)], f"{key} of joint {name!r}"
     part, attributes = JOINT_PROPERTIES[key]
     _check_property(joint, what, value, part == "q", part == "v")
+    if value == 0 and key in ("effort", "velocity"):  # which descriptions give for "no limit"
+        raise InvalidValue(what, value, "more than 0; .inf for no limit")
     first = joint.idx_q if part == "q" else joint.idx_v
     for attribute, sign in attributes:
         values = np.array(getattr(model, attribute))
         values[first : first + (1 if part == "q" else joint.nv)] = sign * value
         setattr(model, attribute, values)
-    if part == "q" and not model.lowerPositionLimit[first] < model.upperPositionLimit[first]:
-        raise InvalidValue(what, value, "lower < upper")
+
+
+def check_limits(model: pin.Model, name: str) -> None:
+    """Refuse position limits of a joint in the wrong order.
+
+    Raises:
+        InvalidValue: they are.
+    """
+    joint = model.joints[model.getJointId(name)]
+    if joint.nq == 1:
+        limits = float(model.lowerPositionLimit[joint.idx_q]), float(model.upperPositionLimit[joint.idx_q])
+        if not limits[0] < limits[1]:
+            raise InvalidValue(f"lower and upper of joint {name!r}", limits, "lower < upper")
 
 
 def with_spring(joint: Any, name: str, spring: Spring, key: str, value: Any) -> Spring:
@@ -111,7 +125,7 @@ def with_spring(joint: Any, name: str, spring: Spring, key: str, value: Any) -> 
 def _check_property(joint: Any, what: str, value: Any, is_of_position: bool, is_positive: bool) -> None:
     if is_of_position and joint.nq != 1:
         raise InvalidValue(what, value, "none: this joint has no single position")
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or np.isnan(value) or (is_positive and value < 0):
+    if isinstance(value, bool) or not isinstance(value, Real) or value != value or (is_positive and float(value) < 0.0):
         raise InvalidValue(what, value, "a number that is not negative" if is_positive else "a number")
 
 

@@ -14,7 +14,15 @@ import numpy.typing as npt
 import pinocchio as pin
 
 from constrained_sim.exceptions import InvalidValue, ModelError, UnknownName
-from constrained_sim.joints import JOINT_PROPERTIES, SPRING_PROPERTIES, Spring, joint_values, set_property, with_spring
+from constrained_sim.joints import (
+    JOINT_PROPERTIES,
+    SPRING_PROPERTIES,
+    Spring,
+    check_limits,
+    joint_values,
+    set_property,
+    with_spring,
+)
 from constrained_sim.validation import Array, finite_array
 
 if TYPE_CHECKING:
@@ -152,8 +160,8 @@ class Robot:
 
         Raises:
             UnknownName: a joint or a property that does not exist.
-            InvalidValue: a negative value, NaN, or position limits in the wrong order or of a joint with several
-                coordinates.
+            InvalidValue: a negative value, NaN, an effort or velocity of zero, or position limits in the wrong order or
+                of a joint with several coordinates.
         """
         model, springs = pin.Model(self.model), dict(self.springs)
         for name, values in properties.items():
@@ -170,6 +178,8 @@ class Robot:
                     set_property(model, name, key, value)
                 else:
                     raise UnknownName("property of a joint", key, [*JOINT_PROPERTIES, *SPRING_PROPERTIES])
+            if {"lower", "upper"} & set(values):
+                check_limits(model, name)
         return replace(self, model=model, springs={name: s for name, s in springs.items() if s.stiffness})
 
     def joint_limits(self, restitution: float = 0.0) -> tuple[JointLimit, ...]:
@@ -343,9 +353,8 @@ class Robot:
         """Total mass [kg]."""
         return float(pin.computeTotalMass(self.model))
 
-    @cached_property
     def weightless_model(self) -> pin.Model:
-        """A copy of the model without gravity, whose armature is working space."""
+        """Return a copy of the model without gravity."""
         model = pin.Model(self.model)
         model.gravity = pin.Motion.Zero()
         return model

@@ -41,6 +41,9 @@ from constrained_sim.wrench import Wrench
 
 Controller = Callable[[float, Array, Array], Any]
 
+NO_MOTION = ContactNotSolved, NonFiniteMotion, ArithmeticError, ValueError
+"""Errors of a step for which there is no finite motion: our own, and those of libraries for what has overflown."""
+
 
 class Simulator:
     """Simulates one robot.
@@ -164,10 +167,18 @@ class Simulator:
             MissingLibrary: an optional library that the solver needs.
         """
         solver = as_solver(solver, **options)
+        self.check_solver(solver)
+        self._solver = solver
+
+    def check_solver(self, solver: Solver) -> None:
+        """Refuse a solver that cannot do what is declared.
+
+        Raises:
+            NotSupported: a constraint, or dry joint friction, that it cannot do.
+        """
         solver.check(self._all_kinds())
         if self.robot.rubbing.size and not solver.does_dry_friction:
             raise NotSupported(f"solver {solver.name!r}", "dry joint friction", solver.supported)
-        self._solver = solver
 
     def set_contact_method(self, name: str, tolerance: float | None = None) -> None:
         """Use another contact method from the next step on.
@@ -321,18 +332,24 @@ class Simulator:
             InvalidValue: tau of wrong length, NaN or infinity; nothing has changed.
             NonFiniteState: the step gave a state that is not finite, or a contact problem that could not be solved;
                 the state before it is kept.
+            ConstrainedSimError: what a custom constraint returned is not allowed; nothing has changed.
         """
         commanded = np.zeros(self.robot.nu) if tau is None else self.robot.clamp(tau)
         tau = self._effective(self._commands[0] if self._commands else commanded)
         acting = (*wrenches, *(wrench for wrench, _ in self._applied))
         if self._detector is not None:
             self._observation = self._with_detected(self._detector)
+        memory = self._stepper.memory
         try:
             outcome = self._stepper.step(self._observation, tau, acting, self._solver, self._method)
-        except (ContactNotSolved, NonFiniteMotion) as error:
-            raise self._failure(str(error)) from error
+        except Exception as error:
+            self._stepper.memory = memory
+            if isinstance(error, NO_MOTION) and not isinstance(error, InvalidValue | NotSupported):
+                raise NonFiniteState(self.steps, self.state.t, str(error)) from error
+            raise
         if not (math.isfinite(sum(outcome.end.v.tolist())) and math.isfinite(sum(outcome.end.q.tolist()))):
-            raise self._failure("the equations of motion gave NaN or infinity")
+            self._stepper.memory = memory
+            raise NonFiniteState(self.steps, self.state.t, "the equations of motion gave NaN or infinity")
         self._observation = outcome.end
         self.steps += 1
         if self._commands:
@@ -341,12 +358,6 @@ class Simulator:
         self._applied = [(wrench, end) for wrench, end in self._applied if end > self.steps]
         self._energy += outcome.energy
         return StepResult(self.state, read_only(outcome.a), read_only(tau), outcome, acting, self.dt, self.robot)
-
-    def _failure(self, reason: str) -> NonFiniteState:
-        """Return the error of a step that failed for `reason`; the state before it is kept."""
-        here, t = self._observation, self.state.t
-        self._stepper.reset(here.bound, t, here.q, here.v, here.stretch)
-        return NonFiniteState(self.steps, t, reason)
 
     def run(
         self,
@@ -438,17 +449,24 @@ class Simulator:
         )
         q = self._assembled(bound, here.q, state.t) if assemble else here.q
         self._check_violations(bound, q, state.t, bound.slices if assemble else [name])
-        here = self._stepper.reset(bound, state.t, q, here.v, here.stretch_in(bound))
-        impact = self._jump_onto(bound, here) if not constraint.is_unilateral else None
+        before, v, impact = self.mechanical_energy(), here.v, None
+        moved = self._stepper.observe(bound, state.t, q, v, here.stretch_in(bound))
+        if not constraint.is_unilateral:
+            impact = self._jump_onto(bound, moved)
+            v = impact.v_plus
+        self._observation = self._stepper.reset(bound, state.t, q, v, moved.stretch)
+        if assemble:
+            lost = impact.energy_lost if impact is not None else 0.0
+            self._energy += EnergyTerms(projection=self.mechanical_energy() + lost - before).as_array()
         if impact is not None:
-            here = self._stepper.reset(bound, state.t, q, impact.v_plus, here.stretch)
             self._energy += EnergyTerms(impact_losses=impact.energy_lost).as_array()
-        self._observation = here
         return impact
 
     def _deactivate(self, name: str) -> None:
         """Take a constraint out of effect, if it is in effect."""
         here = self._observation
+        if name in self._disabled:
+            return
         bound = ConstraintSet(self.robot, [member for member in here.bound.members if member.name != name])
         self._observation = self._stepper.reset(bound, self.state.t, here.q, here.v, here.stretch_in(bound))
 

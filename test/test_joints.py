@@ -379,6 +379,8 @@ def test_armature_and_other_properties():
     np.testing.assert_allclose(constrained_acceleration(geared, q, v, [0, 0], []).a, expected, rtol=1e-12)
     assert (geared.damping[1], geared.dry_friction[1], geared.effort_limits[1]) == (0.2, 0.1, 3.0)
     assert geared.position_limits[1][1] == 1.5
+    for limits in ({"lower": 15.0, "upper": 16.0}, {"upper": np.float32(16.0), "lower": np.int64(15)}):
+        assert [limit[1] for limit in robot.with_joints({"joint1": limits}).position_limits] == [15.0, 16.0]
     assert not robot.is_damped
     assert not robot.rubbing.size
     assert geared.clamp([9.0, -9.0]) == pytest.approx([9.0, -3.0])
@@ -390,6 +392,9 @@ def test_armature_and_other_properties():
         ("joint0", {"spring_reference": True}, InvalidValue),
         ("joint0", {"armature": -1.0}, InvalidValue),
         ("joint0", {"lower": 9.5}, InvalidValue),
+        ("joint0", {"lower": 1.0, "upper": 1.0}, InvalidValue),
+        ("joint0", {"effort": 0.0}, InvalidValue),
+        ("joint0", {"velocity": 0}, InvalidValue),
         ("joint0", {"damping": np.nan}, InvalidValue),
         ("joint0", 3.0, InvalidValue),
     ):

@@ -1,5 +1,8 @@
 """What a user of Simulator may rely on: adding, removing, applying, resetting, refusing, recording, repeating."""
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from mechanisms import (
@@ -24,6 +27,7 @@ from mechanisms import (
 from constrained_sim import (
     STEPPERS,
     Baumgarte,
+    CustomConstraint,
     PointAnchor,
     PointContact,
     Simulator,
@@ -650,3 +654,134 @@ def test_a_failed_change_leaves_no_trace_in_the_motion():
         return sim.state.q.tobytes(), sim.state.v.tobytes()
 
     assert run(False) == run(True)
+
+
+# -- what fails leaves no trace
+
+
+def pushed_leg(**options):
+    """Return the leg on the ground, pushed about for a while."""
+    config = leg_config()
+    sim = simulator(config.robot, config.q, constraints=config.constraints, **options)
+    for _ in range(30):
+        sim.step([1.0, -2.0])
+    return sim
+
+
+@pytest.mark.parametrize("stepper", ["time_stepping", "event_driven"])
+@pytest.mark.parametrize("force", [1e8, 1e20, 1e160, 1e308])
+def test_forces_beyond_all_numbers_fail_the_step_and_nothing_else(stepper, force):
+    """Whatever a library makes of the overflow, the step fails; the next one is that of a twin who was spared it."""
+    sim, twin = pushed_leg(stepper=stepper), pushed_leg(stepper=stepper)
+    before = snapshot(sim)
+    with np.errstate(all="ignore"):
+        try:
+            sim.step([1.0, -2.0], [Wrench("foot", force=(force, force, -force))])
+        except NonFiniteState:
+            assert snapshot(sim) == before
+            assert np.array_equal(sim.step([1.0, -2.0]).state.v, twin.step([1.0, -2.0]).state.v)
+        else:
+            assert force < 1e100
+            assert np.isfinite(sim.state.v).all()
+
+
+@pytest.mark.parametrize("stepper", STEPPERS)
+def test_error_in_a_function_of_the_user_leaves_no_trace(stepper):
+    """It comes out as it is, and the step after it is that of a twin without the error."""
+    now = {"fails": False}
+
+    def gamma(q, v, t):
+        if now["fails"] and t > 0.0301:
+            raise TypeError("a slip of the pen")
+        return [-0.1]
+
+    functions = {"jacobian": lambda q, v, t: [[1.0, 0, 0]], "velocity": lambda q, v, t: [v[0] - 0.1 * t]}
+    sims = []
+    for own in (gamma, lambda q, v, t: [-0.1]):
+        sim = simulator(leg(), leg_config().q, stepper=stepper)
+        sim.add(CustomConstraint("drive", 1, gamma=own, **functions))
+        sim.run(0.03)
+        sims.append(sim)
+    now["fails"] = True
+    if stepper != "time_stepping":  # which needs no gamma
+        with pytest.raises(TypeError, match="slip of the pen"):
+            sims[0].step([0.1, 0.2])
+            sims[0].step([0.1, 0.2])
+        sims[1].run(sims[0].state.t - sims[1].state.t, lambda t, q, v: [0.1, 0.2])
+    now["fails"] = False
+    assert np.array_equal(*(sim.step([0.1, 0.2]).state.v for sim in sims))
+
+
+def test_constraint_that_cannot_be_added_leaves_no_trace():
+    """Its impact fails: the next step is that of a twin who was not asked."""
+    sim, twin = pushed_leg(), pushed_leg()
+    wrong = CustomConstraint(
+        "wrong",
+        1,
+        jacobian=lambda q, v, t: [[1.0, 0, 0]],
+        gamma=lambda q, v, t: [0.0],
+        velocity=lambda q, v, t: [np.nan],
+    )
+    with pytest.raises(InvalidValue, match="wrong"):
+        sim.add(wrong)
+    assert np.array_equal(sim.step([1.0, -2.0]).state.v, twin.step([1.0, -2.0]).state.v)
+
+
+def test_switching_off_twice_leaves_no_trace():
+    """What is off already stays off, and the motion what it is."""
+    sims = pushed_leg(), pushed_leg()
+    for sim in sims:
+        sim.enable("foot", False)
+        sim.step([1.0, -2.0])
+    sims[0].enable("foot", False)
+    assert np.array_equal(*(sim.step([1.0, -2.0]).state.v for sim in sims))
+
+
+def test_functions_may_ask_about_the_same_robot():
+    """A custom constraint that computes accelerations of its robot elsewhere meanwhile disturbs nothing."""
+    robot, q, v = leg(), leg_config().q, np.array([0.1, 0.2, 0.3])
+
+    def found(asks):
+        def gamma(q_, v_, t):
+            if asks:
+                constrained_acceleration(robot, robot.neutral(), np.zeros(3), np.zeros(2), [])
+            return [0.0]
+
+        rail = CustomConstraint("rail", 1, jacobian=lambda q_, v_, t: [[1.0, 0, 0]], gamma=gamma, phi=lambda *_: [0.0])
+        return constrained_acceleration(robot, q, v, [0.0, 0.0], [rail]).a
+
+    assert np.array_equal(found(True), found(False))
+
+
+def test_assembling_is_work_of_the_projection():
+    """The energy that moving the robot onto a new constraint brings in is no error of the integrator."""
+    sim = pushed_leg()
+    before = sim.integration_energy()
+    height = point_of(sim.robot, sim.state.q, "foot")[2] + 0.05
+    energy = sim.mechanical_energy()
+    impact = sim.add(PointAnchor("lift", "foot", (0, 0, 0), point_b=(0, 0, height), normals=[(0, 0, 1)]), assemble=True)
+    assert abs(sim.mechanical_energy() - energy) > 0.1
+    assert sim.integration_energy() == pytest.approx(before, abs=1e-12)
+    assert sim.energy.projection == pytest.approx(sim.mechanical_energy() + impact.energy_lost - energy, abs=1e-9)
+
+
+def test_two_threads_may_share_a_robot():
+    """Simulators with different steps, each in a thread of its own: the same motion as one after the other."""
+    config = leg_config()
+    robot = config.robot.with_joints({"hip": {"damping": 0.3}})
+    steps = (1e-3, 5e-3)
+
+    def motion(dt):
+        sim = simulator(robot, config.q, dt=dt, solver="kokkevis")
+        sim.add(PointAnchor("rail", "foot", (0, 0, 0), normals=[(0, 0, 1)]))
+        return np.array([sim.step([1.0, -2.0]).state.v for _ in range(200)])
+
+    expected, interval = [motion(dt) for dt in steps], sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(2) as threads:
+            found = list(threads.map(motion, steps))
+    finally:
+        sys.setswitchinterval(interval)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert np.array_equal(ours, theirs)

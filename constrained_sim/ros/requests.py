@@ -76,10 +76,12 @@ class Requests:
         lookup("stepper", stepper, STEPPERS)
         method = values.get("contact_method", sim.contact_method)
         lookup("contact method", method, METHODS)
+        sim.check_solver(solver)
+        if stepper != sim.stepper_name:
+            stabilization = self._world.config.simulation.make_stabilization(stepper)
+            sim.set_stepper(stepper, stabilization=stabilization)  # the last that may be refused
         sim.set_solver(solver)
         sim.set_contact_method(method)
-        if stepper != sim.stepper_name:
-            sim.set_stepper(stepper)
 
     def list_contacts(self, request: Any, response: Any) -> None:
         """Fill in the declared contacts, as in effect."""

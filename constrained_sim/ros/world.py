@@ -193,10 +193,16 @@ class World:
         Raises:
             ConstrainedSimError: a state that violates a constraint; nothing has changed.
         """
-        sim = self.config.simulator(q, v, self.sim.constraints if keep_constraints else None)
-        sim.set_stepper(self.sim.stepper_name, self.sim.integrator_name)
-        sim.set_solver(self.sim.solver)
-        sim.set_contact_method(self.sim.contact_method)
+        before = self.sim
+        sim = self.config.simulator(q, v, before.constraints if keep_constraints else None, before)
+        if keep_constraints:
+            for removed in set(sim.constraints) - {*before.constraints, *before.disabled}:
+                sim.remove(removed.name)  # one of the robot's own
+            for constraint in before.disabled:
+                if constraint in sim.constraints:
+                    sim.enable(constraint.name, False)
+                else:
+                    sim.add(constraint, enabled=False)
         self.sim = sim
         self.stamp = self.stamp if keep_time else round(self.config.node.start_time * 1e9)
         self._forget()
