@@ -421,9 +421,7 @@ class Simulator:
 
     def largest_violation(self) -> tuple[float, float]:
         """Return the largest bilateral violation or depth of a contact [m, rad], and bilateral row velocity."""
-        here = self._observation
-        position = max(np.abs(here.phi).max(initial=0.0), (-here.contact.gaps).max(initial=0.0))
-        return float(position), float(np.abs(here.s_bilateral).max(initial=0.0))
+        return self._observation.largest_violation
 
     def _make_stepper(self, name: str, integrator: str | None, stabilization: Stabilization | None) -> Stepper:
         kind = lookup("stepper", name, STEPPERS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -25,7 +27,6 @@ class Commands:
     """The subscriptions of the node.
 
     Attributes:
-        answers: commands that count as answers to the last published state (lockstep).
         any_stamp: take commands of any stamp: lockstep goes on without its controller, whose answers come late.
         inbox: where they arrive; taking from it merges them.
     """
@@ -36,13 +37,29 @@ class Commands:
         self._logger, self._world, self._joints, self._outputs = node.get_logger(), world, joints, outputs
         self._reader = CommandReader(joints)
         self._match_stamps = options.clock_mode == "lockstep" and options.lockstep_match == "stamp"
-        self.answers = 0
+        self._all = joints.indices(list(joints.order))
+        self._counted: Counter[frozenset[int]] = Counter()
+        self._repeated: Counter[frozenset[int]] = Counter()
         self.any_stamp = False
         qos = QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy[options.command_reliability.upper()])
         self.inbox = Inbox(node)
         self.inbox.subscribe(JointState, "joint_commands", self._by_name, qos, serialised=True)
         self.inbox.subscribe(Float64MultiArray, "~/commands", self._in_order, qos)
         self.inbox.subscribe(WrenchStamped, "~/external_wrench", self._push, qos)
+
+    @property
+    def answers(self) -> int:
+        """Number of commands that count as answers to the last published state (lockstep)."""
+        return self._counted.total()
+
+    def expect_answers(self) -> None:
+        """Count answers anew: a state is about to be published."""
+        self._counted.clear()
+        self._repeated.clear()
+
+    def expect_repetitions(self) -> None:
+        """Count no answer twice: the state is published again, and who has answered will do so again."""
+        self._repeated = Counter(self._counted)
 
     @property
     def publishers(self) -> int:
@@ -67,12 +84,16 @@ class Commands:
         except ConstrainedSimError as error:
             self._refuse(error)
             return
-        self._merge(dict(zip(self._joints.indices(list(order)), efforts.tolist(), strict=True)))
+        self._merge(dict(zip(self._all, efforts.tolist(), strict=True)))
 
     def _merge(self, efforts: dict[int, float]) -> None:
         self._world.command(efforts)
         self._outputs.record_input("commands", {str(index): effort for index, effort in efforts.items()})
-        self.answers += 1
+        joints = frozenset(efforts)
+        if self._repeated[joints]:
+            self._repeated[joints] -= 1
+        else:
+            self._counted[joints] += 1
 
     def _push(self, message: WrenchStamped) -> None:
         try:

@@ -71,9 +71,11 @@ class Control:
         return self._paused
 
     def pause(self, on: bool) -> None:
-        """Pause or go on."""
+        """Pause or go on; a pause ends steps that were requested."""
         self._paused = on
         self._pace.restart()
+        if on:
+            self._finish_steps("paused")
         self.changed("paused" if on else "running")
 
     def request_steps(self, periods: int, after_each: Callable[[int], None] = lambda left: None) -> Future:
@@ -96,6 +98,7 @@ class Control:
             raise InvalidValue("step", f"a frozen simulation ({self._world.frozen})", "one that was reset")
         self._steps_wanted, self._steps_done = periods, Future(executor=self._callbacks.executor)
         self._after_step = after_each
+        self._pace.restart()
         return self._steps_done
 
     def end_steps(self, why: str) -> None:
@@ -121,8 +124,8 @@ class Control:
     def was_reset(self) -> None:
         """Start counting anew after a reset."""
         self._finish_steps("the simulation was reset")
-        self._commands.answers = 0
-        self._outputs.commands_dropped = self._outputs.commands_refused = self._outputs.late_periods = 0
+        self._commands.expect_answers()
+        self._outputs.restart_counters()
         self._waiting_since = None
         self._rate_from = (time.monotonic(), self._world.stamp)
         self._pace.restart()
@@ -182,7 +185,7 @@ class Control:
         """Simulate one control period and publish it."""
         if (self._free_run or self._pace).begun():
             self._outputs.late_periods += 1
-        self._commands.answers = 0
+        self._commands.expect_answers()
         self._watch_command_timeout()
         period = self._world.advance()
         if period is None:
@@ -211,6 +214,7 @@ class Control:
         self._commands.inbox.wait(SERVICE_PERIOD)
         if now - self._repeated > REPEAT_AFTER:
             self._repeated = now
+            self._commands.expect_repetitions()
             self._outputs.repeat_state()
         if now - self._warned > self._options.lockstep_timeout:
             self._warned = now
@@ -228,6 +232,7 @@ class Control:
             self._waiting_since = None
             self._paused = True
             text += "; paused"
+            self._finish_steps(text)
         elif action == "continue":
             self._waiting_since = None
             self._free_run = Realtime(self._world.period_ns * 1e-9, 1.0)

@@ -38,7 +38,7 @@ class Outputs:
         """Open the topics."""
         options, robot = world.config.node, world.config.robot
         self._topics, self._world, self._joints, self._options = topics, world, joints, options
-        self.commands_dropped = self.commands_refused = self.late_periods = 0
+        self.restart_counters()
         self._clock = topics.open(Clock, "/clock")
         self._states = topics.open(JointState, "joint_states")
         self._forces = topics.open(msg.ContactForces, "contact_forces")
@@ -57,6 +57,11 @@ class Outputs:
         self._sensors = SensorTopics(topics, world.config)
         self._input = msg.Input(header=Header(frame_id=options.world_frame))
         self._next_markers = 0
+
+    def restart_counters(self) -> None:
+        """Count anew after a reset."""
+        self.commands_dropped = self.commands_refused = self.late_periods = 0
+        self._lost_before = self._topics.lost
 
     @property
     def state_subscribers(self) -> int:
@@ -155,6 +160,7 @@ class Outputs:
         world, sim = self._world, self._world.sim
         rows, rank = sim.active_rows()
         position_error, velocity_error = sim.largest_violation()
+        residuals = world.residuals
         contact = world.last.outcome.motion.contact if world.last is not None else None
         terms = sim.energy
         status = msg.SimulationStatus(
@@ -173,11 +179,11 @@ class Outputs:
             contact_iterations=contact.iterations if contact is not None else 0,
             rows=rows,
             rank=rank,
-            dynamics_residual=world.residuals.dynamics,
-            constraint_residual=world.residuals.constraint,
-            complementarity_residual=world.residuals.complementarity,
-            position_error=position_error,
-            velocity_error=velocity_error,
+            dynamics_residual=residuals.dynamics,
+            constraint_residual=residuals.constraint,
+            complementarity_residual=residuals.complementarity,
+            position_error=max(position_error, residuals.position),
+            velocity_error=max(velocity_error, residuals.velocity),
             kinetic_energy=sim.kinetic_energy(),
             potential_energy=potential_energy(sim.robot, sim.state.q),
             work_actuators=terms.actuators,
@@ -192,7 +198,7 @@ class Outputs:
             late_periods=self.late_periods,
             commands_dropped=self.commands_dropped,
             commands_refused=self.commands_refused,
-            records_lost=self._topics.lost,
+            records_lost=self._topics.lost - self._lost_before,
         )
         world.residuals = Residuals()
         self._status.send(status, world.stamp)
@@ -209,7 +215,7 @@ class Outputs:
             "late periods": self.late_periods,
             "commands dropped": self.commands_dropped,
             "commands refused": self.commands_refused,
-            "records lost": self._topics.lost,
+            "records lost": self._topics.lost - self._lost_before,
         }
         status = DiagnosticStatus(
             level=DiagnosticStatus.ERROR if state == states.FROZEN else level,

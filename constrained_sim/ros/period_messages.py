@@ -253,5 +253,11 @@ def impact_message(header: Header, impact: Impact, robot: Robot, prefix: str) ->
             position, axes, moment = places[member.name]
             impulse.position, impulse.angular = point(position), vector(moment)
             impulse.linear = vector(impact.impulse[rows] @ axes)
+        elif hasattr(declaration, "link_a"):
+            there = kinematics_at(robot, impact.q, impact.t)
+            wrench = member.wrench(there, impact.impulse[rows], declaration.link_a)  # type: ignore[union-attr]
+            impulse.link = prefix + declaration.link_a
+            impulse.position = point(member.wrench_point(there))  # type: ignore[union-attr]
+            impulse.linear, impulse.angular = vector(wrench[:3]), vector(wrench[3:])
         message.impulses.append(impulse)
     return message

@@ -78,14 +78,18 @@ class Period:
 
 @dataclass
 class Residuals:
-    """Largest relative residuals since the last status."""
+    """Largest relative residuals, and violations [m, rad] and [m/s, rad/s], since the last status."""
 
     dynamics: float = 0.0
     constraint: float = 0.0
     complementarity: float = 0.0
+    position: float = 0.0
+    velocity: float = 0.0
 
     def see(self, result: StepResult) -> None:
         """Take a step into account."""
+        position, velocity = result.outcome.end.largest_violation
+        self.position, self.velocity = max(self.position, position), max(self.velocity, velocity)
         self.dynamics = max(self.dynamics, result.dynamics_residual)
         self.constraint = max(self.constraint, result.constraint_residual)
         self.complementarity = max(self.complementarity, result.complementarity_residual)

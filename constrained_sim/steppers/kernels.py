@@ -216,6 +216,19 @@ def has_drifted(phi, gaps, held, tolerance):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
+def largest_violation(phi, gaps, s):  # type: ignore[no-untyped-def]
+    """Return the largest of ``|phi|`` (m,) and the depths ``-gaps`` (k + l,), and the largest ``|s|`` (m,)."""
+    position = velocity = 0.0
+    for value in phi:
+        position = max(position, abs(value))
+    for gap in gaps:
+        position = max(position, -gap)
+    for value in s:
+        velocity = max(velocity, abs(value))
+    return position, velocity
+
+
+@numba.njit(cache=True)
 def attribute_work(energy, contacts, constraints):  # type: ignore[no-untyped-def]
     """Set the work of contacts and constraints in `energy` (9,) to that of their whole impulses, in place.
 

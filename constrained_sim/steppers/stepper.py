@@ -68,6 +68,11 @@ class Observation(NamedTuple):
         s_bilateral = self.s_bilateral + self.J_bilateral @ (v - self.v) if self.s_bilateral.size else self.s_bilateral
         return self._replace(v=read_only(v), contact=contact, s_bilateral=s_bilateral)
 
+    @property
+    def largest_violation(self) -> tuple[float, float]:
+        """The largest bilateral violation or depth of a contact [m, rad], and bilateral row velocity."""
+        return kernels.largest_violation(self.phi, self.contact.gaps, self.s_bilateral)
+
     def mean_axes(self, start: Observation) -> Array:
         """Return (k, 3, 3) the means of the axes of contacts here and at the `start`."""
         return 0.5 * (start.contact.axes + self.contact.axes)

@@ -81,6 +81,24 @@ def test_locked_joint_stops_at_once(leg):
     leg.command(["hip", "knee"], [0.0, 0.0])
 
 
+def test_impulse_of_an_anchor_says_where_it_acts(leg):
+    """Grabbed in its fall the foot gets an impulse along the world's axes, at the point that is held."""
+    leg.step(50)
+    leg.impacts.clear()
+    assert add(leg, Constraint(name="grip", kind="point_anchor", link_a="foot")).success
+    (impact,) = leg.wait_for(lambda: leg.impacts, "impact")
+    (impulse,) = impact.impulses
+    assert (impulse.name, impulse.link) == ("grip", "foot")
+    linear = [impulse.linear.x, impulse.linear.y, impulse.linear.z]
+    assert np.allclose(linear, impulse.rows, atol=1e-12)
+    assert linear[2] > 0.01
+    state, _ = leg.step()
+    (force,) = carried_at(leg, stamp(state)).constraints
+    for axis in "xyz":
+        assert getattr(impulse.position, axis) == pytest.approx(getattr(force.position, axis), abs=1e-6)
+    assert impulse.angular.x == impulse.angular.y == impulse.angular.z == 0.0
+
+
 def test_constraint_is_assembled_on_request(leg):
     """A coupling that does not hold is refused with its violation, and with `assemble` the leg moves to it."""
     coupling = Constraint(name="gear", kind="joint_coupling", joint="knee", reference_joint="hip", ratio=-1.5)

@@ -91,6 +91,27 @@ def test_second_step_is_refused_during_the_first(stepped):
     assert first.result().step == 600
 
 
+def test_pause_ends_a_step(stepped):
+    """It answers with the reason, and no more periods follow."""
+    first = stepped.client.ask(Step, "step", periods=1_000_000)
+    stepped.wait_for(lambda: len(stepped.states) > 10, "states")
+    assert stepped.call(SetBool, "pause", data=True).success
+    stepped.wait_for(first.done, "answer of the step", timeout=30.0)
+    assert not first.result().success
+    assert "paused" in first.result().message
+    stepped.client.spin(0.3)
+    assert nanoseconds(first.result().stamp) == stamp(stepped.states[-1])
+
+
+def test_single_steps_are_not_late(simulate):
+    """In real time, what a pause takes is no delay of the step after it."""
+    with simulate(clock_mode="realtime", start_paused=True) as sim:
+        for _ in range(4):
+            sim.client.spin(0.1)
+            assert sim.call(Step, "step", periods=1).success
+        assert sim.fresh_status().late_periods == 0
+
+
 def test_reset_interrupts_a_step(stepped):
     """A reset during a long step answers it with a refusal, and starts anew."""
     first = stepped.client.ask(Step, "step", periods=1_000_000)

@@ -88,6 +88,10 @@ REFUSED = {
     ),
     "good solver, bad method": ({"solver": "null_space", "contact_method": "magic"}, ["magic"]),
     "good solver, bad stepper": ({"solver": "null_space", "stepper": "magic"}, ["magic"]),
+    "stepper that cannot do contacts": (
+        {"solver": "null_space", "contact_method": "admm", "stepper": "smooth"},
+        ["smooth", "foot"],
+    ),
 }
 
 
