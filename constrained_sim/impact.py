@@ -23,6 +23,9 @@ from constrained_sim.solvers import RobotSystem, Solver, System, as_solver, chec
 from constrained_sim.solvers.row_space import RowSpace
 from constrained_sim.validation import Array, finite_array, number, read_only
 
+NEGLIGIBLE = 1e-3
+"""Factor of restitution below which none is left."""
+
 
 @dataclass(frozen=True, eq=False)
 class Impact:
@@ -155,18 +158,26 @@ class ImpactProblem:
     def solve(self, solver: Solver, method: ContactMethod) -> tuple[Motion, float]:
         """Return the motion after the impact and the factor by which restitution was reduced.
 
-        Either law of restitution with friction may create energy, beside the work of what drives the bilateral rows;
-        then all coefficients are multiplied by the largest common factor that does not.
+        Either law of restitution with friction may create energy, beside the work of what drives the bilateral rows,
+        or have no solution: where the friction of what rebounds would press it on, or where bilateral rows stop it.
+        Then all coefficients are multiplied by the largest common factor for which there is a solution that creates
+        none.
         """
         motion = self._solve(solver, method, 1.0)
-        if self.bilateral_target.any() or self.target.any() or self._gain(motion) <= self._rounding:
+        if self.bilateral_target.any() or self.target.any() or self._excess(motion) <= self._rounding:
             return motion, 1.0
 
-        def gain(factor: float) -> float:
-            return self._gain(self._solve(solver, method, factor)) - 0.5 * self._rounding
+        def excess(factor: float) -> float:
+            return self._excess(self._solve(solver, method, factor)) - 0.5 * self._rounding
 
-        factor = float(scipy.optimize.brentq(gain, 0.0, 1.0, xtol=1e-12)) if gain(0.0) < 0.0 else 0.0
-        return self._solve(solver, method, factor), factor
+        factor = float(scipy.optimize.brentq(excess, 0.0, 1.0, xtol=1e-12)) if excess(0.0) < 0.0 else 0.0
+        if factor < NEGLIGIBLE:
+            return self._solve(solver, method, 0.0), 0.0
+        motion = self._solve(solver, method, factor)
+        if self._excess(motion) > self._rounding:  # just beyond the last that has a solution
+            factor -= 1e-9
+            motion = self._solve(solver, method, factor)
+        return motion, factor
 
     def _solve(self, solver: Solver, method: ContactMethod, factor: float) -> Motion:
         """Return the motion after both phases, with all coefficients multiplied by `factor`."""
@@ -223,8 +234,10 @@ class ImpactProblem:
         discs[:, RADIUS] = discs[:, COEFFICIENT] * restored[discs[:, CONTACT].astype(np.intp)]
         return self.turning, np.zeros(len(self.turning)), discs
 
-    def _gain(self, motion: Motion) -> float:
-        """Return the kinetic energy that the impact created [J], the work of drives aside."""
+    def _excess(self, motion: Motion) -> float:
+        """Return the kinetic energy that the impact created [J], the work of drives aside; all of it if unsolved."""
+        if motion.contact is not None and not motion.contact.converged:
+            return float(self.v_minus @ self.system.M @ self.v_minus)
         change = 0.5 * float((motion.x - self.v_minus) @ self.system.M @ (motion.x + self.v_minus))
         return change - self.driven(motion)
 

@@ -32,6 +32,7 @@ from constrained_sim import (
     Frictionless,
     JointLimit,
     JointVelocity,
+    Plane,
     PointAnchor,
     PointContact,
     Robot,
@@ -39,7 +40,7 @@ from constrained_sim import (
     Sticking,
     resolve_impact,
 )
-from constrained_sim.exceptions import UnknownName
+from constrained_sim.exceptions import NonFiniteState, UnknownName
 
 LAWS = ("newton", "poisson")
 HALF, INERTIA = 0.5, 1.0 / 12.0
@@ -431,3 +432,78 @@ def test_bounce_does_not_depend_on_the_speed_of_the_carriage() -> None:
         stop = PointContact("stop", "rod", (1.0, 0.0, 0.0), restitution=0.5)
         impact = resolve_impact(robot, robot.neutral(), [speed, 1.0], [drive, stop])
         assert impact.v_plus == pytest.approx([speed, -0.5], abs=1e-12)
+
+
+# -- impacts without a solution
+
+
+@pytest.mark.parametrize("restitution", [0.5, 1.0])
+@pytest.mark.parametrize("friction", [0.2, 0.32, 0.5, 2.0])
+def test_tip_that_jams_stops(friction: float, restitution: float) -> None:
+    """A pendulum strikes a rough floor at a shallow angle: Newton's rebound has no solution above friction tan(angle).
+
+    Any impulse along the edge of the cone presses then, so that nothing rebounds; without restitution the tip sticks,
+    its impulse ``m v / sin(angle)`` along the rod at most.
+    """
+    angle, spin, mass, moment = 0.3, -2.0, 1.0, 0.01
+    pendulum = Robot.from_urdf(
+        urdf('<link name="w"/>', link("l", mass, (0, 0, -1), (moment,) * 3), joint("j", "continuous", "w", "l"))
+    )
+    q = pendulum.configuration({"j": angle})
+    floor = Plane(offset=-np.cos(angle))
+    contact = PointContact("tip", "l", (0, 0, -1), floor, friction=friction, restitution=restitution)
+    impact = resolve_impact(pendulum, q, [spin], [contact])
+    slides = friction < np.tan(angle)
+    assert impact.restitution_scale == (1.0 if slides else 0.0)
+    assert impact.v_plus[0] == pytest.approx(-restitution * spin if slides else 0.0, abs=1e-9)
+    inertia = mass + moment
+    lever = np.array([-np.cos(angle), np.sin(angle)])
+    impulse = impact.impulse[[0, 2]]
+    assert lever @ impulse == pytest.approx(inertia * (impact.v_plus[0] - spin), rel=1e-9)
+    assert abs(impulse[0]) <= friction * impulse[1] * (1.0 + 1e-9)
+    assert np.abs(impulse).max() < 50.0
+    assert impact.energy_lost > -1e-12
+    for stepper in ("time_stepping", "event_driven"):
+        sim = simulator(pendulum, pendulum.configuration({"j": angle + 0.01}), [spin], [contact], stepper=stepper)
+        (found,) = (impact for _ in range(12) for impact in sim.step().impacts)
+        assert found.restitution_scale == impact.restitution_scale
+        assert found.impulse == pytest.approx(impact.impulse, rel=0.02, abs=1e-9)
+
+
+def mass_on_a_rail(mass: float) -> Robot:
+    """Return a mass that moves up and down."""
+    rail = joint("rail", "prismatic", "w", "m", (0, 0, 1), more=LIMIT)
+    return Robot.from_urdf(urdf('<link name="w"/>', link("m", mass), rail))
+
+
+def test_what_is_caught_does_not_rebound() -> None:
+    """A mass that touches an elastic floor is grabbed in the same instant: it stops, and loses its energy."""
+    mass = mass_on_a_rail(2.0)
+    caught = [PointContact("floor", "m", (0, 0, 0), restitution=0.5), PointAnchor("catch", "m", (0, 0, 0))]
+    for solver in every_solver(caught):
+        if solver.name != "gauss":  # which refuses what has no motion, whatever the restitution
+            impact = resolve_impact(mass, [0.0], [-1.0], caught, solver)
+            assert impact.v_plus == pytest.approx([0.0], abs=1e-12)
+            assert impact.impulse[[2, 5]].sum() == pytest.approx(2.0, rel=1e-9)
+            assert np.abs(impact.impulse).max() <= 2.0 + 1e-9
+            assert impact.energy_lost == pytest.approx(1.0, rel=1e-9)
+
+
+@pytest.mark.parametrize("stepper", ["time_stepping", "event_driven"])
+def test_what_is_driven_into_the_ground_fails(stepper: str) -> None:
+    """A moving anchor that presses a body into a rigid floor leaves no motion: an error, not forces of 1e300 N."""
+    mass = Robot.from_urdf(
+        urdf('<link name="w"/>', link("m", 1.0), joint("j", "prismatic", "w", "m", (0, 0, 1), more=LIMIT))
+    )
+
+    def path(t: float) -> tuple[tuple[float, ...], ...]:
+        return (0, 0, 0.001 - 0.5 * t * t), (0, 0, -t), (0, 0, -1.0)
+
+    sim = simulator(mass, [0.001], [0.0], stepper=stepper, dt=1e-2)
+    sim.add(PointContact("floor", "m", (0, 0, 0)))
+    sim.add(PointAnchor("press", "m", (0, 0, 0), point_b=path))
+    with pytest.raises(NonFiniteState):
+        for _ in range(10):
+            result = sim.step()
+            assert np.abs(result.lam).max() < 20.0
+    assert sim.state.q[0] == pytest.approx(0.0002, abs=1e-9)

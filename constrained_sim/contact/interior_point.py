@@ -20,6 +20,9 @@ STALLED = 1e-6
 EXACT = 1e-16
 """Mean product of forces and velocities, in units of the problem, that is rounding."""
 
+ENDLESS = 1e10
+"""Largest impulse, likewise: where there is no solution they grow without end."""
+
 FINISH = 10
 """Steps of Newton's method from where this ends."""
 
@@ -126,7 +129,8 @@ class _Interior:
         rest[:cones:3] -= speed
         mu = ((x * y).sum() + room @ push) / max(len(x) + len(push), 1)
         inside = np.concatenate([_determinant(x), _determinant(y), room, push])
-        if not (mu > EXACT and inside.min(initial=1.0) > 0.0):
+        size = max(x[:, 0].max(initial=0.0), np.abs(self._z).max(initial=0.0))
+        if not (mu > EXACT and inside.min(initial=1.0) > 0.0 and size < ENDLESS):
             return 0.0
 
         slip = self._coupling * y[:, 1:] / np.maximum(speed, 1e-300)[:, None]

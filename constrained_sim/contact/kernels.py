@@ -39,6 +39,10 @@ SHIFTS = (1e-9, 1e-6, 1e-4, 1e-2)
 MEMORY = 3
 """Number of points that a Newton step is compared with: more let it wander."""
 
+EPSILON = 2.2e-16
+AMPLIFIED = 1e3
+"""Ratio of impulses, to those that stop the rows one by one, up to which errors are judged relative to them."""
+
 OPEN, STICKING, SLIDING = 0, 1, 2
 
 
@@ -72,6 +76,9 @@ def inverse_scale(G, contacts, discs):  # type: ignore[no-untyped-def]
 def natural_map(G, b, friction, slip, lower, upper, discs, p, r):  # type: ignore[no-untyped-def]
     """Return F (n,) at r; zero exactly where r solves the problem.
 
+    Where there is no solution, impulses may grow until rounding hides that they are none: what they hide beyond
+    :data:`AMPLIFIED` times those that stop the rows one by one counts as error.
+
     Args:
         G: (n, n) Delassus matrix of the contact rows.
         b: (n,) row velocities at r = 0.
@@ -97,6 +104,13 @@ def natural_map(G, b, friction, slip, lower, upper, discs, p, r):  # type: ignor
         F[i] = r[i] - min(max(r[i] - p[i] * u[i], lower[j]), upper[j])
     if discs.shape[0]:
         map_discs(discs, u, p, r, F)
+    stopping = 1e-300
+    for i in range(r.shape[0]):
+        stopping = max(stopping, abs(p[i] * b[i]))
+    for i in range(r.shape[0]):
+        if abs(r[i]) > AMPLIFIED * stopping:
+            hidden = EPSILON * (abs(r[i]) - AMPLIFIED * stopping)
+            F[i] += hidden if F[i] >= 0.0 else -hidden
     return F
 
 
@@ -484,15 +498,18 @@ def drop_held(G, b, J, terms, free_diagonal):  # type: ignore[no-untyped-def]
 def largest_impulse(p, b, r):  # type: ignore[no-untyped-def]
     """Return the largest impulse in play [N s]: of r (n,), or that stops a row of velocity b (n,) by itself; positive.
 
+    Those of r count up to :data:`AMPLIFIED` times those that stop a row: where there is no solution, impulses grow
+    without bound towards ever smaller errors relative to themselves.
+
     Args:
         p: (n,) scale of each row, see :func:`inverse_scale`.
         b: (n,) row velocities without impulses.
         r: (n,) impulses.
     """
-    largest = 1e-300
+    stopping = largest = 1e-300
     for i in range(r.shape[0]):
-        largest = max(largest, abs(r[i]), abs(p[i] * b[i]))
-    return largest
+        stopping, largest = max(stopping, abs(p[i] * b[i])), max(largest, abs(r[i]))
+    return max(stopping, min(largest, AMPLIFIED * stopping))
 
 
 @numba.njit(cache=True)
