@@ -300,15 +300,75 @@ def test_mjcf_reference_and_weight():
         ),
         (('<joint name="a"', '<joint name="a" springdamper="1 1"'), "springdamper"),
         (('<joint name="a"', '<joint name="a" type="ball" damping="0.5"'), "damping"),
+        (('<joint name="a"', '<joint name="a" type="free" frictionloss="0.5"'), "frictionloss"),
+        (("<worldbody>", '<default><joint damping="1"/></default><worldbody>'), None),
+        (("<worldbody>", '<default><joint pos="1 0 0"/></default><worldbody>'), "pos"),
+        (("<worldbody>", '<default><geom mass="1"/></default><worldbody>'), "mass"),
+        (("<worldbody>", '<default><tendon stiffness="1"/></default><worldbody>'), "stiffness"),
+        (("<worldbody>", '<option density="1.2"/><worldbody>'), "density"),
+        (('<compiler angle="radian"/>', '<compiler angle="radian" inertiagrouprange="0 1"/>'), "inertiagrouprange"),
+        (('<compiler angle="radian"/>', '<compiler angle="radian" eulerseq="XYZ"/>'), "eulerseq"),
+        (("<worldbody>", "<compiler/><worldbody>"), "several"),
+        (("<worldbody>", "<worldbody><frame/>"), "frame"),
+        (('<body name="body"', '<body name="body" axisangle="1 1 0 0.5"'), "axisangle"),
         (('<body name="body"', '<body name="body" gravcomp="1"'), "gravcomp"),
         (("</mujoco>", '<equality><weld site1="s" site2="t"/></equality></mujoco>'), "sites"),
         (("</mujoco>", '<tendon><fixed stiffness="9"><joint joint="a" coef="1"/></fixed></tendon></mujoco>'), "tendon"),
     ],
 )
 def test_mjcf_that_would_be_another_robot_is_refused(change, named):
-    """What the reader would drop in silence is named."""
+    """What the reader would drop in silence is named; what it understands is read."""
+    text = TWO_HINGES.replace(*change)
+    assert text != TWO_HINGES
+    if named is None:
+        assert Robot.from_mjcf(text).damping == pytest.approx([1.0, 0.1])
+        return
     with pytest.raises(ModelError, match=named):
-        Robot.from_mjcf(TWO_HINGES.replace(*change))
+        Robot.from_mjcf(text)
+
+
+POSES = {
+    "euler": ('pos="0.3 0 1" euler="1.5707963267948966 0 0"', (0.3, 0.0, 1.0), (np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5))),
+    "quat": ('pos="0 0.2 1" quat="0.6 0 0.8 0"', (0.0, 0.2, 1.0), (0.0, 0.8, 0.0, 0.6)),
+    "pos": ('pos="0 0 1"', (0.0, 0.0, 1.0), (0.0, 0.0, 0.0, 1.0)),
+}
+
+
+@pytest.mark.parametrize("pose", POSES)
+def test_mjcf_body_fixed_in_the_world(pose):
+    """A base without a joint stands where the file puts it: its links, and gravity in its axes."""
+    attributes, position, quaternion = POSES[pose]
+    robot = Robot.from_mjcf(
+        f"""<mujoco><compiler angle="radian"/><worldbody><body name="base" {attributes}>
+        <inertial pos="0 0 0" mass="3" diaginertia="1 1 1"/><body name="a" pos="0 0 0.1"><joint name="j" axis="1 0 0"/>
+        <inertial pos="0 0 -0.2" mass="1" diaginertia="0.1 0.1 0.1"/></body></body></worldbody></mujoco>"""
+    )
+    base = pin.SE3(pin.Quaternion(*np.roll(quaternion, 1)).matrix(), np.array(position))
+    q = robot.neutral()
+    assert placement(robot, q, "base").isApprox(base, 1e-12)
+    assert placement(robot, q, "a").translation == pytest.approx(base.act(np.array([0, 0, 0.1])), abs=1e-12)
+    weight = base.rotation.T @ [0, 0, -GRAVITY]
+    expected = np.cross([0, 0, -0.2], weight)[0] / (0.1 + 0.2**2)
+    assert constrained_acceleration(robot, q, [0.0], [0.0], []).a == pytest.approx([expected], rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("pose", POSES)
+def test_mjcf_free_body(pose):
+    """Its configuration is its pose in the world; equalities hold where the file puts it."""
+    attributes, position, quaternion = POSES[pose]
+    robot = Robot.from_mjcf(
+        f"""<mujoco><compiler angle="radian"/><worldbody><body name="b" {attributes}><freejoint/>
+        <inertial pos="0 0 0" mass="1" diaginertia="0.1 0.1 0.1"/></body></worldbody>
+        <equality><connect name="pin" body1="b" anchor="0 0 0.1"/></equality></mujoco>"""
+    )
+    at = [0.3, 0.0, 0.5, 0.0, 0.0, 0.0, 1.0]
+    assert placement(robot, robot.configuration({}, at), "b").translation == pytest.approx(at[:3], abs=1e-15)
+    there = robot.configuration({}, [*position, *quaternion])
+    sim = Simulator(robot)
+    sim.reset(there)
+    assert max(sim.largest_violation()) < 1e-9
+    (pinned,) = robot.constraints
+    assert pinned.point_b == pytest.approx(placement(robot, there, "b").act(np.array([0, 0, 0.1])), abs=1e-12)
 
 
 def test_mjcf_equalities_actuators_springs():

@@ -16,11 +16,23 @@ from constrained_sim.constraints import Constraint, FrameAnchor, JointCoupling, 
 from constrained_sim.descriptions.description import Description, Spring, read_text
 from constrained_sim.exceptions import ModelError
 from constrained_sim.robot import WORLD
+from constrained_sim.validation import Array
 
 EQUALITIES = ("connect", "weld", "joint")
 
 TENDON_FORCES = ("stiffness", "damping", "frictionloss", "range", "armature")
 """What makes a tendon more than the path of an actuator."""
+
+DISSIPATION = ("damping", "frictionloss")
+
+NOT_UNDERSTOOD = (
+    ("compiler", ("inertiagrouprange", "boundmass", "boundinertia", "balanceinertia")),
+    ("option", ("density", "viscosity", "wind")),
+    (".//default/joint", ("pos",)),
+    (".//default/geom", ("mass",)),
+    (".//default/tendon", TENDON_FORCES),
+)
+"""Settings that would make another robot of the file, by their elements."""
 
 
 def read_mjcf(path_or_xml: str | os.PathLike[str]) -> Description:
@@ -29,9 +41,10 @@ def read_mjcf(path_or_xml: str | os.PathLike[str]) -> Description:
     Bodies, joints, armature, damping, friction and ranges are Pinocchio's reading; of a body with several joints, all
     but the last get a body of their own, without mass. ``<equality>`` becomes anchors and couplings at the
     configuration of the file; joints that no actuator moves are passive, if there are actuators, whose gains are the
-    controller's business. What would be read as another robot is refused: several bodies in the world, equalities of
-    sites, tendons with forces of their own, compensated gravity, damped ball joints, references of joints beside
-    equalities.
+    controller's business. The pose of a free body in the file counts for the equalities only: its configuration is its
+    pose in the world. What would be read as another robot is refused: several bodies in the world, ``<frame>``,
+    equalities of sites, tendons with forces of their own, compensated gravity, damped ball and free joints, references
+    of joints beside equalities, and the settings in ``NOT_UNDERSTOOD``.
 
     Raises:
         ModelError: not an MJCF, or something in it that is not understood.
@@ -42,6 +55,7 @@ def read_mjcf(path_or_xml: str | os.PathLike[str]) -> Description:
         _refuse_what_is_lost(root)
         file = None if xml is path_or_xml else Path(path_or_xml)
         model = _read_model(root, file, _split_joints(root))
+        pose = _root_pose(root)
     except (ElementTree.ParseError, RuntimeError, ValueError, IndexError) as error:
         raise ModelError(f"not a valid MJCF: {error}") from error
     if root.tag != "mujoco":
@@ -53,12 +67,16 @@ def read_mjcf(path_or_xml: str | os.PathLike[str]) -> Description:
     if any(flag.get("gravity") == "disable" for flag in root.iterfind("option/flag")):
         gravity = (0, 0, 0)
     model.gravity = pin.Motion(np.array(gravity, dtype=float), np.zeros(3))
+    free = model.njoints > 1 and model.joints[1].shortname() == "JointModelFreeFlyer"
+    _place_root(model, pose, free)
+    q = pin.neutral(model)
+    if free:
+        q[:7] = pin.SE3ToXYZQUAT(pose)
     constraints = tuple(
-        _equality(element, model, index)
+        _equality(element, model, q, index)
         for index, element in enumerate(root.iterfind("equality/*"))
         if element.get("active", "true") != "false"
     )
-    free = model.njoints > 1 and model.joints[1].shortname() == "JointModelFreeFlyer"
     return Description(model, constraints, free, _passive(root, model, free), _springs(root, model))
 
 
@@ -71,6 +89,21 @@ def _refuse_what_is_lost(root: Element) -> None:
     bodies = [body.get("name", "") for body in root.iterfind("worldbody/body")]
     if len(bodies) > 1:
         raise ModelError(f"<worldbody>: got the bodies {', '.join(bodies)}, allowed: one, with the others inside it")
+    if next(root.iter("frame"), None) is not None:
+        raise ModelError("got a <frame>, allowed: bodies with the poses that it gives them")
+    for path, keys in NOT_UNDERSTOOD:
+        for element in root.iterfind(path):
+            given = [key for key in keys if element.get(key, "0").strip() not in ("0", "false")]
+            if given:
+                raise ModelError(f"<{element.tag}> in {path!r}: got {', '.join(given)}, allowed: none")
+    compilers = root.findall("compiler")
+    if len(compilers) > 1 or any(letter in "XYZ" for one in compilers for letter in one.get("eulerseq", "")):
+        raise ModelError("<compiler>: got several, or fixed axes in eulerseq, allowed: one, with moving axes x, y, z")
+    for element in root.iter():
+        axis = [float(word) for word in element.get("axisangle", "").split()][:3]
+        if axis and abs(np.linalg.norm(axis) - 1.0) > 1e-6:
+            raise ModelError(f"axisangle of <{element.tag}>: got the axis {axis}, allowed: one of unit length")
+    damped = any(joint.get(key) for joint in root.iterfind(".//default/joint") for key in DISSIPATION)
     for element in root.iterfind("equality/*"):
         if element.get("site1") is not None or element.get("site2") is not None:
             raise ModelError(f"equality {element.get('name') or element.tag!r}: got sites, allowed: body1 and body2")
@@ -85,8 +118,10 @@ def _refuse_what_is_lost(root: Element) -> None:
         name, kind = joint.get("name", ""), joint.get("type", "hinge")
         if joint.get("springdamper") is not None:
             raise ModelError(f"joint {name!r}: got springdamper, allowed: stiffness and damping")
-        if kind == "ball" and (float(joint.get("damping", 0.0)) or float(joint.get("frictionloss", 0.0))):
-            raise ModelError(f"ball joint {name!r}: got damping or frictionloss, allowed: none")
+        if kind in ("ball", "free") and (damped or any(float(joint.get(key, 0.0)) for key in DISSIPATION)):
+            raise ModelError(
+                f"{kind} joint {name!r}: got damping or frictionloss, its own or by default, allowed: none"
+            )
         if float(joint.get("ref", 0.0)) and root.find("equality/*") is not None:  # which holds where joints are at ref
             raise ModelError(f"joint {name!r}: got a ref beside <equality>, allowed: one of them")
 
@@ -126,15 +161,46 @@ def _read_model(root: Element, file: Path | None, is_changed: bool) -> pin.Model
         return pin.buildModelFromMJCF(str(path))
 
 
-def _equality(element: Element, model: pin.Model, index: int) -> Constraint:
-    """Return the constraint of one element of ``<equality>``."""
+def _root_pose(root: Element) -> pin.SE3:
+    """Return the pose of the only body in the world, as Pinocchio reads that of a body on a hinge."""
+    probe, body = Element("mujoco"), root.find("worldbody/body")
+    probe.extend(root.findall("compiler"))
+    hinged = ElementTree.SubElement(ElementTree.SubElement(probe, "worldbody"), "body")
+    for key in ("pos", "quat", "euler", "axisangle", "xyaxes", "zaxis"):
+        if body is not None and body.get(key) is not None:
+            hinged.set(key, str(body.get(key)))
+    hinged.set("name", "root")
+    ElementTree.SubElement(hinged, "joint", type="hinge", axis="0 0 1")
+    ElementTree.SubElement(hinged, "inertial", pos="0 0 0", mass="1", diaginertia="1 1 1")
+    return pin.SE3(_read_model(probe, None, True).jointPlacements[1])
+
+
+def _place_root(model: pin.Model, pose: pin.SE3, free: bool) -> None:
+    """Put a body that is fixed in the world at its `pose`; of a free one, make the configuration its pose.
+
+    Pinocchio's reader leaves the first at the origin, and moves the second by its pose once more.
+    """
+    if free:
+        model.jointPlacements[1] = pin.SE3.Identity()
+        return
+    at_world = [i for i in range(1, len(model.frames)) if model.frames[i].parentJoint == 0]
+    if any(model.frames[i].type == pin.FrameType.BODY for i in at_world):
+        for joint in range(1, model.njoints):
+            if model.parents[joint] == 0:
+                model.jointPlacements[joint] = pose * model.jointPlacements[joint]
+        for i in at_world:
+            model.frames[i].placement = pose * model.frames[i].placement
+
+
+def _equality(element: Element, model: pin.Model, q: Array, index: int) -> Constraint:
+    """Return the constraint of one element of ``<equality>``, which holds at the configuration `q` of the file."""
     name = element.get("name") or f"{element.tag} {index}"
     if element.tag not in EQUALITIES:
         raise ModelError(f"equality {name!r}: got <{element.tag}>, allowed: {', '.join(EQUALITIES)}")
     if element.tag == "joint":
         return _coupling(element, model, name)
     body1, body2 = _body(element, "body1", model), _body(element, "body2", model)
-    relative = _placement(model, body2).actInv(_placement(model, body1))
+    relative = _placement(model, q, body2).actInv(_placement(model, q, body1))
     if element.tag == "connect":
         anchor = _numbers(element, "anchor", 3, f"equality {name!r}")
         return PointAnchor(name, body1, anchor, body2, relative.act(np.array(anchor)))
@@ -187,12 +253,12 @@ def _body(element: Element, key: str, model: pin.Model) -> str:
     return name
 
 
-def _placement(model: pin.Model, body: str) -> pin.SE3:
-    """Return the placement of a body at the configuration of the file."""
+def _placement(model: pin.Model, q: Array, body: str) -> pin.SE3:
+    """Return the placement of a body at the configuration `q`."""
     if body == WORLD:
         return pin.SE3.Identity()
     data = model.createData()
-    pin.framesForwardKinematics(model, data, pin.neutral(model))
+    pin.framesForwardKinematics(model, data, q)
     return pin.SE3(data.oMf[model.getFrameId(body)])
 
 
