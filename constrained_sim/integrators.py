@@ -205,12 +205,19 @@ class Adaptive(Integrator):
 
 
 def adaptive_solver(
-    slope: Callable[[float, Array], Array], start: Array, duration: float, tolerance: float, longest: float = np.inf
+    slope: Callable[[float, Array], Array],
+    start: Array,
+    duration: float,
+    tolerance: float,
+    longest: float = np.inf,
+    first: float = np.inf,
 ) -> scipy.integrate.DOP853:
-    """Return SciPy's DOP853 at the beginning of `duration` [s], which it tries in one step of at most `longest` [s]."""
-    return scipy.integrate.DOP853(
-        slope, 0.0, start, duration, longest, tolerance, tolerance, first_step=min(duration, longest)
-    )
+    """Return SciPy's DOP853 at the beginning of `duration` [s], which it tries in one step.
+
+    Of at most `longest` [s], the first of at most `first` [s].
+    """
+    first_step = min(duration, longest, first)
+    return scipy.integrate.DOP853(slope, 0.0, start, duration, longest, tolerance, tolerance, first_step=first_step)
 
 
 def advance(solver: scipy.integrate.DOP853) -> None:

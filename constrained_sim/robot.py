@@ -255,6 +255,11 @@ class Robot:
         )
 
     @cached_property
+    def has_free_momentum(self) -> bool:
+        """Whether the first six rows of M v are the momentum of all bodies: a floating base without armature."""
+        return self.floating_base and not np.any(self.model.armature[:6])
+
+    @cached_property
     def effort_limits(self) -> Array:
         """(nu,) largest effort [N m, N]; infinite where the description gives none."""
         limits = np.asarray(self.model.upperEffortLimit)[self.actuation]

@@ -140,6 +140,58 @@ def test_sliding_on_soft_contacts_obeys_coulomb(stepper: str) -> None:
     assert np.hypot(*rolling.force[:2]) < 1e-5
 
 
+@pytest.mark.parametrize("dt", [0.05, 0.01])
+def test_spring_along_the_surface_begins_anew_at_each_touchdown(dt: float) -> None:
+    """A ball bounces along, its springs stretched at every lift-off: each touchdown has the impulse of the first.
+
+    In a frame that moves with it the ball meets the ground as it did before: without gravity, thrown back by a ceiling
+    without friction.
+    """
+    law = Compliant(stiffness=3e3, tangential_stiffness=2e3)
+    ceiling = PointContact("top", "ball", (0, 0, 0), Plane((0, 0, -1), -0.35), radius=RADIUS, restitution=1.0)
+    sim = touching(weightless_ball(), [0.3, 0, -1.0, 0, 0, 0], law, dt, stepper="event_driven", friction=10.0)
+    sim.add(ceiling)
+    speeds = [(0.0, sim.state.v.copy())]
+    for _ in range(round(1.0 / dt)):
+        before = sim.state.v
+        if sim.step().impacts:
+            speeds.append((sim.state.t, before))
+    exact = touching(weightless_ball(), [0.3, 0, -1.0, 0, 0, 0], law, 1e-4, stepper="time_stepping", friction=10.0)
+    exact.add(ceiling)
+    exact.run(1.0)
+    assert len(speeds) > 3
+    assert sim.state.v == pytest.approx(exact.state.v, abs=2e-3)
+    assert not np.allclose(sim.state.v[[0, 4]], [0.3, 0.0], atol=0.02)
+
+
+@pytest.mark.parametrize("height", [1e-3, 1e-5])
+def test_graze_of_a_soft_contact_is_not_missed(height: float) -> None:
+    """Thrown up so that it would pass a soft ceiling by `height`, for much less than the step: as in short steps."""
+    law = Compliant(stiffness=2e3)
+    ceiling = PointContact("c", "ball", (0, 0, 0), Plane((0, 0, -1), -0.4), radius=RADIUS, law=law)
+    q, speed = ball().configuration({}, [0, 0, 0.2, 0, 0, 0, 1]), np.sqrt(2.0 * GRAVITY * (0.1 + height))
+    long, short = (
+        simulator(ball(), q, [0, 0, speed, 0, 0, 0], [ceiling], dt=dt, stepper="event_driven") for dt in (0.4, 1e-3)
+    )
+    long.run(0.4)
+    short.run(0.4)
+    assert long.state.v == pytest.approx(short.state.v, abs=1e-9)
+    assert abs(long.state.v[2] - (speed - GRAVITY * 0.4)) > 1e-6
+
+
+@pytest.mark.parametrize("mass", [1.0, 1e-5, 1e-8])
+def test_light_bodies_on_soft_ground(mass: float) -> None:
+    """A vibration at 100 rad/s, whatever the mass: ``cos(w t)`` as long as it presses, to second order in dt."""
+    body = Robot.from_urdf(urdf(link("ball", mass, inertia=[0.4 * mass * RADIUS**2] * 3)), True)
+    k, depth = 1e4 * mass, GRAVITY / 1e4
+    q = body.neutral()
+    q[2] = RADIUS - 1.5 * depth
+    contact = PointContact("c", "ball", (0, 0, 0), radius=RADIUS, law=Compliant(stiffness=k))
+    sim = simulator(body, q, None, [contact], dt=1e-4)
+    sim.run(0.1)
+    assert (RADIUS - depth - sim.state.q[2]) / (0.5 * depth) == pytest.approx(np.cos(10.0), abs=2e-4)
+
+
 def test_forces_never_pull() -> None:
     """A strong damper would hold back what leaves; the contact lets go instead."""
     law = Compliant(stiffness=500.0, damping=80.0)

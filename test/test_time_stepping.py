@@ -1010,3 +1010,18 @@ def test_elastic_ball_bounces_on(dt: float, accuracy: float) -> None:
         assert force.normal_force == 0.0
     assert bounces > 10
     assert sim.mechanical_energy() == pytest.approx(energy, rel=accuracy)
+
+
+def test_armature_of_the_base_is_inertia_too():
+    """Rotors in the free joint: the base's rows are no momentum of the bodies then. As the smooth stepper, order 2."""
+    robot = solo12().with_joints({"root_joint": {"armature": 0.5}})
+    q, v = standing_solo(), np.random.default_rng(3).normal(size=18)
+    exact = simulator(robot, q, v, stepper="event_driven", dt=0.05)
+    exact.run(0.2)
+    errors = []
+    for dt in (2e-3, 1e-3):
+        sim = simulator(robot, q, v, dt=dt)
+        sim.run(0.2)
+        errors.append(np.abs(sim.state.v - exact.state.v).max())
+    assert errors[1] < 1e-3
+    assert errors[1] < errors[0] / 3.0

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from constrained_sim.contact.geometry import ContactGeometry
     from constrained_sim.contact.table import ContactTable
 
-LEAST_IMPEDANCE = 1e-7
-"""[kg] Floor of a row's impedance, for laws whose force does not depend on the motion."""
+LEAST_IMPEDANCE = 1e-9
+"""Floor of a row's impedance per mass of the robot, for laws whose force does not depend on the motion."""
 
 RELAXATION = 1e-4
 """[s] In which a spring along the surface that has no damper follows a sliding contact; no force depends on it."""
@@ -45,6 +45,7 @@ def soft_rows(
     excluded: npt.NDArray[np.intp],
     stretch: Array,
     h: float,
+    mass: float,
 ) -> SoftRows:
     """Return the rows of all soft contacts that press in the middle of the next `h` [s], implicit in the motion.
 
@@ -61,6 +62,7 @@ def soft_rows(
         excluded: contacts that may not press.
         stretch: (soft, 2) springs along the surface [m].
         h: [s].
+        mass: of the robot [kg].
     """
     s = begin.s
     normal = s[3 * table.soft + 2]
@@ -77,7 +79,7 @@ def soft_rows(
         if friction:
             stiffness[:2], damping[:2] = law.tangential_stiffness, law.tangential_damping
             pull[:2] = -stiffness[:2] * (stretch[member] + 0.5 * h * along) - damping[:2] * along
-        impedance = np.maximum(0.25 * h**2 * stiffness + h * damping, LEAST_IMPEDANCE)
+        impedance = np.maximum(0.25 * h**2 * stiffness + h * damping, LEAST_IMPEDANCE * mass)
         offset[i], compliance[i] = -h * pull / impedance, 1.0 / impedance
         if not friction:
             offset[i, :2], compliance[i, :2] = s[3 * table.soft[member] : 3 * table.soft[member] + 2], 0.0
@@ -86,17 +88,20 @@ def soft_rows(
     return SoftRows(members, rows, middle.J[rows], offset.ravel() + drift - s[rows], compliance.ravel())
 
 
-def soft_forces(table: ContactTable, geometry: ContactGeometry, stretch: Array) -> tuple[Array, Array]:
+def soft_forces(
+    table: ContactTable, geometry: ContactGeometry, stretch: Array, apart: npt.NDArray[np.bool_] | None = None
+) -> tuple[Array, Array]:
     """Return the forces (3 k + l,) of the soft contacts [N], 0 elsewhere, and the rates (soft, 2) of their springs.
 
     Along the surface ``f = proj(-k_t e - d_t s_t)`` onto Coulomb's disc; the spring follows so that spring and damper
-    give f: ``de/dt = -(f + k_t e) / d_t``, which is s_t where the contact sticks.
+    give f: ``de/dt = -(f + k_t e) / d_t``, which is s_t where the contact sticks. What is known to be `apart` (soft,)
+    has no force, also where it would penetrate: the motion goes on smoothly past the touchdown.
     """
     force, rate = np.zeros(len(geometry.s)), np.zeros_like(stretch)
     for member, contact in enumerate(table.soft):
         depth, s = -geometry.distances[contact], geometry.s[3 * contact : 3 * contact + 3]
         law, e = table.soft_laws[member], stretch[member]
-        if depth > 0.0:
+        if depth > 0.0 and not (apart is not None and apart[member]):
             pull = -law.tangential_stiffness * e - law.tangential_damping * s[:2]
             normal = max(law.force(depth, -s[2]), 0.0)
             radius, length = table.friction[contact] * normal, np.hypot(*pull)

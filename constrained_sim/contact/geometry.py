@@ -85,6 +85,11 @@ class ContactGeometry(NamedTuple):
     normals: npt.NDArray[np.int64]
 
     @property
+    def all_gaps(self) -> Array:
+        """(k + l,) gaps of everything [m, rad], soft contacts too."""
+        return np.concatenate([self.distances, self.gaps[len(self.distances) :]])
+
+    @property
     def s_normal(self) -> Array:
         """(k + l,) velocities with which they open [m/s, rad/s]."""
         return self.s[self.normals]

@@ -14,6 +14,13 @@ from constrained_sim.validation import Array
 SLIP_SPEED = 1e-9
 """Speed [m/s, rad/s] below which a contact or a joint is at rest."""
 
+STOP_SPEED = 1e-11
+"""Speed [m/s] at which a slip has come to its end."""
+
+ONSET_SPEED = 1e-6
+"""Speed [m/s] up to which what begins to slip has the direction of its beginning: the direction of slip follows forces
+at a rate that is inverse to the speed, too fast for an explicit integrator."""
+
 
 class Mode(NamedTuple):
     """What holds until the next event: then the equations of motion are linear in all forces.
@@ -21,7 +28,9 @@ class Mode(NamedTuple):
     Attributes:
         closed: (c,) places in the table of the contacts and limits that stay closed, ascending.
         sticks: (c,) which of them hold along the surface too.
-        slip: (c, 2) unit direction in which a contact began to slip; zero for others.
+        slip: (c, 2) unit direction in which a contact began to slip, or slips at the beginning of the mode; zero for
+            others.
+        begins: (c,) which of them slip from rest.
         rubs: (d,) direction in which a joint with dry friction moves, +1 or -1; 0 where it is held.
         push: (3 k + l,) forces of all rows of the table at its beginning. Where forces are indeterminate, those that
             come later are the nearest to these: the ones of least norm may lie outside their cones.
@@ -31,6 +40,7 @@ class Mode(NamedTuple):
     closed: npt.NDArray[np.intp]
     sticks: npt.NDArray[np.bool_]
     slip: Array
+    begins: npt.NDArray[np.bool_]
     rubs: Array
     push: Array
     grip: Array
@@ -54,11 +64,12 @@ class Mode(NamedTuple):
             s: velocities of these rows [m/s, rad/s].
         """
         contacts = int((candidates < len(table.members)).sum())
-        slip = np.zeros((len(candidates), 2))
+        slip, from_rest = np.zeros((len(candidates), 2)), np.zeros(len(candidates), dtype=np.bool_)
         for i in range(contacts):
             along, speed = s[3 * i : 3 * i + 2], np.hypot(*s[3 * i : 3 * i + 2])
             if status[i] not in (OPEN, STICKING):
-                direction, length = (along, speed) if speed > SLIP_SPEED else _opposed(forces[3 * i : 3 * i + 2])
+                from_rest[i] = speed <= SLIP_SPEED
+                direction, length = _opposed(forces[3 * i : 3 * i + 2]) if from_rest[i] else (along, speed)
                 slip[i] = direction / length if length else 0.0
         dry = len(status) - len(candidates)
         moving = s[len(s) - dry :]
@@ -68,13 +79,15 @@ class Mode(NamedTuple):
         sticks = (status[: len(candidates)] == STICKING) & (np.arange(len(candidates)) < contacts)
         push = np.zeros(table.dim)
         push[table.rows_of(candidates)] = forces[: len(forces) - dry]
-        return cls(candidates[closed], sticks[closed], slip[closed], rubs, push, forces[len(forces) - dry :])
+        grip = forces[len(forces) - dry :]
+        return cls(candidates[closed], sticks[closed], slip[closed], from_rest[closed], rubs, push, grip)
 
     @classmethod
     def free(cls, table: ContactTable) -> Mode:
         """Return the mode in which nothing is closed and no joint rubs."""
         none, nothing = np.empty(0, dtype=np.intp), np.zeros(0)
-        return cls(none, none.astype(np.bool_), np.zeros((0, 2)), nothing, np.zeros(table.dim), nothing)
+        nowhere = none.astype(np.bool_)
+        return cls(none, nowhere, np.zeros((0, 2)), nowhere, nothing, np.zeros(table.dim), nothing)
 
     def held(self, table: ContactTable) -> npt.NDArray[np.intp]:
         """Return the rows whose velocity stays zero: normal ones, and all three of contacts that stick."""
@@ -89,7 +102,8 @@ class Mode(NamedTuple):
         so that the motion can be continued smoothly past the event.
         """
         speed = np.hypot(s[:, 0], s[:, 1])
-        known = (speed > SLIP_SPEED) & (np.einsum("ij,ij->i", s, self.slip) > 0.0)
+        least = np.where(self.begins, ONSET_SPEED, STOP_SPEED)
+        known = (speed > least) & (np.einsum("ij,ij->i", s, self.slip) > 0.0)
         return np.where(known[:, None], s / np.where(known, speed, 1.0)[:, None], self.slip)
 
     def status(self, table: ContactTable) -> npt.NDArray[np.int64]:

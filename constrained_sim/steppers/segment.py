@@ -7,13 +7,14 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import scipy
 
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import ContactMethod
 from constrained_sim.contact.compliance import soft_forces
 from constrained_sim.contact.geometry import ContactGeometry
-from constrained_sim.contact.modes import Mode
+from constrained_sim.contact.modes import STOP_SPEED, Mode
 from constrained_sim.drift import Baumgarte
 from constrained_sim.dynamics import Dynamics, integrate, tangent_rate
 from constrained_sim.energy import FORCES
@@ -38,6 +39,9 @@ EPS = float(np.finfo(np.float64).eps)
 ROUNDING = 1e-16
 """Margin of the event functions beyond their values at the beginning of a segment."""
 
+SHALLOW = 1e-5
+"""Depth [m] to which a soft contact comes in a first step at most: in a longer one it might be left unnoticed."""
+
 TURN = 1.0
 """[rad, m] by which a joint moves at most between two looks for events."""
 
@@ -51,8 +55,13 @@ class Loads(NamedTuple):
     method: ContactMethod
     feedback: Baumgarte | None
 
-    def forces(self, dynamics: Dynamics, bound: ConstraintSet, stretch: Array) -> tuple[Array, Array, Array]:
-        """Return forces (6, nv) by cause, and force rows and spring rates of soft contacts, at the updated state."""
+    def forces(
+        self, dynamics: Dynamics, bound: ConstraintSet, stretch: Array, apart: npt.NDArray[np.bool_] | None = None
+    ) -> tuple[Array, Array, Array]:
+        """Return forces (6, nv) by cause, and force rows and spring rates of soft contacts, at the updated state.
+
+        Those that are `apart`: see :func:`~constrained_sim.contact.compliance.soft_forces`.
+        """
         robot, v = dynamics.robot, dynamics.v
         forces = np.zeros((len(FORCES), robot.nv))
         gravity_coriolis, actuators, external, damping, contact, _ = forces
@@ -63,7 +72,7 @@ class Loads(NamedTuple):
         if not bound.contacts.soft.size:
             return forces, np.zeros(bound.contacts.dim), np.zeros_like(stretch)
         geometry = bound.contacts.rows(dynamics, v)
-        soft, rate = soft_forces(bound.contacts, geometry, stretch)
+        soft, rate = soft_forces(bound.contacts, geometry, stretch, apart)
         contact += soft @ geometry.J
         return forces, soft, rate
 
@@ -102,12 +111,16 @@ class Segment:
         self._slide_places = np.searchsorted(self._held, normals)
         self._stick = np.flatnonzero(mode.sticks)
         self._stick = self._stick[np.isfinite(table.friction[mode.closed[self._stick]])]
-        self._open = np.setdiff1d(np.flatnonzero(np.isfinite(start.contact.gaps)), mode.closed)
+        self._apart = apart = start.contact.distances[table.soft] > 0.0
+        self._pressed = table.soft[~apart]
+        hard = np.setdiff1d(np.flatnonzero(np.isfinite(start.contact.gaps)), mode.closed)
+        self._open = np.union1d(hard, table.soft[apart]).astype(np.intp)
         self._reference = np.concatenate([mode.push[self._held], mode.grip[mode.rubs == 0.0]])
         self._known: tuple[float, bytes, Slopes] | None = None
         nv, soft = stepper.robot.nv, start.stretch.size
         counts = start.bound.bilateral.dim + table.dim + len(stepper.robot.rubbing) + len(FORCES) + 1
-        self._y0 = np.concatenate([np.zeros(nv), start.v, start.stretch.ravel(), np.zeros(counts)])
+        stretch = np.where(apart[:, None], 0.0, start.stretch)  # springs relax where nothing touches
+        self._y0 = np.concatenate([np.zeros(nv), start.v, stretch.ravel(), np.zeros(counts)])
         self._ends = nv, 2 * nv, 2 * nv + soft
 
     def fly(self, duration: float, looking: bool) -> tuple[float, Array]:
@@ -117,7 +130,12 @@ class Segment:
         nv, velocities, _ = self._ends
         fastest = np.abs(self._y0[nv:velocities]).max(initial=1e-300)
         solver = adaptive_solver(
-            lambda t, y: np.concatenate(self._derivative(t, y)), self._y0, duration, self._tolerance, TURN / fastest
+            lambda t, y: np.concatenate(self._derivative(t, y)),
+            self._y0,
+            duration,
+            self._tolerance,
+            TURN / fastest,
+            SHALLOW / max(np.abs(self._start.contact.s[3 * self._pressed + 2]).max(initial=0.0), 1e-300),
         )
         before = self._slopes(0.0, self._y0)
         while solver.status == "running":
@@ -168,7 +186,8 @@ class Segment:
 
     def _idle(self) -> Array:
         """Return how far what is open, but neither pressed nor leaving, may sink before it is an event."""
-        gaps, speed = self._start.contact.gaps[self._open], self._start.contact.s_normal[self._open]
+        contact = self._start.contact
+        gaps, speed = contact.all_gaps[self._open], contact.s_normal[self._open]
         return np.where((np.abs(gaps) <= DEPTH) & (np.abs(speed) <= RESTING), DEPTH, 0.0)
 
     def _derivative(self, t: float, y: Array) -> tuple[Array, ...]:
@@ -190,7 +209,8 @@ class Segment:
         nv, velocities, stretches = self._ends
         v = y[nv:velocities].copy()
         dynamics.update(integrate(robot, start.q, y[:nv]), v, start.t + t)
-        forces, soft, spring_rate = loads.forces(dynamics, bound, y[velocities:stretches].reshape(-1, 2))
+        stretch = y[velocities:stretches].reshape(-1, 2)
+        forces, soft, spring_rate = loads.forces(dynamics, bound, stretch, self._apart)
         _, _, _, damping, contact, constraint = forces
         dry = -mode.rubs * robot.breakaway
         damping[robot.rubbing] += dry
@@ -222,7 +242,7 @@ class Segment:
         contact += r[: len(self._held)] @ pushes[: len(self._held)]
         constraint += lam @ J
         rates = np.concatenate([lam, rows, dry, forces @ v, [v @ dynamics.M @ a]])
-        events = self._events(geometry.gaps, geometry.s, v, rows, dry)
+        events = self._events(geometry.all_gaps, geometry.s, v, rows, dry)
         return Slopes(a, spring_rate.ravel(), rates, events, geometry.s_normal[self._open])
 
     def _gamma(self, geometry: ContactGeometry) -> Array:
@@ -240,24 +260,28 @@ class Segment:
         if not self._sliding.size:
             return np.zeros((0, 2))
         along = np.stack([s[self._slide_normals - 2], s[self._slide_normals - 1]], axis=1)
-        slip = self._mode._replace(slip=self._mode.slip[self._sliding]).directions(along)
+        sliding = self._mode._replace(slip=self._mode.slip[self._sliding], begins=self._mode.begins[self._sliding])
+        slip = sliding.directions(along)
         return -self._slide_friction[:, None] * slip
 
     def _events(self, gaps: Array, s: Array, v: Array, rows: Array, dry: Array) -> Array:
-        """Return the functions that are positive as long as the mode lasts: gaps, pushes, cones, slip, joints."""
+        """Return what is positive as long as the mode lasts: gaps, pushes, cones, slip, joints, depths where soft."""
         mode, robot, table = self._mode, self._dynamics.robot, self._start.bound.contacts
         sticking = table.normals[mode.closed[self._stick]]
         cone = table.friction[mode.closed[self._stick]] * rows[sticking]
         slides, normals = self._slide_friction > 0.0, self._slide_normals
-        slip = mode.slip[self._sliding]
+        slip, along = mode.slip[self._sliding], np.stack([s[normals - 2], s[normals - 1]], axis=1)
+        stops = slides & ~mode.begins[self._sliding]
         most = robot.breakaway
         return np.concatenate(
             [
                 gaps[self._open],
                 rows[table.normals[mode.closed]],
                 cone - np.hypot(rows[sticking - 2], rows[sticking - 1]),
-                (s[normals - 2] * slip[:, 0] + s[normals - 1] * slip[:, 1])[slides],
+                np.einsum("ij,ij->i", along, slip)[slides],
+                np.hypot(along[:, 0], along[:, 1])[stops] - STOP_SPEED,
                 np.where(mode.rubs == 0.0, most - np.abs(dry), mode.rubs * v[robot.rubbing]),
+                -gaps[self._pressed],
             ]
         )
 

@@ -186,7 +186,7 @@ class TimeStepping(Stepper):
             predicted = self._predict(here, h, loads, closing)
             end = self._reach(here, predicted)
             self._acceleration, self._passes = predicted.acceleration(here.v), 1
-            gaps, s = _gaps(end)[closing], end.contact.s_normal[closing]
+            gaps, s = end.contact.all_gaps[closing], end.contact.s_normal[closing]
             due = np.where(s < 0.0, h - gaps / np.where(s < 0.0, s, 1.0), np.inf)
             first = int(np.argmin(due))
             wanted = min(max(float(due[first]), 0.1 * h), rest)
@@ -392,9 +392,9 @@ class TimeStepping(Stepper):
         return predicted.h, begin.M, begin.v, mid.M, mid.bias_change(v), mid.inertia_rate(v), v
 
     def _frames(self, begin: Observation, part: _Part) -> tuple[Array, Array, Array, Array, bool]:
-        """Return gravity, the placements of the base during a step, and whether it moves freely."""
+        """Return gravity, the placements of the base during a step, and whether its rows of M v are a momentum."""
         robot = self.robot
-        return robot.gravity, begin.base, self._mid.placements[1], part.end.base, robot.floating_base
+        return robot.gravity, begin.base, self._mid.placements[1], part.end.base, robot.has_free_momentum
 
     def _correct(
         self, begin: Observation, part: _Part, momentum: Array, pressed: npt.NDArray[np.intp], loads: _Loads
@@ -511,7 +511,7 @@ class TimeStepping(Stepper):
         rows = ContactRows(J, offset, *table.laws_of(candidates))
         soft = None
         if table.soft.size:
-            soft = soft_rows(table, contact, middle, excluded, begin.stretch, h)
+            soft = soft_rows(table, contact, middle, excluded, begin.stretch, h, self.robot.mass)
             rows = rows.with_contacts(soft.J, soft.offset, table.friction[table.soft[soft.members]], soft.compliance)
             self._judge(begin, soft, h)
         rows = self._with_dry_friction(rows, h)
@@ -567,18 +567,12 @@ def _moves(*velocities: Array) -> bool:
     return False
 
 
-def _gaps(here: Observation) -> Array:
-    """Return (k + l,) gaps of everything [m, rad], soft contacts too."""
-    contact = here.contact
-    return np.concatenate([contact.distances, contact.gaps[len(contact.distances) :]])
-
-
 def _open_gaps(here: Observation) -> Array:
     """Return (k + l,) gaps of all that can still touch down [m, rad]; infinite of soft contacts that press already."""
     contact = here.contact
     if not here.stretch.size:
         return contact.gaps
-    gaps = _gaps(here)
+    gaps = contact.all_gaps
     return np.where(np.isfinite(contact.gaps) | (gaps > TOUCHING), gaps, np.inf)
 
 
