@@ -146,18 +146,20 @@ def inverse_dynamics(
     coordinates, M, h = model.coordinates, model.dynamics.M, model.dynamics.h
     wanted = finite_array("a_independent", a_independent, (len(coordinates.independent),))
     a = coordinates.velocity_map @ wanted + coordinates.a_bias
-    needed = M @ a + h - generalised_force(robot, model.dynamics, wrenches)
+    external = generalised_force(robot, model.dynamics, wrenches)
+    needed = M @ a + h - external
     actuation = coordinates.velocity_map[robot.actuation].T
     goal = coordinates.velocity_map.T @ needed
     tau = least_squares(actuation, goal)
-    scale = max(np.abs(goal).max(initial=0.0), (np.abs(coordinates.velocity_map.T) @ np.abs(needed)).max(initial=0.0))
+    terms = np.abs(M) @ np.abs(a) + np.abs(h) + np.abs(external)  # they may balance each other
+    scale = (np.abs(coordinates.velocity_map.T) @ terms).max(initial=0.0)
     missed = actuation @ tau - goal
     names = [robot.velocity_names[i] for i in coordinates.independent]
     if np.abs(missed).max(initial=0.0) > FOLLOWED * scale:
         raise NotFollowed([name for name, part in zip(names, missed, strict=True) if abs(part) > FOLLOWED * scale])
     if limited and (np.abs(tau) > robot.effort_limits).any():
         tau = _within_limits(actuation, goal, tau, robot.effort_limits, names)
-    lam, residual = _constraint_forces(model, needed, tau)
+    lam, residual = _constraint_forces(model, needed, tau, float(terms.max(initial=0.0)))
     return InverseDynamics(
         read_only(tau),
         read_only(lam),
@@ -221,14 +223,17 @@ def _index(robot: Robot, name: str) -> int:
     return robot.velocity_names.index(name)
 
 
-def _constraint_forces(model: _Model, needed: Array, tau: Array) -> tuple[Array, float]:
-    """Return the multipliers of least norm that make up for what the efforts leave, and the relative residual."""
+def _constraint_forces(model: _Model, needed: Array, tau: Array, largest: float) -> tuple[Array, float]:
+    """Return the multipliers of least norm that make up for what the efforts leave, and the relative residual.
+
+    That is relative to the `largest` term of the equation of motion [N m, N], and to the efforts.
+    """
     rest = needed.copy()
     rest[model.robot.actuation] -= tau
     space = model.coordinates.row_space
     reduced = least_squares(model.J[space.independent].T, rest)
     lam = space.expand(reduced[None])[0]
-    scale = max(np.abs(needed).max(), np.abs(tau).max(initial=0.0))
+    scale = max(largest, np.abs(tau).max(initial=0.0))
     return lam, float(np.abs(rest - model.J.T @ lam).max() / scale) if scale > 0.0 else 0.0
 
 

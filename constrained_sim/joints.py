@@ -64,20 +64,18 @@ def joint_values(joint: Any, name: str, value: Any) -> Array:
     """Return (nq,) the coordinates of a joint at `value`: a number where it has one degree of freedom.
 
     Raises:
-        InvalidValue: wrong length, not finite, or a zero quaternion.
+        InvalidValue: wrong length, not finite, or a quaternion or a (cos, sin) of zero length.
     """
     if joint.nv == 1:
         angle = number(f"value of joint {name!r}", value)
         return np.array([np.cos(angle), np.sin(angle)] if joint.nq == 2 else [angle])
     values = finite_array(f"value of joint {name!r}", value, (joint.nq,))
-    return values if joint.nq == joint.nv else np.concatenate([values[:-4], _unit_quaternion(name, values[-4:])])
-
-
-def _unit_quaternion(name: str, value: Array) -> Array:
-    length = np.linalg.norm(value)
-    if length < 1e-12:
-        raise InvalidValue(f"quaternion of joint {name!r}", value.tolist(), "a quaternion of non-zero length")
-    return value / length
+    alone = pin.Model()
+    alone.addJoint(0, joint, pin.SE3.Identity(), name)
+    unit = pin.normalize(alone, values)
+    if not pin.isNormalized(alone, unit, 1e-9):
+        raise InvalidValue(f"value of joint {name!r}", values.tolist(), "a quaternion, or (cos, sin), that is not zero")
+    return np.asarray(unit)
 
 
 def set_property(model: pin.Model, name: str, key: str, value: Any) -> None:

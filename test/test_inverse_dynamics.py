@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given
-from mechanisms import chain, double_pendulum, inertia_of, leg, property_test, random_state, random_tree, seeds
+from mechanisms import chain, double_pendulum, inertia_of, leg, property_test, random_state, random_tree, seeds, solo12
 from scipy.linalg import null_space
 
 from constrained_sim import (
@@ -125,6 +125,20 @@ def test_what_cannot_be_followed_is_named() -> None:
     result = inverse_dynamics(robot, q, v, passive, [])
     assert result.tau[0] == pytest.approx(0.7, rel=1e-10)
     assert result.uncontrolled == (robot.joint_names[1],)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_motion_that_needs_no_effort(seed: int) -> None:
+    """Free flight of a floating base: inertial forces and weight balance, and what is left is rounding."""
+    robot = solo12()
+    rng = np.random.default_rng(seed)
+    q, v = random_state(robot, rng)
+    free = constrained_acceleration(robot, q, v, np.zeros(robot.nu), []).a
+    result = inverse_dynamics(robot, q, v, free, [])
+    assert np.abs(result.tau).max() < 1e-9
+    assert result.residual < 1e-12
+    with pytest.raises(NotFollowed):
+        inverse_dynamics(robot, q, v, free + np.eye(robot.nv)[0], [])
 
 
 def test_leg_on_the_ground_supports_itself() -> None:

@@ -121,6 +121,24 @@ def test_continuous_joint_takes_an_angle():
         assert point_of(robot, q, "b", (1, 0, 0)) == pytest.approx([np.cos(angle), np.sin(angle), 0], abs=1e-14)
 
 
+def test_configuration_of_joints_with_several_coordinates():
+    """Quaternions and (cos, sin) are normalised where they are, in planar, spherical and composite joints."""
+    model, inertia = pin.Model(), pin.Inertia.Random()
+    turns = pin.JointModelComposite(pin.JointModelRUBZ())
+    turns.addJoint(pin.JointModelPX())
+    kinds = {"planar": pin.JointModelPlanar(), "ball": pin.JointModelSpherical(), "turns": turns}
+    for name, kind in kinds.items():
+        model.addJoint(0, kind, pin.SE3.Identity(), name)
+        model.appendBodyToJoint(model.getJointId(name), inertia, pin.SE3.Identity())
+        model.addFrame(pin.Frame(name, model.getJointId(name), pin.SE3.Identity(), pin.FrameType.BODY))
+    robot = Robot(model, ())
+    q = robot.configuration({"planar": [1.0, 2.0, 0.6, 0.8], "ball": [0, 3.0, 0, 4.0], "turns": [0.0, 2.0, 5.0]})
+    assert q == pytest.approx([1.0, 2.0, 0.6, 0.8, 0, 0.6, 0, 0.8, 0.0, 1.0, 5.0], rel=1e-15)
+    for name, value in {"planar": [1.0, 2.0, 0.0, 0.0], "ball": [0.0] * 4, "turns": [0.0, 0.0, 1.0]}.items():
+        with pytest.raises(InvalidValue, match="not zero"):
+            robot.configuration({name: value})
+
+
 @pytest.mark.parametrize(
     ("joints", "base", "error"),
     [
