@@ -68,7 +68,7 @@ def load_kernels(stepper: str, solver: str) -> None:
     with contextlib.suppress(ConstrainedSimError):  # what cannot be done needs no kernels
         sim = Simulator(body, feet, stepper, solver)
         sim.run(STEPS * sim.dt)
-        sim.active_rows()
+        sim.active_rows(), sim.largest_violation()
         _throw(sim, floor.offset)
 
 
@@ -93,5 +93,6 @@ def _try(robot: Robot, q: Array, stepper: str, solver: str, constraints: tuple[C
         for constraint in constraints:
             sim.add(constraint, assemble=not constraint.is_unilateral)
         sim.run(STEPS * sim.dt)
+        sim.largest_violation()
     except ConstrainedSimError:
         return

@@ -67,7 +67,7 @@ def solve_kkt(
         J: (m, n) of any rank, m = 0 and m > n included.
         f: (n,) generalised force.
         b: (m,) right-hand side of the constraints.
-        method: a name in ``SOLVERS``.
+        method: a name in ``SOLVERS``, of a solver that needs no robot: not kokkevis, proximal.
         refuse_inconsistent: raise where rows contradict each other.
         **options: of that solver.
 
@@ -97,7 +97,7 @@ def kkt_inverse(M: Array, J: Array, method: str = "direct", **options: Any) -> K
     Args:
         M: (n, n) symmetric positive definite.
         J: (m, n) of any rank.
-        method: a name in ``SOLVERS``.
+        method: a name in ``SOLVERS``, of a solver that needs no robot: not kokkevis, proximal.
         **options: of that solver.
 
     Raises:
