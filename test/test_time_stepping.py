@@ -48,6 +48,7 @@ from constrained_sim import (
     constrained_acceleration,
     resolve_impact,
 )
+from constrained_sim.contact.table import TOUCHING
 from constrained_sim.step_result import ContactStatus
 from constrained_sim.steppers import time_stepping
 from constrained_sim.steppers.time_stepping import TimeStepping
@@ -1025,3 +1026,20 @@ def test_armature_of_the_base_is_inertia_too():
         errors.append(np.abs(sim.state.v - exact.state.v).max())
     assert errors[1] < 1e-3
     assert errors[1] < errors[0] / 3.0
+
+
+@pytest.mark.parametrize("speed", [5e-7, 5e-6])
+def test_what_comes_ever_so_slowly_is_no_impact(speed):
+    """It would sink less than a tenth of what counts as closed: the contact force stops it within the step."""
+    radius, mass, dt = 0.1, ball().mass, 1e-3
+    q = ball().configuration({}, [0, 0, radius + 1e-10, 0, 0, 0, 1])
+    sim = simulator(ball(), q, [0, 0, -speed, 0, 0, 0], dt=dt)
+    sim.add(PointContact("c", "ball", (0, 0, 0), radius=radius))
+    first = sim.step()
+    assert bool(first.impacts) == (speed * dt > 0.1 * TOUCHING)
+    if not first.impacts:
+        stop = mass * (GRAVITY + speed / dt)
+        assert first.contact_forces["c"].normal_force == pytest.approx(stop, rel=1e-3)
+    assert abs(sim.state.v[2]) < 1e-6 * speed + 1e-13
+    assert abs(sim.step().contact_forces["c"].normal_force - mass * GRAVITY) < 1e-9
+    assert abs(sim.state.q[2] - radius) < TOUCHING

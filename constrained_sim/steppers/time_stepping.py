@@ -28,7 +28,10 @@ from constrained_sim.validation import Array, read_only
 from constrained_sim.wrench import Wrench, generalised_force
 
 IMPACT_SPEED = 1e-9
-"""Approach speed [m/s] from which a closing contact is an impact; below, the contact force takes care of it."""
+"""Approach speed [m/s] below which a closing contact is no impact: the contact force takes care of it."""
+
+UNFELT = 0.1
+"""Part of the gap that counts as closed, by which a contact may sink within a step before its approach is an impact."""
 
 BOUNCE_VELOCITY = 1e-2
 """Approach speed [m/s] below which restitution counts as 0."""
@@ -164,12 +167,13 @@ class TimeStepping(Stepper):
         gaps, contact = _open_gaps(here), here.contact
         if not gaps.size:
             return NO_CONTACT
+        slow = max(IMPACT_SPEED, UNFELT * TOUCHING / self.dt)
         if settled.size:
             gaps = gaps.copy()
             gaps[settled] = np.inf
         closing = np.empty(len(gaps), dtype=np.int64)
         count = kernels.closing_contacts(
-            gaps, contact.normals, contact.s, contact.J, self._acceleration, rest, IMPACT_SPEED, closing
+            gaps, contact.normals, contact.s, contact.J, self._acceleration, rest, slow, closing
         )
         return closing[:count]
 
