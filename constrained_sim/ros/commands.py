@@ -38,8 +38,7 @@ class Commands:
         self._reader = CommandReader(joints)
         self._match_stamps = options.clock_mode == "lockstep" and options.lockstep_match == "stamp"
         self._all = joints.indices(list(joints.order))
-        self._counted: Counter[frozenset[int]] = Counter()
-        self._repeated: Counter[frozenset[int]] = Counter()
+        self._received: Counter[frozenset[int]] = Counter()
         self.any_stamp = False
         qos = QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy[options.command_reliability.upper()])
         self.inbox = Inbox(node)
@@ -49,17 +48,16 @@ class Commands:
 
     @property
     def answers(self) -> int:
-        """Number of commands that count as answers to the last published state (lockstep)."""
-        return self._counted.total()
+        """Number of controllers that must have answered the last published state (lockstep).
+
+        Each may answer it as often as it was published; two of the same joints are told apart once both have answered.
+        """
+        times = self._outputs.publications
+        return sum(-(-count // times) for count in self._received.values())
 
     def expect_answers(self) -> None:
         """Count answers anew: a state is about to be published."""
-        self._counted.clear()
-        self._repeated.clear()
-
-    def expect_repetitions(self) -> None:
-        """Count no answer twice: the state is published again, and who has answered will do so again."""
-        self._repeated = Counter(self._counted)
+        self._received.clear()
 
     @property
     def publishers(self) -> int:
@@ -89,11 +87,7 @@ class Commands:
     def _merge(self, efforts: dict[int, float]) -> None:
         self._world.command(efforts)
         self._outputs.record_input("commands", {str(index): effort for index, effort in efforts.items()})
-        joints = frozenset(efforts)
-        if self._repeated[joints]:
-            self._repeated[joints] -= 1
-        else:
-            self._counted[joints] += 1
+        self._received[frozenset(efforts)] += 1
 
     def _push(self, message: WrenchStamped) -> None:
         try:

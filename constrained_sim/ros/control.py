@@ -214,7 +214,6 @@ class Control:
         self._commands.inbox.wait(SERVICE_PERIOD)
         if now - self._repeated > REPEAT_AFTER:
             self._repeated = now
-            self._commands.expect_repetitions()
             self._outputs.repeat_state()
         if now - self._warned > self._options.lockstep_timeout:
             self._warned = now

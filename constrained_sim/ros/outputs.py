@@ -32,6 +32,7 @@ class Outputs:
         commands_dropped: commands whose stamp belonged to another state.
         commands_refused: commands and wrenches with something wrong in them.
         late_periods: periods that ended after their wall-clock deadline.
+        publications: how often the last state was published.
     """
 
     def __init__(self, topics: Topics, world: World, joints: JointNames) -> None:
@@ -57,6 +58,7 @@ class Outputs:
         self._sensors = SensorTopics(topics, world.config)
         self._input = msg.Input(header=Header(frame_id=options.world_frame))
         self._next_markers = 0
+        self.publications = 1
 
     def restart_counters(self) -> None:
         """Count anew after a reset."""
@@ -92,6 +94,7 @@ class Outputs:
 
     def repeat_state(self) -> None:
         """Publish the last state again, for subscribers that came late; it is not recorded twice."""
+        self.publications += 1
         self._states.repeat()
         if self._odometry is not None:
             self._odometry.repeat()
@@ -231,7 +234,7 @@ class Outputs:
         return self._forces.is_connected_to(node_name)
 
     def _send_state(self, q: Array, v: Array, tau: Array) -> None:
-        stamp = self._world.stamp
+        stamp, self.publications = self._world.stamp, 1
         self._messages.stamp(stamp)
         self._states.send_bytes(self._messages.state(q, v, tau), stamp)
         if self._odometry is not None:
