@@ -9,7 +9,7 @@ from constrained_sim.contact.kernels import attempt_sticking, classify, largest_
 from constrained_sim.contact.least_norm import with_least_norm
 from constrained_sim.contact.problem import ACCEPTABLE_RESIDUAL, RELATIVE_TOLERANCE, SUFFICIENT
 
-NEWTON_STEPS = 30
+NEWTON_STEPS = 60
 """Steps of Newton's method before others are tried."""
 
 
