@@ -68,7 +68,8 @@ def load_kernels(stepper: str, solver: str) -> None:
     with contextlib.suppress(ConstrainedSimError):  # what cannot be done needs no kernels
         sim = Simulator(body, feet, stepper, solver)
         sim.run(STEPS * sim.dt)
-        sim.active_rows(), sim.largest_violation()
+        sim.active_rows()
+        sim.largest_violation()
         _throw(sim, floor.offset)
 
 

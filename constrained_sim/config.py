@@ -353,9 +353,10 @@ def read_config(parameters: Mapping[str, Any], base: Path | None = None) -> Conf
     top.finish()
     whole_nanoseconds("dt", simulation.dt)
     control_steps(node.control_period, simulation.dt)
-    single = {name: joint for name, joint in robot.joint_models.items() if joint.nv == 1}
+    joints = robot.joint_models
+    commanded = {name: joints[name] for name in robot.actuated_joints if joints[name].nv == 1}
     for name in node.joints:
-        lookup("actuated joint", name, {name: single[name] for name in robot.actuated_joints if name in single})
+        lookup("actuated joint", name, commanded)
     if len(set(node.joints)) != len(node.joints):
         raise InvalidValue("joints", list(node.joints), "each joint once")
     if simulation.joint_limits:

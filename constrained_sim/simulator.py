@@ -342,14 +342,13 @@ class Simulator:
         memory = self._stepper.memory
         try:
             outcome = self._stepper.step(self._observation, tau, acting, self._solver, self._method)
+            if not (math.isfinite(sum(outcome.end.v.tolist())) and math.isfinite(sum(outcome.end.q.tolist()))):
+                raise NonFiniteMotion("the equations of motion gave NaN or infinity")
         except Exception as error:
             self._stepper.memory = memory
             if isinstance(error, NO_MOTION) and not isinstance(error, InvalidValue | NotSupported):
                 raise NonFiniteState(self.steps, self.state.t, str(error)) from error
             raise
-        if not (math.isfinite(sum(outcome.end.v.tolist())) and math.isfinite(sum(outcome.end.q.tolist()))):
-            self._stepper.memory = memory
-            raise NonFiniteState(self.steps, self.state.t, "the equations of motion gave NaN or infinity")
         self._observation = outcome.end
         self.steps += 1
         if self._commands:

@@ -497,7 +497,7 @@ def by_interior_point(problem, tolerance):
     """Return the impulses, their error [N s] and the iterations of the interior-point method alone."""
     scale = kernels.inverse_scale(problem.G, len(problem.friction), problem.discs)
     start = np.zeros(len(problem.b))
-    return interior_point.interior_point(problem.G, problem.b, *problem.laws, scale, start, tolerance, 60)
+    return interior_point.interior_point(problem, scale, start, tolerance, 60)
 
 
 @pytest.mark.parametrize("number", range(3))
@@ -596,7 +596,7 @@ def test_pinocchios_method_comes_near(make):
     for _ in range(10):
         problem = make(rng, 0.5)
         scale = kernels.inverse_scale(problem.G, len(problem.friction), problem.discs)
-        r, error, iterations = admm(problem.G, problem.b, *problem.laws, scale, np.zeros(len(problem.b)), 0.0, 5000)
+        r, error, iterations = admm(problem, scale, np.zeros(len(problem.b)), 0.0, 5000)
         total += iterations
         assert problem.residual(r) < 1e-5
         assert error <= 1e-5 * max(np.abs(scale * problem.b).max(), np.abs(r).max())

@@ -39,7 +39,7 @@ from constrained_sim import (
     Simulator,
     Sticking,
 )
-from constrained_sim.contact.interior import most_inside
+from constrained_sim.contact.most_inside import most_inside
 from constrained_sim.exceptions import InvalidValue, NotSupported
 from constrained_sim.solvers import make_solver
 

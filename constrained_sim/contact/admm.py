@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 
-from constrained_sim.contact.kernels import natural_map
+from constrained_sim.contact.problem import ContactProblem
 from constrained_sim.validation import Array
 
 ACCURACY = 1e-10
@@ -13,31 +13,20 @@ ACCURACY = 1e-10
 
 
 def admm(
-    G: Array,
-    b: Array,
-    friction: Array,
-    slip: Array,
-    lower: Array,
-    upper: Array,
-    discs: Array,
-    scale: Array,
-    impulse: Array,
-    tolerance: float,
-    budget: int,
+    problem: ContactProblem, scale: Array, impulse: Array, tolerance: float, budget: int
 ) -> tuple[Array, float, int]:
     """Solve contacts and one-sided rows; problems with other rows, or with known slip, are left as they are.
 
     Rows are scaled to unit Delassus entries, and a one-sided row becomes the normal of a contact without friction.
-    Arguments and result are those of :func:`~constrained_sim.contact.kernels.newton`.
 
     Source: Carpentier, Montaut and Le Lidec, From compliant to rigid contact simulation: a unified and efficient
     approach, 2024.
     """
-    solved, iterations = impulse, 0
-    if not (slip.any() or lower.any() or np.isinf(friction).any() or len(discs)) and np.isinf(upper).all():
-        solved, iterations = _solve(G, b, friction, len(lower), budget)
-    F = natural_map(G, b, friction, slip, lower, upper, discs, scale, solved)
-    return solved, float(np.abs(F).max(initial=0.0)), iterations
+    friction, iterations = problem.friction, 0
+    others = problem.slip.any() or problem.lower.any() or np.isinf(friction).any() or len(problem.discs)
+    if not others and np.isinf(problem.upper).all():
+        impulse, iterations = _solve(problem.G, problem.b, friction, len(problem.lower), budget)
+    return impulse, problem.error(scale, impulse), iterations
 
 
 def _solve(G: Array, b: Array, friction: Array, one_sided: int, budget: int) -> tuple[Array, int]:

@@ -101,7 +101,7 @@ def soft_forces(
     for member, contact in enumerate(table.soft):
         depth, s = -geometry.distances[contact], geometry.s[3 * contact : 3 * contact + 3]
         law, e = table.soft_laws[member], stretch[member]
-        if depth > 0.0 and not (apart is not None and apart[member]):
+        if depth > 0.0 and (apart is None or not apart[member]):
             pull = -law.tangential_stiffness * e - law.tangential_damping * s[:2]
             normal = max(law.force(depth, -s[2]), 0.0)
             radius, length = table.friction[contact] * normal, np.hypot(*pull)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import lapack
 
-from constrained_sim.contact.kernels import natural_map, newton
+from constrained_sim.contact.kernels import newton
+from constrained_sim.contact.problem import ContactProblem
 from constrained_sim.validation import Array
 
 INSIDE = 0.99
@@ -28,17 +29,7 @@ FINISH = 10
 
 
 def interior_point(
-    G: Array,
-    b: Array,
-    friction: Array,
-    slip: Array,
-    lower: Array,
-    upper: Array,
-    discs: Array,
-    scale: Array,
-    impulse: Array,
-    tolerance: float,
-    budget: int,
+    problem: ContactProblem, scale: Array, impulse: Array, tolerance: float, budget: int
 ) -> tuple[Array, float, int]:
     """Solve contacts and interval rows from inside all cones; problems with known slip or discs are left as they are.
 
@@ -54,28 +45,22 @@ def interior_point(
     interior point method, 1992). Its matrix is the Delassus matrix plus one that is positive definite as long as mu is
     positive: that rows depend on each other does no harm. A few steps of Newton's method on the natural map end it.
 
-    Arguments and result are those of :func:`~constrained_sim.contact.kernels.newton`, except that it always begins
-    anew.
+    It always begins anew.
 
     Source: Acary, Armand, Nguyen and Shpakovych, Second-order cone programming for frictional contact mechanics using
     interior point algorithm, 2023.
     """
-
-    def error_of(r: Array) -> float:
-        return float(np.abs(natural_map(G, b, friction, slip, lower, upper, discs, scale, r)).max(initial=0.0))
-
-    best, least = impulse, error_of(impulse)
-    if slip.any() or len(discs) or (lower >= upper).any():
+    best, least = impulse, problem.error(scale, impulse)
+    if problem.slip.any() or len(problem.discs) or (problem.lower >= problem.upper).any():
         return best, least, 0
-    inside = _Interior(G, b, friction, lower, upper, scale)
-    length, done = 1.0, 0
+    inside, length, done = _Interior(problem, scale), 1.0, 0
     while length > STALLED and least > tolerance and done < budget:
         length, done = inside.advance(), done + 1
         r = inside.impulse
-        error = error_of(r)
+        error = problem.error(scale, r)
         if error < least:
             best, least = r, error
-    r, error, more = newton(G, b, friction, slip, lower, upper, discs, scale, best, tolerance, FINISH)
+    r, error, more = newton(problem.G, problem.b, *problem.laws, scale, best, tolerance, FINISH)
     return (r, error, done + more) if error < least else (best, least, done)
 
 
@@ -87,8 +72,9 @@ class _Interior:
     distance from z, that pushes.
     """
 
-    def __init__(self, G: Array, b: Array, friction: Array, lower: Array, upper: Array, scale: Array) -> None:
+    def __init__(self, problem: ContactProblem, scale: Array) -> None:
         """Begin at the units of all cones and in the middle of all intervals, or a unit away from their only bound."""
+        G, b, friction = problem.G, problem.b, problem.friction
         triples = np.arange(3 * len(friction)).reshape(-1, 3)
         has_cone = (friction > 0.0) & np.isfinite(friction)
         cones, pushing, held = triples[has_cone][:, [2, 0, 1]], triples[~has_cone, 2], triples[np.isinf(friction), :2]
@@ -103,8 +89,8 @@ class _Interior:
         self._x, self._y = np.zeros((2, len(cones), 3))
         self._x[:, 0] = self._y[:, 0] = 1.0
         bounds, free = self._unscale[cones.size :], np.full(held.size, np.inf)
-        low = np.concatenate([np.zeros(len(pushing)), -free, lower]) / bounds
-        high = np.concatenate([np.full(len(pushing), np.inf), free, upper]) / bounds
+        low = np.concatenate([np.zeros(len(pushing)), -free, problem.lower]) / bounds
+        high = np.concatenate([np.full(len(pushing), np.inf), free, problem.upper]) / bounds
         below, above, rows = np.isfinite(low), np.isfinite(high), np.eye(len(bounds))
         self._walls = np.vstack([rows[below], -rows[above]])
         self._ends = np.concatenate([low[below], -high[above]])

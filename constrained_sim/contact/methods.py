@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from constrained_sim.contact import kernels
+from constrained_sim.contact import kernels, sweeps
 from constrained_sim.contact.admm import admm
 from constrained_sim.contact.complementarity import LinearComplementarity
 from constrained_sim.contact.interior_point import interior_point
@@ -22,12 +22,13 @@ from constrained_sim.contact.problem import (
     ContactSolution,
     no_values,
 )
-from constrained_sim.contact.sweeps import gauss_seidel
 from constrained_sim.contact.usual import NEWTON_STEPS, acceptable, solve_usually
 from constrained_sim.exceptions import ContactNotSolved, NonFiniteMotion
 from constrained_sim.validation import Array, finite_array, lookup, number
 
-Method = Callable[..., tuple[Array, float, int]]
+Method = Callable[[ContactProblem, Array, Array, float, int], tuple[Array, float, int]]
+"""From a problem, the scale (n,) of its rows, impulses (n,) to begin with, a tolerance [N s] and the most iterations to
+impulses, their error [N s] and the iterations done. What a method cannot do it leaves as it is."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ def solve_unusual(
     error, used = residual * magnitude, "newton" if iterations else "stick"
     if start.size and not iterations:
         impulse, used = start, method.name
-        error = problem.residual(start) * problem.magnitude(scale, start)
+        error = problem.error(scale, start)
     best = error, impulse
     first = METHODS[method.name]
     is_next = iterations or first is interior_point
@@ -128,7 +129,7 @@ def solve_unusual(
             break
         if anew:
             impulse = np.zeros_like(b)
-        impulse, error, done = step(G, b, *laws, scale, impulse, tolerance, budget)
+        impulse, error, done = step(problem, scale, impulse, tolerance, budget)
         iterations += done
         if error < best[0]:
             used, best = NAMES[step], (error, impulse)
@@ -143,65 +144,65 @@ def solve_unusual(
 
 
 def pivoting(
-    G: Array,
-    b: Array,
-    friction: Array,
-    slip: Array,
-    lower: Array,
-    upper: Array,
-    discs: Array,
-    scale: Array,
-    impulse: Array,
-    tolerance: float,
-    budget: int,
+    problem: ContactProblem, scale: Array, impulse: Array, tolerance: float, budget: int
 ) -> tuple[Array, float, int]:
-    """Solve a problem without friction exactly, as a linear complementarity problem; others are left as they are.
-
-    Arguments and result are those of :func:`kernels.newton`.
-    """
-    solved = impulse
-    if not (friction.any() or lower.any() or len(discs)) and np.isinf(upper).all():
-        contacts = 3 * len(friction)
+    """Solve a problem without friction exactly, as a linear complementarity problem."""
+    G, b = problem.G, problem.b
+    if not (problem.friction.any() or problem.lower.any() or len(problem.discs)) and np.isinf(problem.upper).all():
+        contacts = 3 * len(problem.friction)
         normals = np.concatenate([np.arange(2, contacts, 3), np.arange(contacts, len(b))])
-        solved = np.zeros_like(b)
+        impulse = np.zeros_like(b)
         with suppress(ContactNotSolved):
-            solved[normals] = LinearComplementarity(G[np.ix_(normals, normals)], b[normals]).solve()
-    F = kernels.natural_map(G, b, friction, slip, lower, upper, discs, scale, solved)
-    return solved, float(np.abs(F).max(initial=0.0)), 1
+            impulse[normals] = LinearComplementarity(G[np.ix_(normals, normals)], b[normals]).solve()
+    return impulse, problem.error(scale, impulse), 1
 
+
+def _compiled(kernel: Callable[..., tuple[Array, float, int]]) -> Method:
+    """Return a method that a kernel is."""
+
+    def method(
+        problem: ContactProblem, scale: Array, impulse: Array, tolerance: float, budget: int
+    ) -> tuple[Array, float, int]:
+        return kernel(problem.G, problem.b, *problem.laws, scale, impulse, tolerance, budget)
+
+    return method
+
+
+newton, continuation = _compiled(kernels.newton), _compiled(kernels.continuation)
+restarts, gauss_seidel = _compiled(kernels.restarts), _compiled(sweeps.gauss_seidel)
 
 BUDGETS: dict[Method, int] = {
-    kernels.newton: NEWTON_STEPS,
+    newton: NEWTON_STEPS,
     gauss_seidel: 200,
     pivoting: 1,
     interior_point: 60,
-    kernels.continuation: 11,
-    kernels.restarts: 60,
+    continuation: 11,
+    restarts: 60,
     admm: 2000,
 }
 SCHEDULE: tuple[tuple[Method, int, bool], ...] = (
     (pivoting, 1, False),
     (interior_point, 60, False),
-    (kernels.newton, 60, False),
-    (kernels.continuation, 11, False),
-    (kernels.restarts, 12, False),
+    (newton, 60, False),
+    (continuation, 11, False),
+    (restarts, 12, False),
     (gauss_seidel, 200, True),
-    (kernels.newton, 60, False),
+    (newton, 60, False),
     (admm, 2000, False),
-    (kernels.newton, 60, False),
+    (newton, 60, False),
     (gauss_seidel, 1000, True),
-    (kernels.continuation, 41, False),
-    (kernels.restarts, 120, False),
+    (continuation, 41, False),
+    (restarts, 120, False),
 )
 """Methods in turn, how many iterations each may do, and whether it begins anew, without any force."""
 
 METHODS: dict[str, Method] = {
-    "newton": kernels.newton,
+    "newton": newton,
     "gauss_seidel": gauss_seidel,
     "pivoting": pivoting,
     "interior_point": interior_point,
-    "continuation": kernels.continuation,
-    "restarts": kernels.restarts,
+    "continuation": continuation,
+    "restarts": restarts,
     "admm": admm,
 }
 NAMES = {step: name for name, step in METHODS.items()}

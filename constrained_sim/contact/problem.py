@@ -54,8 +54,11 @@ class ContactProblem:
     def residual(self, impulse: Array) -> float:
         """Return the largest entry of the natural map [N s] relative to the largest impulse in play; 0 if solved."""
         scale = kernels.inverse_scale(self.G, len(self.friction), self.discs)
-        error = np.abs(kernels.natural_map(self.G, self.b, *self.laws, scale, impulse)).max(initial=0.0)
-        return float(error / self.magnitude(scale, impulse))
+        return self.error(scale, impulse) / self.magnitude(scale, impulse)
+
+    def error(self, scale: Array, impulse: Array) -> float:
+        """Return the largest entry of the natural map [N s], for the `scale` (n,) of the rows."""
+        return float(np.abs(kernels.natural_map(self.G, self.b, *self.laws, scale, impulse)).max(initial=0.0))
 
     def judged(self, impulse: Array, method: str, iterations: int = 0) -> ContactSolution:
         """Return `impulse` (n,), found by `method`, as a solution with its status and residual."""

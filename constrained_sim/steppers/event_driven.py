@@ -8,8 +8,8 @@ import numpy.typing as npt
 from constrained_sim.constraints import Constraint, PointContact
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import ContactMethod
-from constrained_sim.contact.interior import most_inside
 from constrained_sim.contact.modes import SLIP_SPEED, Mode
+from constrained_sim.contact.most_inside import most_inside
 from constrained_sim.drift import Baumgarte, Projection
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.exceptions import NonFiniteMotion
@@ -51,7 +51,7 @@ class EventDriven(Stepper):
     counts as 0 below ``BOUNCE_VELOCITY``, where a sequence of ever smaller bounces ends in contact.
 
     Indeterminate forces are those of least norm inside the cones. Where these reach a cone though nothing slips, forces
-    that are farther inside go on from there (:mod:`~constrained_sim.contact.interior`); the motion is the same.
+    that are farther inside go on from there (:mod:`~constrained_sim.contact.most_inside`); the motion is the same.
 
     With friction at acceleration level there may be no solution (Painleve's paradox: pressing more makes a sliding
     contact sink faster). Then forces grow beyond all bounds in no time: the contact jams, an impact without collision,

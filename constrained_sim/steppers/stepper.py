@@ -13,7 +13,7 @@ from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import ContactMethod
 from constrained_sim.contact.geometry import ContactGeometry
-from constrained_sim.drift import Projection, Stabilization
+from constrained_sim.drift import Baumgarte, Projection, Stabilization
 from constrained_sim.dynamics import Dynamics, integrate, potential_energy
 from constrained_sim.exceptions import InvalidValue, NotSupported
 from constrained_sim.impact import Impact
@@ -142,6 +142,8 @@ class Stepper(ABC):
         self._here = Dynamics(robot)
         if not isinstance(stabilization, Stabilization):
             raise InvalidValue("stabilization", stabilization, "None, a Projection or Baumgarte")
+        if isinstance(stabilization, Baumgarte) and not self.does_feedback:
+            raise InvalidValue(f"stabilization of stepper {self.name!r}", stabilization, "a Projection")
         if not self.takes(integrator):
             names = [name for name, kind in INTEGRATORS.items() if self.takes(kind())]
             raise InvalidValue(f"integrator of stepper {self.name!r}", integrator.name, ", ".join(names))

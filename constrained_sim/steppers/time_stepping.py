@@ -16,7 +16,7 @@ from constrained_sim.contact.table import TOUCHING, ContactTable
 from constrained_sim.drift import Projection, Stabilization
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.energy import EnergyTerms
-from constrained_sim.exceptions import FINE, CoarseStep, InvalidValue
+from constrained_sim.exceptions import FINE, CoarseStep
 from constrained_sim.impact import Impact, bouncing, impact_at
 from constrained_sim.integrators import Integrator, Midpoint, SteppingScheme
 from constrained_sim.motion import ContactRows, Motion, solve_motion
@@ -98,8 +98,6 @@ class TimeStepping(Stepper):
             InvalidValue: an integrator that is no stepping scheme, or a stabilization that is no projection.
         """
         super().__init__(robot, dt, integrator, stabilization)
-        if not isinstance(stabilization, Projection):
-            raise InvalidValue(f"stabilization of stepper {self.name!r}", stabilization, "a Projection")
         self._mid = Dynamics(robot)
         self._acceleration: Array = np.zeros(robot.nv)
         self._judged: set[str] = set()
