@@ -147,6 +147,11 @@ class Control:
             self._loop_once()
         self._finish_steps("the node ends")
 
+    @property
+    def stopped(self) -> bool:
+        """Whether the loop is to end."""
+        return self._stopped
+
     def stop(self) -> None:
         """End the loop at the next period boundary."""
         self._stopped = True

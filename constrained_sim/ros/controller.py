@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ from constrained_sim.ros.callbacks import SERVICE_PERIOD, Callbacks
 from constrained_sim.ros.conversions import JointNames, pose_values, to_nanoseconds, xyz
 from constrained_sim.ros.demos import PACKAGE
 from constrained_sim.ros.inbox import Inbox
+from constrained_sim.ros.signals import leave, on_end
 from constrained_sim.validation import Array
 
 KEPT = 10
@@ -153,18 +153,15 @@ def _keep(messages: dict[int, JointState] | dict[int, Odometry], message: JointS
 
 def main(name: str, law: type[ControlLaw], config: str, args: Sequence[str] | None = None) -> int:
     """Run `law` in a node until SIGINT or SIGTERM; return 0, or 1 with one clear line if it cannot start."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    on_end(leave)
     try:
         rclpy.init(args=sys.argv if args is None else list(args), signal_handler_options=SignalHandlerOptions.NO)
         node = ControllerNode(name, law, config)
-        for number in (signal.SIGINT, signal.SIGTERM):  # an exception in the middle of rclpy would become another one
-            signal.signal(number, lambda *_: node.stop())
+        on_end(node.stop)
         node.run()
     except ConstrainedSimError as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        pass
     finally:
         rclpy.try_shutdown()
     return 0

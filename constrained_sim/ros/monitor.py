@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import signal
 import sys
 import time
 
@@ -17,9 +16,11 @@ from rich.table import Table
 from sensor_msgs.msg import JointState
 
 from constrained_sim.msg import ContactForce, ContactForces, SimulationStatus
+from constrained_sim.ros.signals import leave, on_end
 
 REFRESH = 0.1
 PLAIN_REFRESH = 1.0
+BURST = 0.05
 STATUS = {ContactForce.OPEN: "open", ContactForce.STICKING: "sticking", ContactForce.SLIDING: "sliding"}
 STATES = {
     SimulationStatus.RUNNING: "running",
@@ -38,6 +39,7 @@ class Monitor(Node):
         self.joints: JointState | None = None
         self.contacts: ContactForces | None = None
         self.status: SimulationStatus | None = None
+        self._stopped = False
         newest = QoSProfile(depth=1)
         self.create_subscription(JointState, "joint_states", lambda message: setattr(self, "joints", message), newest)
         self.create_subscription(
@@ -78,35 +80,35 @@ class Monitor(Node):
             table.add_row(*row)
         return table
 
+    def stop(self) -> None:
+        """Return from :meth:`listen`, now and from now on."""
+        self._stopped = True
+
+    def listen(self, seconds: float) -> bool:
+        """Handle what arrives for this long, in bursts: the newest of each topic will do; False once stopped."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not self._stopped:
+            time.sleep(min(seconds, BURST))
+            for _ in range(4):
+                rclpy.spin_once(self, timeout_sec=0.0)
+        return not self._stopped
+
 
 def main() -> int:
     """Show the table until interrupted; without a terminal, a line per second."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    on_end(leave)
     rclpy.init(args=sys.argv, signal_handler_options=SignalHandlerOptions.NO)
     monitor, console = Monitor(), Console()
-    try:
-        if console.is_terminal:
-            with Live(monitor.table(), console=console, auto_refresh=False) as live:
-                while True:
-                    _spin(monitor, REFRESH)
-                    live.update(monitor.table(), refresh=True)
-        while True:
-            _spin(monitor, PLAIN_REFRESH)
+    on_end(monitor.stop)
+    if console.is_terminal:
+        with Live(monitor.table(), console=console, auto_refresh=False) as live:
+            while monitor.listen(REFRESH):
+                live.update(monitor.table(), refresh=True)
+    else:
+        while monitor.listen(PLAIN_REFRESH):
             print(
                 " | ".join(f"{name.strip()} {' '.join(value.split())}" for name, value in monitor.rows()),
                 flush=True,
             )
-    except KeyboardInterrupt:
-        pass
-    finally:
-        rclpy.try_shutdown()
+    rclpy.shutdown()
     return 0
-
-
-def _spin(node: Node, seconds: float) -> None:
-    """Handle what arrives for this long, in bursts: the table needs no more than the newest of each topic."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        time.sleep(min(seconds, 0.05))
-        for _ in range(4):
-            rclpy.spin_once(node, timeout_sec=0.0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import itertools
-import signal
 import sys
 import threading
 from collections.abc import Sequence
@@ -30,6 +29,7 @@ from constrained_sim.ros.recorder import make_recorder
 from constrained_sim.ros.replay import describe
 from constrained_sim.ros.requests import Requests
 from constrained_sim.ros.services import Services
+from constrained_sim.ros.signals import leave, on_end
 from constrained_sim.ros.simulation_interfaces import SimulationInterfaces
 from constrained_sim.ros.topics import NodeTopics
 from constrained_sim.ros.world import World
@@ -95,18 +95,20 @@ class SimulationNode(Node):
             gc.freeze()  # what is there by now stays: a collection that looked at all of it would hold up a period
             self._control.run()
         finally:
-            if self._recorder is not None:
-                self._recorder.close()
+            self._finish_recording()
 
     def stop(self) -> None:
-        """End :meth:`run` at the next period boundary, or at once before the first.
-
-        Raises:
-            SystemExit: kernels are being loaded.
-        """
-        if self._is_loading:
-            raise SystemExit(0)
+        """End :meth:`run` at the next period boundary, and the process, with a complete bag, while kernels load."""
         self._control.stop()
+        if self._is_loading:
+            self._is_loading = False
+            self._finish_recording()
+            self.destroy_node()
+            leave()
+
+    def _finish_recording(self) -> None:
+        if self._recorder is not None:
+            self._recorder.close()
 
     def _load_kernels(self) -> None:
         """Load the kernels; say so where this takes long, as when they were never compiled."""
@@ -115,6 +117,8 @@ class SimulationNode(Node):
         notice.start()
         self._is_loading = True
         try:
+            if self._control.stopped:
+                return
             load_kernels(self._config.simulation.stepper, self._config.simulation.solver)
         finally:
             self._is_loading = False
@@ -153,13 +157,13 @@ class SimulationNode(Node):
 def main(args: Sequence[str] | None = None) -> int:
     """Run the node; return 0, or 1 with one clear line where it cannot start."""
     arguments = list(sys.argv if args is None else args)
+    on_end(leave)
     try:
         check_parameter_files(arguments)
         # The context stays valid until the loop has ended, at a period boundary: what was simulated is published whole.
         rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
         node = SimulationNode()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: node.stop())
+        on_end(node.stop)
         node.run()
     except (ConstrainedSimError, InvalidParameterException, InvalidParameterValueException) as error:
         print(f"constrained_sim: {error}", file=sys.stderr)

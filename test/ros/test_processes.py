@@ -125,6 +125,24 @@ def test_signal_ends_the_node_and_its_recorder(simulate, tmp_path, case):
     assert (count >= 100) == runs
 
 
+@pytest.mark.parametrize("delay", [0.05, 0.4, 0.8, 1.2, 1.4, 1.6, 1.8, 2.0, 2.5])
+def test_signal_ends_the_node_whatever_it_does(tmp_path, delay):
+    """Exit code 0 and nothing on standard error while it imports, is set up, loads kernels and waits for commands."""
+    words = arguments(clock_mode="lockstep", record=tmp_path / "bag")
+    process = Process(tmp_path, free_domain(), "simulator", *words)
+    try:
+        time.sleep(delay)
+        _interrupt(process)
+        assert process.wait(10.0) == 0
+        process.wait_for_family()
+        assert not process.stderr
+    finally:
+        process.stop()
+    if (tmp_path / "bag" / "metadata.yaml").exists():
+        bag = Bag(tmp_path / "bag")
+        assert bag.metadata["message_count"] == sum(map(len, bag.raw.values()))
+
+
 @pytest.mark.parametrize("kill", [_interrupt, _terminate])
 def test_signal_ends_the_monitor(tmp_path, kill):
     """Without a word, also while it waits for a simulation."""
