@@ -290,8 +290,10 @@ def test_rows_of_zeros():
 def test_known_slip_direction():
     """At acceleration level a contact that slips is dragged against its slip, whatever it accelerates to."""
     slip = np.array([[0.6, 0.8]])
-    solution = solve_contacts(ContactProblem(np.eye(3), np.array([0.0, 0.0, -2.0]), np.array([0.5]), slip))
+    problem = ContactProblem(np.eye(3), np.array([0.0, 0.0, -2.0]), np.array([0.5]), slip)
+    solution = solve_contacts(problem)
     assert solution.impulse == pytest.approx([-0.6, -0.8, 2.0], abs=1e-13)
+    assert alone("pivoting", problem, 0.0)[0] == pytest.approx([-0.6, -0.8, 2.0], abs=1e-13)
     assert solution.status.tolist() == [SLIDING]
 
 
@@ -429,7 +431,7 @@ def test_sliding_and_rubbing_leave_a_choice_too(number):
     )
     assert np.abs(motion @ (forces @ least.x + fixed - r)).max() < 1e-9
     assert forces @ least.x + fixed == pytest.approx(r, abs=1e-6)
-    for method in ("gauss_seidel", "continuation", ContactMethod(tolerance=1e-7)):
+    for method in ("gauss_seidel", "pivoting", ContactMethod(tolerance=1e-7)):
         assert solve_contacts(problem, method).impulse == pytest.approx(r, abs=1e-6 * np.abs(r).max())
 
 
@@ -493,11 +495,15 @@ def test_newton_passes_over_kinks(lying):
         assert min(residuals(kernels.newton.py_func)) > 1e-6
 
 
+def alone(method, problem, tolerance, budget=60):
+    """Return the impulses, their error [N s] and the iterations of one method, without the help of others."""
+    scale = kernels.inverse_scale(problem.G, len(problem.friction), problem.discs)
+    return METHODS[method](problem, scale, np.zeros(len(problem.b)), tolerance, budget)
+
+
 def by_interior_point(problem, tolerance):
     """Return the impulses, their error [N s] and the iterations of the interior-point method alone."""
-    scale = kernels.inverse_scale(problem.G, len(problem.friction), problem.discs)
-    start = np.zeros(len(problem.b))
-    return interior_point.interior_point(problem, scale, start, tolerance, 60)
+    return alone("interior_point", problem, tolerance)
 
 
 @pytest.mark.parametrize("number", range(3))
@@ -541,16 +547,55 @@ def test_interior_point_alone(make, seed):
     check_laws(problem, np.where(np.repeat(r[2::3] > 1e-11 * np.abs(r).max(), 3), r, 0.0))
 
 
+@every_problem
 @property_test(60)
 @given(seed=seeds)
-def test_interior_point_between_bounds(seed):
+def test_pivoting_alone(make, seed):
+    """Likewise, from pyramids that are refined a few times."""
+    rng = np.random.default_rng(seed)
+    friction = rng.choice([0.0, 0.1, 0.8, np.inf], p=[0.2, 0.3, 0.4, 0.1], size=4)
+    problem = make(rng, friction[: 1 if make is leg_problem else 4])
+    r, error, _ = alone("pivoting", problem, 0.0, 8)
+    assume(not (np.isinf(friction).any() and error > 1e-9))
+    check_laws(problem, np.where(np.repeat(r[2::3] > 1e-11 * np.abs(r).max(), 3), r, 0.0))
+
+
+@pytest.mark.parametrize("number", range(2))
+def test_pivoting_goes_around_turns(number):
+    """A humanoid at rest, one of its contacts about to slip.
+
+    The path of solutions of contacts less and less soft ends before the rigid one, as Newton's method shows, and so
+    does that from inside all cones; all methods of small steps stay there. The path of pivots gets to a solution.
+    """
+    problem = stored_problem("turning_humanoid.npz", number)
+    scale = kernels.inverse_scale(problem.G, len(problem.friction), problem.discs)
+    assert by_interior_point(problem, 1e-11)[1] > 1e-6
+    softness, r = 1.0, np.zeros_like(problem.b)
+    errors = []
+    for softness in (1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5):
+        softer = problem.G + softness * np.diag(1.0 / scale)
+        r, error, _ = kernels.newton(softer, problem.b, *problem.laws, scale, r, 1e-13, 200)
+        errors.append(error)
+    assert max(errors[:-1]) < 1e-12
+    assert errors[-1] > 1e-7
+    r, error, _ = alone("pivoting", problem, 1e-11, 8)
+    assert error < 1e-11
+    assert problem.cone_violation(r) < 1e-11
+    assert problem.slip_residual(r) < 1e-10
+    assert solve_contacts(problem).method == "pivoting"
+
+
+@pytest.mark.parametrize("method", ["interior_point", "pivoting"])
+@property_test(60)
+@given(seed=seeds)
+def test_between_bounds(method, seed):
     """Interval rows with both bounds, one or none: zero velocity inside, none but outward at a bound."""
     rng = np.random.default_rng(seed)
     J = rng.normal(size=(6, 4))
-    lower = np.where(rng.integers(2, size=6), -rng.uniform(0.1, 1.0, 6), 0.0)
+    lower = np.where(rng.integers(2, size=6), -rng.uniform(0.1, 1.0, 6), rng.choice([0.0, -np.inf], 6))
     upper = np.where(rng.integers(2, size=6), rng.uniform(0.1, 1.0, 6), np.inf)
     problem = ContactProblem(J @ J.T, 2.0 * J @ rng.normal(size=4), np.zeros(0), np.zeros((0, 2)), lower, upper)
-    r, error, _ = by_interior_point(problem, 0.0)
+    r, error, _ = alone(method, problem, 0.0)
     u = problem.G @ r + problem.b
     assert error < 1e-11
     assert (r >= lower - 1e-11).all() and (r <= upper + 1e-11).all()
@@ -560,7 +605,7 @@ def test_interior_point_between_bounds(seed):
     assert u[r >= upper - 1e-9].max(initial=0.0) < 1e-9
 
 
-@pytest.mark.parametrize("method", ["interior_point", "continuation", "gauss_seidel"])
+@pytest.mark.parametrize("method", ["interior_point", "pivoting", "gauss_seidel"])
 def test_methods_agree_on_a_lying_humanoid(lying, method):
     """Whichever comes first: the same motion, and the same forces, where nothing determines them but their norm."""
     newton, other = solve_contacts(lying), solve_contacts(lying, method)

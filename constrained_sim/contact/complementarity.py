@@ -12,7 +12,13 @@ from constrained_sim.exceptions import ContactNotSolved
 from constrained_sim.validation import Array, finite_array
 
 PIVOT = 1e-11
-"""Smallest pivot of the scaled tableau."""
+"""Smallest pivot of the scaled tableau, and the difference of ratios that is none."""
+
+STABLE, SLACK = 1e-9, 1e-12
+"""Smallest pivot, and how far below zero a variable may come, where the largest pivot is taken."""
+
+FEW, MANY = 5, 50
+"""Pivots for each row before ties are broken in lexicographic order, and then."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +58,9 @@ class LinearComplementarity:
     def solve(self) -> Array:
         """Return a solution (n,).
 
-        Lemke's complementary pivoting, which ends after finitely many pivots; then the rows that push are solved once
-        more, directly, so that the rounding of the pivots does not stay.
+        Lemke's complementary pivoting; then the rows that push are solved once more, directly, so that the rounding of
+        the pivots does not stay. Among rows that tie, first the largest pivot is taken, which keeps rounding small, and
+        where this leads nowhere the first in lexicographic order, with which no basis comes twice.
 
         Raises:
             ContactNotSolved: there is no solution: the rows contradict each other.
@@ -61,8 +68,11 @@ class LinearComplementarity:
         if (self.b >= 0.0).all():
             return np.zeros_like(self.b)
         scale = np.sqrt(_inverse_diagonal(self.A))
-        scaled = scale[:, None] * self.A * scale
-        found, basis = _lemke(scaled, scale * self.b, 50 * len(self.b) + 50)
+        A, b = scale[:, None] * self.A * scale, scale * self.b
+        b = b / np.abs(b).max()
+        found, basis = _lemke(A, b, FEW * (len(b) + 1), False)
+        if not found:
+            found, basis = _lemke(A, b, MANY * (len(b) + 1), True)
         if not found:
             raise ContactNotSolved(1.0)
         pushing = np.flatnonzero(basis)
@@ -77,11 +87,11 @@ def _inverse_diagonal(A: Array) -> Array:
 
 
 @numba.njit(cache=True)
-def _lemke(A, b, most):  # type: ignore[no-untyped-def]
+def _lemke(A, b, most, in_order):  # type: ignore[no-untyped-def]
     """Return whether a solution was found, and (n,) which z are in its basis.
 
     Cottle, Pang and Stone, The Linear Complementarity Problem, algorithm 4.4.5. Columns: w, z, the artificial variable,
-    and the right-hand side. Ties of the ratio test are broken lexicographically, so that no basis comes twice.
+    and the right-hand side. Ties of the ratio test are broken `in_order`, or by the largest pivot.
     """
     n = b.shape[0]
     T = np.zeros((n, 2 * n + 2))
@@ -106,15 +116,36 @@ def _lemke(A, b, most):  # type: ignore[no-untyped-def]
                     in_basis[variable - n] = True
             return True, in_basis
         entering = leaving + n if leaving < n else leaving - n
-        row = _ratio_test(T, basis, entering)
+        row = _first_row(T, basis, entering) if in_order else _largest_pivot(T, basis, entering)
         if row < 0:
             break
     return False, np.zeros(n, dtype=np.bool_)
 
 
 @numba.njit(cache=True)
-def _ratio_test(T, basis, entering):  # type: ignore[no-untyped-def]
-    """Return the row whose variable leaves, the artificial one where it can; -1 for a ray."""
+def _largest_pivot(T, basis, entering):  # type: ignore[no-untyped-def]
+    """Return the row whose variable leaves, the artificial one where it can; -1 for a ray.
+
+    Of the rows whose ratio is least, but for rounding, that of the largest pivot (Harris, Pivot selection methods of
+    the Devex LP code, 1973).
+    """
+    n = T.shape[0]
+    least, best = np.inf, -1
+    for i in range(n):
+        if T[i, entering] > STABLE:
+            least = min(least, (max(T[i, 2 * n + 1], 0.0) + SLACK) / T[i, entering])
+    for i in range(n):
+        if T[i, entering] > STABLE and T[i, 2 * n + 1] / T[i, entering] <= least:
+            if basis[i] == 2 * n:
+                return i
+            if best < 0 or T[i, entering] > T[best, entering]:
+                best = i
+    return best
+
+
+@numba.njit(cache=True)
+def _first_row(T, basis, entering):  # type: ignore[no-untyped-def]
+    """Return the same, of rows that tie the first in lexicographic order."""
     n = T.shape[0]
     best = -1
     for i in range(n):

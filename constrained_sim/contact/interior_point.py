@@ -50,10 +50,10 @@ def interior_point(
     Source: Acary, Armand, Nguyen and Shpakovych, Second-order cone programming for frictional contact mechanics using
     interior point algorithm, 2023.
     """
-    best, least = impulse, problem.error(scale, impulse)
     if problem.slip.any() or len(problem.discs) or (problem.lower >= problem.upper).any():
-        return best, least, 0
+        return impulse, problem.error(scale, impulse), 0
     inside, length, done = _Interior(problem, scale), 1.0, 0
+    best, least = inside.impulse, np.inf
     while length > STALLED and least > tolerance and done < budget:
         length, done = inside.advance(), done + 1
         r = inside.impulse
@@ -122,6 +122,8 @@ class _Interior:
         slip = self._coupling * y[:, 1:] / np.maximum(speed, 1e-300)[:, None]
         W, inverse = _scaling(x, y)
         point, squares = _times(W, x), W @ W
+        if not _determinant(point).min(initial=1.0) > 0.0:
+            return 0.0
         matrix = _with_slip(self._A, slip)
         blocks = np.arange(cones).reshape(-1, 3)
         matrix[blocks[:, :, None], blocks[:, None, :]] += squares
@@ -148,7 +150,7 @@ class _Interior:
 
         products, pushes = -_product(point, point), -room * push
         dx, dz, dy, d_push = predicted = towards(products, pushes, 1.0)
-        centring = (1.0 - possible(*predicted)) ** 3
+        centring = (1.0 - possible(*predicted)) ** 1.5
         products -= _product(_times(W, dx), _times(inverse, dy))
         products[:, 0] += centring * mu
         pushes += centring * mu - (walls @ dz) * d_push

@@ -390,48 +390,6 @@ def newton(G, b, friction, slip, lower, upper, discs, p, r, tolerance, iteration
 
 
 @numba.njit(cache=True)
-def continuation(G, b, friction, slip, lower, upper, discs, p, r, tolerance, stages):  # type: ignore[no-untyped-def]
-    """Newton's method along a path of problems whose contacts get stiffer and stiffer, down to the rigid one.
-
-    ``G + mu / p`` has well-conditioned rows and a solution near by for the next smaller mu; from soft (mu = 1) in
-    `stages` equal ratios to 1e-10. It begins without any force. Arguments and result are those of :func:`newton`.
-    """
-    r = np.zeros_like(b)
-    total = 0
-    for stage in range(stages):
-        softer = G + 10.0 ** (-10.0 * stage / (stages - 1.0)) * np.diag(1.0 / p)
-        r, _, done = newton(softer, b, friction, slip, lower, upper, discs, p, r, tolerance, 30)
-        total += done
-    r, error, done = newton(G, b, friction, slip, lower, upper, discs, p, r, tolerance, 60)
-    return r, error, total + done
-
-
-@numba.njit(cache=True)
-def restarts(G, b, friction, slip, lower, upper, discs, p, r, tolerance, tries):  # type: ignore[no-untyped-def]
-    """Newton's method from points around r, of ever other sizes, until one leads to a solution.
-
-    Near a kink of the natural map no step may lead nearer; from beside it, one does. The points are pseudo-random, but
-    the same in every call. Arguments and result are those of :func:`newton`.
-    """
-    best, least = r, np.abs(natural_map(G, b, friction, slip, lower, upper, discs, p, r)).max()
-    size = max(np.abs(r).max(), np.abs(p * b).max())
-    state, total = np.uint64(1), 0
-    for attempt in range(tries):
-        start = best.copy()
-        for i in range(r.shape[0]):
-            state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
-            unit = (state >> np.uint64(11)) / 9007199254740992.0
-            start[i] += size * 10.0 ** (-6 + attempt % 6) * (2.0 * unit - 1.0)
-        found, error, done = newton(G, b, friction, slip, lower, upper, discs, p, start, tolerance, 60)
-        total += done
-        if error < least:
-            best, least = found, error
-        if least <= tolerance:
-            break
-    return best, least, total
-
-
-@numba.njit(cache=True)
 def classify(G, b, friction, slip, lower, upper, discs, p, r, tolerance):  # type: ignore[no-untyped-def]
     """Return (k + m,) status of contacts and interval rows: OPEN, STICKING or SLIDING; clear r of what is open.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,9 +11,9 @@ import numpy.typing as npt
 
 from constrained_sim.contact import kernels, sweeps
 from constrained_sim.contact.admm import admm
-from constrained_sim.contact.complementarity import LinearComplementarity
 from constrained_sim.contact.interior_point import interior_point
 from constrained_sim.contact.least_norm import with_least_norm
+from constrained_sim.contact.pivoting import pivoting
 from constrained_sim.contact.problem import (
     RELATIVE_TOLERANCE,
     SUFFICIENT,
@@ -23,7 +22,7 @@ from constrained_sim.contact.problem import (
     no_values,
 )
 from constrained_sim.contact.usual import NEWTON_STEPS, acceptable, solve_usually
-from constrained_sim.exceptions import ContactNotSolved, NonFiniteMotion
+from constrained_sim.exceptions import NonFiniteMotion
 from constrained_sim.validation import Array, finite_array, lookup, number
 
 Method = Callable[[ContactProblem, Array, Array, float, int], tuple[Array, float, int]]
@@ -80,10 +79,10 @@ def solve_contacts(
     """Solve `problem`; the result depends on the problem only, never on what was solved before.
 
     First all contacts are taken to stick, which is linear. Where this violates a cone, the chosen method comes first,
-    then the others in turn, until one converges or all have had their say: pivoting, where there is no friction; an
-    interior-point method; Newton's method along a path from soft contacts to rigid ones, and from points around its
-    end; projected Gauss-Seidel; Pinocchio's ADMM; each with Newton's method from where it ends. Where forces are not
-    unique, those of least norm with the same motion are returned.
+    then the others in turn, until one converges or all have had their say: an interior-point method, Lemke's pivoting,
+    projected Gauss-Seidel, Pinocchio's ADMM, each with Newton's method from where it ends. The first aim at the
+    tolerance, or rounding; the slow ones, from pivoting on, are left out where what was found is acceptable. Where
+    forces are not unique, those of least norm with the same motion are returned.
 
     Args:
         problem: what to solve.
@@ -124,13 +123,19 @@ def solve_unusual(
     first = METHODS[method.name]
     is_next = iterations or first is interior_point
     begin = [] if is_next else [(first, BUDGETS[first], first is gauss_seidel and not start.size)]
-    for step, budget, anew in [*begin, *SCHEDULE]:
-        if error <= max(tolerance, SUFFICIENT * problem.magnitude(scale, impulse)):
+    schedule = [*((entry, False) for entry in [*begin, *QUICK]), *((entry, True) for entry in SLOW)]
+    for (step, budget, anew), is_slow in schedule:
+        magnitude = problem.magnitude(scale, impulse)
+        wanted = method.acceptable(magnitude) * magnitude if is_slow else max(tolerance, SUFFICIENT * magnitude)
+        if error <= wanted:
             break
         if anew:
             impulse = np.zeros_like(b)
-        impulse, error, done = step(problem, scale, impulse, tolerance, budget)
+        impulse, error, done = step(problem, scale, impulse, wanted if is_slow else tolerance, budget)
         iterations += done
+        if is_slow and error > tolerance:
+            impulse, error, done = newton(problem, scale, impulse, tolerance, NEWTON_STEPS)
+            iterations += done
         if error < best[0]:
             used, best = NAMES[step], (error, impulse)
     error, impulse = best
@@ -141,20 +146,6 @@ def solve_unusual(
     status = kernels.classify(G, b, *laws, scale, impulse, 10.0 * RELATIVE_TOLERANCE * magnitude)
     residual = problem.residual(impulse)
     return ContactSolution(impulse, status, used, iterations, residual, method.acceptable(magnitude))
-
-
-def pivoting(
-    problem: ContactProblem, scale: Array, impulse: Array, tolerance: float, budget: int
-) -> tuple[Array, float, int]:
-    """Solve a problem without friction exactly, as a linear complementarity problem."""
-    G, b = problem.G, problem.b
-    if not (problem.friction.any() or problem.lower.any() or len(problem.discs)) and np.isinf(problem.upper).all():
-        contacts = 3 * len(problem.friction)
-        normals = np.concatenate([np.arange(2, contacts, 3), np.arange(contacts, len(b))])
-        impulse = np.zeros_like(b)
-        with suppress(ContactNotSolved):
-            impulse[normals] = LinearComplementarity(G[np.ix_(normals, normals)], b[normals]).solve()
-    return impulse, problem.error(scale, impulse), 1
 
 
 def _compiled(kernel: Callable[..., tuple[Array, float, int]]) -> Method:
@@ -168,43 +159,25 @@ def _compiled(kernel: Callable[..., tuple[Array, float, int]]) -> Method:
     return method
 
 
-newton, continuation = _compiled(kernels.newton), _compiled(kernels.continuation)
-restarts, gauss_seidel = _compiled(kernels.restarts), _compiled(sweeps.gauss_seidel)
+newton, gauss_seidel = _compiled(kernels.newton), _compiled(sweeps.gauss_seidel)
 
-BUDGETS: dict[Method, int] = {
-    newton: NEWTON_STEPS,
-    gauss_seidel: 200,
-    pivoting: 1,
-    interior_point: 60,
-    continuation: 11,
-    restarts: 60,
-    admm: 2000,
-}
-SCHEDULE: tuple[tuple[Method, int, bool], ...] = (
-    (pivoting, 1, False),
-    (interior_point, 60, False),
-    (newton, 60, False),
-    (continuation, 11, False),
-    (restarts, 12, False),
+QUICK: tuple[tuple[Method, int, bool], ...] = ((interior_point, 60, False), (newton, 60, False))
+SLOW: tuple[tuple[Method, int, bool], ...] = (
+    (pivoting, 8, False),
     (gauss_seidel, 200, True),
-    (newton, 60, False),
     (admm, 2000, False),
-    (newton, 60, False),
     (gauss_seidel, 1000, True),
-    (continuation, 41, False),
-    (restarts, 120, False),
 )
 """Methods in turn, how many iterations each may do, and whether it begins anew, without any force."""
 
 METHODS: dict[str, Method] = {
     "newton": newton,
-    "gauss_seidel": gauss_seidel,
-    "pivoting": pivoting,
     "interior_point": interior_point,
-    "continuation": continuation,
-    "restarts": restarts,
+    "pivoting": pivoting,
+    "gauss_seidel": gauss_seidel,
     "admm": admm,
 }
+BUDGETS: dict[Method, int] = {newton: NEWTON_STEPS, **{step: budget for step, budget, _ in (*SLOW[:-1], *QUICK[:-1])}}
 NAMES = {step: name for name, step in METHODS.items()}
 
 
