@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
-from scipy.linalg import lapack
 
 from constrained_sim.contact.kernels import newton
 from constrained_sim.contact.problem import ContactProblem
@@ -91,12 +91,13 @@ class _Interior:
         bounds, free = self._unscale[cones.size :], np.full(held.size, np.inf)
         low = np.concatenate([np.zeros(len(pushing)), -free, problem.lower]) / bounds
         high = np.concatenate([np.full(len(pushing), np.inf), free, problem.upper]) / bounds
-        below, above, rows = np.isfinite(low), np.isfinite(high), np.eye(len(bounds))
-        self._walls = np.vstack([rows[below], -rows[above]])
-        self._ends = np.concatenate([low[below], -high[above]])
+        below, above = np.isfinite(low), np.isfinite(high)
+        rows = np.concatenate([np.flatnonzero(below), np.flatnonzero(above)])
+        sides = np.concatenate([np.ones(below.sum()), -np.ones(above.sum())])
+        self._walls = rows, sides, np.concatenate([low[below], -high[above]])
         inner = np.where(below, low, 0.0) + np.where(above, high, 0.0)
         self._z = np.where(below & above, 0.5 * inner, inner + below - 1.0 * above)
-        self._push = np.ones(len(self._ends))
+        self._push = np.ones(len(rows))
         self._coupling = 1.0
 
     @property
@@ -108,118 +109,172 @@ class _Interior:
 
     def advance(self) -> float:
         """Do one step; return which part of it was possible, none where rounding ends the way."""
-        x, y, walls, push, cones = self._x, self._y, self._walls, self._push, self._x.size
-        room = walls @ self._z - self._ends
-        speed = np.hypot(y[:, 1], y[:, 2])
-        rest = np.concatenate([y.ravel(), push @ walls]) - self._A @ np.concatenate([x.ravel(), self._z]) - self._q
-        rest[:cones:3] -= speed
-        mu = ((x * y).sum() + room @ push) / max(len(x) + len(push), 1)
-        inside = np.concatenate([_determinant(x), _determinant(y), room, push])
-        size = max(x[:, 0].max(initial=0.0), np.abs(self._z).max(initial=0.0))
-        if not (mu > EXACT and inside.min(initial=1.0) > 0.0 and size < ENDLESS):
+        try:
+            length = _advance(self._A, self._q, self._x, self._y, self._z, *self._walls, self._push, self._coupling)
+        except np.linalg.LinAlgError:
             return 0.0
-
-        slip = self._coupling * y[:, 1:] / np.maximum(speed, 1e-300)[:, None]
-        W, inverse = _scaling(x, y)
-        point, squares = _times(W, x), W @ W
-        if not _determinant(point).min(initial=1.0) > 0.0:
-            return 0.0
-        matrix = _with_slip(self._A, slip)
-        blocks = np.arange(cones).reshape(-1, 3)
-        matrix[blocks[:, :, None], blocks[:, None, :]] += squares
-        matrix[cones:, cones:] += (walls.T * (push / room)) @ walls
-        factors, pivots, is_singular = lapack.dgetrf(matrix)
-        if is_singular:
-            return 0.0
-
-        def towards(products: Array, pushes: Array, share: float) -> tuple[Array, Array, Array, Array]:
-            """Return the step (x, z, y, push) that changes the products of both kinds thus, and mends the velocities.
-
-            These by `share` of what they miss.
-            """
-            goal = _times(W, _divided(products, point))
-            right = np.concatenate([goal.ravel(), (pushes / room) @ walls]) + _with_slip(share * rest, slip)
-            step, _ = lapack.dgetrs(factors, pivots, right)
-            dx, dz = step[:cones].reshape(-1, 3), step[cones:]
-            return dx, dz, goal - _times(squares, dx), (pushes - push * (walls @ dz)) / room
-
-        def possible(dx: Array, dz: Array, dy: Array, d_push: Array) -> float:
-            """Return which part of a step can be done, at most 1."""
-            shrinking = np.concatenate([-(walls @ dz) / room, -d_push / push])
-            return min(1.0, INSIDE / max(shrinking.max(initial=0.0), _loss(x, dx), _loss(y, dy), INSIDE))
-
-        products, pushes = -_product(point, point), -room * push
-        dx, dz, dy, d_push = predicted = towards(products, pushes, 1.0)
-        centring = (1.0 - possible(*predicted)) ** 1.5
-        products -= _product(_times(W, dx), _times(inverse, dy))
-        products[:, 0] += centring * mu
-        pushes += centring * mu - (walls @ dz) * d_push
-        dx, dz, dy, d_push = step = towards(products, pushes, 1.0 - centring)
-        length = possible(*step)
-        self._x, self._z = x + length * dx, self._z + length * dz
-        self._y, self._push = y + length * dy, push + length * d_push
         if length < SHORT:
             self._coupling *= 0.1
         elif length > LONG:
             self._coupling = min(1.0, 2.0 * self._coupling)
-        return length
+        return float(length)
 
 
-def _with_slip(rows: Array, slip: Array) -> Array:
-    """Return `rows` with those of the slip, along its direction (k, 2), added to the normal ones."""
-    changed, end = rows.copy(), 3 * len(slip)
-    changed[0:end:3] += (slip[:, 0] * rows[1:end:3].T + slip[:, 1] * rows[2:end:3].T).T
-    return changed
+@numba.njit(cache=True)
+def _advance(A, q, x, y, z, walls, sides, ends, push, coupling):  # type: ignore[no-untyped-def]
+    """Change x, y (k, 3), z and push in place, by one step; return which part of it was possible.
+
+    Wall w stands at ``ends[w]`` on one of the `sides` of the row ``walls[w]`` of z, and pushes.
+
+    Raises:
+        LinAlgError: the matrix is singular.
+    """
+    room = sides * z[walls] - ends
+    lengths = np.hypot(y[:, 1], y[:, 2])
+    mu = (np.sum(x * y) + np.dot(room, push)) / max(x.shape[0] + push.shape[0], 1)
+    largest = 0.0
+    for c in range(x.shape[0]):
+        largest = max(largest, x[c, 0])
+        if not (_determinant(x[c]) > 0.0 and _determinant(y[c]) > 0.0):
+            return 0.0
+    for value in z:
+        largest = max(largest, abs(value))
+    for w in range(push.shape[0]):
+        if not (room[w] > 0.0 and push[w] > 0.0):
+            return 0.0
+    if not (mu > EXACT and largest < ENDLESS):
+        return 0.0
+
+    slip = np.empty((x.shape[0], 2))
+    W, inverse = np.empty((x.shape[0], 3, 3)), np.empty((x.shape[0], 3, 3))
+    cones = x.size
+    rest = -q - A @ np.concatenate((x.ravel(), z))
+    rest[:cones] += y.ravel()
+    for w in range(push.shape[0]):
+        rest[cones + walls[w]] += sides[w] * push[w]
+    for c in range(x.shape[0]):
+        rest[3 * c] -= lengths[c]
+        slip[c] = coupling * y[c, 1:] / max(lengths[c], 1e-300)
+        _scale(x[c], y[c], W[c], inverse[c])
+    point = _times(W, x)
+    for c in range(x.shape[0]):
+        if not _determinant(point[c]) > 0.0:
+            return 0.0
+    matrix = A.copy()
+    for c in range(x.shape[0]):
+        i = 3 * c
+        matrix[i] += slip[c, 0] * A[i + 1] + slip[c, 1] * A[i + 2]
+        for j in range(3):
+            for k in range(3):
+                matrix[i + j, i + k] += W[c, j, 0] * W[c, 0, k] + W[c, j, 1] * W[c, 1, k] + W[c, j, 2] * W[c, 2, k]
+        rest[i] += slip[c, 0] * rest[i + 1] + slip[c, 1] * rest[i + 2]
+    for w in range(push.shape[0]):
+        matrix[cones + walls[w], cones + walls[w]] += push[w] / room[w]
+
+    products, pushes = -_product(point, point), -room * push
+    dx, dz, dy, d_push = _towards(matrix, rest, W, point, products, walls, sides, room, push, pushes)
+    centring = (1.0 - _possible(x, dx, y, dy, sides * dz[walls] / room, d_push / push)) ** 1.5
+    products -= _product(_times(W, dx), _times(inverse, dy))
+    products[:, 0] += centring * mu
+    pushes += centring * mu - sides * dz[walls] * d_push
+    dx, dz, dy, d_push = _towards(matrix, (1.0 - centring) * rest, W, point, products, walls, sides, room, push, pushes)
+    length = _possible(x, dx, y, dy, sides * dz[walls] / room, d_push / push)
+    x += length * dx
+    y += length * dy
+    z += length * dz
+    push += length * d_push
+    return length
 
 
-def _scaling(x: Array, y: Array) -> tuple[Array, Array]:
-    """Return W (k, 3, 3), symmetric with ``W x = W^-1 y``, and its inverse, for points inside the cones (k, 3)."""
+@numba.njit(cache=True)
+def _towards(matrix, rest, W, point, products, walls, sides, room, push, pushes):  # type: ignore[no-untyped-def]
+    """Return the step (x, z, y, push) that changes the products of both kinds thus, and the velocities by `rest`."""
+    right, cones = rest.copy(), point.size
+    goal = _times(W, _divided(products, point))
+    right[:cones] += goal.ravel()
+    for w in range(push.shape[0]):
+        right[cones + walls[w]] += sides[w] * pushes[w] / room[w]
+    step = np.linalg.solve(matrix, right)
+    dx, dz = step[:cones].copy().reshape(point.shape), step[cones:]
+    return dx, dz, goal - _times(W, _times(W, dx)), (pushes - push * sides * dz[walls]) / room
+
+
+@numba.njit(cache=True)
+def _possible(x, dx, y, dy, of_room, of_push):  # type: ignore[no-untyped-def]
+    """Return which part of a step can be done, at most 1, for the parts by which walls change their room and push."""
+    loss = INSIDE
+    for c in range(x.shape[0]):
+        loss = max(loss, _loss(x[c], dx[c]), _loss(y[c], dy[c]))
+    for w in range(of_room.shape[0]):
+        loss = max(loss, -of_room[w], -of_push[w])
+    return INSIDE / loss
+
+
+@numba.njit(cache=True)
+def _scale(x, y, W, inverse):  # type: ignore[no-untyped-def]
+    """Set W (3, 3), symmetric with ``W x = W^-1 y``, and its inverse, for points inside the cone (3,)."""
     size_x, size_y = np.sqrt(_determinant(x)), np.sqrt(_determinant(y))
-    unit_x, unit_y = x / size_x[:, None], y / size_y[:, None]
-    twice = np.sqrt(2.0 * (1.0 + np.einsum("ki,ki->k", unit_x, unit_y)))
-    w0, w1 = (unit_x[:, 0] + unit_y[:, 0]) / twice, (unit_y[:, 1:] - unit_x[:, 1:]) / twice[:, None]
-    W = np.empty((len(x), 3, 3))
-    W[:, 0, 0], W[:, 0, 1:], W[:, 1:, 0] = w0, w1, w1
-    W[:, 1:, 1:] = np.eye(2) + w1[:, :, None] * w1[:, None, :] / (1.0 + w0)[:, None, None]
-    inverse = W.copy()
-    inverse[:, 0, 1:], inverse[:, 1:, 0] = -w1, -w1
-    ratio = np.sqrt(size_y / size_x)[:, None, None]
-    return ratio * W, inverse / ratio
+    unit_x, unit_y = x / size_x, y / size_y
+    twice = np.sqrt(2.0 * (1.0 + np.dot(unit_x, unit_y)))
+    w0, w1 = (unit_x[0] + unit_y[0]) / twice, (unit_y[1:] - unit_x[1:]) / twice
+    W[0, 0] = w0
+    for i in range(2):
+        W[0, 1 + i] = W[1 + i, 0] = w1[i]
+        for j in range(2):
+            W[1 + i, 1 + j] = (1.0 if i == j else 0.0) + w1[i] * w1[j] / (1.0 + w0)
+    inverse[:] = W
+    inverse[0, 1:] = inverse[1:, 0] = -w1
+    ratio = np.sqrt(size_y / size_x)
+    W *= ratio
+    inverse /= ratio
 
 
-def _determinant(x: Array) -> Array:
-    """Return ``x_0^2 - |x_t|^2`` (k,)."""
-    length = np.hypot(x[:, 1], x[:, 2])
-    return np.asarray((x[:, 0] - length) * (x[:, 0] + length))
+@numba.njit(cache=True)
+def _determinant(x):  # type: ignore[no-untyped-def]
+    """Return ``x_0^2 - |x_t|^2`` of x (3,)."""
+    length = np.hypot(x[1], x[2])
+    return (x[0] - length) * (x[0] + length)
 
 
-def _product(x: Array, y: Array) -> Array:
-    """Return the Jordan product ``(x . y, x_0 y_t + y_0 x_t)`` (k, 3)."""
-    z = x[:, :1] * y + y[:, :1] * x
-    z[:, 0] = np.einsum("ki,ki->k", x, y)
+@numba.njit(cache=True)
+def _product(x, y):  # type: ignore[no-untyped-def]
+    """Return the Jordan products ``(x . y, x_0 y_t + y_0 x_t)`` (k, 3)."""
+    z = np.empty_like(x)
+    for c in range(x.shape[0]):
+        z[c, 0] = x[c, 0] * y[c, 0] + x[c, 1] * y[c, 1] + x[c, 2] * y[c, 2]
+        z[c, 1], z[c, 2] = x[c, 0] * y[c, 1] + y[c, 0] * x[c, 1], x[c, 0] * y[c, 2] + y[c, 0] * x[c, 2]
     return z
 
 
-def _divided(z: Array, x: Array) -> Array:
+@numba.njit(cache=True)
+def _divided(z, x):  # type: ignore[no-untyped-def]
     """Return the y (k, 3) whose Jordan product with x is z."""
-    along = np.einsum("ki,ki->k", x[:, 1:], z[:, 1:])
     y = np.empty_like(z)
-    y[:, 0] = (x[:, 0] * z[:, 0] - along) / _determinant(x)
-    y[:, 1:] = (z[:, 1:] - y[:, :1] * x[:, 1:]) / x[:, :1]
+    for c in range(x.shape[0]):
+        along = x[c, 1] * z[c, 1] + x[c, 2] * z[c, 2]
+        y[c, 0] = (x[c, 0] * z[c, 0] - along) / _determinant(x[c])
+        y[c, 1], y[c, 2] = (z[c, 1] - y[c, 0] * x[c, 1]) / x[c, 0], (z[c, 2] - y[c, 0] * x[c, 2]) / x[c, 0]
     return y
 
 
-def _times(matrices: Array, x: Array) -> Array:
-    return np.einsum("kij,kj->ki", matrices, x)
+@numba.njit(cache=True)
+def _times(W, x):  # type: ignore[no-untyped-def]
+    """Return the products (k, 3) of the matrices W (k, 3, 3) and x (k, 3)."""
+    product = np.empty_like(x)
+    for c in range(x.shape[0]):
+        for i in range(3):
+            product[c, i] = W[c, i, 0] * x[c, 0] + W[c, i, 1] * x[c, 1] + W[c, i, 2] * x[c, 2]
+    return product
 
 
-def _loss(x: Array, change: Array) -> float:
-    """Return the inverse of how many times `change` can be added to x (k, 3) before one leaves its cone; 0 for ever.
+@numba.njit(cache=True)
+def _loss(x, change):  # type: ignore[no-untyped-def]
+    """Return the inverse of how many times `change` can be added to x (3,) before it leaves its cone; 0 for ever.
 
     In the axes in which x is a multiple of the cone's unit, the smallest eigenvalue of the change tells.
     """
     size = np.sqrt(_determinant(x))
-    unit = x / size[:, None]
-    along = unit[:, 0] * change[:, 0] - np.einsum("ki,ki->k", unit[:, 1:], change[:, 1:])
-    across = change[:, 1:] - ((along + change[:, 0]) / (unit[:, 0] + 1.0))[:, None] * unit[:, 1:]
-    return float(((np.hypot(across[:, 0], across[:, 1]) - along) / size).max(initial=0.0))
+    unit = x / size
+    along = unit[0] * change[0] - unit[1] * change[1] - unit[2] * change[2]
+    across = (along + change[0]) / (unit[0] + 1.0)
+    return (np.hypot(change[1] - across * unit[1], change[2] - across * unit[2]) - along) / size
