@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from constrained_sim.constraints import (
     Constraint,
@@ -39,15 +38,13 @@ from constrained_sim.contact.scene import Box, Mesh, SceneBody, Sphere
 from constrained_sim.drift import Baumgarte, Projection, Stabilization
 from constrained_sim.exceptions import ConfigError, InvalidValue, UnknownName
 from constrained_sim.integrators import INTEGRATORS
+from constrained_sim.parameter_file import load_parameters
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.sensors import SENSORS, Sensor, SensorSet
 from constrained_sim.simulator import Simulator
 from constrained_sim.solvers import SOLVERS, Solver, make_solver
 from constrained_sim.steppers import STEPPERS
 from constrained_sim.validation import Array, finite_array, lookup, number
-
-NOT_OURS = ("use_sim_time", "start_type_description_service", "qos_overrides")
-"""Parameters that ROS gives to every node; a dump has them."""
 
 
 def at_least(default: float, lower: float) -> Any:
@@ -305,33 +302,6 @@ def load_config(path: str | os.PathLike[str]) -> Config:
         ConstrainedSimError: a name or value in it that is not allowed.
     """
     return read_config(load_parameters(path), Path(path).resolve().parent)
-
-
-def load_parameters(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the parameters in a configuration file, nested as they stand there.
-
-    Raises:
-        ConfigError: the file cannot be read or is not YAML with a mapping in it.
-    """
-    try:
-        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read the configuration {str(path)!r}: {error}") from error
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{str(path)!r} is not valid YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(content, Mapping):
-        raise ConfigError(f"{str(path)!r} must hold a mapping, got {type(content).__name__}")
-    nodes = [
-        value["ros__parameters"]
-        for value in content.values()
-        if isinstance(value, Mapping) and "ros__parameters" in value
-    ]
-    if len(nodes) > 1:
-        raise ConfigError(f"{str(path)!r} holds the parameters of {len(nodes)} nodes, allowed: one")
-    parameters = nodes[0] if nodes else content
-    if not isinstance(parameters, Mapping):
-        raise ConfigError(f"{str(path)!r}: ros__parameters must hold a mapping, got {parameters!r}")
-    return {name: value for name, value in parameters.items() if str(name).split(".")[0] not in NOT_OURS}
 
 
 def read_config(parameters: Mapping[str, Any], base: Path | None = None) -> Config:

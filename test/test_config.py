@@ -9,8 +9,9 @@ from mechanisms import ROOT, leg_config, urdf
 from mechanisms import link as link_of
 
 from constrained_sim import PointAnchor, PointContact, load_config
-from constrained_sim.config import load_parameters, read_config, resolve_path
+from constrained_sim.config import read_config, resolve_path
 from constrained_sim.exceptions import ConfigError, ConstrainedSimError, InvalidValue, UnknownName
+from constrained_sim.parameter_file import load_parameters
 
 LEG = ROOT / "config" / "leg.yaml"
 
@@ -285,7 +286,7 @@ def test_files_that_cannot_be_read(tmp_path):
         "list": b"- 1\n- 2\n",
         "text": b"leg\n",
         "empty": b"",
-        "nodes": b"a: {ros__parameters: {}}\nb: {ros__parameters: {}}\n",
+        "others": b"a: {ros__parameters: {dt: 1}}\nb: {ros__parameters: {dt: 1}}\n",
         "null": b"/**: {ros__parameters: }\n",
         "tags": b"robot: !!python/object/apply:os.system ['true']\n",
     }
@@ -293,6 +294,25 @@ def test_files_that_cannot_be_read(tmp_path):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(ConfigError):
             load_config(tmp_path / name)
+
+
+def test_parameters_among_those_of_other_nodes(tmp_path):
+    """Those of all nodes and of this one, the later over the earlier, value by value."""
+    path = tmp_path / "many.yaml"
+    path.write_text(
+        "/**: {ros__parameters: {dt: 0.002, robot: {urdf: a.urdf, floating_base: true}}}\n"
+        "controller: {ros__parameters: {gain: 3.0}}\n"
+        "constrained_sim: {ros__parameters: {robot: {urdf: b.urdf}, use_sim_time: false}}\n"
+    )
+    assert load_parameters(path) == {"dt": 0.002, "robot": {"urdf": "b.urdf", "floating_base": True}}
+
+
+@pytest.mark.parametrize(("text", "number"), [("1e-3", 1e-3), ("-2E5", -2e5), ("1e+3", 1e3), ("1.5e-3", 1.5e-3)])
+def test_numbers_as_ros_reads_them(tmp_path, text, number):
+    """An exponent makes a number, with a point and without."""
+    path = tmp_path / "numbers.yaml"
+    path.write_text(f"dt: {text}\nname: 1e-3x\n")
+    assert load_parameters(path) == {"dt": number, "name": "1e-3x"}
 
 
 def test_missing_robot_file_is_refused():

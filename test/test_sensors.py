@@ -49,9 +49,10 @@ from constrained_sim import (
     Wrench,
     load_config,
 )
-from constrained_sim.config import load_parameters, read_config
+from constrained_sim.config import read_config
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.exceptions import ConfigError, InvalidValue, UnknownName
+from constrained_sim.parameter_file import load_parameters
 
 LEG = ROOT / "config" / "leg.yaml"
 G = np.array([0.0, 0.0, -GRAVITY])

@@ -5,7 +5,8 @@ import pytest
 from mechanisms import ROOT
 
 from constrained_sim import Baumgarte, JointCoupling, PointAnchor, PointContact, Projection, Wrench
-from constrained_sim.config import load_parameters, read_config
+from constrained_sim.config import read_config
+from constrained_sim.parameter_file import load_parameters
 from constrained_sim.ros.world import World
 
 

@@ -13,7 +13,6 @@ from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
-from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 
 from constrained_sim.config import Config, load_config
@@ -23,7 +22,7 @@ from constrained_sim.ros.callbacks import SERVICE_PERIOD, Callbacks
 from constrained_sim.ros.conversions import JointNames, pose_values, to_nanoseconds, xyz
 from constrained_sim.ros.demos import PACKAGE
 from constrained_sim.ros.inbox import Inbox
-from constrained_sim.ros.signals import leave, on_end
+from constrained_sim.ros.process import begin, on_end
 from constrained_sim.validation import Array
 
 KEPT = 10
@@ -153,9 +152,8 @@ def _keep(messages: dict[int, JointState] | dict[int, Odometry], message: JointS
 
 def main(name: str, law: type[ControlLaw], config: str, args: Sequence[str] | None = None) -> int:
     """Run `law` in a node until SIGINT or SIGTERM; return 0, or 1 with one clear line if it cannot start."""
-    on_end(leave)
     try:
-        rclpy.init(args=sys.argv if args is None else list(args), signal_handler_options=SignalHandlerOptions.NO)
+        begin(sys.argv if args is None else args)
         node = ControllerNode(name, law, config)
         on_end(node.stop)
         node.run()

@@ -9,14 +9,13 @@ import time
 import rclpy
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
-from rclpy.signals import SignalHandlerOptions
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 from sensor_msgs.msg import JointState
 
 from constrained_sim.msg import ContactForce, ContactForces, SimulationStatus
-from constrained_sim.ros.signals import leave, on_end
+from constrained_sim.ros.process import begin, on_end
 
 REFRESH = 0.1
 PLAIN_REFRESH = 1.0
@@ -96,8 +95,7 @@ class Monitor(Node):
 
 def main() -> int:
     """Show the table until interrupted; without a terminal, a line per second."""
-    on_end(leave)
-    rclpy.init(args=sys.argv, signal_handler_options=SignalHandlerOptions.NO)
+    begin(sys.argv)
     monitor, console = Monitor(), Console()
     on_end(monitor.stop)
     if console.is_terminal:

@@ -13,11 +13,11 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.exceptions import InvalidParameterException, InvalidParameterValueException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from rclpy.signals import SignalHandlerOptions
 
 from constrained_sim.compilation import load_kernels
-from constrained_sim.config import configured_solver, load_parameters, read_config
+from constrained_sim.config import configured_solver, read_config
 from constrained_sim.exceptions import ConfigError, ConstrainedSimError
+from constrained_sim.parameter_file import read_yaml
 from constrained_sim.ros import simulation_interfaces
 from constrained_sim.ros.commands import Commands
 from constrained_sim.ros.control import Control
@@ -25,11 +25,11 @@ from constrained_sim.ros.conversions import JointNames
 from constrained_sim.ros.outputs import Outputs
 from constrained_sim.ros.pace import make_pace
 from constrained_sim.ros.parameters import CHANGEABLE, declare_options, nested_parameters
+from constrained_sim.ros.process import begin, leave, on_end
 from constrained_sim.ros.recorder import make_recorder
 from constrained_sim.ros.replay import describe
 from constrained_sim.ros.requests import Requests
 from constrained_sim.ros.services import Services
-from constrained_sim.ros.signals import leave, on_end
 from constrained_sim.ros.simulation_interfaces import SimulationInterfaces
 from constrained_sim.ros.topics import NodeTopics
 from constrained_sim.ros.world import World
@@ -157,11 +157,9 @@ class SimulationNode(Node):
 def main(args: Sequence[str] | None = None) -> int:
     """Run the node; return 0, or 1 with one clear line where it cannot start."""
     arguments = list(sys.argv if args is None else args)
-    on_end(leave)
     try:
         check_parameter_files(arguments)
-        # The context stays valid until the loop has ended, at a period boundary: what was simulated is published whole.
-        rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+        begin(arguments)
         node = SimulationNode()
         on_end(node.stop)
         node.run()
@@ -181,4 +179,4 @@ def check_parameter_files(arguments: Sequence[str]) -> None:
     """
     for option, path in itertools.pairwise(arguments):
         if option == "--params-file":
-            load_parameters(path)
+            read_yaml(path)

@@ -12,8 +12,9 @@ from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescri
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from constrained_sim.config import NOT_OURS, NodeOptions, SimulationOptions
+from constrained_sim.config import NodeOptions, SimulationOptions
 from constrained_sim.exceptions import ConfigError
+from constrained_sim.parameter_file import NOT_OURS
 
 CHANGEABLE = ("solver", "factorization", "stepper", "contact_method", "real_time_factor")
 

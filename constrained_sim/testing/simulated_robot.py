@@ -14,12 +14,12 @@ import numpy as np
 from constrained_sim.config import (
     Config,
     control_steps,
-    load_parameters,
     read_config,
     resolve_path,
     whole_nanoseconds,
 )
 from constrained_sim.exceptions import ConfigError, InvalidValue, UnknownName
+from constrained_sim.parameter_file import load_parameters
 from constrained_sim.robot import WORLD
 from constrained_sim.testing.snapshot import Condition, Snapshot
 from constrained_sim.trajectory import ImpactRecord

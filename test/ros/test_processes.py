@@ -58,6 +58,8 @@ REFUSED = {
     ),
     "unknown clock mode": (lambda folder: arguments(clock_mode="warp"), ["warp", "lockstep"]),
     "period that is no multiple": (lambda folder: arguments(control_period=0.0015), ["control_period", "0.0015"]),
+    "no parameter": (lambda folder: [*arguments(), "-p", "foo"], ["-p foo", "parse"]),
+    "no argument of ROS": (lambda folder: [*arguments(), "--nonsense"], ["--nonsense"]),
     "massless joint": (lambda folder: arguments(robot__urdf=massless(folder)), ["knee"]),
     "existing directory": (lambda folder: arguments(record=existing(folder)), ["bag", "new directory"]),
 }
@@ -75,7 +77,7 @@ def test_bad_start_is_refused_in_one_line(tmp_path, given):
         process.wait_for_family()
     finally:
         process.stop()
-    (line,) = process.stderr.splitlines()
+    (line,) = [line for line in process.stderr.splitlines() if "] [rcl]: " not in line]
     assert line.startswith("constrained_sim: ")
     for text in expected:
         assert text in line

@@ -6,7 +6,8 @@ from rclpy.serialization import deserialize_message
 from ros.live import CONFIG, PERIOD, START_TIME, Process, arguments, free_domain, stamp
 from sensor_msgs.msg import Imu
 
-from constrained_sim.config import load_parameters, read_config
+from constrained_sim.config import read_config
+from constrained_sim.parameter_file import load_parameters
 
 START = round(START_TIME * 1e9)
 GROUP = {

@@ -1,0 +1,41 @@
+"""Beginning and end of a process that is a node.
+
+Signals raise no exception here: it would strike wherever the process happens to be, and amidst a kernel that is being
+loaded, or a call of rclpy, become another one, be swallowed, or crash the process.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Sequence
+
+import rclpy
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.signals import SignalHandlerOptions
+
+from constrained_sim.exceptions import ConfigError
+
+
+def begin(arguments: Sequence[str]) -> None:
+    """Start ROS; SIGINT and SIGTERM end the process at once until :func:`on_end` says what they do.
+
+    Raises:
+        ConfigError: ROS refuses the `arguments`.
+    """
+    on_end(leave)
+    try:
+        rclpy.init(args=list(arguments), signal_handler_options=SignalHandlerOptions.NO)
+    except (rclpy_implementation.RCLError, rclpy_implementation.UnknownROSArgsError) as error:
+        raise ConfigError(f"arguments that ROS does not take: {' '.join(str(error).split())}") from error
+
+
+def on_end(act: Callable[[], None]) -> None:
+    """Call `act` at SIGINT and SIGTERM, between two instructions of the main thread."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: act())
+
+
+def leave() -> None:
+    """End the process at once with exit code 0: where nothing is left to be finished."""
+    os._exit(0)
