@@ -164,7 +164,9 @@ class ImpactProblem:
         none.
         """
         motion = self._solve(solver, method, 1.0)
-        if self.bilateral_target.any() or self.target.any() or self._excess(motion) <= self._rounding:
+        bounces = self.restitution.any() or self.bilateral_restitution.any()
+        is_prescribed = self.bilateral_target.any() or self.target.any()
+        if not bounces or is_prescribed or self._excess(motion) <= self._rounding:
             return motion, 1.0
 
         def excess(factor: float) -> float:
