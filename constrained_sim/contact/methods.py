@@ -125,9 +125,9 @@ def solve_unusual(
     begin = [] if is_next else [(first, BUDGETS[first], first is gauss_seidel and not start.size)]
     schedule = [*((entry, False) for entry in [*begin, *QUICK]), *((entry, True) for entry in SLOW)]
     for (step, budget, anew), is_slow in schedule:
-        magnitude = problem.magnitude(scale, impulse)
+        magnitude = problem.magnitude(scale, best[1])
         wanted = method.acceptable(magnitude) * magnitude if is_slow else max(tolerance, SUFFICIENT * magnitude)
-        if error <= wanted:
+        if best[0] <= wanted:
             break
         if anew:
             impulse = np.zeros_like(b)
@@ -140,9 +140,11 @@ def solve_unusual(
             used, best = NAMES[step], (error, impulse)
     error, impulse = best
     magnitude = problem.magnitude(scale, impulse)
-    if error <= max(tolerance, SUFFICIENT * magnitude):
+    largest = method.acceptable(magnitude) * magnitude
+    if error <= largest:
         reached = max(rounding, error)
-        impulse = with_least_norm(G, b, *laws, scale, impulse, reached, max(tolerance, 10.0 * reached))
+        most = min(max(tolerance, 10.0 * reached), largest)
+        impulse = with_least_norm(G, b, *laws, scale, impulse, reached, most)
     status = kernels.classify(G, b, *laws, scale, impulse, 10.0 * RELATIVE_TOLERANCE * magnitude)
     residual = problem.residual(impulse)
     return ContactSolution(impulse, status, used, iterations, residual, method.acceptable(magnitude))
