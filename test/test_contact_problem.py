@@ -28,6 +28,7 @@ from constrained_sim import LAWS, Frictionless, Plane, Rigid, Sticking
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import METHODS, ContactMethod, ContactProblem, interior_point, kernels, solve_contacts
 from constrained_sim.contact.admm import admm
+from constrained_sim.contact.methods import BUDGETS
 from constrained_sim.contact.problem import TOLERABLE_RESIDUAL, ContactSolution
 from constrained_sim.contact.sweeps import one_contact
 from constrained_sim.exceptions import ContactNotSolved, InexactContact, InvalidValue, UnknownName
@@ -495,15 +496,11 @@ def test_newton_passes_over_kinks(lying):
         assert min(residuals(kernels.newton.py_func)) > 1e-6
 
 
-def alone(method, problem, tolerance, budget=60):
+def alone(method, problem, tolerance):
     """Return the impulses, their error [N s] and the iterations of one method, without the help of others."""
     scale = kernels.inverse_scale(problem.G, len(problem.friction), problem.discs)
-    return METHODS[method](problem, scale, np.zeros(len(problem.b)), tolerance, budget)
-
-
-def by_interior_point(problem, tolerance):
-    """Return the impulses, their error [N s] and the iterations of the interior-point method alone."""
-    return alone("interior_point", problem, tolerance)
+    step = METHODS[method]
+    return step(problem, scale, np.zeros(len(problem.b)), tolerance, BUDGETS[step])
 
 
 @pytest.mark.parametrize("number", range(3))
@@ -513,7 +510,7 @@ def test_interior_point_gets_on_where_newton_does_not(number):
     scale = kernels.inverse_scale(problem.G, len(problem.friction), problem.discs)
     for start in (kernels.stick(problem.G, problem.b), np.zeros_like(problem.b)):
         assert kernels.newton(problem.G, problem.b, *problem.laws, scale, start, 1e-11, 60)[1] > 1e-7
-    r, error, iterations = by_interior_point(problem, 1e-11)
+    r, error, iterations = alone("interior_point", problem, 1e-11)
     assert error < 1e-11
     assert iterations < 45
     assert problem.residual(r) < 1e-12
@@ -528,9 +525,20 @@ def test_interior_point_gets_on_where_newton_does_not(number):
 def test_interior_point_heeds_the_slip_less_after_short_steps(number, monkeypatch):
     """Where contacts come to rest the derivative of the slip's length points anywhere; with it, steps get shorter."""
     problem = stored_problem("resting_humanoid.npz", number)
-    assert by_interior_point(problem, 1e-7)[1] < 1e-7
+    assert alone("interior_point", problem, 1e-7)[1] < 1e-7
     monkeypatch.setattr(interior_point, "SHORT", 0.0)
-    assert by_interior_point(problem, 1e-7)[1] > 1e-6
+    assert alone("interior_point", problem, 1e-7)[1] > 1e-6
+
+
+def solve_alone(method, make, seed):
+    """Let one method solve a problem with any friction; return its iterations, if the laws hold."""
+    rng = np.random.default_rng(seed)
+    friction = rng.choice([0.0, 0.1, 0.8, np.inf], p=[0.2, 0.3, 0.4, 0.1], size=4)
+    problem = make(rng, friction[: 1 if make is leg_problem else 4])
+    r, error, iterations = alone(method, problem, 0.0)
+    assume(not (np.isinf(friction).any() and error > 1e-9))  # there may be no solution
+    check_laws(problem, np.where(np.repeat(r[2::3] > 1e-11 * np.abs(r).max(), 3), r, 0.0))
+    return iterations
 
 
 @every_problem
@@ -538,13 +546,7 @@ def test_interior_point_heeds_the_slip_less_after_short_steps(number, monkeypatc
 @given(seed=seeds)
 def test_interior_point_alone(make, seed):
     """With the help of no other method, whatever the friction: the laws hold, in few iterations."""
-    rng = np.random.default_rng(seed)
-    friction = rng.choice([0.0, 0.1, 0.8, np.inf], p=[0.2, 0.3, 0.4, 0.1], size=4)
-    problem = make(rng, friction[: 1 if make is leg_problem else 4])
-    r, error, iterations = by_interior_point(problem, 0.0)
-    assume(not (np.isinf(friction).any() and error > 1e-9))  # there may be no solution
-    assert iterations < 60
-    check_laws(problem, np.where(np.repeat(r[2::3] > 1e-11 * np.abs(r).max(), 3), r, 0.0))
+    assert solve_alone("interior_point", make, seed) < 60
 
 
 @every_problem
@@ -552,12 +554,7 @@ def test_interior_point_alone(make, seed):
 @given(seed=seeds)
 def test_pivoting_alone(make, seed):
     """Likewise, from pyramids that are refined a few times."""
-    rng = np.random.default_rng(seed)
-    friction = rng.choice([0.0, 0.1, 0.8, np.inf], p=[0.2, 0.3, 0.4, 0.1], size=4)
-    problem = make(rng, friction[: 1 if make is leg_problem else 4])
-    r, error, _ = alone("pivoting", problem, 0.0, 8)
-    assume(not (np.isinf(friction).any() and error > 1e-9))
-    check_laws(problem, np.where(np.repeat(r[2::3] > 1e-11 * np.abs(r).max(), 3), r, 0.0))
+    solve_alone("pivoting", make, seed)
 
 
 @pytest.mark.parametrize("number", range(2))
@@ -569,16 +566,15 @@ def test_pivoting_goes_around_turns(number):
     """
     problem = stored_problem("turning_humanoid.npz", number)
     scale = kernels.inverse_scale(problem.G, len(problem.friction), problem.discs)
-    assert by_interior_point(problem, 1e-11)[1] > 1e-6
-    softness, r = 1.0, np.zeros_like(problem.b)
-    errors = []
+    assert alone("interior_point", problem, 1e-11)[1] > 1e-6
+    r, errors = np.zeros_like(problem.b), []
     for softness in (1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5):
         softer = problem.G + softness * np.diag(1.0 / scale)
         r, error, _ = kernels.newton(softer, problem.b, *problem.laws, scale, r, 1e-13, 200)
         errors.append(error)
     assert max(errors[:-1]) < 1e-12
     assert errors[-1] > 1e-7
-    r, error, _ = alone("pivoting", problem, 1e-11, 8)
+    r, error, _ = alone("pivoting", problem, 1e-11)
     assert error < 1e-11
     assert problem.cone_violation(r) < 1e-11
     assert problem.slip_residual(r) < 1e-10

@@ -377,7 +377,7 @@ def test_discs_obey_their_law(method, seed):
     given_problem = problem(np.random.default_rng(seed))
     solution = solve_contacts(given_problem, method)
     assert solution.converged
-    if method == "pivoting" and (solution.status[:2] != 0).any():
+    if method == "pivoting":
         assert solution.method in {"pivoting", "stick"}
     u, r = given_problem.G @ solution.impulse + given_problem.b, solution.impulse
     assert given_problem.cone_violation(r) < 1e-9

@@ -163,11 +163,12 @@ def _compiled(kernel: Callable[..., tuple[Array, float, int]]) -> Method:
 
 newton, gauss_seidel = _compiled(kernels.newton), _compiled(sweeps.gauss_seidel)
 
-QUICK: tuple[tuple[Method, int, bool], ...] = ((interior_point, 60, False), (newton, 60, False))
+BUDGETS: dict[Method, int] = {newton: NEWTON_STEPS, interior_point: 60, pivoting: 8, gauss_seidel: 200, admm: 2000}
+QUICK: tuple[tuple[Method, int, bool], ...] = tuple((step, BUDGETS[step], False) for step in (interior_point, newton))
 SLOW: tuple[tuple[Method, int, bool], ...] = (
-    (pivoting, 8, False),
-    (gauss_seidel, 200, True),
-    (admm, 2000, False),
+    (pivoting, BUDGETS[pivoting], False),
+    (gauss_seidel, BUDGETS[gauss_seidel], True),
+    (admm, BUDGETS[admm], False),
     (gauss_seidel, 1000, True),
 )
 """Methods in turn, how many iterations each may do, and whether it begins anew, without any force."""
@@ -179,7 +180,6 @@ METHODS: dict[str, Method] = {
     "gauss_seidel": gauss_seidel,
     "admm": admm,
 }
-BUDGETS: dict[Method, int] = {newton: NEWTON_STEPS, **{step: budget for step, budget, _ in (*SLOW[:-1], *QUICK[:-1])}}
 NAMES = {step: name for name, step in METHODS.items()}
 
 

@@ -90,12 +90,9 @@ def _discs(problem: ContactProblem) -> Iterator[_Disc]:
     for c, (coefficient, slip) in enumerate(zip(problem.friction, problem.slip, strict=True)):
         if coefficient > 0.0:
             yield _Disc(slice(3 * c, 3 * c + 2), c, min(coefficient, STICKY), 0.0, slip)
-    begin = 3 * len(problem.friction) + len(problem.lower)
-    for disc in problem.discs:
-        rows = slice(begin, begin + int(disc[SIZE]))
+    for disc, rows in zip(problem.discs, problem.disc_rows, strict=True):
         motion = disc[DIRECTION : DIRECTION + int(disc[SIZE])]
         yield _Disc(rows, int(disc[CONTACT]), min(disc[COEFFICIENT], STICKY), disc[RADIUS], motion)
-        begin = rows.stop
 
 
 def _near(force: Array, spread: float) -> Array:

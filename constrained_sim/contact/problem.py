@@ -72,6 +72,12 @@ class ContactProblem:
         """What the rows obey: friction, slip, lower and upper bounds, discs."""
         return self.friction, self.slip, self.lower, self.upper, self.discs
 
+    @property
+    def disc_rows(self) -> list[slice]:
+        """Which rows each disc has."""
+        ends = 3 * len(self.friction) + len(self.lower) + np.cumsum(self.discs[:, SIZE], dtype=np.int64)
+        return [slice(int(end - disc[SIZE]), int(end)) for end, disc in zip(ends, self.discs, strict=True)]
+
     def slip_residual(self, impulse: Array) -> float:
         """Return how far friction is from dissipating the most it can, relative to the power in play; 0 if solved.
 
@@ -104,11 +110,8 @@ class ContactProblem:
 
     def _discs_at(self, impulse: Array) -> Iterator[tuple[slice, float]]:
         """Yield the rows of each disc and its radius under `impulse`."""
-        row = 3 * len(self.friction) + len(self.lower)
-        for disc in self.discs:
-            size = int(disc[SIZE])
-            yield slice(row, row + size), float(radius_of(disc, impulse[3 * int(disc[CONTACT]) + 2]))
-            row += size
+        for disc, rows in zip(self.discs, self.disc_rows, strict=True):
+            yield rows, float(radius_of(disc, impulse[3 * int(disc[CONTACT]) + 2]))
 
     def magnitude(self, scale: Array, impulse: Array) -> float:
         """Return the largest impulse in play [N s], for the `scale` (n,) of the rows."""

@@ -14,6 +14,7 @@ from rich.live import Live
 from rich.table import Table
 from sensor_msgs.msg import JointState
 
+from constrained_sim.exceptions import ConfigError
 from constrained_sim.msg import ContactForce, ContactForces, SimulationStatus
 from constrained_sim.ros.process import begin, on_end
 
@@ -94,8 +95,12 @@ class Monitor(Node):
 
 
 def main() -> int:
-    """Show the table until interrupted; without a terminal, a line per second."""
-    begin(sys.argv)
+    """Show the table until interrupted; without a terminal, a line per second. Return 0, or 1 where it cannot start."""
+    try:
+        begin(sys.argv)
+    except ConfigError as error:
+        print(f"monitor: {error}", file=sys.stderr)
+        return 1
     monitor, console = Monitor(), Console()
     on_end(monitor.stop)
     if console.is_terminal:

@@ -20,6 +20,8 @@ from constrained_sim.exceptions import ConfigError
 def begin(arguments: Sequence[str]) -> None:
     """Start ROS; SIGINT and SIGTERM end the process at once until :func:`on_end` says what they do.
 
+    They leave the context as it is: a node can publish to the end of what it is doing.
+
     Raises:
         ConfigError: ROS refuses the `arguments`.
     """

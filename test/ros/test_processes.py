@@ -58,8 +58,6 @@ REFUSED = {
     ),
     "unknown clock mode": (lambda folder: arguments(clock_mode="warp"), ["warp", "lockstep"]),
     "period that is no multiple": (lambda folder: arguments(control_period=0.0015), ["control_period", "0.0015"]),
-    "no parameter": (lambda folder: [*arguments(), "-p", "foo"], ["-p foo", "parse"]),
-    "no argument of ROS": (lambda folder: [*arguments(), "--nonsense"], ["--nonsense"]),
     "massless joint": (lambda folder: arguments(robot__urdf=massless(folder)), ["knee"]),
     "existing directory": (lambda folder: arguments(record=existing(folder)), ["bag", "new directory"]),
 }
@@ -77,10 +75,25 @@ def test_bad_start_is_refused_in_one_line(tmp_path, given):
         process.wait_for_family()
     finally:
         process.stop()
-    (line,) = [line for line in process.stderr.splitlines() if "] [rcl]: " not in line]
+    (line,) = process.stderr.splitlines()
     assert line.startswith("constrained_sim: ")
     for text in expected:
         assert text in line
+
+
+@pytest.mark.parametrize(("executable", "name"), [("simulator", "constrained_sim"), ("monitor", "monitor")])
+@pytest.mark.parametrize("words", [["-p", "foo"], ["--nonsense"]], ids=" ".join)
+def test_arguments_that_ros_does_not_take(tmp_path, executable, name, words):
+    """Likewise, after what ROS itself may say."""
+    process = Process(tmp_path, free_domain(), executable, "--ros-args", *words)
+    try:
+        assert process.wait(20.0) == 1
+    finally:
+        process.stop()
+    *of_ros, line = process.stderr.splitlines()
+    assert all("[rcl]" in other for other in of_ros)
+    assert line.startswith(f"{name}: ")
+    assert " ".join(words) in line
 
 
 def _terminal_interrupt(process):
