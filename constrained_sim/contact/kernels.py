@@ -24,12 +24,14 @@ import numpy as np
 
 from constrained_sim.contact.discs import (
     CONTACT,
+    DIRECTION,
     RADIUS,
     SIZE,
     differentiate_discs,
     discs_times,
     map_discs,
     nearest,
+    radius_of,
 )
 
 RANK_TOLERANCE = 1e-11
@@ -391,12 +393,14 @@ def newton(G, b, friction, slip, lower, upper, discs, p, r, tolerance, iteration
 
 @numba.njit(cache=True)
 def classify(G, b, friction, slip, lower, upper, discs, p, r, tolerance):  # type: ignore[no-untyped-def]
-    """Return (k + m,) status of contacts and interval rows: OPEN, STICKING or SLIDING; clear r of what is open.
+    """Return (k + m + d,) status of contacts, interval rows and discs: OPEN, STICKING or SLIDING.
 
-    An interval row is open at a lower bound of 0, slides at any other bound, and sticks between.
+    An interval row is open at a lower bound of 0, slides at any other bound, and sticks between; a disc without radius
+    of its own is open with its contact. What is open is cleared in r.
     """
     contacts = friction.shape[0]
-    status = np.empty(contacts + lower.shape[0], dtype=np.int64)
+    first = contacts + lower.shape[0]
+    status = np.empty(first + discs.shape[0], dtype=np.int64)
     u = G @ r + b
     for c in range(friction.shape[0]):
         i = 3 * c
@@ -416,10 +420,16 @@ def classify(G, b, friction, slip, lower, upper, discs, p, r, tolerance):  # typ
             inside = lower[j] + tolerance < r[i] < upper[j] - tolerance
             status[contacts + j] = STICKING if inside else SLIDING
     i = r.shape[0] - int(discs[:, SIZE].sum())
-    for disc in discs:
-        if disc[RADIUS] == 0.0 and status[int(disc[CONTACT])] == OPEN:
-            r[i : i + int(disc[SIZE])] = 0.0
-        i += int(disc[SIZE])
+    for j in range(discs.shape[0]):
+        disc, contact, end = discs[j], int(discs[j, CONTACT]), i + int(discs[j, SIZE])
+        if disc[RADIUS] == 0.0 and status[contact] == OPEN:
+            status[first + j] = OPEN
+            r[i:end] = 0.0
+        else:
+            length = np.linalg.norm(r[i:end] - p[i:end] * u[i:end])
+            moves = length > radius_of(disc, r[3 * contact + 2]) + tolerance or disc[DIRECTION:].any()
+            status[first + j] = SLIDING if moves else STICKING
+        i = end
     return status
 
 
@@ -475,7 +485,7 @@ def attempt_sticking(G, b, friction, slip, lower, upper, discs, relative_toleran
     """Take all contacts to stick and judge the result.
 
     Returns:
-        (r (n,), status (k + m,), largest |F|, magnitude of the impulses in play, p (n,), r with pulling contacts).
+        (r (n,), status (k + m + d,), largest |F|, magnitude of the impulses in play, p (n,), r with pulling contacts).
     """
     p = inverse_scale(G, friction.shape[0], discs)
     stuck = stick(G, b)

@@ -124,7 +124,7 @@ class ContactSolution:
 
     Attributes:
         impulse: (n,) [N s, N m s].
-        status: (k + m,) 0 open, 1 sticking, 2 sliding; an interval row slides at a bound.
+        status: (k + m + d,) 0 open, 1 sticking, 2 sliding; an interval row slides at a bound, a disc where it moves.
         method: the method that gave it.
         iterations: of all methods that were tried.
         residual: relative, see :meth:`ContactProblem.residual`.

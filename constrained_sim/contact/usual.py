@@ -36,9 +36,9 @@ def solve_usually(G, b, friction, slip, lower, upper, discs, start, tolerance, s
         steps: of Newton's method at most; 0: all contacts stick, or the problem is left to others.
 
     Returns:
-        (r (n,), status (k + m,), steps of Newton's method (0: all contacts stick; 1: one, or none from a start that is
-        good enough), relative residual, magnitude of the impulses in play, whether r solves the problem); if it does
-        not, r is where this ended.
+        (r (n,), status (k + m + d,), steps of Newton's method (0: all contacts stick; 1: one, or none from a start that
+        is good enough), relative residual, magnitude of the impulses in play, whether r solves the problem); if it
+        does not, r is where this ended.
     """
     r, status, error, magnitude, p, stuck = attempt_sticking(
         G, b, friction, slip, lower, upper, discs, RELATIVE_TOLERANCE
