@@ -155,7 +155,7 @@ def constrained_acceleration(
     force += soft @ geometry.J
     pressed, closed, contacts = contact_rows(bound.contacts, geometry, contact_gamma, stabilization)
     resistance = bound.contacts.resistance
-    turning, *rows_that_turn = resistance.at_motion(dynamics, geometry.axes, pressed)
+    turning, *rows_that_turn = resistance.at_motion(dynamics, geometry, pressed)
     contacts = contacts.with_discs(*rows_that_turn)
     system = RobotSystem(dynamics, J, bound.bilateral.members)
     motion = solve_motion(solver, system, force, b, contacts)

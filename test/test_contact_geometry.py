@@ -34,7 +34,8 @@ def pair(first: str, second: str) -> tuple[Robot, CollisionDetector]:
         texts += [link(name, 1.0, inertia=(0.1, 0.2, 0.25), shape=SHAPES[shape])]
         texts += [joint(f"free_{name}", "floating", "base", name)]
     robot = Robot.from_urdf(urdf(*texts))
-    return robot, Collisions(margin=0.05, self_collision=True).bind(robot)
+    collisions = Collisions(margin=0.05, self_collision=True, rolling_friction=0.01, torsional_friction=0.01)
+    return robot, collisions.bind(robot)
 
 
 def near(detector: CollisionDetector, rng: np.random.Generator) -> np.ndarray:
@@ -65,7 +66,10 @@ def moving(first: str, second: str, seed: int) -> tuple[CollisionDetector, np.nd
 @given(seed=seeds)
 @property_test(8)
 def test_rows_and_their_rates_are_derivatives(first: str, second: str, seed: int) -> None:
-    """Along any motion the gap changes by the normal row, and the row velocities by gamma where nothing accelerates."""
+    """Along any motion the gap changes by the normal row, and the row velocities by gamma where nothing accelerates.
+
+    Likewise those in which the bodies turn relative to each other.
+    """
     detector, q, v = moving(first, second, seed)
     robot = detector.robot
     table = ConstraintSet(robot, detector.contacts(Dynamics.at(robot, q, v))).contacts
@@ -73,8 +77,14 @@ def test_rows_and_their_rates_are_derivatives(first: str, second: str, seed: int
     def at(t: float) -> ContactGeometry:
         return table.rows(Dynamics.at(robot, pin.integrate(robot.model, q, t * v), v), v)
 
+    def turning(t: float) -> np.ndarray:
+        dynamics = Dynamics.at(robot, pin.integrate(robot.model, q, t * v), v)
+        return table.resistance.rows(dynamics, at(t).axes) @ v
+
     dynamics = Dynamics.at(robot, q, v)
     here = table.rows(dynamics, v)
+    rates = table.resistance.gamma(dynamics, here)
+    assert derivative(turning, 1e-4) == pytest.approx(rates, rel=1e-7, abs=1e-6)
     assert derivative(lambda t: at(t).gaps, 1e-4) == pytest.approx(here.s_normal, abs=1e-9)
     assert derivative(lambda t: at(t).s, 1e-4) == pytest.approx(table.gamma(dynamics, here), rel=1e-7, abs=1e-6)
     assert here.axes @ here.axes.transpose(0, 2, 1) == pytest.approx(np.tile(np.eye(3), (len(here.axes), 1, 1)))

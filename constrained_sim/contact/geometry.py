@@ -260,14 +260,37 @@ def contact_gamma(dynamics: Dynamics, cores: Cores, geometry: ContactGeometry) -
         one, two = dynamics.body(first), dynamics.body(second)
         axes, x = geometry.axes[i], geometry.points[i]
         n_rate, moving = _motion_of_contact(one, two, cores, geometry, i)
-        # t1 is the projection of a fixed direction
-        spin = -(axes[1] @ n_rate) * (axes[2] @ cores.axes[i, 0]) / (axes[0] @ cores.axes[i, 0])
-        turning = cross(axes[2], n_rate) + spin * axes[2]
+        turning = _spin_of_axes(axes, cores.axes[i, 0], n_rate)
         v_one, v_two = one.velocity_at(x), two.velocity_at(x)
         bias = one.bias_at(x) + cross(one.angular_velocity, moving - v_one)
         bias -= two.bias_at(x) + cross(two.angular_velocity, moving - v_two)
         gamma[i] = axes @ (bias + cross(v_one - v_two, turning))
     return gamma.ravel()
+
+
+def turning_gamma(dynamics: Dynamics, cores: Cores, geometry: ContactGeometry, i: int) -> Array:
+    """Return (3,) the velocity-dependent part of the acceleration in which contact `i` turns [rad/s^2].
+
+    Of the components ``e . (w_1 - w_2)`` of the relative angular velocity along the axes e, which turn with W::
+
+        gamma = e . (b_1 - b_2) + (W x e) . (w_1 - w_2)
+
+    where b are angular accelerations for zero joint accelerations, world axes. Arguments as in :func:`contact_gamma`.
+    """
+    one, two = (dynamics.body(joint) for joint in cores.bodies[i].tolist())
+    axes = geometry.axes[i]
+    turning = _spin_of_axes(axes, cores.axes[i, 0], _motion_of_contact(one, two, cores, geometry, i)[0])
+    bias = one.angular_bias - two.angular_bias
+    return np.asarray(axes @ (bias + cross(one.angular_velocity - two.angular_velocity, turning)))
+
+
+def _spin_of_axes(axes: Array, first: Array, n_rate: Array) -> Array:
+    """Return (3,) the angular velocity [rad/s] of `axes` (3, 3) whose normal changes at `n_rate` (3,) [1/s].
+
+    Their t1 is the projection of the fixed direction `first` (3,).
+    """
+    spin = -(axes[1] @ n_rate) * (axes[2] @ first) / (axes[0] @ first)
+    return np.asarray(cross(axes[2], n_rate) + spin * axes[2])
 
 
 def _motion_of_contact(

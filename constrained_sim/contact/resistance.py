@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from constrained_sim import kinematics
 from constrained_sim.contact.discs import CONTACT, DIRECTION, SIZE, count_rows, no_discs
+from constrained_sim.contact.geometry import ContactGeometry, Cores, turning_gamma
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.validation import Array
 
@@ -35,8 +36,8 @@ class TurningResistance:
         dim: number e of their rows.
     """
 
-    def __init__(self, members: Sequence[BoundContact]) -> None:
-        """Take the contacts in their order."""
+    def __init__(self, members: Sequence[BoundContact], cores: Cores) -> None:
+        """Take the contacts in their order, and what touches at them."""
         discs: list[tuple[float, ...]] = []
         which: list[int] = []
         for i, contact in enumerate(member.declaration for member in members):
@@ -48,12 +49,10 @@ class TurningResistance:
                 which.append(2)
         self.discs = np.array(discs) if discs else no_discs()
         self.dim = count_rows(self.discs)
-        self._count = len(members)
+        self._count, self._cores = len(members), cores
         self._contacts = np.repeat(self.discs[:, CONTACT], self.discs[:, SIZE].astype(np.intp)).astype(np.intp)
         self._which = np.array(which, dtype=np.intp)
-        turning = [members[i] for i in self._contacts.tolist()]
-        self._joints = np.array([member.joint for member in turning], dtype=np.int64)
-        self._others = np.array([member.other_joint for member in turning], dtype=np.int64)
+        self._joints, self._others = np.ascontiguousarray(cores.bodies[self._contacts].T)
 
     def rows(self, dynamics: Dynamics, axes: Array) -> Array:
         """Return (e, nv) the rows at the configuration of `dynamics`, where `axes` (k, 3, 3) are those of contacts."""
@@ -72,25 +71,30 @@ class TurningResistance:
         discs[:, CONTACT] = np.searchsorted(indices, discs[:, CONTACT])
         return rows, discs
 
+    def gamma(self, dynamics: Dynamics, geometry: ContactGeometry) -> Array:
+        """Return (e,) the velocity-dependent part of the rows' acceleration [rad/s^2].
+
+        At the configuration and velocity of `dynamics`, where the `geometry` was found.
+        """
+        if not self.dim:
+            return np.zeros(0)
+        gamma = np.zeros((self._count, 3))
+        for contact in np.unique(self._contacts).tolist():
+            gamma[contact] = turning_gamma(dynamics, self._cores, geometry, contact)
+        return gamma[self._contacts, self._which]
+
     def at_motion(
-        self, dynamics: Dynamics, axes: Array, indices: npt.NDArray[np.intp]
+        self, dynamics: Dynamics, geometry: ContactGeometry, indices: npt.NDArray[np.intp]
     ) -> tuple[npt.NDArray[np.intp], Array, Array, Array]:
         """Return what contacts `indices`, ascending, resist at the configuration and velocity of `dynamics`.
 
-        Of contacts with surfaces that do not turn, whose `axes` (k, 3, 3) stay as they are.
         At acceleration level what turns already is opposed along its present direction.
 
         Returns:
             The rows' places (f,), J (f, nv), gamma (f,) [rad/s^2], and discs (c, 6) with their directions.
         """
         turning, discs = self.of(indices)
-        J, gamma, first = self.rows(dynamics, axes)[turning], np.zeros(len(turning)), 0
-        along = self._along(axes)
-        for place, row in enumerate(turning):
-            bias = dynamics.body(int(self._joints[row])).angular_bias
-            if self._others[row]:
-                bias = bias - dynamics.body(int(self._others[row])).angular_bias
-            gamma[place] = along[row] @ bias
+        J, gamma, first = self.rows(dynamics, geometry.axes)[turning], self.gamma(dynamics, geometry)[turning], 0
         w = J @ dynamics.v
         for disc in discs:
             size = int(disc[SIZE])

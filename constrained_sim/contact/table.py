@@ -64,7 +64,7 @@ class ContactTable:
             np.array([member.directions for member in members]).reshape(-1, 2, 3),
             np.array([member.rims for member in members], dtype=np.float64).reshape(-1, 2),
         )
-        self.resistance = TurningResistance(members)
+        self.resistance = TurningResistance(members, self.cores)
 
     def __len__(self) -> int:
         """Return how many contacts and one-sided rows there are."""
