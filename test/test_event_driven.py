@@ -39,6 +39,7 @@ from constrained_sim import (
     Simulator,
     Sticking,
 )
+from constrained_sim.contact.modes import FrictionDiscs
 from constrained_sim.contact.most_inside import most_inside
 from constrained_sim.exceptions import InvalidValue, NotSupported
 from constrained_sim.solvers import make_solver
@@ -529,8 +530,11 @@ def test_forces_inside_their_cones() -> None:
         inside = np.concatenate([rng.normal(size=(3, 3)).ravel(), [1.0]])
         inside[2:9:3] = 2.0 * np.hypot(inside[0:9:3], inside[1:9:3]) / friction
         rest = np.linalg.lstsq(J.T, J.T @ inside)[0]  # of least norm, wherever that is
-        found = most_inside(J, rest, friction, np.zeros(0))
+        contacts = np.arange(3)
+        rows = 3 * contacts[:, None] + [0, 1]
+        discs = FrictionDiscs(contacts, 3 * contacts + 2, rows, np.ones(3, dtype=bool), friction)
+        found = most_inside(J, rest, np.array([2, 5, 8, 9]), discs, np.zeros(0))
         assert J.T @ found == pytest.approx(J.T @ inside, abs=1e-9)
-        margins = friction * found[2:9:3] - np.hypot(found[0:9:3], found[1:9:3])
-        at_least = (friction * inside[2:9:3] - np.hypot(inside[0:9:3], inside[1:9:3])).min()
+        margins = found[2:9:3] - np.hypot(found[0:9:3], found[1:9:3]) / friction
+        at_least = (inside[2:9:3] - np.hypot(inside[0:9:3], inside[1:9:3]) / friction).min()
         assert min(margins.min(), found[9]) > 0.8 * min(at_least, 1.0)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import scipy
 
+from constrained_sim.contact.modes import FrictionDiscs
 from constrained_sim.validation import Array
 
 DEPENDENT = 1e-9
@@ -16,19 +18,20 @@ CLOSE = 0.1
 """Share of the largest possible margin that may be missing."""
 
 
-def most_inside(J: Array, forces: Array, friction: Array, most: Array) -> Array:
+def most_inside(J: Array, forces: Array, pushes: npt.NDArray[np.intp], discs: FrictionDiscs, most: Array) -> Array:
     """Return forces with the same effect ``J^T r`` whose least margin to their bounds is largest.
 
     Forces of least norm may lie on a cone though others, with the same effect, are well inside it: then nothing is
-    about to slip. The margin of a contact is ``friction f_n - |f_t|``, of a force that pushes the force itself, of dry
-    friction what is left of it. In the forces that balance each other this is a linear program but for the cones, which
-    are cut out by the planes that the solution before would have passed (Kelley, The cutting-plane method for solving
-    convex programs, 1960).
+    about to slip or to turn. The margin of a force that pushes is the force itself, of friction and moments that hold
+    how much less the normal force could be, ``f_n - |f| / c``, of dry friction what is left of it. In the forces that
+    balance each other this is a linear program but for the cones, which are cut out by the planes that the solution
+    before would have passed (Kelley, The cutting-plane method for solving convex programs, 1960).
 
     Args:
-        J: (n, nv) rows [t1, t2, n] of k sticking contacts, then of l forces that push, then of d of dry friction.
+        J: (n, nv) rows of forces, those of dry joint friction last.
         forces: (n,) of these rows [N, N m].
-        friction: (k,) coefficients; infinite where nothing slips.
+        pushes: (p,) which of them push.
+        discs: friction that holds, its rows among these.
         most: (d,) the largest efforts of dry friction [N m, N].
     """
     lengths = np.linalg.norm(J, axis=1)
@@ -37,11 +40,11 @@ def most_inside(J: Array, forces: Array, friction: Array, most: Array) -> Array:
     balanced = left[:, int((singular > DEPENDENT).sum()) :] / lengths[:, None]
     if not balanced.shape[1]:
         return forces
-    planes, limits = _planes(len(forces), friction, most)
+    planes, limits = _planes(len(forces), pushes, most)
     best, margin, cuts = forces, -np.inf, np.zeros((0, len(forces)))
     found, reachable = forces, np.inf
     for _ in range(MOST_CUTS):
-        new = _cuts(found, friction)
+        new = _cuts(found, discs)
         reached = float(np.concatenate([planes @ found + limits, new @ found]).min())
         if reached > margin:
             best, margin = found, reached
@@ -62,22 +65,20 @@ def most_inside(J: Array, forces: Array, friction: Array, most: Array) -> Array:
     return best
 
 
-def _planes(size: int, friction: Array, most: Array) -> tuple[Array, Array]:
+def _planes(size: int, pushes: npt.NDArray[np.intp], most: Array) -> tuple[Array, Array]:
     """Return rows and limits of ``rows @ forces + limits >= margin`` for all that is no cone."""
-    contacts, end = len(friction), size - len(most)
-    pushes, dry = np.concatenate([np.arange(2, 3 * contacts, 3), np.arange(3 * contacts, end)]), np.arange(end, size)
     unit = np.eye(size)
-    return np.vstack([unit[pushes], unit[dry], -unit[dry]]), np.concatenate([np.zeros(len(pushes)), most, most])
+    dry = unit[size - len(most) :]
+    return np.vstack([unit[pushes], dry, -dry]), np.concatenate([np.zeros(len(pushes)), most, most])
 
 
-def _cuts(forces: Array, friction: Array) -> Array:
+def _cuts(forces: Array, discs: FrictionDiscs) -> Array:
     """Return a row for each cone: the plane that touches it in the direction of the present friction."""
-    cuts = []
-    for i in np.flatnonzero(np.isfinite(friction)):
-        along = forces[3 * i : 3 * i + 2]
-        length = np.hypot(*along)
-        cut = np.zeros(len(forces))
-        cut[3 * i : 3 * i + 2] = -along / length if length else (-1.0, 0.0)
-        cut[3 * i + 2] = friction[i]
-        cuts.append(cut)
-    return np.array(cuts).reshape(-1, len(forces))
+    along, cuts = discs.components(forces), np.zeros((len(discs.normal), len(forces)))
+    length = np.hypot(*along.T)
+    direction = np.where(length[:, None] > 0.0, along / np.where(length > 0.0, length, 1.0)[:, None], [1.0, 0.0])
+    each = np.arange(len(cuts))
+    cuts[each, discs.normal] = 1.0
+    for column in range(2):
+        cuts[each, discs.rows[:, column]] -= direction[:, column] / discs.coefficient
+    return cuts

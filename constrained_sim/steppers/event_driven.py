@@ -1,15 +1,17 @@
-"""Adaptive integration between events: touchdown, lift-off, stick and slip, each at its exact instant."""
+"""Adaptive integration between events: touchdown, lift-off, stop of slip or turn, each at its exact instant."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from constrained_sim.constraints import Constraint, PointContact
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import ContactMethod
 from constrained_sim.contact.modes import SLIP_SPEED, Mode
 from constrained_sim.contact.most_inside import most_inside
+from constrained_sim.contact.problem import ContactSolution
 from constrained_sim.drift import Baumgarte, Projection
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.exceptions import NonFiniteMotion
@@ -24,7 +26,7 @@ from constrained_sim.validation import Array, read_only
 from constrained_sim.wrench import Wrench
 
 INSTANT = 1e-11
-"""[s] Within which what is about to touch touches now."""
+"""[s] Within which what is about to touch touches now, and events count as those of one instant."""
 
 BOUNCE_VELOCITY = 1e-6
 """Approach speed [m/s] below which restitution counts as 0, so that bounces end in contact."""
@@ -39,19 +41,23 @@ BLIND = 1e-9
 class EventDriven(Stepper):
     """Integrates the motion between events to a relative error of 1e-12, and resolves each event where it happens.
 
-    Between events the mode is fixed: which contacts and limits are closed, which stick, which slide and where to. Then
-    the equations of motion are linear in all forces, with friction ``-c lam_n s_t / |s_t|`` where a contact slides::
+    Between events the mode is fixed: which contacts and limits are closed, which stick, which slide and where to, which
+    of those that resist rolling or spinning do turn. Then the equations of motion are linear in all forces, with
+    friction ``-c lam_n s_t / |s_t|`` where a contact slides, and a moment ``-R lam_n w / |w|`` where it rolls (w along
+    the surface) or spins (w about the normal)::
 
-        M a + h = S^T tau + J_ext^T w - D v + J^T lam,   ds/dt = 0 of every row that is held
+        M a + h = S^T tau + J_ext^T w - D v + J^T lam,   ds/dt = 0, dw/dt = 0 of every row that is held
 
     Events end a segment: a gap closes; the normal force of a closed contact vanishes; sticking friction leaves its
-    cone; slip stops or reverses; likewise limits and dry joint friction. What approaches when it touches goes through
+    cone, or a holding moment its disc; slip, rolling or spinning stops or reverses; likewise limits and dry joint
+    friction. What approaches when it touches goes through
     the impact map, as often as anything approaches. Then the mode that follows is the solution of the contact problem
     at acceleration level, of everything closed at once: so any number of events may share an instant. Restitution
     counts as 0 below ``BOUNCE_VELOCITY``, where a sequence of ever smaller bounces ends in contact.
 
-    Indeterminate forces are those of least norm inside the cones. Where these reach a cone though nothing slips, forces
-    that are farther inside go on from there (:mod:`~constrained_sim.contact.most_inside`); the motion is the same.
+    Indeterminate forces are those of least norm inside the cones; where contacts resist rolling or spinning, any inside
+    their bounds. Where these reach a bound though nothing slips or turns, forces that are farther inside go on from
+    there (:mod:`~constrained_sim.contact.most_inside`); the motion is the same.
 
     With friction at acceleration level there may be no solution (Painleve's paradox: pressing more makes a sliding
     contact sink faster). Then forces grow beyond all bounds in no time: the contact jams, an impact without collision,
@@ -61,11 +67,11 @@ class EventDriven(Stepper):
     Efforts and external wrenches are constant during a step. Forces of the result are means over it, percussions
     excluded, integrated with the motion; so is the work of each cause.
 
-    Sources: Tedrake, sec. 3; Genot and Brogliato, New results on Painleve paradoxes, 1999.
+    Sources: Tedrake, sec. 3; Genot and Brogliato, New results on Painleve paradoxes, 1999; Leine and van de Wouw,
+    Stability and convergence of mechanical systems with unilateral constraints, 2008, sec. 5.3, for moments.
     """
 
     name = "event_driven"
-    supported = "every constraint, and contacts that do not resist rolling or spinning"
     default_integrator = Adaptive.name
     integrator: Adaptive
 
@@ -73,10 +79,6 @@ class EventDriven(Stepper):
     def takes(cls, integrator: Integrator) -> bool:
         """Return whether `integrator` is the adaptive one."""
         return isinstance(integrator, Adaptive)
-
-    def supports(self, constraint: Constraint) -> bool:
-        """Return whether `constraint` is anything but a contact that resists rolling or spinning."""
-        return not (isinstance(constraint, PointContact) and constraint.resists_turning)
 
     def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array, stretch: Array | None = None) -> Observation:
         """Start at (q, v) and time `t` with these constraints."""
@@ -102,7 +104,7 @@ class EventDriven(Stepper):
             segment = Segment(self, self.integrator.tolerance, here, mode, loads)
             rest = end - here.t
             flown, y = segment.fly(min(rest, BLIND) if stalled > 3 else rest, looking=stalled <= 3)
-            stalled = stalled + 1 if flown <= 0.0 else 0
+            stalled = stalled + 1 if flown <= INSTANT else 0
             if flown <= 0.0:
                 continue
             done = flown >= rest
@@ -130,33 +132,50 @@ class EventDriven(Stepper):
             dynamics.update(here.q, here.v, here.t)
             forces = loads.forces(dynamics, here.bound, here.stretch)[0]
             J, _, b = acceleration_rows(bound.bilateral, dynamics, loads.feedback)
-            rows = self._rows(here, candidates, loads)
+            turning, *rows_that_turn = bound.contacts.resistance.at_motion(dynamics, here.contact, candidates)
+            rows = self._rows(here, candidates, loads).with_discs(*rows_that_turn)
             system = RobotSystem(dynamics, J, bound.bilateral.members)
             motion = solve_motion(loads.solver, system, forces.sum(axis=0), b, rows, loads.method)
             if motion.contact is None:
                 return here, Mode.free(bound.contacts), motion
             if motion.contact.converged:
-                s = rows.J @ here.v
-                status, force = motion.contact.status, motion.impulse
-                return here, Mode.of(bound.contacts, candidates, status, force, s), motion
+                return here, self._mode(here, candidates, turning, motion.contact), motion
             free = solve_motion(
                 loads.solver, system, forces.sum(axis=0), b, ContactRows.none(self.robot.nv), loads.method
             )
             here = self._jam(here, candidates, rows.J @ free.x + rows.offset, loads, ledger)
         raise NonFiniteMotion("impacts that do not end")
 
-    def _inside(self, here: Observation, mode: Mode) -> Mode:
-        """Return a mode with indeterminate forces of what sticks away from the bounds that ended the last one."""
+    def _mode(
+        self,
+        here: Observation,
+        candidates: npt.NDArray[np.intp],
+        turning: npt.NDArray[np.intp],
+        solution: ContactSolution,
+    ) -> Mode:
+        """Return the mode that follows a solution for `candidates`, and the places `turning` of rows that turn."""
         table, rubbing = here.bound.contacts, self.robot.rubbing
-        sticking, joints = mode.closed[mode.sticks], np.flatnonzero(mode.rubs == 0.0)
-        pressing = mode.closed[mode.closed >= len(table.members)]
-        rows = table.rows_of(np.concatenate([sticking, pressing]))
-        J = np.vstack([here.contact.J[rows], np.eye(self.robot.nv)[rubbing[joints]]])
-        forces = np.concatenate([mode.push[rows], mode.grip[joints]])
-        forces = most_inside(J, forces, table.friction[sticking], self.robot.breakaway[joints])
+        rows = table.rows_of(candidates)
+        of_rows, grip, of_turning = np.split(solution.impulse, np.cumsum([len(rows), len(rubbing)]))
+        push = np.zeros(len(here.J_contact))
+        push[rows], push[table.dim + turning] = of_rows, of_turning
+        s = here.J_contact @ here.v
+        return Mode.of(table, candidates, solution.status, push, grip, s, here.v[rubbing])
+
+    def _inside(self, here: Observation, mode: Mode) -> Mode:
+        """Return a mode with indeterminate forces of what holds away from the bounds that ended the last one."""
+        held, joints, contact = mode.held, np.flatnonzero(mode.rubs == 0.0), here.J_contact
+        rows = mode.force_rows(contact, mode.moving.friction(contact @ here.v))
+        forces = most_inside(
+            np.vstack([rows, np.eye(self.robot.nv)[self.robot.rubbing[joints]]]),
+            np.concatenate([mode.push[held], mode.grip[joints]]),
+            np.searchsorted(held, mode.normals),
+            mode.holding.among(held),
+            self.robot.breakaway[joints],
+        )
         push, grip = mode.push.copy(), mode.grip.copy()
-        push[rows], grip[joints] = forces[: len(rows)], forces[len(rows) :]
-        return mode._replace(push=push, grip=grip)
+        push[held], grip[joints] = np.split(forces, [len(held)])
+        return replace(mode, push=push, grip=grip)
 
     def _rows(self, here: Observation, candidates: npt.NDArray[np.intp], loads: Loads) -> ContactRows:
         """Return the rows of all that may be closed, at acceleration level, and those of dry joint friction."""
@@ -217,12 +236,12 @@ class EventDriven(Stepper):
         projection = self.stabilization
         if not isinstance(projection, Projection):
             return end
-        held = mode.held(end.bound.contacts)
-        firm, energy = self.hold_positions(projection, end, loads.solver, mode.closed, held)
-        s = firm.contact.s[held]
+        firm, energy = self.hold_positions(projection, end, loads.solver, mode.closed, mode.held)
+        J = firm.J_contact[mode.held]
+        s = J @ firm.v
         if max(np.abs(firm.s_bilateral).max(initial=0.0), np.abs(s).max(initial=0.0)) > projection.velocity_tolerance:
             system = RobotSystem(self._here, firm.J_bilateral, firm.bound.bilateral.members)
-            v = firm.v + projection.tangent_step(loads.solver, system, firm.s_bilateral, firm.contact.J[held], s)
+            v = firm.v + projection.tangent_step(loads.solver, system, firm.s_bilateral, J, s)
             energy += 0.5 * float((v - firm.v) @ firm.M @ (v + firm.v))
             firm = firm.with_velocity(v)
         ledger.energy += EnergyTerms(projection=energy).as_array()
@@ -234,6 +253,7 @@ class _Ledger:
 
     def __init__(self, start: Observation, rubbing: int) -> None:
         self._rows, self._dry = np.zeros(start.bound.dim), np.zeros(rubbing)
+        self._moments = np.zeros(len(start.turning))
         self._change: Array = np.zeros(len(start.v))
         self.energy: Array = EnergyTerms().as_array()
         self.impacts: list[Impact] = []
@@ -241,8 +261,10 @@ class _Ledger:
     def add_segment(self, begin: Observation, end: Observation, duration: float, integrals: Array) -> None:
         """Add a segment without events, of `duration` [s]."""
         bound = begin.bound
-        lam, rows, dry, work = np.split(integrals, np.cumsum([bound.bilateral.dim, bound.contacts.dim, len(self._dry)]))
+        sizes = bound.bilateral.dim, bound.contacts.dim, len(self._moments), len(self._dry)
+        lam, rows, moments, dry, work = np.split(integrals, np.cumsum(sizes))
         self._rows += bound.rows(lam, rows)
+        self._moments += moments
         self._dry += dry
         self.energy[: len(work)] += work
         self._change += end.v - begin.v
@@ -260,7 +282,7 @@ class _Ledger:
         dry = np.zeros(len(end.v))
         dry[rubbing] = self._dry / dt
         self.energy[-2] += sum(impact.energy_lost for impact in self.impacts)
-        status = mode.status(end.bound.contacts)
+        status = mode.status()
         soft = end.bound.contacts.soft
         status[soft] = np.where(end.contact.distances[soft] < 0.0, 1, 0)
         lam, impacts = read_only(self._rows / dt), tuple(self.impacts)
@@ -274,7 +296,7 @@ class _Ledger:
             impacts,
             self.energy,
             motion,
-            np.zeros(0),
+            read_only(self._moments / dt),
         )
 
 

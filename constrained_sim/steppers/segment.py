@@ -14,7 +14,7 @@ from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import ContactMethod
 from constrained_sim.contact.compliance import soft_forces
 from constrained_sim.contact.geometry import ContactGeometry
-from constrained_sim.contact.modes import STOP_SPEED, Mode
+from constrained_sim.contact.modes import Mode
 from constrained_sim.drift import Baumgarte
 from constrained_sim.dynamics import Dynamics, integrate, tangent_rate
 from constrained_sim.energy import FORCES
@@ -93,8 +93,8 @@ class Slopes(NamedTuple):
 class Segment:
     """The motion in one mode, from an observed state on: ``y = [x, v, stretch, integrals]``, x tangent to q there.
 
-    Integrals: multipliers of the bilateral rows, of the table's rows, of dry joint friction, and the powers of the
-    causes in the order of ``FORCES`` and of ``M a``.
+    Integrals: multipliers of the bilateral rows, of the table's rows, of those that turn, of dry joint friction, and
+    the powers of the causes in the order of ``FORCES`` and of ``M a``.
     """
 
     def __init__(self, stepper: Stepper, tolerance: float, start: Observation, mode: Mode, loads: Loads) -> None:
@@ -103,22 +103,14 @@ class Segment:
         self._start, self._mode, self._loads = start, mode, loads
         self._dynamics = Dynamics(stepper.robot)
         table = start.bound.contacts
-        self._held = mode.held(table)
-        self._sliding = np.flatnonzero(~mode.sticks & (mode.closed < len(table.members)))
-        normals = table.normals[mode.closed[self._sliding]]
-        self._slide_normals = normals
-        self._slide_friction = table.friction[mode.closed[self._sliding]]
-        self._slide_places = np.searchsorted(self._held, normals)
-        self._stick = np.flatnonzero(mode.sticks)
-        self._stick = self._stick[np.isfinite(table.friction[mode.closed[self._stick]])]
         self._apart = apart = start.contact.distances[table.soft] > 0.0
         self._pressed = table.soft[~apart]
         hard = np.setdiff1d(np.flatnonzero(np.isfinite(start.contact.gaps)), mode.closed)
         self._open = np.union1d(hard, table.soft[apart]).astype(np.intp)
-        self._reference = np.concatenate([mode.push[self._held], mode.grip[mode.rubs == 0.0]])
+        self._reference = np.concatenate([mode.push[mode.held], mode.grip[mode.rubs == 0.0]])
         self._known: tuple[float, bytes, Slopes] | None = None
         nv, soft = stepper.robot.nv, start.stretch.size
-        counts = start.bound.bilateral.dim + table.dim + len(stepper.robot.rubbing) + len(FORCES) + 1
+        counts = start.bound.bilateral.dim + len(mode.push) + len(stepper.robot.rubbing) + len(FORCES) + 1
         stretch = np.where(apart[:, None], 0.0, start.stretch)  # springs relax where nothing touches
         self._y0 = np.concatenate([np.zeros(nv), start.v, stretch.ravel(), np.zeros(counts)])
         self._ends = nv, 2 * nv, 2 * nv + soft
@@ -216,14 +208,13 @@ class Segment:
         damping[robot.rubbing] += dry
         geometry = table.rows(dynamics, v)
         J, _, b = acceleration_rows(bound.bilateral, dynamics, loads.feedback)
+        J_contact = np.vstack([geometry.J, table.resistance.rows(dynamics, geometry.axes)])
+        s = J_contact @ v
         rubbing_rows = np.eye(robot.nv)[robot.rubbing[mode.rubs == 0.0]]
-        held = np.vstack([geometry.J[self._held], rubbing_rows])
+        held = np.vstack([J_contact[mode.held], rubbing_rows])
         gamma = np.concatenate([self._gamma(geometry), np.zeros(len(rubbing_rows))])
-        friction = self._friction(geometry.s)
-        pushes = held.copy()
-        for i, place in enumerate(self._slide_places):
-            normal = self._slide_normals[i]
-            pushes[place] += friction[i] @ geometry.J[normal - 2 : normal]
+        friction = mode.moving.friction(s)
+        pushes = np.vstack([mode.force_rows(J_contact, friction), rubbing_rows])
         factorization = loads.solver.factor(RobotSystem(dynamics, J, bound.bilateral.members))
         a, lam = factorization.solve(forces.sum(axis=0), b)
         r = np.zeros(0)
@@ -232,55 +223,37 @@ class Segment:
             delassus = held @ response.T
             r = self._reference + np.linalg.lstsq(delassus, -(held @ a + gamma + delassus @ self._reference), 1e-11)[0]
             a, lam = a + r @ response, lam + r @ reaction
-        rows = soft
-        rows[self._held] = r[: len(self._held)]
-        for i, place in enumerate(self._slide_places):
-            rows[self._slide_normals[i] - 2 : self._slide_normals[i]] = r[place] * friction[i]
-        rest = r[len(self._held) :]
+        closing, rest = np.split(r, [len(mode.held)])
+        rows = mode.forces(closing, friction)
+        rows[: len(soft)] += soft
         dry[mode.rubs == 0.0] = rest
         damping[robot.rubbing[mode.rubs == 0.0]] += rest
-        contact += r[: len(self._held)] @ pushes[: len(self._held)]
+        contact += closing @ pushes[: len(closing)]
         constraint += lam @ J
         rates = np.concatenate([lam, rows, dry, forces @ v, [v @ dynamics.M @ a]])
-        events = self._events(geometry.all_gaps, geometry.s, v, rows, dry)
+        events = self._events(geometry.all_gaps, s, v, rows, dry)
         return Slopes(a, spring_rate.ravel(), rates, events, geometry.s_normal[self._open])
 
     def _gamma(self, geometry: ContactGeometry) -> Array:
         """Return what the accelerations of the held rows are to make up for."""
-        if not self._held.size:
+        mode, table = self._mode, self._start.bound.contacts
+        if not mode.held.size:
             return np.zeros(0)
-        gamma = self._start.bound.contacts.gamma(self._dynamics, geometry)
+        gamma = table.gamma(self._dynamics, geometry)
         if self._loads.feedback is not None:
-            normals = self._start.bound.contacts.normals[self._mode.closed]
-            gamma[normals] += self._loads.feedback.feedback(geometry.gaps[self._mode.closed], geometry.s[normals])
-        return gamma[self._held]
-
-    def _friction(self, s: Array) -> Array:
-        """Return (sliding, 2) the friction of each sliding contact per unit of its normal force."""
-        if not self._sliding.size:
-            return np.zeros((0, 2))
-        along = np.stack([s[self._slide_normals - 2], s[self._slide_normals - 1]], axis=1)
-        sliding = self._mode._replace(slip=self._mode.slip[self._sliding], begins=self._mode.begins[self._sliding])
-        slip = sliding.directions(along)
-        return -self._slide_friction[:, None] * slip
+            gamma[mode.normals] += self._loads.feedback.feedback(geometry.gaps[mode.closed], geometry.s[mode.normals])
+        return np.concatenate([gamma, table.resistance.gamma(self._dynamics, geometry)])[mode.held]
 
     def _events(self, gaps: Array, s: Array, v: Array, rows: Array, dry: Array) -> Array:
-        """Return what is positive as long as the mode lasts: gaps, pushes, cones, slip, joints, depths where soft."""
-        mode, robot, table = self._mode, self._dynamics.robot, self._start.bound.contacts
-        sticking = table.normals[mode.closed[self._stick]]
-        cone = table.friction[mode.closed[self._stick]] * rows[sticking]
-        slides, normals = self._slide_friction > 0.0, self._slide_normals
-        slip, along = mode.slip[self._sliding], np.stack([s[normals - 2], s[normals - 1]], axis=1)
-        stops = slides & ~mode.begins[self._sliding]
-        most = robot.breakaway
+        """Return what is positive as long as the mode lasts: gaps, pushes, cones, speeds, joints, depths where soft."""
+        mode, robot = self._mode, self._dynamics.robot
         return np.concatenate(
             [
                 gaps[self._open],
-                rows[table.normals[mode.closed]],
-                cone - np.hypot(rows[sticking - 2], rows[sticking - 1]),
-                np.einsum("ij,ij->i", along, slip)[slides],
-                np.hypot(along[:, 0], along[:, 1])[stops] - STOP_SPEED,
-                np.where(mode.rubs == 0.0, most - np.abs(dry), mode.rubs * v[robot.rubbing]),
+                rows[mode.normals],
+                mode.holding.coefficient * rows[mode.holding.normal] - mode.holding.lengths(rows),
+                mode.moving.events(s),
+                np.where(mode.rubs == 0.0, robot.breakaway - np.abs(dry), mode.rubs * v[robot.rubbing]),
                 -gaps[self._pressed],
             ]
         )

@@ -69,6 +69,11 @@ class Observation(NamedTuple):
         return self._replace(v=read_only(v), contact=contact, s_bilateral=s_bilateral)
 
     @property
+    def J_contact(self) -> Array:
+        """(3 k + l + e, nv) rows of the contacts and one-sided rows, then those that turn."""
+        return np.vstack([self.contact.J, self.turning]) if len(self.turning) else self.contact.J
+
+    @property
     def largest_violation(self) -> tuple[float, float]:
         """The largest bilateral violation or depth of a contact [m, rad], and bilateral row velocity."""
         return kernels.largest_violation(self.phi, self.contact.gaps, self.s_bilateral)
@@ -207,7 +212,7 @@ class Stepper(ABC):
             end: the state, last observed by this stepper.
             solver: of the linear problem.
             held: contacts whose gap is to vanish.
-            rows: rows of all contacts whose position is to stay.
+            rows: rows of all contacts, then those that turn, whose position is to stay.
 
         Returns:
             The state there, and the potential energy [J] that this brings in.
@@ -216,10 +221,11 @@ class Stepper(ABC):
         for _ in range(MOST_PROJECTIONS):
             if not kernels.has_drifted(end.phi, end.contact.gaps, held, tolerance):
                 break
-            gaps = np.zeros(len(end.contact.s))
+            J = end.J_contact
+            gaps = np.zeros(len(J))
             gaps[end.contact.normals] = end.contact.gaps
             system = RobotSystem(self._here, end.J_bilateral, end.bound.bilateral.members)
-            dq = projection.tangent_step(solver, system, end.phi, end.contact.J[rows], gaps[rows])
+            dq = projection.tangent_step(solver, system, end.phi, J[rows], gaps[rows])
             end = self.observe(end.bound, end.t, integrate(self.robot, end.q, dq), end.v, end.stretch)
         if end is start:
             return end, 0.0
