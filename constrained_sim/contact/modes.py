@@ -12,7 +12,7 @@ import numpy.typing as npt
 from constrained_sim.contact.discs import COEFFICIENT, CONTACT, SIZE
 from constrained_sim.contact.kernels import OPEN, STICKING
 from constrained_sim.contact.table import ContactTable
-from constrained_sim.validation import Array
+from constrained_sim.validation import Array, read_only
 
 SLIP_SPEED = 1e-9
 """Speed [m/s, rad/s] below which a contact or a joint is at rest."""
@@ -21,8 +21,11 @@ STOP_SPEED = 1e-11
 """Speed [m/s, rad/s] at which slip, or turning, has come to its end."""
 
 ONSET_SPEED = 1e-6
-"""Speed [m/s, rad/s] up to which what begins to slip or to turn has the direction of its beginning: the direction
-follows forces at a rate that is inverse to the speed, too fast for an explicit integrator."""
+"""Speed [m/s, rad/s] up to which what begins to slip or to turn does so along its acceleration: its direction follows
+forces at a rate that is inverse to the speed, too fast for an explicit integrator."""
+
+
+NOTHING = read_only(np.zeros(0))
 
 
 class FrictionDiscs(NamedTuple):
@@ -75,6 +78,10 @@ class FrictionDiscs(NamedTuple):
     def lengths(self, values: Array) -> Array:
         """Return (f,) the lengths of the components."""
         return np.hypot(*self.components(values).T)
+
+    def margins(self, forces: Array) -> Array:
+        """Return (f,) ``c r_n - |r|`` for the `forces` of all rows: how far they are inside their bounds."""
+        return self.coefficient * forces[self.normal] - self.lengths(forces) if len(self.normal) else NOTHING
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,8 +137,9 @@ class Mode:
             moving: (d,) velocities of the joints with dry friction.
         """
         of_candidates, of_joints, of_turning = np.split(status, np.cumsum([len(candidates), len(grip)]))
-        every = FrictionDiscs.of(table)
-        discs = every.take(np.isin(every.contact, candidates))
+        every, may_close = FrictionDiscs.of(table), np.zeros(len(table), dtype=np.bool_)
+        may_close[candidates] = True
+        discs = every.take(may_close[every.contact])
         of_discs = np.concatenate([of_candidates[candidates < len(table.members)], of_turning])
         discs, of_discs = discs.take(of_discs != OPEN), of_discs[of_discs != OPEN]
         holds = of_discs == STICKING
@@ -181,6 +189,8 @@ class Mode:
             friction: (g, 2) f, of what moves, per unit of its normal force.
         """
         rows, discs = J[self.held], self.moving.discs
+        if not len(friction):
+            return rows
         for place, turning, force in zip(np.searchsorted(self.held, discs.normal), discs.rows, friction, strict=True):
             rows[place] += force @ J[turning]
         return rows
@@ -189,6 +199,8 @@ class Mode:
         """Return (3 k + l + e,) the forces of all rows, for those r (h,) of the held ones; `friction` as above."""
         forces, discs = np.zeros(len(self.push)), self.moving.discs
         forces[self.held] = r
+        if not len(friction):
+            return forces
         forces[discs.rows[:, 0]] = friction[:, 0] * forces[discs.normal]
         forces[discs.rows[discs.paired, 1]] = (friction[:, 1] * forces[discs.normal])[discs.paired]
         return forces
@@ -218,8 +230,8 @@ class Moving(NamedTuple):
     def directions(self, s: Array) -> Array:
         """Return (g, 2) the unit directions in which contacts slip or turn at the velocities `s` of all rows.
 
-        What has just begun to move, or has passed the instant at which it stops, keeps the direction of its beginning,
-        so that the motion can be continued smoothly past the event.
+        That of its beginning for what has just begun to move, and for what has passed the instant at which it stops, so
+        that the motion can be continued smoothly past the event.
         """
         along = self.discs.components(s)
         speed = np.hypot(*along.T)
@@ -227,16 +239,21 @@ class Moving(NamedTuple):
         known = (speed > least) & (np.einsum("ij,ij->i", along, self.direction) > 0.0)
         return np.where(known[:, None], along / np.where(known, speed, 1.0)[:, None], self.direction)
 
+    def onset(self, s: Array) -> npt.NDArray[np.intp]:
+        """Return which of them, in two directions, have just begun to move, at `s` as above."""
+        if not self.begins.any():
+            return np.empty(0, dtype=np.intp)
+        slow = self.discs.lengths(s) <= ONSET_SPEED
+        return np.flatnonzero(self.begins & self.discs.paired & slow & self.direction.any(axis=1))
+
     def friction(self, s: Array) -> Array:
         """Return (g, 2) ``-c u / |u|``, the force or moment of each per unit of its normal force, at `s` as above."""
-        return -self.discs.coefficient[:, None] * self.directions(s)
+        return -self.discs.coefficient[:, None] * self.directions(s) if len(self.begins) else self.direction
 
     def events(self, s: Array) -> Array:
         """Return what is positive as long as they move on, at `s` as above: speeds, along the first direction too."""
+        if not len(self.begins):
+            return NOTHING
         along = self.discs.components(s)
-        return np.concatenate(
-            [
-                np.einsum("ij,ij->i", along, self.direction),
-                np.hypot(*along[~self.begins].T) - STOP_SPEED,
-            ]
-        )
+        speeds = np.hypot(*along[~self.begins].T)
+        return np.concatenate([np.einsum("ij,ij->i", along, self.direction), speeds - STOP_SPEED])

@@ -111,6 +111,12 @@ class ContactTable:
             J, s = np.concatenate([J, limits]), np.concatenate([s, limits @ v])
         return ContactGeometry(axes, points, distances, gaps, J, s, self.normals)
 
+    def with_turning(self, dynamics: Dynamics, geometry: ContactGeometry) -> Array:
+        """Return (3 k + l + e, nv) the rows of the `geometry`, then those in which contacts resist turning."""
+        if not self.resistance.dim:
+            return geometry.J
+        return np.vstack([geometry.J, self.resistance.rows(dynamics, geometry.axes)])
+
     def gamma(self, dynamics: Dynamics, geometry: ContactGeometry) -> Array:
         """Return (3 k + l,) the velocity-dependent part of the rows' acceleration [m/s^2, rad/s^2].
 

@@ -21,6 +21,7 @@ from constrained_sim.energy import FORCES
 from constrained_sim.forward_dynamics import acceleration_rows
 from constrained_sim.integrators import adaptive_solver, advance
 from constrained_sim.solvers import RobotSystem, Solver
+from constrained_sim.solvers.solver import Factorization
 from constrained_sim.steppers.stepper import Observation, Stepper
 from constrained_sim.validation import Array
 from constrained_sim.wrench import Wrench, generalised_force
@@ -44,6 +45,13 @@ SHALLOW = 1e-5
 
 TURN = 1.0
 """[rad, m] by which a joint moves at most between two looks for events."""
+
+
+NEWTON_STEPS = 12
+"""Most with which the direction of an onset is found."""
+
+SMALL_ANGLE = 1e-6
+"""[rad] Of the differences that these steps take."""
 
 
 class Loads(NamedTuple):
@@ -208,21 +216,16 @@ class Segment:
         damping[robot.rubbing] += dry
         geometry = table.rows(dynamics, v)
         J, _, b = acceleration_rows(bound.bilateral, dynamics, loads.feedback)
-        J_contact = np.vstack([geometry.J, table.resistance.rows(dynamics, geometry.axes)])
+        J_contact = table.with_turning(dynamics, geometry)
         s = J_contact @ v
         rubbing_rows = np.eye(robot.nv)[robot.rubbing[mode.rubs == 0.0]]
-        held = np.vstack([J_contact[mode.held], rubbing_rows])
-        gamma = np.concatenate([self._gamma(geometry), np.zeros(len(rubbing_rows))])
-        friction = mode.moving.friction(s)
-        pushes = np.vstack([mode.force_rows(J_contact, friction), rubbing_rows])
         factorization = loads.solver.factor(RobotSystem(dynamics, J, bound.bilateral.members))
-        a, lam = factorization.solve(forces.sum(axis=0), b)
-        r = np.zeros(0)
-        if len(held):
-            response, reaction = factorization.solve(pushes, np.zeros((len(pushes), len(b))))
-            delassus = held @ response.T
-            r = self._reference + np.linalg.lstsq(delassus, -(held @ a + gamma + delassus @ self._reference), 1e-11)[0]
-            a, lam = a + r @ response, lam + r @ reaction
+        free = factorization.solve(forces.sum(axis=0), b)
+        equations = _Equations(
+            mode, J_contact, rubbing_rows, self._gamma(geometry), self._reference, factorization, *free
+        )
+        friction = equations.with_onset(mode.moving.friction(s), mode.moving.onset(s))
+        a, lam, r, pushes = equations.solve(friction)
         closing, rest = np.split(r, [len(mode.held)])
         rows = mode.forces(closing, friction)
         rows[: len(soft)] += soft
@@ -235,14 +238,14 @@ class Segment:
         return Slopes(a, spring_rate.ravel(), rates, events, geometry.s_normal[self._open])
 
     def _gamma(self, geometry: ContactGeometry) -> Array:
-        """Return what the accelerations of the held rows are to make up for."""
+        """Return (3 k + l + e,) what the accelerations of the rows are to make up for where they are held."""
         mode, table = self._mode, self._start.bound.contacts
         if not mode.held.size:
-            return np.zeros(0)
+            return np.zeros(len(mode.push))
         gamma = table.gamma(self._dynamics, geometry)
         if self._loads.feedback is not None:
             gamma[mode.normals] += self._loads.feedback.feedback(geometry.gaps[mode.closed], geometry.s[mode.normals])
-        return np.concatenate([gamma, table.resistance.gamma(self._dynamics, geometry)])[mode.held]
+        return np.concatenate([gamma, table.resistance.gamma(self._dynamics, geometry)])
 
     def _events(self, gaps: Array, s: Array, v: Array, rows: Array, dry: Array) -> Array:
         """Return what is positive as long as the mode lasts: gaps, pushes, cones, speeds, joints, depths where soft."""
@@ -251,12 +254,90 @@ class Segment:
             [
                 gaps[self._open],
                 rows[mode.normals],
-                mode.holding.coefficient * rows[mode.holding.normal] - mode.holding.lengths(rows),
+                mode.holding.margins(rows),
                 mode.moving.events(s),
                 np.where(mode.rubs == 0.0, robot.breakaway - np.abs(dry), mode.rubs * v[robot.rubbing]),
                 -gaps[self._pressed],
             ]
         )
+
+
+class _Equations(NamedTuple):
+    """The equations of motion at one state: linear in all forces, for any friction of what moves.
+
+    Attributes:
+        mode: in which things move.
+        J: (3 k + l + e, nv) rows of the contacts and of what turns.
+        rubbing: (d, nv) rows of the joints that dry friction holds.
+        rate: (3 k + l + e,) what the accelerations of J are to make up for.
+        reference: (h + d,) forces to be near to where they are indeterminate.
+        factorization: of the bilateral rows.
+        free: (nv,) acceleration without the forces of contacts.
+        lam: (m,) multipliers then.
+    """
+
+    mode: Mode
+    J: Array
+    rubbing: Array
+    rate: Array
+    reference: Array
+    factorization: Factorization
+    free: Array
+    lam: Array
+
+    def solve(self, friction: Array) -> tuple[Array, Array, Array, Array]:
+        """Return acceleration (nv,), multipliers (m,), forces of what is held (h + d,) and the rows they act along.
+
+        For the `friction` (g, 2) of what moves, per unit of its normal force.
+        """
+        if not len(self.reference):
+            return self.free, self.lam, self.reference, self.rubbing
+        held = np.vstack([self.J[self.mode.held], self.rubbing])
+        pushes = np.vstack([self.mode.force_rows(self.J, friction), self.rubbing])
+        response, reaction = self.factorization.solve(pushes, np.zeros((len(pushes), len(self.lam))))
+        delassus, error = held @ response.T, held @ self.free
+        error[: len(self.mode.held)] += self.rate[self.mode.held]
+        r = self.reference + np.linalg.lstsq(delassus, -(error + delassus @ self.reference), 1e-11)[0]
+        return self.free + r @ response, self.lam + r @ reaction, r, pushes
+
+    def with_onset(self, friction: Array, onset: npt.NDArray[np.intp]) -> Array:
+        """Return `friction` (g, 2), of what is at its `onset` opposite to the acceleration that it leaves.
+
+        From rest ``u`` has the direction of ``du/dt``, which forces may turn faster than u can be integrated. The angle
+        by which it has turned since the beginning of the mode is a root of the acceleration across it, by Newton's
+        method.
+        """
+        angles, best, least = np.zeros(len(onset)), friction, np.inf
+        if not onset.size:
+            return friction
+        for _ in range(NEWTON_STEPS):
+            trial = _turned(friction, onset, angles)
+            across = self._across(trial, onset)
+            error = np.abs(across).max()
+            if not error < least:
+                break
+            best, least = trial, error
+            slope = [
+                (self._across(_turned(trial, onset, SMALL_ANGLE * unit), onset) - across) / SMALL_ANGLE
+                for unit in np.eye(len(onset))
+            ]
+            angles = angles - np.linalg.lstsq(np.stack(slope, axis=1), across, 1e-9)[0]
+        return best
+
+    def _across(self, friction: Array, onset: npt.NDArray[np.intp]) -> Array:
+        """Return the accelerations at right angles to the `friction` of what is at its `onset`."""
+        acceleration = self.mode.moving.discs.components(self.J @ self.solve(friction)[0] + self.rate)[onset]
+        x, y = friction[onset].T
+        return (x * acceleration[:, 1] - y * acceleration[:, 0]) / np.hypot(x, y)
+
+
+def _turned(friction: Array, which: npt.NDArray[np.intp], angles: Array) -> Array:
+    """Return `friction` (g, 2) with what is in `which` turned by `angles` [rad]."""
+    x, y = friction[which].T
+    turned = friction.copy()
+    turned[which, 0] = np.cos(angles) * x - np.sin(angles) * y
+    turned[which, 1] = np.sin(angles) * x + np.cos(angles) * y
+    return turned
 
 
 def _root(function: Callable[[float], float], begin: float, end: float) -> float:
