@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from launch.actions import DeclareLaunchArgument, OpaqueFunction, RegisterEventHandler, Shutdown
+from launch.actions import DeclareLaunchArgument, OpaqueFunction, RegisterEventHandler, SetEnvironmentVariable, Shutdown
 from launch.event_handlers import OnProcessExit
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.substitutions import FindPackageShare
 
 from constrained_sim.ros.demos import MODES, PACKAGE
+from constrained_sim.ros.discovery import discovery_settings
 from launch import LaunchContext, LaunchDescription
 
 
@@ -22,7 +23,8 @@ def launch_description(robot: str) -> LaunchDescription:
     def start(context: LaunchContext) -> list:
         return processes(robot, {name: LaunchConfiguration(name).perform(context) for name in names})
 
-    return LaunchDescription([*declared, OpaqueFunction(function=start)])
+    environment = [SetEnvironmentVariable(name, value) for name, value in discovery_settings().items()]
+    return LaunchDescription([*declared, *environment, OpaqueFunction(function=start)])
 
 
 def arguments(robot: str) -> list[DeclareLaunchArgument]:

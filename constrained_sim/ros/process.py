@@ -15,6 +15,7 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.signals import SignalHandlerOptions
 
 from constrained_sim.exceptions import ConfigError
+from constrained_sim.ros.discovery import discovery_settings
 
 
 def begin(arguments: Sequence[str]) -> None:
@@ -26,6 +27,7 @@ def begin(arguments: Sequence[str]) -> None:
         ConfigError: ROS refuses the `arguments`.
     """
     on_end(leave)
+    os.environ.update(discovery_settings())
     try:
         rclpy.init(args=list(arguments), signal_handler_options=SignalHandlerOptions.NO)
     except (rclpy_implementation.RCLError, rclpy_implementation.UnknownROSArgsError) as error:

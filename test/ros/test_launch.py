@@ -13,6 +13,7 @@ from ros.live import ROOT
 from constrained_sim import load_config
 from constrained_sim.ros.demo import parse
 from constrained_sim.ros.demos import MODES
+from constrained_sim.ros.discovery import VARIABLES, discovery_settings
 
 DOCUMENTED = {"controller", "clock_mode", "solver", "record", "duration", "config"}
 SHARE = Path(get_package_share_directory("constrained_sim"))
@@ -26,7 +27,13 @@ def noted(kind):
 
 STAND_INS = {
     "launch": ("LaunchContext", "LaunchDescription"),
-    "launch.actions": ("DeclareLaunchArgument", "OpaqueFunction", "RegisterEventHandler", "Shutdown"),
+    "launch.actions": (
+        "DeclareLaunchArgument",
+        "OpaqueFunction",
+        "RegisterEventHandler",
+        "SetEnvironmentVariable",
+        "Shutdown",
+    ),
     "launch.event_handlers": ("OnProcessExit",),
     "launch.substitutions": ("PathJoinSubstitution",),
     "launch_ros": (),
@@ -48,6 +55,8 @@ class LaunchConfiguration:
 @pytest.fixture
 def described(monkeypatch):
     """Return a function that returns what the launch file of a robot describes."""
+    for variable in VARIABLES:
+        monkeypatch.delenv(variable, raising=False)
     for name, kinds in STAND_INS.items():
         module = ModuleType(name)
         for kind in kinds:
@@ -70,12 +79,20 @@ def loaded(robot):
 
 def started(described, robot, **values):
     """Return the nodes by executable that a launch file starts, and the robot's default configuration."""
-    *arguments, start = described(robot)
+    arguments, _, start = parts(described(robot))
     given = DEFAULTS | {"controller": MODES[robot][0], "config": "default.yaml"} | values
     assert given.keys() == {argument.name for argument in arguments}
     stop, *nodes = start.function(given)
     assert (stop.given[0].target_action, stop.given[0].on_exit[0].kind) == (nodes[0], "Shutdown")
     return {node.executable: node for node in nodes}
+
+
+def parts(actions):
+    """Return arguments, settings of the environment, and the function that starts the processes, which comes last."""
+    kinds = ("DeclareLaunchArgument", "SetEnvironmentVariable")
+    arguments, environment = ([action for action in actions if action.kind == kind] for kind in kinds)
+    assert [*arguments, *environment, actions[-1]] == actions
+    return arguments, environment, actions[-1]
 
 
 def test_every_robot_has_its_files():
@@ -95,10 +112,11 @@ def test_every_robot_has_its_files():
 @pytest.mark.parametrize("robot", MODES)
 def test_arguments_are_those_documented(described, robot):
     """Every documented argument is declared, with a description, a default and the choices there are, and no other."""
-    *arguments, _ = described(robot)
+    arguments, environment, _ = parts(described(robot))
     declared = {argument.name: argument for argument in arguments}
     assert declared.keys() == DOCUMENTED
-    assert all(argument.kind == "DeclareLaunchArgument" and argument.description for argument in arguments)
+    assert all(argument.description for argument in arguments)
+    assert dict(action.given for action in environment) == discovery_settings() != {}
     assert {name: argument.default_value for name, argument in declared.items() if name in DEFAULTS} == DEFAULTS
     assert declared["controller"].choices == [*MODES[robot], "none"]
     assert declared["controller"].default_value == MODES[robot][0]
