@@ -59,15 +59,12 @@ def row_jacobian(joints, positions, axes, joint_axes, support):  # type: ignore[
     jacobian = np.zeros((3 * count, nv))
     for i in range(count):
         x, y, z = positions[i]
-        moves = support[joints[i]]
+        lever = abs(x) + abs(y) + abs(z)
         for j in range(nv):
-            if moves[j]:
-                column = joint_axes[j]
-                vx = column[0] + column[4] * z - column[5] * y
-                vy = column[1] + column[5] * x - column[3] * z
-                vz = column[2] + column[3] * y - column[4] * x
-                lever = abs(x) + abs(y) + abs(z)
-                noise = ROUNDING * (np.abs(column[:3]).sum() + np.abs(column[3:]).sum() * lever)
+            if support[joints[i], j]:
+                ax, ay, az, wx, wy, wz = joint_axes[j]
+                vx, vy, vz = ax + wy * z - wz * y, ay + wz * x - wx * z, az + wx * y - wy * x
+                noise = ROUNDING * (abs(ax) + abs(ay) + abs(az) + (abs(wx) + abs(wy) + abs(wz)) * lever)
                 for r in range(3):
                     along = axes[i, r, 0] * vx + axes[i, r, 1] * vy + axes[i, r, 2] * vz
                     if abs(along) > noise:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -94,8 +95,7 @@ class ContactRows:
         return cls(np.zeros((0, nv)), np.zeros(0), np.zeros(0), np.zeros((0, 2)))
 
 
-@dataclass(frozen=True, eq=False)
-class Motion:
+class Motion(NamedTuple):
     """Solution of ``M x - J^T lam - J_c^T impulse = f`` with the bilateral rows ``J x = b`` and the contact law.
 
     Attributes:
@@ -200,18 +200,17 @@ def _solve_free(system: System, f: Array, contacts: ContactRows, method: Contact
     """Solve without bilateral rows, as a rule in one kernel."""
     J, laws = contacts.J, contacts.laws
     if not len(J):
-        x, _ = solver_kernels.free_response(system.M, system.parents, f, J)
-        return Motion(x, np.zeros(0), np.zeros(0), None, dynamics_residual(system.M, x, f, np.zeros_like(f)), 0.0)
+        x, dynamics = free_motion(system.M, system.parents, f)
+        return Motion(x, np.zeros(0), np.zeros(0), None, dynamics, 0.0)
     compliance = np.zeros(len(J)) if contacts.compliance is None else contacts.compliance
-    x, response, delassus, free, *usual, solved, dynamics = usual_motion(
+    x, delassus, free, *usual, solved, dynamics = usual_motion(
         system.M, system.parents, f, J, contacts.offset, compliance, *laws, start, method.tolerance, method.usual_steps
     )
     if solved:
         solution = method.usual_solution(*usual)
     else:
         solution = solve_unusual(ContactProblem(delassus, free, *laws), method, tuple(usual), start)
-        x = x + solution.impulse @ response
-        dynamics = dynamics_residual(system.M, x, f, solution.impulse @ J)
+        x, dynamics = free_motion(system.M, system.parents, f + solution.impulse @ J)
     return Motion(x, np.zeros(0), solution.impulse, solution, dynamics, 0.0)
 
 
@@ -222,30 +221,38 @@ def usual_motion(  # type: ignore[no-untyped-def]
     """Solve for the motion without bilateral rows, as :func:`~constrained_sim.contact.usual.solve_usually` does.
 
     Returns:
-        (x, responses to the contact rows, G, b, the six values of ``solve_usually``, relative residual of the equation
-        of motion); x is the motion without contact if the contact problem is not solved.
+        (x, G, b, the six values of ``solve_usually``, relative residual of the equation of motion).
     """
-    x, response = solver_kernels.free_response(M, parents, f, J)
-    G, b = contact_kernels.delassus(J, response, x, offset)
+    L = solver_kernels.factor_inertia(M, parents)
+    rows, free = solver_kernels.whiten(L, parents, J), solver_kernels.whiten_one(L, parents, f)
+    G, b = contact_kernels.delassus(rows, rows, free, offset)
     for i in range(G.shape[0]):
         G[i, i] += compliance[i]
     impulse, status, done, residual, magnitude, solved = solve_usually(
         G, b, friction, slip, lower, upper, discs, start, tolerance, steps
     )
-    if solved:
-        x = x + impulse @ response
+    x = solver_kernels.unwhiten_one(L, parents, free + impulse @ rows)
     dynamics = dynamics_residual(M, x, f, impulse @ J)
-    return x, response, G, b, impulse, status, done, residual, magnitude, solved, dynamics
+    return x, G, b, impulse, status, done, residual, magnitude, solved, dynamics
+
+
+@numba.njit(cache=True)
+def free_motion(M, parents, f):  # type: ignore[no-untyped-def]
+    """Return the x (nv,) with ``M x = f``, and the relative residual of that."""
+    L = solver_kernels.factor_inertia(M, parents)
+    x = solver_kernels.unwhiten_one(L, parents, solver_kernels.whiten_one(L, parents, f))
+    return x, dynamics_residual(M, x, f, np.zeros_like(f))
 
 
 @numba.njit(cache=True)
 def smallest_motion(M, parents, J, target):  # type: ignore[no-untyped-def]
     """Return the x (nv,) of least ``x^T M x`` with ``J x = -target``; least squares where the rows clash."""
     rest = np.zeros(M.shape[0])
-    _, response = solver_kernels.free_response(M, parents, rest, J)
-    G, b = contact_kernels.delassus(J, response, rest, target)
+    L = solver_kernels.factor_inertia(M, parents)
+    rows = solver_kernels.whiten(L, parents, J)
+    G, b = contact_kernels.delassus(rows, rows, rest, target)
     contact_kernels.drop_held(G, b, J, rest, np.diag(G))
-    return contact_kernels.stick(G, b) @ response
+    return solver_kernels.unwhiten_one(L, parents, contact_kernels.stick(G, b) @ rows)
 
 
 @numba.njit(cache=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -34,7 +33,7 @@ from constrained_sim.robot import Robot
 from constrained_sim.solvers import Solver, System, as_solver
 from constrained_sim.state import State
 from constrained_sim.step_result import StepResult
-from constrained_sim.steppers import STEPPERS, Observation, Stepper
+from constrained_sim.steppers import STEPPERS, Observation, Stepper, kernels
 from constrained_sim.trajectory import Trajectory
 from constrained_sim.validation import Array, finite_array, lookup, number, read_only
 from constrained_sim.wrench import Wrench
@@ -342,7 +341,7 @@ class Simulator:
         memory = self._stepper.memory
         try:
             outcome = self._stepper.step(self._observation, tau, acting, self._solver, self._method)
-            if not (math.isfinite(sum(outcome.end.v.tolist())) and math.isfinite(sum(outcome.end.q.tolist()))):
+            if not kernels.are_finite(outcome.end.q, outcome.end.v):
                 raise NonFiniteMotion("the equations of motion gave NaN or infinity")
         except Exception as error:
             self._stepper.memory = memory

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from constrained_sim.validation import Array
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """Time, configuration and velocity; the arrays are read-only.
 
     Attributes:

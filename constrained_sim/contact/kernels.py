@@ -162,23 +162,25 @@ def _derivative(G, b, friction, slip, lower, upper, discs, p, r):  # type: ignor
 def range_factor(G):  # type: ignore[no-untyped-def]
     """Return L (n, rank) with ``G = L L^T``, by Cholesky's factorisation with diagonal pivoting."""
     n = G.shape[0]
-    L, rest = np.zeros((n, n)), np.diag(G).copy()
+    columns, rest = np.empty((n, n)), np.diag(G).copy()
     largest = rest.max() if n else 0.0
     rank = 0
     while rank < n:
         pivot = int(np.argmax(rest))
         if rest[pivot] <= RANK_TOLERANCE * largest:
             break
-        root = np.sqrt(rest[pivot])
+        column = columns[rank]
+        column[:] = G[pivot]
+        for k in range(rank):
+            other, factor = columns[k], columns[k, pivot]
+            for i in range(n):
+                column[i] -= factor * other[i]
+        column /= np.sqrt(rest[pivot])
         for i in range(n):
-            total = G[i, pivot]
-            for k in range(rank):
-                total -= L[i, k] * L[pivot, k]
-            L[i, rank] = total / root
-            rest[i] = max(rest[i] - L[i, rank] ** 2, 0.0)
+            rest[i] = max(rest[i] - column[i] ** 2, 0.0)
         rest[pivot] = 0.0
         rank += 1
-    return np.ascontiguousarray(L[:, :rank])
+    return np.ascontiguousarray(columns[:rank].T)
 
 
 @numba.njit(cache=True)

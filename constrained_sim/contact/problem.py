@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -118,8 +119,7 @@ class ContactProblem:
         return float(kernels.largest_impulse(scale, self.b, impulse))
 
 
-@dataclass(frozen=True, eq=False)
-class ContactSolution:
+class ContactSolution(NamedTuple):
     """What a method found.
 
     Attributes:

@@ -9,7 +9,7 @@ LARGE_PIVOT = 1e-6
 """Pivot of a matrix with unit diagonal that rounding cannot have made."""
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def factor_inertia(M, parents):  # type: ignore[no-untyped-def]
     """Return the lower triangular L with ``M = L^T L``, zero wherever the tree's branches make M zero.
 
@@ -19,62 +19,72 @@ def factor_inertia(M, parents):  # type: ignore[no-untyped-def]
         M: (nv, nv) symmetric positive definite.
         parents: (nv,) parent of each degree of freedom, -1 at a root; a chain (i - 1) for a matrix without branches.
     """
-    L = np.tril(M)
+    L = np.zeros(M.shape)
+    for i in range(L.shape[0]):
+        for j in range(i + 1):  # np.tril takes longer than all that follows
+            L[i, j] = M[i, j]
     for k in range(L.shape[0] - 1, -1, -1):
-        L[k, k] = np.sqrt(L[k, k]) if L[k, k] > 0.0 else np.nan
+        row = L[k]
+        row[k] = np.sqrt(row[k]) if row[k] > 0.0 else np.nan
         i = parents[k]
         while i >= 0:
-            L[k, i] /= L[k, k]
+            row[i] /= row[k]
             i = parents[i]
         i = parents[k]
         while i >= 0:
+            target, factor = L[i], row[i]
             j = i
             while j >= 0:
-                L[i, j] -= L[k, i] * L[k, j]
+                target[j] -= factor * row[j]
                 j = parents[j]
             i = parents[i]
     return L
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def whiten(L, parents, rows):  # type: ignore[no-untyped-def]
     """Return ``L^-T r`` of every row r (Featherstone, table 6.5); those of J give the Delassus matrix."""
     columns = np.ascontiguousarray(rows.T)  # all rows at once: their entries lie side by side
     for i in range(L.shape[0] - 1, -1, -1):
-        for row in range(rows.shape[0]):
-            columns[i, row] /= L[i, i]
+        column = columns[i]
+        column /= L[i, i]
         j = parents[i]
         while j >= 0:
-            for row in range(rows.shape[0]):
-                columns[j, row] -= L[i, j] * columns[i, row]
+            _subtract(columns[j], L[i, j], column)
             j = parents[j]
     return np.ascontiguousarray(columns.T)
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def unwhiten(L, parents, rows):  # type: ignore[no-untyped-def]
     """Return ``L^-1 r`` for every row r, so that ``unwhiten(whiten(r)) = M^-1 r``."""
     columns = np.ascontiguousarray(rows.T)
     for i in range(L.shape[0]):
-        j = parents[i]
+        column, j = columns[i], parents[i]
         while j >= 0:
-            for row in range(rows.shape[0]):
-                columns[i, row] -= L[i, j] * columns[j, row]
+            _subtract(column, L[i, j], columns[j])
             j = parents[j]
-        for row in range(rows.shape[0]):
-            columns[i, row] /= L[i, i]
+        column /= L[i, i]
     return np.ascontiguousarray(columns.T)
 
 
 @numba.njit(cache=True)
-def free_response(M, parents, f, rows):  # type: ignore[no-untyped-def]
-    """Return ``M^-1 f`` (nv,) and ``M^-1 r`` for every row r of `rows` (k, nv): the motion without constraints."""
-    L = factor_inertia(M, parents)
-    loads = np.empty((rows.shape[0] + 1, f.shape[0]))
-    loads[0] = f
-    loads[1:] = rows
-    moved = unwhiten(L, parents, whiten(L, parents, loads))
-    return moved[0], moved[1:]
+def _subtract(target, factor, values):  # type: ignore[no-untyped-def]
+    """Subtract ``factor * values`` from `target`, both (k,), in place."""
+    for i in range(target.shape[0]):
+        target[i] -= factor * values[i]
+
+
+@numba.njit(cache=True)
+def whiten_one(L, parents, f):  # type: ignore[no-untyped-def]
+    """Return ``L^-T f`` (nv,), see :func:`whiten`."""
+    return whiten(L, parents, f.reshape(1, -1))[0]
+
+
+@numba.njit(cache=True)
+def unwhiten_one(L, parents, f):  # type: ignore[no-untyped-def]
+    """Return ``L^-1 f`` (nv,), see :func:`unwhiten`."""
+    return unwhiten(L, parents, f.reshape(1, -1))[0]
 
 
 @numba.njit(cache=True)

@@ -345,6 +345,18 @@ def _in_axes(placement, force):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
+def are_finite(q, v):  # type: ignore[no-untyped-def]
+    """Return whether all entries of q (nq,) and v (nv,) are finite."""
+    for value in q:
+        if not np.isfinite(value):
+            return False
+    for value in v:
+        if not np.isfinite(value):
+            return False
+    return True
+
+
+@numba.njit(cache=True)
 def exceeds(values, limit):  # type: ignore[no-untyped-def]
     """Return whether any of `values` is larger than `limit` in magnitude."""
     for value in values:

@@ -11,8 +11,7 @@ import numpy as np
 
 from constrained_sim.contact.discs import no_discs
 from constrained_sim.contact.geometry import contact_rows
-from constrained_sim.motion import dynamics_residual, usual_motion
-from constrained_sim.solvers.kernels import free_response
+from constrained_sim.motion import free_motion, usual_motion
 from constrained_sim.steppers.kernels import (
     allowed_approach,
     attribute_dry_work,
@@ -192,8 +191,7 @@ def _solve(M, parents, f, J, offset, friction, chosen, most, start, tolerance, s
         steps: likewise.
     """
     if not J.shape[0]:
-        x, _ = free_response(M, parents, f, J)
-        dynamics = dynamics_residual(M, x, f, np.zeros_like(f))
+        x, dynamics = free_motion(M, parents, f)
         return x, np.empty(0), np.empty(0, dtype=np.int64), 0, 0.0, 1.0, True, dynamics
     contacts = np.searchsorted(chosen, friction.shape[0])
     one_sided = chosen.shape[0] - contacts
@@ -201,7 +199,7 @@ def _solve(M, parents, f, J, offset, friction, chosen, most, start, tolerance, s
     lower[one_sided:], upper[one_sided:] = -most, most
     slip, rigid = np.zeros((contacts, 2)), np.zeros(J.shape[0])
     coefficients = friction[chosen[:contacts]]
-    x, _, _, _, impulse, status, done, residual, magnitude, solved, dynamics = usual_motion(
+    x, _, _, impulse, status, done, residual, magnitude, solved, dynamics = usual_motion(
         M, parents, f, J, offset, rigid, coefficients, slip, lower, upper, NO_DISCS, start, tolerance, steps
     )
     return x, impulse, status, done, residual, magnitude, solved, dynamics

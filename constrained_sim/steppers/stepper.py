@@ -64,9 +64,12 @@ class Observation(NamedTuple):
 
     def with_velocity(self, v: Array) -> Observation:
         """Return the same configuration at the velocity `v` (nv,); rows of bilateral constraints change by J."""
-        contact = self.contact._replace(s=self.contact.J @ v)
+        return self.moving(v, self.contact.J @ v)
+
+    def moving(self, v: Array, s: Array) -> Observation:
+        """Return the same configuration at the velocity `v` (nv,), where contacts' rows have the velocities `s`."""
         s_bilateral = self.s_bilateral + self.J_bilateral @ (v - self.v) if self.s_bilateral.size else self.s_bilateral
-        return self._replace(v=read_only(v), contact=contact, s_bilateral=s_bilateral)
+        return self._replace(v=read_only(v), contact=self.contact._replace(s=s), s_bilateral=s_bilateral)
 
     @property
     def J_contact(self) -> Array:

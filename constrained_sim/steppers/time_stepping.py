@@ -372,7 +372,7 @@ class TimeStepping(Stepper):
             s_plus,
         ):
             return None
-        end = end._replace(v=read_only(v_plus), contact=end.contact._replace(s=s_plus))
+        end = end.moving(v_plus, s_plus)
         return part._replace(end=end, impulse=impulse, dry=dry, status=status, energy=energy)
 
     def _laws(
