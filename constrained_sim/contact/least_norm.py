@@ -84,22 +84,29 @@ def is_determined(G, u, friction, slip, status):  # type: ignore[no-untyped-def]
 
     A contact at rest pushes in three directions, one that slides along a ray; a row at a bound has no choice.
     """
-    contacts, n = friction.shape[0], G.shape[0]
-    forces, count = np.zeros((n, n)), 0
+    rows = _directions_times(G, u, friction, slip, status)
+    return independent_factor(_directions_times(np.ascontiguousarray(rows.T), u, friction, slip, status))[1]
+
+
+@numba.njit(cache=True)
+def _directions_times(A, u, friction, slip, status):  # type: ignore[no-untyped-def]
+    """Return the product of the directions in which forces can change, as rows, with A (n, k)."""
+    contacts, count = friction.shape[0], 0
+    product = np.empty(A.shape)
     for c in range(contacts):
+        i = 3 * c
         if status[c] == STICKING:
-            for i in range(3 * c, 3 * c + 3):
-                forces[count, i] = 1.0
-                count += 1
+            product[count : count + 3] = A[i : i + 3]
+            count += 3
         elif status[c] == SLIDING:
-            forces[count, 3 * c : 3 * c + 3] = _ray(u[3 * c : 3 * c + 3], friction[c], slip[c])
+            t0, t1 = _drag(u[i], u[i + 1], friction[c], slip[c])
+            product[count] = t0 * A[i] + t1 * A[i + 1] + A[i + 2]
             count += 1
-    for i in range(3 * contacts, n):
-        if status[i - 2 * contacts] == STICKING:
-            forces[count, i] = 1.0
+    for j in range(contacts, status.shape[0]):
+        if status[j] == STICKING:
+            product[count] = A[j + 2 * contacts]
             count += 1
-    forces = forces[:count]
-    return independent_factor(forces @ G @ forces.T)[1]
+    return product[:count]
 
 
 @numba.njit(cache=True)
@@ -119,18 +126,18 @@ def least_norm(G, b, friction, slip, lower, upper, status, r, tolerance):  # typ
         r: (n,) a solution.
         tolerance: error of r [N s].
     """
-    u, Q = G @ r + b, _orthonormal(range_factor(G))
-    goal, transposed = r @ Q, np.ascontiguousarray(Q.T)
+    u, transposed = G @ r + b, _orthonormal(range_factor(G))
+    goal, Q = transposed @ r, np.ascontiguousarray(transposed.T)
     y, largest = goal.copy(), np.abs(r).max()
     exact, settled = 1e-14 * largest, max(1e-6 * largest, 10.0 * tolerance)
-    z = Q @ y
-    x, slope = _project(z, u, friction, slip, lower, upper, status)
-    F = x @ Q - goal
+    x, slope = np.empty(r.shape), np.empty((status.shape[0], 3, 3))
+    _project(Q @ y, u, friction, slip, lower, upper, status, x, slope)
+    F = transposed @ x - goal
     best, least, before = x, np.inf, np.inf
     for _ in range(STEPS):
         error = np.abs(F).max()
         if error < least:
-            best, least = x, error
+            best, least = x.copy(), error
         if error <= exact or (error <= settled and error > 0.5 * before):
             break
         before = error
@@ -138,12 +145,11 @@ def least_norm(G, b, friction, slip, lower, upper, status, r, tolerance):  # typ
         H += (1e-13 + DAMPING * min(error / largest, 1.0)) * np.eye(H.shape[0])
         step = solve(H, -F)
         descent = -np.dot(F, step)
-        near, far, length = 0.0, 2.0, 1.0
+        near, far, length = 0.0, 1.0, 1.0
         for _ in range(HALVINGS):
             candidate = y + length * step
-            z = Q @ candidate
-            x, slope = _project(z, u, friction, slip, lower, upper, status)
-            F = x @ Q - goal
+            _project(Q @ candidate, u, friction, slip, lower, upper, status, x, slope)
+            F = transposed @ x - goal
             ascent = np.dot(F, step)
             if abs(ascent) <= FLAT * descent or (length == 1.0 and ascent < 0.0):
                 break
@@ -155,38 +161,31 @@ def least_norm(G, b, friction, slip, lower, upper, status, r, tolerance):  # typ
 
 @numba.njit(cache=True)
 def _orthonormal(L):  # type: ignore[no-untyped-def]
-    """Return an orthonormal basis (n, k) of the columns of L (n, k), by Gram and Schmidt's method done twice."""
-    Q = L.copy()
-    for j in range(Q.shape[1]):
+    """Return rows (k, n), an orthonormal basis of the columns of L (n, k), by Gram and Schmidt's method done twice."""
+    rows = np.ascontiguousarray(L.T)
+    for j in range(rows.shape[0]):
+        row, before = rows[j], rows[:j]
         for _ in range(2):
-            for k in range(j):
-                along = 0.0
-                for i in range(Q.shape[0]):
-                    along += Q[i, k] * Q[i, j]
-                for i in range(Q.shape[0]):
-                    Q[i, j] -= along * Q[i, k]
-        length = 0.0
-        for i in range(Q.shape[0]):
-            length += Q[i, j] ** 2
-        for i in range(Q.shape[0]):
-            Q[i, j] /= np.sqrt(length)
-    return Q
+            row -= (before @ row) @ before
+        row /= np.sqrt(np.dot(row, row))
+    return rows
 
 
 @numba.njit(cache=True)
-def _project(z, u, friction, slip, lower, upper, status):  # type: ignore[no-untyped-def]
-    """Return the point of K nearest to z, and blocks (k + m, 3, 3) of the derivative of this projection."""
-    x, slope = np.zeros_like(z), np.zeros((status.shape[0], 3, 3))
+def _project(z, u, friction, slip, lower, upper, status, x, slope):  # type: ignore[no-untyped-def]
+    """Set x to the point of K nearest to z, and slope (k + m, 3, 3) to the derivative of this projection, in place."""
+    x[:], slope[:] = 0.0, 0.0
     for c in range(friction.shape[0]):
         i = 3 * c
         if status[c] == OPEN:
             continue
         if status[c] == SLIDING:
-            ray = _ray(u[i : i + 3], friction[c], slip[c])
-            along = (ray[0] * z[i] + ray[1] * z[i + 1] + z[i + 2]) / np.dot(ray, ray)
+            t0, t1 = _drag(u[i], u[i + 1], friction[c], slip[c])
+            square = 1.0 + t0 * t0 + t1 * t1
+            along = (t0 * z[i] + t1 * z[i + 1] + z[i + 2]) / square
             if along > 0.0:
-                x[i : i + 3] = along * ray
-                slope[c] = np.outer(ray, ray) / np.dot(ray, ray)
+                x[i], x[i + 1], x[i + 2] = along * t0, along * t1, along
+                _set_ray(slope[c], t0, t1, square)
         else:
             _project_cone(z[i : i + 3], friction[c], x[i : i + 3], slope[c])
     for j in range(lower.shape[0]):
@@ -199,17 +198,24 @@ def _project(z, u, friction, slip, lower, upper, status):  # type: ignore[no-unt
         x[i] = min(max(z[i], lower[j]), upper[j])
         if lower[j] < z[i] < upper[j]:
             slope[friction.shape[0] + j, 0, 0] = 1.0
-    return x, slope
 
 
 @numba.njit(cache=True)
-def _ray(u, friction, slip):  # type: ignore[no-untyped-def]
-    """Return the force (3,), per unit of its normal one, of a contact that slides with u or in the direction `slip`."""
+def _drag(u0, u1, friction, slip):  # type: ignore[no-untyped-def]
+    """Return the tangential force, per unit of the normal one, of a contact that slides with u or along `slip`."""
     d0, d1 = slip
-    speed = np.hypot(u[0], u[1])
+    speed = np.hypot(u0, u1)
     if d0 == 0.0 and d1 == 0.0 and speed > 0.0:
-        d0, d1 = u[0] / speed, u[1] / speed
-    return np.array([-friction * d0, -friction * d1, 1.0])
+        d0, d1 = u0 / speed, u1 / speed
+    return -friction * d0, -friction * d1
+
+
+@numba.njit(cache=True)
+def _set_ray(slope, t0, t1, square):  # type: ignore[no-untyped-def]
+    """Set `slope` (3, 3) to the projection onto the direction (t0, t1, 1), whose length has this `square`."""
+    slope[0, 0], slope[0, 1], slope[0, 2] = t0 * t0 / square, t0 * t1 / square, t0 / square
+    slope[1, 0], slope[1, 1], slope[1, 2] = slope[0, 1], t1 * t1 / square, t1 / square
+    slope[2, 0], slope[2, 1], slope[2, 2] = slope[0, 2], slope[1, 2], 1.0 / square
 
 
 @numba.njit(cache=True)
@@ -230,8 +236,7 @@ def _project_cone(z, friction, x, slope):  # type: ignore[no-untyped-def]
         return
     d0, d1 = z[0] / length, z[1] / length
     x[0], x[1], x[2] = friction * height * d0, friction * height * d1, height
-    ray = np.array([friction * d0, friction * d1, 1.0])
-    slope[:] = np.outer(ray, ray) / (1.0 + friction**2)
+    _set_ray(slope, friction * d0, friction * d1, 1.0 + friction**2)
     around = friction * height / length
     slope[0, 0] += around * d1 * d1
     slope[1, 1] += around * d0 * d0
