@@ -1,11 +1,12 @@
-"""Projected Gauss-Seidel, each contact solved exactly: slow, but it goes on where Newton's method stalls."""
+"""Projected Gauss-Seidel: a few plain sweeps find out roughly what presses and slides, from where Newton's method begins;
+and with each contact solved exactly it is slow, but goes on where that stalls."""
 
 from __future__ import annotations
 
 import numba
 import numpy as np
 
-from constrained_sim.contact.discs import sweep_discs
+from constrained_sim.contact.discs import nearest, sweep_discs
 from constrained_sim.contact.kernels import natural_map, solve
 
 RELAXATION = 1.2
@@ -13,6 +14,28 @@ RELAXATION = 1.2
 
 DIRECTIONS = 16
 """Directions of slip between which the one that friction opposes is looked for."""
+
+
+@numba.njit(cache=True)
+def plain_sweeps(G, b, friction, slip, lower, upper, discs, p, sweeps):  # type: ignore[no-untyped-def]
+    """Return r (n,) after some sweeps from zero, each row by itself: ``r - p u``, projected.
+
+    Arguments as in :func:`~constrained_sim.contact.kernels.natural_map`.
+    """
+    r = np.zeros(b.shape)
+    for _ in range(sweeps):
+        for c in range(friction.shape[0]):
+            i = 3 * c
+            r[i + 2] = max(0.0, r[i + 2] - p[i + 2] * (np.dot(G[i + 2], r) + b[i + 2]))
+            z0 = r[i] - p[i] * (np.dot(G[i], r) + b[i])
+            z1 = r[i + 1] - p[i + 1] * (np.dot(G[i + 1], r) + b[i + 1])
+            r[i], r[i + 1] = nearest(z0, z1, friction[c] * r[i + 2] if r[i + 2] > 0.0 else 0.0, slip[c])
+        for j in range(lower.shape[0]):
+            i = 3 * friction.shape[0] + j
+            r[i] = min(max(r[i] - p[i] * (np.dot(G[i], r) + b[i]), lower[j]), upper[j])
+        if discs.shape[0]:
+            sweep_discs(discs, G, b, r, 1.0)
+    return r
 
 
 @numba.njit(cache=True)
