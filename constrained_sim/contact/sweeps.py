@@ -1,5 +1,8 @@
-"""Projected Gauss-Seidel: a few plain sweeps find out roughly what presses and slides, from where Newton's method begins;
-and with each contact solved exactly it is slow, but goes on where that stalls."""
+"""Projected Gauss-Seidel: plain sweeps, where Newton's method begins, and exact ones, which go on where it stalls.
+
+A few plain sweeps tell roughly what presses and what slides. Exact ones solve each contact for the impulses of all
+others; they are slow.
+"""
 
 from __future__ import annotations
 
