@@ -595,6 +595,20 @@ def test_pivoting_goes_around_turns(number):
     assert solve_contacts(problem).method == "pivoting"
 
 
+def test_pivoting_goes_on_where_pyramids_leave_their_directions():
+    """A falling humanoid: nearly a solution in one direction of slip, and a solution at another, ten degrees away."""
+    problem = stored_problem("falling_humanoid.npz", 0)
+    for method in ("newton", "interior_point", "gauss_seidel"):
+        assert alone(method, problem, 1e-11)[1] > 1e-5
+    r, error, _ = alone("pivoting", problem, 1e-11)
+    assert error < 1e-11
+    assert problem.cone_violation(r) < 1e-11
+    assert problem.slip_residual(r) < 1e-10
+    solution = solve_contacts(problem)
+    assert solution.method == "pivoting"
+    assert solution.converged
+
+
 @pytest.mark.parametrize("method", ["interior_point", "pivoting"])
 @property_test(60)
 @given(seed=seeds)

@@ -20,8 +20,8 @@ AROUND = np.linspace(0.0, 1.5 * np.pi, 4)
 BESIDE = np.array([-4.0, -1.0, 1.0, 4.0])
 """Further directions then, in units of a spread."""
 
-SPREAD, FINER = np.pi / 12.0, 6.0
-"""The first spread [rad], and how many times smaller each is than the last."""
+SPREAD, FINER = np.pi / 12.0, 3.0
+"""The first spread [rad], and how many times smaller the next is unless the force has left the directions beside."""
 
 FINISH = 30
 """Steps of Newton's method from what each pyramid gives."""
@@ -38,20 +38,20 @@ def pivoting(
     Where a contact begins to slip, a path of solutions (of contacts less and less soft, or from inside all cones) may
     turn back, and every method that follows it in steps stays there. The path of pivots ends at a solution wherever it
     exists for whatever the robot may push against. Without friction one linear complementarity problem is exact. With
-    it, a few directions span the friction of each contact, a pyramid inside the cone; they are chosen again, closer and
-    closer to the force that was found, up to `budget` times. Newton's method ends it. It always begins anew.
+    it, a few directions span the friction of each contact, a pyramid inside the cone; they are chosen again around the
+    force that was found, closer to each other unless that was beyond them, up to `budget` times. Newton's method ends
+    it. It always begins anew.
 
     Sources: Stewart and Trinkle, An implicit time-stepping scheme for rigid body dynamics with inelastic collisions and
     Coulomb friction, 1996; Anitescu and Potra, Formulating dynamic multi-rigid-body contact problems with friction as
     solvable linear complementarity problems, 1997.
     """
     discs = list(_discs(problem))
-    directions: list[Array] = [AROUND] * len(discs)
-    spread, done = SPREAD, 0
+    fans, done = [_Fan()] * len(discs), 0
     best, least = impulse, np.inf
     for _ in range(budget):
         try:
-            r = _Pyramids(problem, scale, discs, directions).solve()
+            r = _Pyramids(problem, scale, discs, [fan.directions for fan in fans]).solve()
         except ContactNotSolved:
             break
         found, error, steps = newton(problem.G, problem.b, *problem.laws, scale, r, tolerance, FINISH)
@@ -60,8 +60,7 @@ def pivoting(
             best, least = found, error
         if least <= tolerance or not discs:
             break
-        directions = [_near(r[disc.rows], spread) for disc in discs]
-        spread /= FINER
+        fans = [fan.around(r[disc.rows]) for fan, disc in zip(fans, discs, strict=True)]
     return (best, least, done) if done else (impulse, problem.error(scale, impulse), 0)
 
 
@@ -95,11 +94,26 @@ def _discs(problem: ContactProblem) -> Iterator[_Disc]:
         yield _Disc(rows, int(disc[CONTACT]), min(disc[COEFFICIENT], STICKY), disc[RADIUS], motion)
 
 
-def _near(force: Array, spread: float) -> Array:
-    """Return directions [rad] around a `force` (2,), and more beside it; those to begin with if there is none."""
-    if len(force) < 2 or not force.any():
-        return AROUND
-    return np.asarray(np.arctan2(force[1], force[0]) + np.concatenate([AROUND, spread * BESIDE]))
+class _Fan(NamedTuple):
+    """Directions of friction: around a `middle` [rad], and more beside it in units of `spread`, unless that is 0."""
+
+    middle: float = 0.0
+    spread: float = 0.0
+
+    @property
+    def directions(self) -> Array:
+        """All of them [rad]."""
+        return self.middle + (np.concatenate([AROUND, self.spread * BESIDE]) if self.spread else AROUND)
+
+    def around(self, force: Array) -> _Fan:
+        """Return the next, around a `force` (2,): finer, but where the force is at the edge of these; or the first."""
+        if len(force) < 2 or not force.any():
+            return _Fan()
+        middle = float(np.arctan2(force[1], force[0]))
+        turned = abs(np.remainder(middle - self.middle + np.pi, 2.0 * np.pi) - np.pi)
+        if not self.spread:
+            return _Fan(middle, SPREAD)
+        return _Fan(middle, self.spread if turned > 2.0 * self.spread else self.spread / FINER)
 
 
 class _Pyramids:
