@@ -83,6 +83,10 @@ class Dynamics:
         self.biases: Array = _joint_table(data.a_gf, "linear", (2, 3))
         self._gravity: Array = robot.gravity
 
+    def __reduce__(self) -> tuple[type[Dynamics], tuple[Robot]]:
+        """Return how a copy is made: as a work space in which nothing has been computed yet."""
+        return Dynamics, (self.robot,)
+
     @cached_property
     def _articulated_data(self) -> pin.Data:
         return self.robot.model.createData()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,6 +57,14 @@ class Robot:
     constraints: tuple[Constraint, ...] = ()
     springs: Mapping[str, Spring] = field(default_factory=dict)
     folder: Path | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields: what has been found from them is found again, and not all of it can be pickled."""
+        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Robot:
+        """Return the robot itself, which never changes."""
+        return self
 
     @classmethod
     def from_urdf(

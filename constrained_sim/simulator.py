@@ -47,6 +47,9 @@ NO_MOTION = ContactNotSolved, NonFiniteMotion, ArithmeticError, ValueError
 class Simulator:
     """Simulates one robot.
 
+    ``copy.deepcopy`` gives a simulation of the same state that goes on by itself, as the rollouts of a predictive
+    controller need it; it shares the robot and what is loaded from meshes. Pickled, it goes on in another process.
+
     Attributes:
         robot: the robot.
         dt: step [s].

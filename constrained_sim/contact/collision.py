@@ -206,7 +206,7 @@ class CollisionGeometry:
         pairs = self._pairs_with_solids() + (self._self_pairs(apart) if self_collision else [])
         self._pairs = np.array(pairs, dtype=np.int64).reshape(-1, 2)
         self._stack()
-        self._request = coal.CollisionRequest(coal.CollisionRequestFlag.CONTACT, 1)
+        self._request = _request()
 
     def _stack(self) -> None:
         """Put what the kernels take of all shapes into arrays; those of the robot come first."""
@@ -339,6 +339,16 @@ class CollisionDetector(CollisionGeometry):
         self.collisions = collisions
         self._latest: dict[tuple[str, bytes, float], BoundContact] = {}
 
+    def __reduce__(self) -> tuple[type[CollisionDetector], tuple[Collisions, Robot]]:
+        """Return how it is unpickled: coal's geometry is loaded anew."""
+        return CollisionDetector, (self.collisions, self.robot)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CollisionDetector:
+        """Return a detector of its own that shares the geometry, which never changes."""
+        other = object.__new__(CollisionDetector)
+        vars(other).update(vars(self), _request=_request(), _latest={})
+        return other
+
     def contacts(self, dynamics: Dynamics, horizon: float = 0.0) -> list[BoundContact]:
         """Return what :meth:`detect` finds, bound to the robot; surfaces are planes as they are in the world now.
 
@@ -362,6 +372,11 @@ class CollisionDetector(CollisionGeometry):
             declaration, contact.joint, contact.point, contact.other_joint, contact.other_point, surface.axes,
             contact.facing, contact.other_radius, contact.directions, contact.rims, contact.other_link,
         )  # fmt: skip
+
+
+def _request() -> Any:
+    """Return what is asked of coal: one point of contact."""
+    return coal.CollisionRequest(coal.CollisionRequestFlag.CONTACT, 1)
 
 
 def _place(contact: DetectedContact) -> tuple[str, bytes, float]:
