@@ -19,7 +19,7 @@ from constrained_sim.energy import EnergyTerms
 from constrained_sim.exceptions import FINE, CoarseStep
 from constrained_sim.impact import Impact, bouncing, impact_at
 from constrained_sim.integrators import Integrator, Midpoint, SteppingScheme
-from constrained_sim.motion import ContactRows, Motion, solve_motion
+from constrained_sim.motion import NOTHING_KNOWN, ContactRows, Motion, solve_motion
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import Gauss, RobotSystem, Solver
 from constrained_sim.steppers import kernels, rigid
@@ -184,9 +184,9 @@ class TimeStepping(Stepper):
         Newton's method on the length of this part of the step, always towards the contact that is due first.
         """
         gaps, s = _open_gaps(here)[closing], here.contact.s_normal[closing]
-        h = min(float((-gaps / s).min()), rest)
+        h, near = min(float((-gaps / s).min()), rest), no_values()
         for _ in range(8):
-            predicted = self._predict(here, h, loads, closing)
+            predicted = self._predict(here, h, loads, closing, near)
             end = self._reach(here, predicted)
             self._acceleration, self._passes = predicted.acceleration(here.v), 1
             gaps, s = end.contact.all_gaps[closing], end.contact.s_normal[closing]
@@ -195,7 +195,7 @@ class TimeStepping(Stepper):
             wanted = min(max(float(due[first]), 0.1 * h), rest)
             if abs(gaps[first]) <= 0.1 * TOUCHING or wanted == h:
                 break
-            h = wanted
+            h, near = wanted, wanted / h * predicted.motion.impulse
         return self._finish(here, predicted, end, loads)
 
     def _impact(self, here: Observation, touching: npt.NDArray[np.intp], loads: _Loads) -> Impact:
@@ -219,9 +219,11 @@ class TimeStepping(Stepper):
         predicted = self._predict(begin, h, loads, excluded)
         return self._finish(begin, predicted, self._reach(begin, predicted), loads)
 
-    def _predict(self, begin: Observation, h: float, loads: _Loads, excluded: npt.NDArray[np.intp]) -> _Prediction:
-        """Solve the smooth problem over `h` [s], in as many passes as the acceleration needs."""
-        acceleration, start = self._acceleration, no_values()
+    def _predict(
+        self, begin: Observation, h: float, loads: _Loads, excluded: npt.NDArray[np.intp], start: Array = NOTHING_KNOWN
+    ) -> _Prediction:
+        """Solve the smooth problem over `h` [s], in as many passes as the acceleration needs; `start`: see `_solve`."""
+        acceleration = self._acceleration
         for _ in range(self._passes):
             predicted = self._solve(begin, h, loads, excluded, acceleration, start)
             acceleration, start = predicted.acceleration(begin.v), predicted.motion.impulse
@@ -263,6 +265,7 @@ class TimeStepping(Stepper):
         bilateral, b = self._bilateral_rows(begin, h)
         system = RobotSystem(mid, bilateral, begin.bound.bilateral.members, self._implicit(h))
         momentum = kernels.momentum(mid.M, v, impulses)
+        start = start if len(start) == len(rows.offset) else NOTHING_KNOWN  # what takes part depends on h
         motion = solve_motion(loads.solver, system, momentum, b, rows, loads.method, start)
         pushes, dry, turned = self._split(motion.impulse, len(turning))
         damping -= h * robot.damping * motion.x
