@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import rclpy
 from ament_index_python.packages import get_package_share_directory
-from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
@@ -19,11 +19,14 @@ from constrained_sim.config import Config, load_config
 from constrained_sim.controllers import ControlLaw
 from constrained_sim.exceptions import ConstrainedSimError
 from constrained_sim.ros.callbacks import SERVICE_PERIOD, Callbacks
-from constrained_sim.ros.conversions import JointNames, pose_values, to_nanoseconds, xyz
+from constrained_sim.ros.conversions import NANOSECONDS, JointNames, to_nanoseconds, to_time
 from constrained_sim.ros.demos import PACKAGE
 from constrained_sim.ros.inbox import Inbox
+from constrained_sim.ros.odometry_reader import BaseMotion, OdometryReader
 from constrained_sim.ros.process import begin, on_end
 from constrained_sim.validation import Array
+
+T = TypeVar("T")
 
 KEPT = 10
 """Number of messages of each topic that wait for their counterpart of the same stamp."""
@@ -60,10 +63,10 @@ class ControllerNode(Node):
         self._law = law(self._states.config, mode)
         self._commands = self.create_publisher(JointState, "joint_commands", QoSProfile(depth=KEPT))
         self._stopped = False
-        self._inbox = Inbox(self)
+        self._inbox, self._odometry = Inbox(self), OdometryReader()
         self._inbox.subscribe(JointState, "joint_states", self._on_joints, QoSProfile(depth=KEPT))
         if self._states.config.robot.floating_base:
-            self._inbox.subscribe(Odometry, "odom", self._on_base, QoSProfile(depth=KEPT))
+            self._inbox.subscribe(Odometry, "odom", self._on_base, QoSProfile(depth=KEPT), serialised=True)
 
     def run(self) -> None:
         """Answer states, and now and then whoever asks for parameters, until stopped."""
@@ -79,23 +82,28 @@ class ControllerNode(Node):
 
     def _on_joints(self, joints: JointState) -> None:
         self._states.take_joints(joints)
-        self._answer(joints.header.stamp)
+        self._answer(to_nanoseconds(joints.header.stamp))
 
-    def _on_base(self, base: Odometry) -> None:
-        self._states.take_base(base)
-        self._answer(base.header.stamp)
-
-    def _answer(self, stamp: Time) -> None:
+    def _on_base(self, data: bytes) -> None:
         try:
-            state = self._states.complete(to_nanoseconds(stamp))
+            base = self._odometry.read(data)
+        except ConstrainedSimError as error:
+            self.get_logger().warning(str(error), throttle_duration_sec=1.0)
+            return
+        self._states.take_base(base)
+        self._answer(base.stamp)
+
+    def _answer(self, stamp: int) -> None:
+        try:
+            state = self._states.complete(stamp)
         except ConstrainedSimError as error:
             self.get_logger().warning(f"no command: {error}", throttle_duration_sec=1.0)
             return
         if state is None:
             return
-        efforts = self._law.efforts(stamp.sec + 1e-9 * stamp.nanosec, *state)
+        efforts = self._law.efforts(stamp // NANOSECONDS + 1e-9 * (stamp % NANOSECONDS), *state)
         command = JointState(name=self._states.config.robot.actuated_joints, effort=efforts.tolist())
-        command.header.stamp = stamp
+        command.header.stamp = to_time(stamp)
         self._commands.publish(command)
 
 
@@ -110,15 +118,15 @@ class States:
         """Wait for the first messages."""
         self.config, self._names = config, JointNames(config.robot)
         self._joints: dict[int, JointState] = {}
-        self._bases: dict[int, Odometry] = {}
+        self._bases: dict[int, BaseMotion] = {}
 
     def take_joints(self, message: JointState) -> None:
         """Keep the state of the joints."""
-        _keep(self._joints, message)
+        _keep(self._joints, to_nanoseconds(message.header.stamp), message)
 
-    def take_base(self, message: Odometry) -> None:
+    def take_base(self, base: BaseMotion) -> None:
         """Keep the state of the base."""
-        _keep(self._bases, message)
+        _keep(self._bases, base.stamp, base)
 
     def complete(self, stamp: int) -> tuple[Array, Array] | None:
         """Return q (nq,) and v (nv,) at `stamp` [ns], once; None while a message is missing.
@@ -135,19 +143,16 @@ class States:
         del self._joints[stamp]
         self._bases.pop(stamp, None)
         if base is not None:
-            twist = base.twist.twist
-            q[:7] = pose_values(base.pose.pose)
-            v[:6] = [*xyz(twist.linear), *xyz(twist.angular)]
+            q[:7], v[:6] = base.pose, base.twist
         return q, v
 
 
-def _keep(messages: dict[int, JointState] | dict[int, Odometry], message: JointState | Odometry) -> None:
-    """Keep the newest messages, in the order of arrival."""
-    stamp = to_nanoseconds(message.header.stamp)
-    messages.pop(stamp, None)
-    messages[stamp] = message
-    while len(messages) > KEPT:
-        del messages[next(iter(messages))]
+def _keep(kept: dict[int, T], stamp: int, new: T) -> None:
+    """Keep the newest, in the order of arrival."""
+    kept.pop(stamp, None)
+    kept[stamp] = new
+    while len(kept) > KEPT:
+        del kept[next(iter(kept))]
 
 
 def main(name: str, law: type[ControlLaw], config: str, args: Sequence[str] | None = None) -> int:

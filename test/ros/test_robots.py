@@ -10,6 +10,7 @@ from constrained_sim.controllers import CassieController, FourBarController, Qua
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.ros.controller import States
 from constrained_sim.ros.conversions import to_time
+from constrained_sim.ros.odometry_reader import BaseMotion, OdometryReader
 
 LAWS = {
     "quadruped": (QuadrupedController, "trot"),
@@ -95,7 +96,7 @@ def test_states_are_paired_by_stamp():
         message.header.stamp = to_time(number)
         message.pose.pose.position.z, message.pose.pose.orientation.w = 0.1 * number, 1.0
         message.twist.twist.linear.y, message.twist.twist.angular.x = 3.0, 4.0
-        return message
+        return BaseMotion.of(message)
 
     states.take_base(base(2))
     states.take_joints(joints(1))
@@ -117,3 +118,26 @@ def test_states_are_paired_by_stamp():
         states.take_base(base(number))
     assert states.complete(2) is None  # forgotten
     assert stamp(joints(2)) == 2
+
+
+def test_odometry_is_read_from_its_bytes():
+    """As rclpy reads it: the first message, others with the same frames, and those with other frames in between."""
+    from nav_msgs.msg import Odometry
+    from rclpy.serialization import serialize_message
+
+    reader, rng = OdometryReader(), np.random.default_rng(0)
+    for number, frame in enumerate(["world", "world", "map", "world", "world"]):
+        message = Odometry(child_frame_id="base_link")
+        message.header.frame_id, message.header.stamp = frame, to_time(7_000_000_001 * number)
+        pose, twist = message.pose.pose, message.twist.twist
+        vectors = (pose.position, twist.linear, twist.angular, pose.orientation)
+        values = rng.normal(size=(4, 3)).tolist()
+        for vector, (x, y, z) in zip(vectors, values, strict=True):
+            vector.x, vector.y, vector.z = x, y, z
+        pose.orientation.w = 0.5
+        message.pose.covariance, message.twist.covariance = rng.normal(size=(2, 36))
+        expected = (7_000_000_001 * number, [*values[0], *values[3], 0.5], values[1] + values[2])
+        assert reader.read(serialize_message(message)) == BaseMotion.of(message) == expected
+    with pytest.raises(InvalidValue, match="3 bytes"):
+        reader.read(b"abc")
+    assert reader.read(serialize_message(message)) == expected

@@ -11,6 +11,7 @@ from constrained_sim.config import Config, whole_nanoseconds
 from constrained_sim.exceptions import InvalidValue, NotSupported
 from constrained_sim.ros.controller import States
 from constrained_sim.ros.conversions import xyz
+from constrained_sim.ros.odometry_reader import BaseMotion
 from constrained_sim.step_result import ContactForce, ContactStatus
 from constrained_sim.testing.ros.session import stamp
 from constrained_sim.testing.snapshot import Snapshot
@@ -52,7 +53,7 @@ class Readings:
         """
         self._states.take_joints(messages[0])
         for base in messages[1:]:
-            self._states.take_base(base)
+            self._states.take_base(BaseMotion.of(base))
         at = stamp(messages[0])
         state = self._states.complete(at)
         return None if state is None else (self.time(at), read_only(state[0]), read_only(state[1]))
