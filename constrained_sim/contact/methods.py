@@ -87,8 +87,8 @@ def solve_contacts(
     Args:
         problem: what to solve.
         method: which method comes first.
-        start: (n,) impulses from which that method begins; None: those of a few sweeps. Where the solution is unique,
-            this changes the number of iterations only.
+        start: (n,) impulses from which that method begins; None: it finds its own. Where the solution is unique, this
+            changes the number of iterations only.
 
     Raises:
         UnknownName: no such method.
