@@ -1043,3 +1043,17 @@ def test_what_comes_ever_so_slowly_is_no_impact(speed):
     assert abs(sim.state.v[2]) < 1e-6 * speed + 1e-13
     assert abs(sim.step().contact_forces["c"].normal_force - mass * GRAVITY) < 1e-9
     assert abs(sim.state.q[2] - radius) < TOUCHING
+
+
+def test_rows_that_nearly_depend_on_each_other_do_not_throw_the_robot():
+    """A block balances on three points, two of which make a lever of 10 um: 20 nm there are 2 mrad to first order."""
+    _, y, z = BLOCK_HALF
+    q = [0.0, 0.0, z, 0.0, 0.0, 0.0, 1.0]
+    points = (0.0, y, -z), (0.0, -y, -z), (1e-5, 0.0, -z - 2e-8)
+    feet = [PointContact(f"foot{i}", "block", point, friction=0.5) for i, point in enumerate(points)]
+    sim = simulator(block(), q, None, feet, dt=1e-3)
+    for _ in range(5):
+        result = sim.step()
+        assert abs(result.energy.projection) < 1e-6
+    assert np.abs(sim.state.q - q).max() < 1e-6
+    assert np.abs(sim.state.v).max() < 1e-4

@@ -204,15 +204,14 @@ def held_rows(held, normals, status):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def has_drifted(phi, gaps, held, tolerance):  # type: ignore[no-untyped-def]
-    """Return whether a bilateral row (violation phi) or a held contact (its gap) is off by more than `tolerance`."""
+def largest_drift(phi, gaps, held):  # type: ignore[no-untyped-def]
+    """Return by how much a bilateral row (violation phi) or a held contact (its gap) is off at most [m, rad]."""
+    largest = 0.0
     for value in phi:
-        if abs(value) > tolerance:
-            return True
+        largest = max(largest, abs(value))
     for c in held:
-        if abs(gaps[c]) > tolerance:
-            return True
-    return False
+        largest = max(largest, abs(gaps[c]))
+    return largest
 
 
 @numba.njit(cache=True)

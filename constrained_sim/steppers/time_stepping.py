@@ -469,7 +469,7 @@ class TimeStepping(Stepper):
         The tangential rows of sticking contacts keep their position meanwhile.
         """
         here = part.end
-        if not kernels.has_drifted(here.phi, here.contact.gaps, held, self.stabilization.position_tolerance):
+        if kernels.largest_drift(here.phi, here.contact.gaps, held) <= self.stabilization.position_tolerance:
             return part
         rows = kernels.held_rows(held, here.contact.normals, part.status)
         end, energy = self.hold_positions(self.stabilization, here, loads.solver, held, rows)
