@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from constrained_sim.contact.discs import COEFFICIENT, CONTACT, SIZE
 from constrained_sim.contact.kernels import OPEN, STICKING
+from constrained_sim.contact.problem import no_values
 from constrained_sim.contact.table import ContactTable
-from constrained_sim.validation import Array, read_only
+from constrained_sim.validation import Array
 
 SLIP_SPEED = 1e-9
 """Speed [m/s, rad/s] below which a contact or a joint is at rest."""
@@ -23,9 +24,6 @@ STOP_SPEED = 1e-11
 ONSET_SPEED = 1e-6
 """Speed [m/s, rad/s] up to which what begins to slip or to turn does so along its acceleration: its direction follows
 forces at a rate that is inverse to the speed, too fast for an explicit integrator."""
-
-
-NOTHING = read_only(np.zeros(0))
 
 
 class FrictionDiscs(NamedTuple):
@@ -81,7 +79,7 @@ class FrictionDiscs(NamedTuple):
 
     def margins(self, forces: Array) -> Array:
         """Return (f,) ``c r_n - |r|`` for the `forces` of all rows: how far they are inside their bounds."""
-        return self.coefficient * forces[self.normal] - self.lengths(forces) if len(self.normal) else NOTHING
+        return self.coefficient * forces[self.normal] - self.lengths(forces) if len(self.normal) else no_values()
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,7 +251,7 @@ class Moving(NamedTuple):
     def events(self, s: Array) -> Array:
         """Return what is positive as long as they move on, at `s` as above: speeds, along the first direction too."""
         if not len(self.begins):
-            return NOTHING
+            return no_values()
         along = self.discs.components(s)
         speeds = np.hypot(*along[~self.begins].T)
         return np.concatenate([np.einsum("ij,ij->i", along, self.direction), speeds - STOP_SPEED])

@@ -6,9 +6,13 @@ import itertools
 import re
 import struct
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
-from rclpy.serialization import serialize_message
+from rclpy.serialization import deserialize_message, serialize_message
+
+from constrained_sim.exceptions import InvalidValue
+
+Message = TypeVar("Message")
 
 ENCAPSULATION = 4
 FORMATS = {
@@ -24,6 +28,19 @@ def serialise(message: Any) -> bytes:
     What is between the fields would otherwise be whatever was in memory before.
     """
     return _serialise(message, _Walk(message))
+
+
+def deserialise(what: str, data: bytes, kind: type[Message]) -> Message:
+    """Return the message in its serialisation `data`; `what` says what it is.
+
+    Raises:
+        InvalidValue: no such message.
+    """
+    try:
+        return cast(Message, deserialize_message(data, kind))
+    except RuntimeError:
+        package = kind.__module__.split(".")[0]
+        raise InvalidValue(what, f"{len(data)} bytes", f"a serialised {package}/{kind.__name__}") from None
 
 
 class Form:

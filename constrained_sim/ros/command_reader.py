@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
-from constrained_sim.exceptions import InvalidValue
-from constrained_sim.ros.cdr import Form
+from constrained_sim.ros.cdr import Form, deserialise
 from constrained_sim.ros.conversions import NANOSECONDS, JointNames, efforts_by_name, to_nanoseconds
 
 KEPT = 8
@@ -40,10 +38,7 @@ class CommandReader:
             efforts = numbers[len(numbers) - len(indices) :]  # the last field of the message
             if all(map(math.isfinite, efforts)):
                 return int(numbers[0]) * NANOSECONDS + int(numbers[1]), dict(zip(indices, efforts, strict=True))
-        try:
-            message = deserialize_message(data, JointState)
-        except RuntimeError:
-            raise InvalidValue("joint command", f"{len(data)} bytes", "a serialised sensor_msgs/JointState") from None
+        message = deserialise("joint command", data, JointState)
         by_index = efforts_by_name(message, self._joints)
         self._known.insert(0, (Form(message), list(by_index)))
         del self._known[KEPT:]

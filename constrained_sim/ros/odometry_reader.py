@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nav_msgs.msg import Odometry
-from rclpy.serialization import deserialize_message
 
-from constrained_sim.exceptions import InvalidValue
-from constrained_sim.ros.cdr import Form
+from constrained_sim.ros.cdr import Form, deserialise
 from constrained_sim.ros.conversions import NANOSECONDS, pose_values, to_nanoseconds, xyz
 
 COVARIANCE = 36
@@ -54,9 +52,6 @@ class OdometryReader:
             begin = 9 + COVARIANCE
             stamp = int(numbers[0]) * NANOSECONDS + int(numbers[1])
             return BaseMotion(stamp, numbers[2:9], numbers[begin : begin + 6])
-        try:
-            message = deserialize_message(data, Odometry)
-        except RuntimeError:
-            raise InvalidValue("odometry", f"{len(data)} bytes", "a serialised nav_msgs/Odometry") from None
+        message = deserialise("odometry", data, Odometry)
         self._form = Form(message)
         return BaseMotion.of(message)

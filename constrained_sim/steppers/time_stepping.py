@@ -27,12 +27,9 @@ from constrained_sim.steppers.stepper import NO_CONTACT, Observation, StepOutcom
 from constrained_sim.validation import Array, read_only
 from constrained_sim.wrench import Wrench, generalised_force
 
-IMPACT_SPEED = 1e-9
-"""Approach speed [m/s] below which a closing contact is no impact: the contact force takes care of it."""
-
 UNFELT = 1e-7
-"""Depth [m] to which a closed contact may come within a step before its approach is an impact. Less, and the feet of a
-humanoid that comes to rest rock from corner to corner for many steps, an impact in each."""
+"""Depth [m] to which a closed contact may come within a step before its approach is an impact: the contact force takes
+care of it. Less, and the feet of a humanoid that comes to rest rock from corner to corner, an impact in each step."""
 
 BOUNCE_VELOCITY = 1e-2
 """Approach speed [m/s] below which restitution counts as 0."""
@@ -166,13 +163,12 @@ class TimeStepping(Stepper):
         gaps, contact = _open_gaps(here), here.contact
         if not gaps.size:
             return NO_CONTACT
-        slow = max(IMPACT_SPEED, UNFELT / self.dt)
         if settled.size:
             gaps = gaps.copy()
             gaps[settled] = np.inf
         closing = np.empty(len(gaps), dtype=np.int64)
         count = kernels.closing_contacts(
-            gaps, contact.normals, contact.s, contact.J, self._acceleration, rest, slow, closing
+            gaps, contact.normals, contact.s, contact.J, self._acceleration, rest, UNFELT / self.dt, closing
         )
         return closing[:count]
 
@@ -184,7 +180,7 @@ class TimeStepping(Stepper):
         Newton's method on the length of this part of the step, always towards the contact that is due first.
         """
         gaps, s = _open_gaps(here)[closing], here.contact.s_normal[closing]
-        h, near = min(float((-gaps / s).min()), rest), no_values()
+        h, near = min(float((-gaps / s).min()), rest), NOTHING_KNOWN
         for _ in range(8):
             predicted = self._predict(here, h, loads, closing, near)
             end = self._reach(here, predicted)
