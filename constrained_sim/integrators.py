@@ -46,13 +46,16 @@ class Integrator(ABC):
 class SteppingScheme(Integrator):
     """A scheme that velocity-level time stepping can use too: forces at one point of the step.
 
+    With its share c of the new velocity, a step moves by ``(1 - c) h v`` to the point where M, h and J are taken, then
+    on by ``c h v'``. Forces that depend on the velocity are predicted at the one extrapolated to there by the previous
+    acceleration, which keeps the step explicit without losing the order, and corrected to the one found.
+
     Attributes:
         share: of the velocity at the end in the mean velocity with which positions move.
     """
 
     share: float
 
-    @abstractmethod
     def evaluation_point(self, robot: Robot, q: Array, v: Array, a: Array, h: float) -> tuple[Array, Array]:
         """Return the configuration and the velocity at which M, h and J are taken.
 
@@ -63,14 +66,16 @@ class SteppingScheme(Integrator):
             a: (nv,) acceleration of the previous step, zero after a jump.
             h: length of the step [s].
         """
+        first = (1.0 - self.share) * h
+        return integrate(robot, q, first * v), v + first * a
 
-    @abstractmethod
     def inertial_velocity(self, v: Array, v_plus: Array) -> Array:
         """Return the velocity (nv,) whose inertial forces lead from the momentum at `v` (nv,) to that at `v_plus`."""
+        return v + (1.0 - self.share) * (v_plus - v)
 
-    @abstractmethod
-    def advance(self, robot: Robot, q: Array, q_evaluated: Array, v_plus: Array, h: float) -> Array:
+    def advance(self, robot: Robot, q_evaluated: Array, v_plus: Array, h: float) -> Array:
         """Return the configuration at the end, for the velocity `v_plus` (nv,) at the end."""
+        return integrate(robot, q_evaluated, self.share * h * v_plus)
 
 
 class ExplicitEuler(Integrator):
@@ -113,26 +118,9 @@ class SemiImplicitEuler(SteppingScheme):
         v_plus = v + h * a
         return integrate(robot, q, h * v_plus), v_plus, h * rates
 
-    def evaluation_point(self, robot: Robot, q: Array, v: Array, a: Array, h: float) -> tuple[Array, Array]:
-        """Return q and v themselves."""
-        return q, v
-
-    def inertial_velocity(self, v: Array, v_plus: Array) -> Array:
-        """Return v itself."""
-        return v
-
-    def advance(self, robot: Robot, q: Array, q_evaluated: Array, v_plus: Array, h: float) -> Array:
-        """Return ``q + h v_plus``."""
-        return integrate(robot, q, h * v_plus)
-
 
 class Midpoint(SteppingScheme):
-    """Forces in the middle of the step. Second order.
-
-    In time stepping: half a step with the old velocity, half a step with the new. Coriolis forces are predicted at the
-    velocity extrapolated to the middle by the previous acceleration, which keeps the step explicit without losing the
-    order, and corrected to the mean velocity found.
-    """
+    """Forces in the middle of the step: half of it with the old velocity, half with the new. Second order."""
 
     name = "midpoint"
     order = 2
@@ -143,18 +131,6 @@ class Midpoint(SteppingScheme):
         v_mid = v + 0.5 * h * field(t, q, v)[0]
         a, rates = field(t + 0.5 * h, integrate(robot, q, 0.5 * h * v), v_mid)
         return integrate(robot, q, h * v_mid), v + h * a, h * rates
-
-    def evaluation_point(self, robot: Robot, q: Array, v: Array, a: Array, h: float) -> tuple[Array, Array]:
-        """Return ``q + h/2 v`` and ``v + h/2 a``."""
-        return integrate(robot, q, 0.5 * h * v), v + 0.5 * h * a
-
-    def inertial_velocity(self, v: Array, v_plus: Array) -> Array:
-        """Return the mean: the velocity that leads from the inertia at the beginning to that at the end."""
-        return 0.5 * (v + v_plus)
-
-    def advance(self, robot: Robot, q: Array, q_evaluated: Array, v_plus: Array, h: float) -> Array:
-        """Return the second half of the step."""
-        return integrate(robot, q_evaluated, 0.5 * h * v_plus)
 
 
 class RK4(Integrator):

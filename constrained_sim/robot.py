@@ -23,6 +23,7 @@ from constrained_sim.joints import (
     set_property,
     with_spring,
 )
+from constrained_sim.tree import Tree, tree_of
 from constrained_sim.validation import Array, finite_array
 
 if TYPE_CHECKING:
@@ -376,6 +377,11 @@ class Robot:
     def inertia_parents(self) -> npt.NDArray[np.int64]:
         """(nv,) parent of each degree of freedom in the tree, -1 at a root: the sparsity of M (Featherstone, 6.5)."""
         return np.array(self.model.createData().parents_fromRow, dtype=np.int64)
+
+    @cached_property
+    def tree(self) -> Tree | None:
+        """Joints and bodies as arrays for compiled recursions; None where these do not know a joint."""
+        return tree_of(self.model)
 
     @cached_property
     def support(self) -> npt.NDArray[np.bool_]:

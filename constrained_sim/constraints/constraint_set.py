@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.constraints.constraint import BoundConstraint, Constraint, ConstraintStack
-from constrained_sim.constraints.joint_limit import stack_limits
+from constrained_sim.constraints.joint_limit import JointLimitStack, stack_limits
 from constrained_sim.constraints.point_contact import BoundContact
 from constrained_sim.contact.table import ContactTable
 from constrained_sim.dynamics import Dynamics
@@ -26,7 +26,7 @@ class ConstraintSet:
         contacts: the contacts and all other one-sided rows, as a table.
         slices: rows of each member among all rows, by name.
         dim: number of all rows.
-        is_rigid: whether there are only one-sided rows, and rigid contacts that resist neither rolling nor spinning.
+        is_plain: whether there are only joint limits, and rigid contacts that resist neither rolling nor spinning.
     """
 
     def __init__(self, robot: Robot, members: Sequence[BoundConstraint | BoundContact]) -> None:
@@ -48,7 +48,8 @@ class ConstraintSet:
             count = member.dim if isinstance(member, BoundConstraint) else 3
             self.slices[member.name] = slice(self.dim, self.dim + count)
             self.dim += count
-        self.is_rigid = not (self.bilateral.dim or self.contacts.soft.size or self.contacts.resistance.dim)
+        unusual = self.bilateral.dim or self.contacts.soft.size or self.contacts.resistance.dim
+        self.is_plain = isinstance(limits, JointLimitStack) and not unusual
         self._bilateral_rows = self._rows_of(self.bilateral.slices)
         self._contact_rows = self._rows_of(self.contacts.slices)
 

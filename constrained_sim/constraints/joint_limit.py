@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from constrained_sim.constraints.constraint import BoundConstraint, Constraint, ConstraintStack, checked_name
 from constrained_sim.dynamics import Dynamics
@@ -103,27 +105,49 @@ class BoundJointLimit(BoundConstraint):
         return np.zeros(self.dim)
 
 
+class Bounds(NamedTuple):
+    """Joint limits as arrays, a row each: ``phi = signs q[at_q] - bounds``.
+
+    Attributes:
+        at_q: (l,) which coordinate a row bounds.
+        signs: (l,) 1 of a lower bound, -1 of an upper one.
+        bounds: (l,) those, times these signs [rad, m].
+        rows: (l, nv) of the Jacobian, constant.
+    """
+
+    at_q: npt.NDArray[np.intp]
+    signs: Array
+    bounds: Array
+    rows: Array
+
+
 class JointLimitStack(ConstraintStack):
-    """The rows of several joint limits, one below the other, evaluated together."""
+    """The rows of several joint limits, one below the other, evaluated together; or none.
+
+    Attributes:
+        bounds: all of them.
+    """
 
     def __init__(self, members: tuple[BoundJointLimit, ...], nv: int) -> None:
         """Stack `members` in their order."""
         super().__init__(members, nv)
-        self._at_q = np.concatenate([member.at_q for member in members])
-        self._signs = np.concatenate([member.signs for member in members])
-        self._bounds = np.concatenate([member.bounds for member in members])
-        self._rows = np.concatenate([member.rows for member in members])
+        self.bounds = Bounds(
+            np.concatenate([np.zeros(0, dtype=np.intp), *(member.at_q for member in members)]),
+            np.concatenate([np.zeros(0), *(member.signs for member in members)]),
+            np.concatenate([np.zeros(0), *(member.bounds for member in members)]),
+            np.concatenate([np.zeros((0, nv)), *(member.rows for member in members)]),
+        )
 
     def phi(self, dynamics: Dynamics) -> Array:
         """Return (dim,) distances to the bounds [rad, m]."""
-        return self._signs * dynamics.q[self._at_q] - self._bounds
+        return self.bounds.signs * dynamics.q[self.bounds.at_q] - self.bounds.bounds
 
     def jacobian(self, dynamics: Dynamics) -> Array:
         """Return (dim, nv), constant."""
-        return self._rows
+        return self.bounds.rows
 
 
 def stack_limits(members: tuple[BoundConstraint, ...], nv: int) -> ConstraintStack:
     """Return the rows of unilateral `members`, one below the other."""
     limits = tuple(member for member in members if isinstance(member, BoundJointLimit))
-    return JointLimitStack(limits, nv) if limits and len(limits) == len(members) else ConstraintStack(members, nv)
+    return JointLimitStack(limits, nv) if len(limits) == len(members) else ConstraintStack(members, nv)

@@ -266,23 +266,20 @@ def momentum(M, v, impulses):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def end_momentum(  # type: ignore[no-untyped-def]
-    h, M, v, M_middle, bias_change, rate, v_middle, impulses, gravity, begin, middle, end, is_floating
-):
+def end_momentum(h, M, v, M_middle, inertial, impulses, gravity, begin, middle, end, is_floating):  # type: ignore[no-untyped-def]
     """Return (nv,) the generalised momentum at the end of a step.
 
-    ``d(M v)/dt = dM/dt v - h + f`` with ``dM/dt = C + C^T``, C the Coriolis matrix. For a coordinate that M does not
-    depend on, the entry of ``C^T v = dM/dt v - C v`` vanishes: its momentum changes by forces only. Of a floating base
-    see :func:`floating_momentum`.
+    ``d(M v)/dt = dM/dt v - h + f``. With ``dM/dt = C + C^T``, C the Coriolis matrix, this is ``C^T v - g + f``: for a
+    coordinate that M does not depend on, momentum changes by forces only. Of a floating base see
+    :func:`floating_momentum`.
 
     Args:
         h: length of the step [s].
         M: (nv, nv) inertia at the beginning.
         v: (nv,) velocity there.
         M_middle: (nv, nv) inertia where the forces were evaluated.
-        bias_change: (nv,) bias forces at the velocity of the evaluation less those at v_middle, there.
-        rate: (nv, nv) C there, or another matrix with this sum: ``Dynamics.inertia_rate``.
-        v_middle: (nv,) velocity there.
+        inertial: (nv,) what is to be added to the bias forces of the evaluation, whose impulses are among those below,
+            so that ``C^T v - g`` is left.
         impulses: (6, nv) generalised impulses of the causes in the order of ``FORCES``.
         gravity: (3,) [m/s^2], world axes.
         begin: (4, 3) placement of the base at the beginning.
@@ -290,7 +287,7 @@ def end_momentum(  # type: ignore[no-untyped-def]
         end: (4, 3) at the end.
         is_floating: whether the base moves freely.
     """
-    total = momentum(M, v, impulses) + h * (bias_change + rate @ v_middle + rate.T @ v_middle)
+    total = momentum(M, v, impulses) + h * inertial
     if is_floating:
         total[:6] = floating_momentum(M, v, M_middle, impulses, h, gravity, begin, middle, end)
     return total

@@ -1,7 +1,7 @@
-"""A step of rigid contacts, limits and dry joint friction in two compiled calls: what the time stepper tries first.
+"""A step of rigid contacts, joint limits and dry joint friction in one compiled call: what the time stepper tries first.
 
-Neither is a method of its own: both are the kernels of the general way one after the other, without the interpreter
-between them, and give up where the contact problem is not solved in the usual way.
+It is no method of its own: the kernels of the general way, one after the other, without the interpreter between them.
+It leaves off where something unusual is to be done, and the general way goes on from there.
 """
 
 from __future__ import annotations
@@ -19,17 +19,108 @@ from constrained_sim.steppers.kernels import (
     candidate_rows,
     end_momentum,
     energy_of,
+    exceeds,
+    largest_drift,
     momentum,
     oppose_mean_slip,
+    pressing,
     spread,
 )
+from constrained_sim.tree import about_base, bias_forces, bodies_in_world, inertia, kinetic_gradient, moved, place
 
 NO_DISCS = no_discs()
+
+UNSOLVED, PREDICTED, DONE = range(3)
+
+
+@numba.njit(cache=True)
+def step(robot, contacts, limits, scheme, begin, acceleration, tau):  # type: ignore[no-untyped-def]
+    """Do a step without impact, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
+
+    Args:
+        robot: tree; support, see :func:`~constrained_sim.kinematics.row_jacobian`; (nv,) damping of the joints; (nu,)
+            velocity index of every effort; (d,) degrees of freedom with dry friction and (d,) their breakaway efforts
+            [N m, N]; whether the first six rows of M v are the momentum of the robot.
+        contacts: cores, see :class:`~constrained_sim.contact.geometry.Cores`; (k,) coefficients of friction; (k + l,)
+            which rows open and close.
+        limits: the bounds of joints, see :class:`~constrained_sim.constraints.joint_limit.Bounds`.
+        scheme: length h of the step [s]; share of the new velocity in the mean velocity; passes, see
+            ``TimeStepping.memory``; predicted gap [m] up to which a contact takes part; velocity up to which a state
+            is at rest [m/s, rad/s]; drift up to which positions stay as they are [m, rad]; tolerance and steps of
+            :func:`~constrained_sim.contact.usual.solve_usually`.
+        begin: q, v, M, placement of the base, and gaps and row velocities of contacts and limits at the beginning.
+        acceleration: (nv,) of the last step.
+        tau: (nu,) efforts [N m, N].
+
+    Returns:
+        How far this came: :data:`UNSOLVED`, and all else is of no use; :data:`PREDICTED`, positions have drifted or
+        the correction needs another way; or :data:`DONE`. Then, in groups: configuration and velocity where forces
+        were evaluated, and the velocity x predicted for the end; what :func:`predict` returns and has filled, corrected
+        where this is done; and the end: configuration, velocity, M, placement of the base, and of the contacts axes,
+        points, distances, gaps, rows and their velocities.
+    """
+    tree, support, damping, actuation, rubbing, breakaway, is_floating = robot
+    cores, friction, normals = contacts
+    at_q, signs, bounds, limit_rows = limits
+    h, share, passes, reach, slow, position_tolerance, tolerance, steps = scheme
+    q, v, M, base, gaps, s = begin
+    n, nv, k = tree.kinds.shape[0], v.shape[0], friction.shape[0]
+    laws, opening = (friction, rubbing, h * breakaway, share, tolerance, steps), (gaps, normals, s)
+    impulses, x = np.empty((6, nv)), np.empty(nv)
+    found = np.empty(s.shape[0]), np.empty(rubbing.shape[0]), np.empty(gaps.shape[0], dtype=np.int64), np.empty(9)
+
+    placements, joint_axes, M_middle = np.empty((n, 4, 3)), np.empty((nv, 6)), np.empty((nv, nv))
+    q_middle = moved(tree, q, (1.0 - share) * h * v)
+    place(tree, q_middle, placements, joint_axes)
+    bodies, base_axes = bodies_in_world(tree, placements), about_base(placements, joint_axes)
+    weight = inertia(tree, bodies, base_axes, M_middle)
+    where = placements, joint_axes, support
+    start, v_middle = np.empty(0), v
+    for done in range(passes + 1):
+        if done == passes and (exceeds(v, slow) or exceeds(x, slow) or not exceeds(v_middle, slow)):
+            break  # else what stopped within the last step would have forces at a velocity that it does not have
+        v_middle = v + (1.0 - share) * h * acceleration
+        bias = bias_forces(tree, bodies, base_axes, v_middle)
+        predicted = predict(
+            h, reach, M_middle, bias, v, damping, tree.rows, actuation, tau, cores, where, limit_rows, laws, opening,
+            start, impulses, x, found,
+        )  # fmt: skip
+        if not predicted[5]:
+            x[:] = v
+            break
+        acceleration, start = (x - v) / h, predicted[0]
+
+    q_end, placements_end, M_end = moved(tree, q_middle, share * h * x), np.empty((n, 4, 3)), np.empty((nv, nv))
+    place(tree, q_end, placements_end, joint_axes)
+    inertia(tree, bodies_in_world(tree, placements_end), about_base(placements_end, joint_axes), M_end)
+    axes, points, distances = np.empty((k, 3, 3)), np.empty((k, 3)), np.empty(k)
+    J, s_end, gaps_end = np.empty((s.shape[0], nv)), np.empty(s.shape[0]), np.empty(gaps.shape[0])
+    contact_rows(  # type: ignore[call-arg]
+        *cores, placements_end, joint_axes, support, x, axes, points, distances, J[: 3 * k], s_end[: 3 * k]
+    )
+    J[3 * k :], s_end[3 * k :] = limit_rows, limit_rows @ x
+    gaps_end[:k], gaps_end[k:] = distances, signs * q_end[at_q] - bounds
+
+    state, v_end = PREDICTED if predicted[5] else UNSOLVED, x.copy()
+    pressed, held = pressing(found[2], gaps, gaps_end)
+    if state == PREDICTED and largest_drift(np.empty(0), gaps_end, held) <= position_tolerance:
+        state = DONE
+        if exceeds(v, slow) or exceeds(v_middle, slow) or exceeds(x, slow):
+            v_mean = v + (1.0 - share) * (x - v)
+            inertial = bias - weight + kinetic_gradient(tree, bodies, base_axes, v_mean)
+            middle = h, M, v, M_middle, inertial
+            frames = tree.gravity, base, placements[1], placements_end[1], is_floating
+            if not correct(
+                middle, frames, M_end, tree.rows, laws, pressed, opening, J, impulses, v_end, found, s_end
+            ):
+                state = PREDICTED
+    end = q_end, v_end, M_end, placements_end[1].copy(), axes, points, distances, gaps_end, J, s_end
+    return state, (q_middle, v_middle, x), predicted, impulses, found, end
 
 
 @numba.njit(cache=True)
 def predict(  # type: ignore[no-untyped-def]
-    h, reach, M, bias, v, damping, parents, actuation, tau, where, limits, laws, begin, start, impulses, x, found
+    h, reach, M, bias, v, damping, parents, actuation, tau, cores, where, limits, laws, begin, start, impulses, x, found
 ):
     """Solve the smooth problem of a step, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
@@ -43,8 +134,8 @@ def predict(  # type: ignore[no-untyped-def]
         parents: see :func:`~constrained_sim.solvers.kernels.factor_inertia`.
         actuation: (nu,) velocity index of every effort.
         tau: (nu,) efforts [N m, N].
-        where: the first ten arguments of :func:`~constrained_sim.contact.geometry.contact_rows`, at the evaluation
-            point.
+        cores: of the contacts, see :class:`~constrained_sim.contact.geometry.Cores`.
+        where: placements, joint axes and support there, see :func:`~constrained_sim.contact.geometry.contact_rows`.
         limits: (l, nv) one-sided rows there.
         laws: (k,) coefficients of friction; (d,) degrees of freedom with dry friction; (d,) their largest impulses
             [N m s, N s]; share of :func:`~constrained_sim.steppers.kernels.allowed_approach`; tolerance and steps of
@@ -73,7 +164,7 @@ def predict(  # type: ignore[no-untyped-def]
     axes, points, distances = np.empty((k, 3, 3)), np.empty((k, 3)), np.empty(k)
     J_middle, s_middle = np.empty((s.shape[0], v.shape[0])), np.empty(s.shape[0])
     J_middle[3 * k :], s_middle[3 * k :] = limits, limits @ v
-    contact_rows(*where, v, axes, points, distances, J_middle[: 3 * k], s_middle[: 3 * k])  # type: ignore[call-arg]
+    contact_rows(*cores, *where, v, axes, points, distances, J_middle[: 3 * k], s_middle[: 3 * k])  # type: ignore[call-arg]
     excluded = np.empty(0, dtype=np.int64)
     candidates, J, offset = candidate_rows(gaps, normals, s, s_middle, J_middle, excluded, h, share, reach)
     inertia = M.copy()

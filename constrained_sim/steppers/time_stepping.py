@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import ContactMethod
 from constrained_sim.contact.compliance import SoftRows, dragged, soft_rows
+from constrained_sim.contact.geometry import ContactGeometry
 from constrained_sim.contact.problem import TOLERABLE_RESIDUAL, no_values
 from constrained_sim.contact.table import TOUCHING, ContactTable
 from constrained_sim.drift import Projection, Stabilization
@@ -97,6 +98,7 @@ class TimeStepping(Stepper):
         """
         super().__init__(robot, dt, integrator, stabilization)
         self._mid = Dynamics(robot)
+        self._model = _model_of(robot)
         self._acceleration: Array = np.zeros(robot.nv)
         self._judged: set[str] = set()
 
@@ -153,7 +155,7 @@ class TimeStepping(Stepper):
             here = here.with_velocity(impacts[-1].v_plus)
             self._forget()
         if rest > 0.0:
-            parts.append(self._advance(here, rest, loads, NO_CONTACT))
+            parts.append(self._advance(here, rest, loads))
             here = parts[-1].end
             self._acceleration, self._passes = parts[-1].a, 1
         return _outcome(start, here, parts, impacts, self.dt, self.robot.rubbing)
@@ -210,10 +212,52 @@ class TimeStepping(Stepper):
 
     # -- smooth motion
 
-    def _advance(self, begin: Observation, h: float, loads: _Loads, excluded: npt.NDArray[np.intp]) -> _Part:
-        """Advance by `h` [s] without impact, contacts `excluded` carrying no force."""
-        predicted = self._predict(begin, h, loads, excluded)
+    def _advance(self, begin: Observation, h: float, loads: _Loads) -> _Part:
+        """Advance by `h` [s] without impact."""
+        if loads.are_plain and begin.bound.is_plain and self._model is not None:
+            part = self._advance_compiled(begin, h, loads)
+            if part is not None:
+                return part
+            loads = loads.without_newton
+        predicted = self._predict(begin, h, loads, NO_CONTACT)
         return self._finish(begin, predicted, self._reach(begin, predicted), loads)
+
+    def _advance_compiled(self, begin: Observation, h: float, loads: _Loads) -> _Part | None:
+        """Advance as `_advance` does, as a rule in one kernel; None where contacts need more than usual."""
+        table, contact, method = begin.bound.contacts, begin.contact, loads.method
+        share, tolerances = self.integrator.share, (self.stabilization.position_tolerance, method.tolerance)
+        state, middle, solved, impulses, found, reached = rigid.step(
+            self._model,
+            (tuple(table.cores), table.friction, contact.normals),
+            table.limits.bounds,
+            (h, share, self._passes, REACH, SLOW, *tolerances, method.usual_steps),
+            (begin.q, begin.v, begin.M, begin.base, contact.gaps, contact.s),
+            self._acceleration,
+            loads.tau,
+        )
+        if state == rigid.UNSOLVED:
+            return None
+        (q_mid, v_mid, x), (pushes, *usual, _, dynamics) = middle, solved
+        solution = method.usual_solution(pushes, *usual) if contact.gaps.size or found[1].size else None
+        motion, none = Motion(x, no_values(), pushes, solution, dynamics, 0.0), no_values()
+        impulse, dry, status, energy = found
+        predicted = _Prediction(
+            h, q_mid, v_mid, motion, impulses, impulse, dry, none, status, energy, begin.stretch
+        )
+        q, v, M, base, *geometry = reached
+        end = begin._replace(
+            t=begin.t + h,
+            q=read_only(q),
+            v=read_only(v),
+            M=M,
+            base=base,
+            contact=ContactGeometry(*geometry, contact.normals),
+        )
+        if state == rigid.DONE:
+            return predicted.part(begin, end)
+        self._mid.update(q_mid, v_mid, begin.t + 0.5 * h)
+        self._here.update_inertia(end.q, end.t)
+        return self._finish(begin, predicted, end, loads)
 
     def _predict(
         self, begin: Observation, h: float, loads: _Loads, excluded: npt.NDArray[np.intp], start: Array = NOTHING_KNOWN
@@ -244,11 +288,6 @@ class TimeStepping(Stepper):
         robot, mid, v = self.robot, self._mid, begin.v
         q_mid, v_mid = self.integrator.evaluation_point(robot, begin.q, v, acceleration, h)
         mid.update(q_mid, v_mid, begin.t + 0.5 * h)
-        if loads.are_plain and begin.bound.is_rigid and not (robot.springs or excluded.size):
-            predicted = self._solve_rigid(begin, h, loads, q_mid, v_mid, start)
-            if predicted is not None:
-                return predicted
-            loads = loads.without_newton
         impulses = np.zeros((6, robot.nv))
         gravity_coriolis, actuators, external, damping, contact, constraint = impulses
         gravity_coriolis -= h * mid.h
@@ -284,47 +323,12 @@ class TimeStepping(Stepper):
             impulse[soft.rows], status[table.soft[soft.members]] = pads, pad_status
             stretch = dragged(table, soft, pads, pad_status, 0.5 * soft.J @ (v + motion.x), stretch, h)
         energy = kernels.energy_of(v, motion.x, mid.M, impulses)
-        return _Prediction(h, q_mid, v_mid, motion, impulses, impulse, dry, moments, status, energy, stretch, False)
-
-    def _solve_rigid(
-        self, begin: Observation, h: float, loads: _Loads, q_mid: Array, v_mid: Array, start: Array
-    ) -> _Prediction | None:
-        """Solve the smooth problem as `_solve` does, in one kernel; None where contacts need more than usual."""
-        robot, mid, v, table, contact = self.robot, self._mid, begin.v, begin.bound.contacts, begin.contact
-        rows, contacts = contact.s.shape[0], contact.gaps.shape[0]
-        impulses, x, impulse = np.empty((6, robot.nv)), np.empty(robot.nv), np.empty(rows)
-        dry, status, energy = np.empty(robot.rubbing.size), np.empty(contacts, dtype=np.int64), np.empty(9)
-        pushes, pushed, steps, residual, magnitude, solved, dynamics = rigid.predict(
-            h,
-            REACH,
-            mid.M,
-            mid.h,
-            v,
-            robot.damping,
-            robot.inertia_parents,
-            robot.actuation,
-            loads.tau,
-            (*table.cores, mid.placements, mid.joint_axes, robot.support),
-            table.limits.jacobian(mid),
-            self._laws(table, h, loads),
-            (contact.gaps, contact.normals, contact.s),
-            start,
-            impulses,
-            x,
-            (impulse, dry, status, energy),
-        )
-        if not solved:
-            return None
-        none, solution = no_values(), None
-        if contacts or dry.size:
-            solution = loads.method.usual_solution(pushes, pushed, steps, residual, magnitude)
-        motion = Motion(x, none, pushes, solution, dynamics, 0.0)
-        return _Prediction(h, q_mid, v_mid, motion, impulses, impulse, dry, none, status, energy, begin.stretch, True)
+        return _Prediction(h, q_mid, v_mid, motion, impulses, impulse, dry, moments, status, energy, stretch)
 
     def _reach(self, begin: Observation, predicted: _Prediction) -> Observation:
         """Return the state to which a prediction leads."""
         x, h = predicted.motion.x, predicted.h
-        q_plus = self.integrator.advance(self.robot, begin.q, predicted.q_mid, x, h)
+        q_plus = self.integrator.advance(self.robot, predicted.q_mid, x, h)
         return self.observe(begin.bound, begin.t + h, q_plus, x, predicted.stretch)
 
     def _finish(self, begin: Observation, predicted: _Prediction, end: Observation, loads: _Loads) -> _Part:
@@ -335,7 +339,7 @@ class TimeStepping(Stepper):
             predicted.motion.check_contacts(TOLERABLE_RESIDUAL)
             return part
         middle, frames = self._middle(begin, predicted), self._frames(begin, part)
-        if predicted.is_rigid:
+        if loads.are_plain and begin.bound.is_plain:
             corrected = self._correct_rigid(begin, part, middle, frames, predicted.impulses, pressed, loads)
             if corrected is not None:
                 return corrected
@@ -347,7 +351,7 @@ class TimeStepping(Stepper):
         self,
         begin: Observation,
         part: _Part,
-        middle: tuple[float, Array, Array, Array, Array, Array, Array],
+        middle: tuple[float, Array, Array, Array, Array],
         frames: tuple[Array, Array, Array, Array, bool],
         impulses: Array,
         pressed: npt.NDArray[np.intp],
@@ -382,16 +386,15 @@ class TimeStepping(Stepper):
         robot, method, share = self.robot, loads.method, self.integrator.share
         return table.friction, robot.rubbing, h * robot.breakaway, share, method.tolerance, method.usual_steps
 
-    def _middle(
-        self, begin: Observation, predicted: _Prediction
-    ) -> tuple[float, Array, Array, Array, Array, Array, Array]:
+    def _middle(self, begin: Observation, predicted: _Prediction) -> tuple[float, Array, Array, Array, Array]:
         """Return what carries momentum from the beginning of a step to its end: inertia and inertial forces.
 
         Those at the velocity found, not at the one extrapolated for the prediction: on a fast robot the difference
         would feed itself.
         """
         mid, v = self._mid, self.integrator.inertial_velocity(begin.v, predicted.motion.x)
-        return predicted.h, begin.M, begin.v, mid.M, mid.bias_change(v), mid.inertia_rate(v), v
+        C = mid.inertia_rate(v)
+        return predicted.h, begin.M, begin.v, mid.M, mid.bias_change(v) + v @ C + C @ v
 
     def _frames(self, begin: Observation, part: _Part) -> tuple[Array, Array, Array, Array, bool]:
         """Return gravity, the placements of the base during a step, and whether its rows of M v are a momentum."""
@@ -561,6 +564,14 @@ class TimeStepping(Stepper):
         return impulse[:pushes], impulse[pushes:end], impulse[end:]
 
 
+def _model_of(robot: Robot) -> tuple[Any, ...] | None:
+    """Return what :func:`~constrained_sim.steppers.rigid.step` needs of a robot; None of one that it cannot do."""
+    if robot.tree is None or robot.springs:
+        return None
+    dry = robot.rubbing, robot.breakaway
+    return robot.tree, robot.support, robot.damping, robot.actuation, *dry, robot.has_free_momentum
+
+
 def _moves(*velocities: Array) -> bool:
     """Return whether any of the velocities of a step, those at which forces were evaluated too, is not slow."""
     for v in velocities:
@@ -620,7 +631,6 @@ class _Prediction(NamedTuple):
     status: npt.NDArray[np.int64]
     energy: Array
     stretch: Array
-    is_rigid: bool
 
     def acceleration(self, v: Array) -> Array:
         """Return the mean acceleration (nv,) from velocity v on."""

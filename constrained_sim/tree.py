@@ -1,0 +1,449 @@
+"""Compiled recursions over the tree of bodies: configurations, placements, inertia and inertial forces in one call.
+
+They do what Pinocchio does for :class:`~constrained_sim.dynamics.Dynamics`, for the joints that most robots have, where
+a whole time step is compiled and cannot call it. Everything is in world axes, about the origin of the first joint's
+frame, where bodies are near: so a composite inertia is a sum, and nothing has to be moved from frame to frame.
+
+Source: Featherstone, Rigid Body Dynamics Algorithms, 2008: tables 5.1 (recursive Newton-Euler) and 6.2 (composite
+rigid bodies), with spatial vectors written (linear, angular).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import numpy.typing as npt
+import pinocchio as pin
+
+from constrained_sim.validation import Array
+
+SLIDES, TURNS, TURNS_FREELY, BALL, FREE = range(5)
+"""Kinds of joints: prismatic, revolute, continuous (cos, sin), spherical (quaternion), free-flyer."""
+
+SMALL_ANGLE = 1e-2
+"""[rad] below which the coefficients of a turn are taken from their series, exact to 1e-17 there."""
+
+
+class Tree(NamedTuple):
+    """A robot's joints and bodies as arrays; joint 0 is the world.
+
+    Attributes:
+        kinds: (n,) of the joints.
+        parents: (n,) joints that carry them.
+        at_q: (n + 1,) where their coordinates begin in q, then nq.
+        at_v: (n + 1,) where their degrees of freedom begin in v, then nv.
+        rows: (nv,) parent of each degree of freedom, -1 at a root.
+        frames: (n, 4, 3) rotation columns and translation of each joint in the frame of its parent, at zero.
+        motions: (nv, 6) what each degree of freedom does, linear and angular, in the frame that its joint moves.
+        bodies: (n, 10) of what a joint carries: mass [kg], first moment [kg m], and Ixx, Iyy, Izz, Ixy, Ixz, Iyz
+            [kg m^2] about its frame's origin.
+        armature: (nv,) [kg m^2, kg].
+        gravity: (3,) acceleration [m/s^2], world axes.
+    """
+
+    kinds: npt.NDArray[np.int64]
+    parents: npt.NDArray[np.int64]
+    at_q: npt.NDArray[np.int64]
+    at_v: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int64]
+    frames: Array
+    motions: Array
+    bodies: Array
+    armature: Array
+    gravity: Array
+
+
+def tree_of(model: pin.Model) -> Tree | None:
+    """Return the arrays of a Pinocchio model; None where it has a joint of another kind."""
+    kinds, motions = [_kind(joint) for joint in model.joints], np.zeros((model.nv, 6))
+    if any(kind is None for kind in kinds[1:]):
+        return None
+    for joint in list(model.joints)[1:]:
+        data = joint.createData()
+        joint.calc(data, pin.neutral(model))
+        motions[joint.idx_v : joint.idx_v + joint.nv] = np.asarray(data.S).reshape(6, joint.nv).T
+    return Tree(
+        np.array([0, *kinds[1:]], dtype=np.int64),
+        np.array(model.parents, dtype=np.int64),
+        np.array([0, *model.idx_qs[1:], model.nq], dtype=np.int64),
+        np.array([0, *model.idx_vs[1:], model.nv], dtype=np.int64),
+        np.array(model.createData().parents_fromRow, dtype=np.int64),
+        np.array([np.vstack([frame.rotation.T, frame.translation]) for frame in model.jointPlacements]),
+        motions,
+        np.array([_numbers(inertia) for inertia in model.inertias]),
+        np.array(model.armature),
+        np.array(model.gravity.linear),
+    )
+
+
+def _kind(joint: pin.JointModel) -> int | None:
+    name = joint.shortname().removeprefix("JointModel")
+    if name in ("FreeFlyer", "Spherical"):
+        return {"FreeFlyer": FREE, "Spherical": BALL}[name]
+    if name.startswith("RUB") or name == "RevoluteUnboundedUnaligned":
+        return TURNS_FREELY
+    if name in ("RX", "RY", "RZ", "RevoluteUnaligned"):
+        return TURNS
+    return SLIDES if name in ("PX", "PY", "PZ", "PrismaticUnaligned") else None
+
+
+def _numbers(inertia: pin.Inertia) -> list[float]:
+    mass, lever = inertia.mass, inertia.lever
+    about_origin = inertia.inertia + mass * (lever @ lever * np.eye(3) - np.outer(lever, lever))
+    return [mass, *(mass * lever), *np.diag(about_origin), *about_origin[[0, 0, 1], [1, 2, 2]]]
+
+
+# -- configurations
+
+
+@numba.njit(cache=True)
+def moved(tree, q, x):  # type: ignore[no-untyped-def]
+    """Return the configuration (nq,) reached from q by the tangent step x (nv,), as ``pin.integrate`` does."""
+    end = q.copy()
+    for joint in range(1, tree.kinds.shape[0]):
+        kind, i, k = tree.kinds[joint], tree.at_q[joint], tree.at_v[joint]
+        if kind == SLIDES or kind == TURNS:
+            end[i] = q[i] + x[k]
+        elif kind == TURNS_FREELY:
+            cos, sin = np.cos(x[k]), np.sin(x[k])
+            end[i], end[i + 1] = q[i] * cos - q[i + 1] * sin, q[i] * sin + q[i + 1] * cos
+            end[i : i + 2] /= np.hypot(end[i], end[i + 1])
+        elif kind == BALL:
+            end[i : i + 4] = _turned(q[i : i + 4], x[k : k + 3])
+        else:
+            end[i : i + 3] += _displacement(x[k : k + 3], x[k + 3 : k + 6]) @ _columns(q[i + 3 : i + 7])
+            quaternion = _turned(q[i + 3 : i + 7], x[k + 3 : k + 6])
+            end[i + 3 : i + 7] = quaternion if np.dot(quaternion, q[i + 3 : i + 7]) >= 0.0 else -quaternion
+    return end
+
+
+@numba.njit(cache=True)
+def _turned(quaternion, w):  # type: ignore[no-untyped-def]
+    """Return a quaternion (4,) xyzw after the turn by the vector w (3,) in its own axes [rad]."""
+    angle = np.sqrt(w[0] ** 2 + w[1] ** 2 + w[2] ** 2)
+    share = np.sin(0.5 * angle) / angle if angle > SMALL_ANGLE else 0.5 - angle**2 / 48.0 + angle**4 / 3840.0
+    a, b, c, d = share * w[0], share * w[1], share * w[2], np.cos(0.5 * angle)
+    x, y, z, s = quaternion
+    end = np.empty(4)
+    end[0] = s * a + x * d + y * c - z * b
+    end[1] = s * b + y * d + z * a - x * c
+    end[2] = s * c + z * d + x * b - y * a
+    end[3] = s * d - x * a - y * b - z * c
+    length = np.sqrt(end[0] ** 2 + end[1] ** 2 + end[2] ** 2 + end[3] ** 2)
+    return end / length
+
+
+@numba.njit(cache=True)
+def _displacement(v, w):  # type: ignore[no-untyped-def]
+    """Return (3,) where a frame comes to that moves with v and turns with w (3,) in its own axes for a unit of time."""
+    angle = np.sqrt(w[0] ** 2 + w[1] ** 2 + w[2] ** 2)
+    if angle > SMALL_ANGLE:
+        first, second = (1.0 - np.cos(angle)) / angle**2, (angle - np.sin(angle)) / angle**3
+    else:
+        first, second = 0.5 - angle**2 / 24.0 + angle**4 / 720.0, 1.0 / 6.0 - angle**2 / 120.0 + angle**4 / 5040.0
+    across = np.array([w[1] * v[2] - w[2] * v[1], w[2] * v[0] - w[0] * v[2], w[0] * v[1] - w[1] * v[0]])
+    twice = np.array(
+        [w[1] * across[2] - w[2] * across[1], w[2] * across[0] - w[0] * across[2], w[0] * across[1] - w[1] * across[0]]
+    )
+    return v + first * across + second * twice
+
+
+@numba.njit(cache=True)
+def _columns(quaternion):  # type: ignore[no-untyped-def]
+    """Return the columns (3, 3) of the rotation of a unit quaternion (4,) xyzw, one per row."""
+    x, y, z, w = quaternion
+    columns = np.empty((3, 3))
+    columns[0, 0], columns[1, 0], columns[2, 0] = 1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)
+    columns[0, 1], columns[1, 1], columns[2, 1] = 2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)
+    columns[0, 2], columns[1, 2], columns[2, 2] = 2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)
+    return columns
+
+
+# -- placements
+
+
+@numba.njit(cache=True)
+def place(tree, q, placements, joint_axes):  # type: ignore[no-untyped-def]
+    """Find where the joints are, see :class:`~constrained_sim.dynamics.Dynamics`.
+
+    Args:
+        tree: the robot.
+        q: (nq,) configuration.
+        placements: (n, 4, 3) is filled with rotation columns and translation of each joint's frame.
+        joint_axes: (nv, 6) is filled with what the degrees of freedom do to a body point at the world's origin, linear
+            and angular, world axes.
+    """
+    placements[0] = 0.0
+    for axis in range(3):
+        placements[0, axis, axis] = 1.0
+    for joint in range(1, tree.kinds.shape[0]):
+        kind, i, k = tree.kinds[joint], tree.at_q[joint], tree.at_v[joint]
+        here = placements[joint]
+        _compose(tree.frames[joint], placements[tree.parents[joint]], here)
+        if kind == SLIDES:
+            _shift(here, q[i] * tree.motions[k, 0], q[i] * tree.motions[k, 1], q[i] * tree.motions[k, 2])
+        elif kind == TURNS:
+            _turn(here, tree.motions[k, 3:], np.cos(q[i]), np.sin(q[i]))
+        elif kind == TURNS_FREELY:
+            _turn(here, tree.motions[k, 3:], q[i], q[i + 1])
+        elif kind == BALL:
+            here[:3] = _columns(q[i : i + 4]) @ here[:3]
+        else:
+            _shift(here, q[i], q[i + 1], q[i + 2])
+            here[:3] = _columns(q[i + 3 : i + 7]) @ here[:3]
+        x, y, z = here[3]
+        for k in range(tree.at_v[joint], tree.at_v[joint + 1]):
+            a, b, c, d, e, f = tree.motions[k]
+            vx, vy, vz = _in_world(a, b, c, here)
+            wx, wy, wz = _in_world(d, e, f, here)
+            axis = joint_axes[k]
+            axis[0], axis[1], axis[2] = vx + y * wz - z * wy, vy + z * wx - x * wz, vz + x * wy - y * wx
+            axis[3], axis[4], axis[5] = wx, wy, wz
+
+
+@numba.njit(cache=True)
+def _in_world(x, y, z, placement):  # type: ignore[no-untyped-def]
+    """Return the three components, in world axes, of a vector given in the axes of a placement."""
+    return (
+        x * placement[0, 0] + y * placement[1, 0] + z * placement[2, 0],
+        x * placement[0, 1] + y * placement[1, 1] + z * placement[2, 1],
+        x * placement[0, 2] + y * placement[1, 2] + z * placement[2, 2],
+    )
+
+
+@numba.njit(cache=True)
+def _shift(placement, x, y, z):  # type: ignore[no-untyped-def]
+    """Move a placement (4, 3) along its own axes, in place."""
+    dx, dy, dz = _in_world(x, y, z, placement)
+    placement[3, 0] += dx
+    placement[3, 1] += dy
+    placement[3, 2] += dz
+
+
+@numba.njit(cache=True)
+def _compose(frame, carrier, placement):  # type: ignore[no-untyped-def]
+    """Fill `placement` (4, 3) with that of a frame (4, 3) given in the axes of its carrier (4, 3)."""
+    for row in range(4):
+        for i in range(3):
+            placement[row, i] = (
+                frame[row, 0] * carrier[0, i] + frame[row, 1] * carrier[1, i] + frame[row, 2] * carrier[2, i]
+            )
+    for i in range(3):
+        placement[3, i] += carrier[3, i]
+
+
+@numba.njit(cache=True)
+def _turn(placement, axis, cos, sin):  # type: ignore[no-untyped-def]
+    """Turn a placement (4, 3) about the unit vector `axis` (3,) of its own, in place (Rodrigues' formula)."""
+    ax, ay, az = _in_world(axis[0], axis[1], axis[2], placement)
+    for row in range(3):
+        x, y, z = placement[row]
+        along = (1.0 - cos) * axis[row]
+        placement[row, 0] = cos * x + sin * (ay * z - az * y) + along * ax
+        placement[row, 1] = cos * y + sin * (az * x - ax * z) + along * ay
+        placement[row, 2] = cos * z + sin * (ax * y - ay * x) + along * az
+
+
+# -- inertia
+
+
+@numba.njit(cache=True)
+def about_base(placements, joint_axes):  # type: ignore[no-untyped-def]
+    """Return the joint axes (nv, 6) about the origin of the first joint's frame instead of the world's."""
+    x, y, z = placements[1, 3]
+    axes = joint_axes.copy()
+    for k in range(axes.shape[0]):
+        wx, wy, wz = axes[k, 3], axes[k, 4], axes[k, 5]
+        axes[k, 0] += wy * z - wz * y
+        axes[k, 1] += wz * x - wx * z
+        axes[k, 2] += wx * y - wy * x
+    return axes
+
+
+@numba.njit(cache=True)
+def bodies_in_world(tree, placements):  # type: ignore[no-untyped-def]
+    """Return the inertias (n, 10) of the bodies as in :class:`Tree`, in world axes about the first joint's frame."""
+    found = np.zeros((tree.kinds.shape[0], 10))
+    inertia, half = np.empty((3, 3)), np.empty((3, 3))
+    for joint in range(1, tree.kinds.shape[0]):
+        body, here = tree.bodies[joint], placements[joint]
+        m = body[0]
+        inertia[0, 0], inertia[1, 1], inertia[2, 2] = body[4], body[5], body[6]
+        inertia[0, 1] = inertia[1, 0] = body[7]
+        inertia[0, 2] = inertia[2, 0] = body[8]
+        inertia[1, 2] = inertia[2, 1] = body[9]
+        for row in range(3):
+            for i in range(3):
+                half[row, i] = (
+                    inertia[row, 0] * here[0, i] + inertia[row, 1] * here[1, i] + inertia[row, 2] * here[2, i]
+                )
+        hx, hy, hz = _in_world(body[1], body[2], body[3], here)
+        x, y, z = here[3, 0] - placements[1, 3, 0], here[3, 1] - placements[1, 3, 1], here[3, 2] - placements[1, 3, 2]
+        # about another point: I' = I + (2 h.p + m p.p) 1 - (h p^T + p h^T + m p p^T), h' = h + m p
+        trace = 2.0 * (hx * x + hy * y + hz * z) + m * (x * x + y * y + z * z)
+        found[joint, 0] = m
+        found[joint, 1], found[joint, 2], found[joint, 3] = hx + m * x, hy + m * y, hz + m * z
+        found[joint, 4] = _product(here, half, 0, 0) + trace - (2.0 * hx * x + m * x * x)
+        found[joint, 5] = _product(here, half, 1, 1) + trace - (2.0 * hy * y + m * y * y)
+        found[joint, 6] = _product(here, half, 2, 2) + trace - (2.0 * hz * z + m * z * z)
+        found[joint, 7] = _product(here, half, 0, 1) - (hx * y + hy * x + m * x * y)
+        found[joint, 8] = _product(here, half, 0, 2) - (hx * z + hz * x + m * x * z)
+        found[joint, 9] = _product(here, half, 1, 2) - (hy * z + hz * y + m * y * z)
+    return found
+
+
+@numba.njit(cache=True)
+def _product(a, b, i, j):  # type: ignore[no-untyped-def]
+    return a[0, i] * b[0, j] + a[1, i] * b[1, j] + a[2, i] * b[2, j]
+
+
+@numba.njit(cache=True)
+def _momentum(body, v0, v1, v2, w0, w1, w2):  # type: ignore[no-untyped-def]
+    """Return linear and angular momentum, or force and moment, of an inertia (10,) times a spatial motion."""
+    m, hx, hy, hz, xx, yy, zz, xy, xz, yz = body
+    return (
+        m * v0 + w1 * hz - w2 * hy,
+        m * v1 + w2 * hx - w0 * hz,
+        m * v2 + w0 * hy - w1 * hx,
+        hy * v2 - hz * v1 + xx * w0 + xy * w1 + xz * w2,
+        hz * v0 - hx * v2 + xy * w0 + yy * w1 + yz * w2,
+        hx * v1 - hy * v0 + xz * w0 + yz * w1 + zz * w2,
+    )
+
+
+@numba.njit(cache=True)
+def inertia(tree, bodies, axes, M):  # type: ignore[no-untyped-def]
+    """Fill M (nv, nv), armature included, and return the weight (nv,): the forces that hold the robot up at rest.
+
+    Args:
+        tree: the robot.
+        bodies: of :func:`bodies_in_world`.
+        axes: of :func:`about_base`.
+        M: is filled.
+    """
+    carried, weight, g = bodies.copy(), np.empty(axes.shape[0]), tree.gravity
+    M[:] = 0.0
+    for joint in range(tree.kinds.shape[0] - 1, 0, -1):
+        body = carried[joint]
+        for k in range(tree.at_v[joint + 1] - 1, tree.at_v[joint] - 1, -1):
+            a0, a1, a2, w0, w1, w2 = axes[k]
+            f0, f1, f2, t0, t1, t2 = _momentum(body, a0, a1, a2, w0, w1, w2)
+            weight[k] = -(f0 * g[0] + f1 * g[1] + f2 * g[2])
+            M[k, k] = a0 * f0 + a1 * f1 + a2 * f2 + w0 * t0 + w1 * t1 + w2 * t2 + tree.armature[k]
+            j = tree.rows[k]
+            while j >= 0:
+                b = axes[j]
+                M[k, j] = M[j, k] = b[0] * f0 + b[1] * f1 + b[2] * f2 + b[3] * t0 + b[4] * t1 + b[5] * t2
+                j = tree.rows[j]
+        carrier = carried[tree.parents[joint]]
+        for i in range(10):
+            carrier[i] += body[i]
+    return weight
+
+
+# -- inertial forces
+
+
+@numba.njit(cache=True)
+def velocities(tree, axes, v):  # type: ignore[no-untyped-def]
+    """Return the spatial velocities (n, 6) of the bodies, linear at the origin of the first joint's frame."""
+    found = np.zeros((tree.kinds.shape[0], 6))
+    for joint in range(1, tree.kinds.shape[0]):
+        carrier, here = found[tree.parents[joint]], found[joint]
+        for i in range(6):
+            here[i] = carrier[i]
+            for k in range(tree.at_v[joint], tree.at_v[joint + 1]):
+                here[i] += v[k] * axes[k, i]
+    return found
+
+
+@numba.njit(cache=True)
+def bias_forces(tree, bodies, axes, v):  # type: ignore[no-untyped-def]
+    """Return (nv,) the Coriolis, centrifugal and gravity forces at the velocity v (nv,), by Newton and Euler.
+
+    A joint's axes are fixed in the body that it moves, so those of body i change at the rate ``v_i x s``; its bias
+    acceleration is the sum of ``v_i x (v_i - v_parent)`` along the branch. Bodies and axes as for :func:`inertia`.
+    """
+    n = tree.kinds.shape[0]
+    moving = velocities(tree, axes, v)
+    accelerations, forces = np.zeros((n, 6)), np.zeros((n, 6))
+    accelerations[0, :3] = -tree.gravity
+    for joint in range(1, n):
+        parent = tree.parents[joint]
+        v0, v1, v2, w0, w1, w2 = moving[joint]
+        p0, p1, p2, u0, u1, u2 = moving[parent]
+        # v x (v - v_parent) = -(v x v_parent)
+        a, b = accelerations[joint], accelerations[parent]
+        a[0] = b[0] - (w1 * p2 - w2 * p1 + v1 * u2 - v2 * u1)
+        a[1] = b[1] - (w2 * p0 - w0 * p2 + v2 * u0 - v0 * u2)
+        a[2] = b[2] - (w0 * p1 - w1 * p0 + v0 * u1 - v1 * u0)
+        a[3] = b[3] - (w1 * u2 - w2 * u1)
+        a[4] = b[4] - (w2 * u0 - w0 * u2)
+        a[5] = b[5] - (w0 * u1 - w1 * u0)
+        l0, l1, l2, h0, h1, h2 = _momentum(bodies[joint], v0, v1, v2, w0, w1, w2)
+        f0, f1, f2, t0, t1, t2 = _momentum(bodies[joint], a[0], a[1], a[2], a[3], a[4], a[5])
+        force = forces[joint]
+        force[0] = f0 + w1 * l2 - w2 * l1
+        force[1] = f1 + w2 * l0 - w0 * l2
+        force[2] = f2 + w0 * l1 - w1 * l0
+        force[3] = t0 + w1 * h2 - w2 * h1 + v1 * l2 - v2 * l1
+        force[4] = t1 + w2 * h0 - w0 * h2 + v2 * l0 - v0 * l2
+        force[5] = t2 + w0 * h1 - w1 * h0 + v0 * l1 - v1 * l0
+    return _along_axes(tree, axes, forces)
+
+
+@numba.njit(cache=True)
+def kinetic_gradient(tree, bodies, axes, v):  # type: ignore[no-untyped-def]
+    """Return (nv,) what the generalised momentum M v gains beside all forces: ``C^T v``, with C of Coriolis.
+
+    An entry of M v is the momentum of all that a degree of freedom carries along its axis s, and the axis changes at
+    the rate ``v_i x s``. (In coordinates, by Lagrange's equations, the derivative of the kinetic energy by q.) Bodies
+    and axes as for :func:`inertia`.
+    """
+    n = tree.kinds.shape[0]
+    moving, momenta = velocities(tree, axes, v), np.zeros((n, 6))
+    for joint in range(n - 1, 0, -1):
+        v0, v1, v2, w0, w1, w2 = moving[joint]
+        l0, l1, l2, h0, h1, h2 = _momentum(bodies[joint], v0, v1, v2, w0, w1, w2)
+        own, carrier = momenta[joint], momenta[tree.parents[joint]]
+        own[0] += l0
+        own[1] += l1
+        own[2] += l2
+        own[3] += h0
+        own[4] += h1
+        own[5] += h2
+        for i in range(6):
+            carrier[i] += own[i]
+    gradient = np.empty(axes.shape[0])
+    for joint in range(1, n):
+        v0, v1, v2, w0, w1, w2 = moving[joint]
+        l0, l1, l2, h0, h1, h2 = momenta[joint]
+        for k in range(tree.at_v[joint], tree.at_v[joint + 1]):
+            a0, a1, a2, b0, b1, b2 = axes[k]
+            gradient[k] = (
+                l0 * (w1 * a2 - w2 * a1 + v1 * b2 - v2 * b1)
+                + l1 * (w2 * a0 - w0 * a2 + v2 * b0 - v0 * b2)
+                + l2 * (w0 * a1 - w1 * a0 + v0 * b1 - v1 * b0)
+                + h0 * (w1 * b2 - w2 * b1)
+                + h1 * (w2 * b0 - w0 * b2)
+                + h2 * (w0 * b1 - w1 * b0)
+            )
+    return gradient
+
+
+@numba.njit(cache=True)
+def _along_axes(tree, axes, forces):  # type: ignore[no-untyped-def]
+    """Return (nv,) the efforts along the joint axes that give each body its force (n, 6); forces add up on the way."""
+    efforts = np.empty(axes.shape[0])
+    for joint in range(tree.kinds.shape[0] - 1, 0, -1):
+        force = forces[joint]
+        for k in range(tree.at_v[joint], tree.at_v[joint + 1]):
+            efforts[k] = 0.0
+            for i in range(6):
+                efforts[k] += axes[k, i] * force[i]
+        carrier = forces[tree.parents[joint]]
+        for i in range(6):
+            carrier[i] += force[i]
+    return efforts

@@ -1,0 +1,142 @@
+"""The compiled recursions over the tree of bodies against Pinocchio's algorithms, for every kind of joint."""
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from mechanisms import solo12
+
+from constrained_sim import Robot
+from constrained_sim.tree import about_base, bias_forces, bodies_in_world, inertia, kinetic_gradient, moved, place, tree_of
+
+JOINTS = (
+    pin.JointModelFreeFlyer(),
+    pin.JointModelRX(),
+    pin.JointModelRY(),
+    pin.JointModelRZ(),
+    pin.JointModelRevoluteUnaligned(0.6, 0.8, 0.0),
+    pin.JointModelRUBX(),
+    pin.JointModelRUBY(),
+    pin.JointModelRUBZ(),
+    pin.JointModelPX(),
+    pin.JointModelPrismaticUnaligned(0.6, 0.0, 0.8),
+    pin.JointModelSpherical(),
+)
+
+
+def branched_model():
+    """Return a tree with each of the joints twice, in two branches, bodies and rotors at random."""
+    pin.seed(3)
+    model, carrier = pin.Model(), 0
+    for k, joint in enumerate(2 * JOINTS):
+        carrier = 3 if k == len(JOINTS) else carrier
+        carrier = model.addJoint(carrier, joint, pin.SE3.Random(), f"joint {k}")
+        model.appendBodyToJoint(carrier, pin.Inertia.Random(), pin.SE3.Random())
+    model.armature = np.random.default_rng(3).uniform(0.0, 1.0, model.nv)
+    model.gravity = pin.Motion(np.array([1.0, -2.0, -9.0]), np.zeros(3))
+    return model
+
+
+MODELS = {"every joint": branched_model(), "solo12": solo12().model}
+
+
+@pytest.fixture(params=MODELS)
+def model(request):
+    """Return one of the models."""
+    return MODELS[request.param]
+
+
+def states(model, count=20):
+    """Return random configurations and velocities."""
+    rng = np.random.default_rng(4)
+    for _ in range(count):
+        yield pin.integrate(model, pin.neutral(model), rng.normal(size=model.nv)), 3.0 * rng.normal(size=model.nv)
+
+
+def placed(model, q):
+    """Return the tree, placements, joint axes, bodies and axes about the base."""
+    tree = tree_of(model)
+    placements, joint_axes = np.empty((model.njoints, 4, 3)), np.empty((model.nv, 6))
+    place(tree, q, placements, joint_axes)
+    return tree, placements, joint_axes, bodies_in_world(tree, placements), about_base(placements, joint_axes)
+
+
+def relative(found, expected):
+    """Return the largest difference relative to the largest value."""
+    return np.abs(found - expected).max() / np.abs(expected).max()
+
+
+def test_placements_and_joint_axes(model):
+    """They are those of Pinocchio's forward kinematics and its Jacobian in world axes."""
+    data = model.createData()
+    for q, _ in states(model):
+        _, placements, joint_axes, *_ = placed(model, q)
+        expected = pin.computeJointJacobians(model, data, q)
+        frames = np.array([np.vstack([frame.rotation.T, frame.translation]) for frame in data.oMi])
+        assert relative(placements, frames) < 1e-14
+        assert relative(joint_axes, expected.T) < 1e-14
+
+
+def test_inertia_and_weight(model):
+    """M is that of Pinocchio's composite rigid bodies, the weight its generalised gravity."""
+    data = model.createData()
+    for q, _ in states(model):
+        tree, _, _, bodies, axes = placed(model, q)
+        M = np.full((model.nv, model.nv), np.nan)
+        weight = inertia(tree, bodies, axes, M)
+        pin.crba(model, data, q)
+        upper = np.triu(data.M)
+        assert relative(M, upper + np.triu(upper, 1).T) < 1e-14
+        assert relative(weight, pin.computeGeneralizedGravity(model, data, q)) < 1e-14
+
+
+def test_bias_forces_and_kinetic_gradient(model):
+    """Bias forces are Pinocchio's nonlinear effects; the gradient is ``C^T v`` with its Coriolis matrix."""
+    data = model.createData()
+    for q, v in states(model):
+        tree, _, _, bodies, axes = placed(model, q)
+        expected = pin.nonLinearEffects(model, data, q, v)
+        scale = np.abs(expected).max()
+        assert np.abs(bias_forces(tree, bodies, axes, v) - expected).max() < 1e-14 * scale
+        C = pin.computeCoriolisMatrix(model, data, q, v)
+        assert np.abs(kinetic_gradient(tree, bodies, axes, v) - C.T @ v).max() < 1e-14 * scale
+
+
+def test_kinetic_gradient_of_a_pendulum_on_a_pendulum():
+    """By Lagrange: dT/dq1 = 0, dT/dq2 = -m l1 l2 sin(q2) w1 (w1 + w2) for two point masses on massless rods."""
+    model, l1, l2, m = pin.Model(), 0.7, 0.4, 1.3
+    first = model.addJoint(0, pin.JointModelRY(), pin.SE3.Identity(), "first")
+    second = model.addJoint(first, pin.JointModelRY(), pin.SE3(np.eye(3), np.array([0.0, 0.0, -l1])), "second")
+    model.appendBodyToJoint(second, pin.Inertia(m, np.array([0.0, 0.0, -l2]), np.zeros((3, 3))), pin.SE3.Identity())
+    q, v = np.array([0.3, 0.9]), np.array([1.1, -2.3])
+    tree, _, _, bodies, axes = placed(model, q)
+    expected = [0.0, -m * l1 * l2 * np.sin(q[1]) * v[0] * (v[0] + v[1])]
+    assert np.abs(kinetic_gradient(tree, bodies, axes, v) - expected).max() < 1e-15
+
+
+def test_far_from_the_origin_nothing_is_lost(model):
+    """Forces are taken about the base: a thousand kilometres away they are those at home, to the rounding of q."""
+    q, v = next(states(model))
+    far = q.copy()
+    far[:3] += 2.0**20
+    at_home, away = (placed(model, where) for where in (q, far))
+    forces = [bias_forces(tree, bodies, axes, v) for tree, _, _, bodies, axes in (at_home, away)]
+    assert relative(forces[1], forces[0]) < 2.0**20 * 1e-15
+
+
+@pytest.mark.parametrize("size", [1e-8, 1e-3, 9.9e-3, 1.01e-2, 1.0, 10.0])
+def test_moved_is_integrate(model, size):
+    """Configurations move as Pinocchio integrates them, small steps and turns by more than a circle."""
+    tree, rng = tree_of(model), np.random.default_rng(5)
+    for q, _ in states(model):
+        step = size * rng.normal(size=model.nv)
+        expected = pin.integrate(model, q, step)
+        assert np.abs(moved(tree, q, step) - expected).max() < 2e-15 * np.abs(expected).max()
+
+
+def test_robots_with_other_joints_have_no_tree():
+    """A planar joint is none of those that the recursions know: its robot is simulated the general way."""
+    model = pin.Model()
+    joint = model.addJoint(0, pin.JointModelPlanar(), pin.SE3.Identity(), "plane")
+    model.appendBodyToJoint(joint, pin.Inertia.Random(), pin.SE3.Identity())
+    assert tree_of(model) is None
+    assert Robot(model, ("plane",)).tree is None
