@@ -155,9 +155,21 @@ def _columns(quaternion):  # type: ignore[no-untyped-def]
     """Return the columns (3, 3) of the rotation of a unit quaternion (4,) xyzw, one per row."""
     x, y, z, w = quaternion
     columns = np.empty((3, 3))
-    columns[0, 0], columns[1, 0], columns[2, 0] = 1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)
-    columns[0, 1], columns[1, 1], columns[2, 1] = 2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)
-    columns[0, 2], columns[1, 2], columns[2, 2] = 2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)
+    columns[0, 0], columns[1, 0], columns[2, 0] = (
+        1.0 - 2.0 * (y * y + z * z),
+        2.0 * (x * y - w * z),
+        2.0 * (x * z + w * y),
+    )
+    columns[0, 1], columns[1, 1], columns[2, 1] = (
+        2.0 * (x * y + w * z),
+        1.0 - 2.0 * (x * x + z * z),
+        2.0 * (y * z - w * x),
+    )
+    columns[0, 2], columns[1, 2], columns[2, 2] = (
+        2.0 * (x * z - w * y),
+        2.0 * (y * z + w * x),
+        1.0 - 2.0 * (x * x + y * y),
+    )
     return columns
 
 
@@ -196,15 +208,15 @@ def place(tree, q, placements, joint_axes):  # type: ignore[no-untyped-def]
         x, y, z = here[3]
         for k in range(tree.at_v[joint], tree.at_v[joint + 1]):
             a, b, c, d, e, f = tree.motions[k]
-            vx, vy, vz = _in_world(a, b, c, here)
-            wx, wy, wz = _in_world(d, e, f, here)
+            vx, vy, vz = in_world(a, b, c, here)
+            wx, wy, wz = in_world(d, e, f, here)
             axis = joint_axes[k]
             axis[0], axis[1], axis[2] = vx + y * wz - z * wy, vy + z * wx - x * wz, vz + x * wy - y * wx
             axis[3], axis[4], axis[5] = wx, wy, wz
 
 
 @numba.njit(cache=True)
-def _in_world(x, y, z, placement):  # type: ignore[no-untyped-def]
+def in_world(x, y, z, placement):  # type: ignore[no-untyped-def]
     """Return the three components, in world axes, of a vector given in the axes of a placement."""
     return (
         x * placement[0, 0] + y * placement[1, 0] + z * placement[2, 0],
@@ -214,9 +226,19 @@ def _in_world(x, y, z, placement):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
+def in_axes(x, y, z, placement):  # type: ignore[no-untyped-def]
+    """Return the three components, in the axes of a placement, of a vector given in world axes."""
+    return (
+        placement[0, 0] * x + placement[0, 1] * y + placement[0, 2] * z,
+        placement[1, 0] * x + placement[1, 1] * y + placement[1, 2] * z,
+        placement[2, 0] * x + placement[2, 1] * y + placement[2, 2] * z,
+    )
+
+
+@numba.njit(cache=True)
 def _shift(placement, x, y, z):  # type: ignore[no-untyped-def]
     """Move a placement (4, 3) along its own axes, in place."""
-    dx, dy, dz = _in_world(x, y, z, placement)
+    dx, dy, dz = in_world(x, y, z, placement)
     placement[3, 0] += dx
     placement[3, 1] += dy
     placement[3, 2] += dz
@@ -237,7 +259,7 @@ def _compose(frame, carrier, placement):  # type: ignore[no-untyped-def]
 @numba.njit(cache=True)
 def _turn(placement, axis, cos, sin):  # type: ignore[no-untyped-def]
     """Turn a placement (4, 3) about the unit vector `axis` (3,) of its own, in place (Rodrigues' formula)."""
-    ax, ay, az = _in_world(axis[0], axis[1], axis[2], placement)
+    ax, ay, az = in_world(axis[0], axis[1], axis[2], placement)
     for row in range(3):
         x, y, z = placement[row]
         along = (1.0 - cos) * axis[row]
@@ -279,7 +301,7 @@ def bodies_in_world(tree, placements):  # type: ignore[no-untyped-def]
                 half[row, i] = (
                     inertia[row, 0] * here[0, i] + inertia[row, 1] * here[1, i] + inertia[row, 2] * here[2, i]
                 )
-        hx, hy, hz = _in_world(body[1], body[2], body[3], here)
+        hx, hy, hz = in_world(body[1], body[2], body[3], here)
         x, y, z = here[3, 0] - placements[1, 3, 0], here[3, 1] - placements[1, 3, 1], here[3, 2] - placements[1, 3, 2]
         # about another point: I' = I + (2 h.p + m p.p) 1 - (h p^T + p h^T + m p p^T), h' = h + m p
         trace = 2.0 * (hx * x + hy * y + hz * z) + m * (x * x + y * y + z * z)
@@ -341,6 +363,22 @@ def inertia(tree, bodies, axes, M):  # type: ignore[no-untyped-def]
         for i in range(10):
             carrier[i] += body[i]
     return weight
+
+
+@numba.njit(cache=True)
+def potential_energy(tree, bodies, base):  # type: ignore[no-untyped-def]
+    """Return the energy of gravity [J], zero with the centre of mass at the world's origin.
+
+    Args:
+        tree: the robot.
+        bodies: of :func:`bodies_in_world`.
+        base: (3,) origin of the first joint's frame [m].
+    """
+    energy = 0.0
+    for joint in range(1, bodies.shape[0]):
+        for i in range(3):
+            energy -= tree.gravity[i] * (bodies[joint, 1 + i] + bodies[joint, 0] * base[i])
+    return energy
 
 
 # -- inertial forces

@@ -6,7 +6,17 @@ import pytest
 from mechanisms import solo12
 
 from constrained_sim import Robot
-from constrained_sim.tree import about_base, bias_forces, bodies_in_world, inertia, kinetic_gradient, moved, place, tree_of
+from constrained_sim.tree import (
+    about_base,
+    bias_forces,
+    bodies_in_world,
+    inertia,
+    kinetic_gradient,
+    moved,
+    place,
+    potential_energy,
+    tree_of,
+)
 
 JOINTS = (
     pin.JointModelFreeFlyer(),
@@ -76,17 +86,19 @@ def test_placements_and_joint_axes(model):
         assert relative(joint_axes, expected.T) < 1e-14
 
 
-def test_inertia_and_weight(model):
-    """M is that of Pinocchio's composite rigid bodies, the weight its generalised gravity."""
+def test_inertia_weight_and_potential_energy(model):
+    """M is that of Pinocchio's composite rigid bodies, the weight its generalised gravity, the energy its potential."""
     data = model.createData()
     for q, _ in states(model):
-        tree, _, _, bodies, axes = placed(model, q)
+        tree, placements, _, bodies, axes = placed(model, q)
         M = np.full((model.nv, model.nv), np.nan)
         weight = inertia(tree, bodies, axes, M)
         pin.crba(model, data, q)
         upper = np.triu(data.M)
         assert relative(M, upper + np.triu(upper, 1).T) < 1e-14
         assert relative(weight, pin.computeGeneralizedGravity(model, data, q)) < 1e-14
+        energy = pin.computePotentialEnergy(model, data, q)
+        assert abs(potential_energy(tree, bodies, placements[1, 3]) - energy) < 1e-14 * abs(energy)
 
 
 def test_bias_forces_and_kinetic_gradient(model):

@@ -26,7 +26,8 @@ class ConstraintSet:
         contacts: the contacts and all other one-sided rows, as a table.
         slices: rows of each member among all rows, by name.
         dim: number of all rows.
-        is_plain: whether there are only joint limits, and rigid contacts that resist neither rolling nor spinning.
+        bounds: of the joints, where besides there are only rigid contacts that resist neither rolling nor spinning; of
+            sets with anything else None.
     """
 
     def __init__(self, robot: Robot, members: Sequence[BoundConstraint | BoundContact]) -> None:
@@ -49,7 +50,7 @@ class ConstraintSet:
             self.slices[member.name] = slice(self.dim, self.dim + count)
             self.dim += count
         unusual = self.bilateral.dim or self.contacts.soft.size or self.contacts.resistance.dim
-        self.is_plain = isinstance(limits, JointLimitStack) and not unusual
+        self.bounds = limits.bounds if isinstance(limits, JointLimitStack) and not unusual else None
         self._bilateral_rows = self._rows_of(self.bilateral.slices)
         self._contact_rows = self._rows_of(self.contacts.slices)
 

@@ -8,9 +8,16 @@ import numpy as np
 from constrained_sim.contact.discs import SIZE
 from constrained_sim.contact.kernels import STICKING
 from constrained_sim.contact.table import TOUCHING
+from constrained_sim.tree import in_axes, in_world
 
 POSITIVE_WORK = 1e-13
 """[J] of friction in one step that is not rounding."""
+
+MOST_PROJECTIONS = 5
+"""Tangent steps onto the constraints in one step; each squares the violation that is left."""
+
+LEVER = 1e4
+"""Most motion [rad, m] per drift [m] that is taken back for the sake of contacts."""
 
 
 @numba.njit(cache=True)
@@ -311,32 +318,40 @@ def floating_momentum(M, v, M_middle, impulses, h, gravity, begin, middle, end):
         middle: (4, 3) where the forces were evaluated.
         end: (4, 3) at the end.
     """
-    mass = M_middle[0, 0]
-    centre = np.array([M_middle[1, 5], M_middle[2, 3], M_middle[0, 4]]) / mass
+    weight = in_axes(gravity[0], gravity[1], gravity[2], middle)
+    mx, my, mz = M_middle[1, 5], M_middle[2, 3], M_middle[0, 4]  # mass times centre of mass
     external = np.zeros(6)
     for cause in range(1, impulses.shape[0]):
-        external += impulses[cause, :6]
-    weight = h * mass * (middle[:3] @ gravity)
-    external[:3] += weight
-    external[3:] += np.cross(centre, weight)
-    return _in_axes(end, _in_world(begin, M[:6] @ v) + _in_world(middle, external))
+        for i in range(6):
+            external[i] += impulses[cause, i]
+    for i in range(3):
+        external[i] += h * M_middle[0, 0] * weight[i]
+    external[3] += h * (my * weight[2] - mz * weight[1])
+    external[4] += h * (mz * weight[0] - mx * weight[2])
+    external[5] += h * (mx * weight[1] - my * weight[0])
+    total = _force_in_world(begin, M[:6] @ v)
+    total += _force_in_world(middle, external)
+    return _force_in_axes(end, total)
 
 
 @numba.njit(cache=True)
-def _in_world(placement, force):  # type: ignore[no-untyped-def]
+def _force_in_world(placement, force):  # type: ignore[no-untyped-def]
     """Return a spatial force or momentum (6,) about the world's origin, given in the axes of a placement."""
-    moved = np.empty(6)
-    moved[:3] = force[:3] @ placement[:3]
-    moved[3:] = force[3:] @ placement[:3] + np.cross(placement[3], moved[:3])
-    return moved
+    fx, fy, fz = in_world(force[0], force[1], force[2], placement)
+    nx, ny, nz = in_world(force[3], force[4], force[5], placement)
+    x, y, z = placement[3]
+    return np.array([fx, fy, fz, nx + y * fz - z * fy, ny + z * fx - x * fz, nz + x * fy - y * fx])
 
 
 @numba.njit(cache=True)
-def _in_axes(placement, force):  # type: ignore[no-untyped-def]
+def _force_in_axes(placement, force):  # type: ignore[no-untyped-def]
     """Return a spatial force or momentum (6,) in the axes of a placement, given about the world's origin."""
+    fx, fy, fz = force[0], force[1], force[2]
+    x, y, z = placement[3]
+    moment = force[3] - (y * fz - z * fy), force[4] - (z * fx - x * fz), force[5] - (x * fy - y * fx)
     moved = np.empty(6)
-    moved[:3] = placement[:3] @ force[:3]
-    moved[3:] = placement[:3] @ (force[3:] - np.cross(placement[3], force[:3]))
+    moved[0], moved[1], moved[2] = in_axes(fx, fy, fz, placement)
+    moved[3], moved[4], moved[5] = in_axes(moment[0], moment[1], moment[2], placement)
     return moved
 
 

@@ -1,4 +1,4 @@
-"""A step of rigid contacts, joint limits and dry joint friction in one compiled call: what the time stepper tries first.
+"""A step with rigid contacts, joint limits and dry joint friction, compiled whole: what the time stepper tries first.
 
 It is no method of its own: the kernels of the general way, one after the other, without the interpreter between them.
 It leaves off where something unusual is to be done, and the general way goes on from there.
@@ -11,8 +11,11 @@ import numpy as np
 
 from constrained_sim.contact.discs import no_discs
 from constrained_sim.contact.geometry import contact_rows
-from constrained_sim.motion import free_motion, usual_motion
+from constrained_sim.energy import EnergyTerms
+from constrained_sim.motion import free_motion, smallest_motion, usual_motion
 from constrained_sim.steppers.kernels import (
+    LEVER,
+    MOST_PROJECTIONS,
     allowed_approach,
     attribute_dry_work,
     attribute_work,
@@ -20,21 +23,35 @@ from constrained_sim.steppers.kernels import (
     end_momentum,
     energy_of,
     exceeds,
+    held_rows,
     largest_drift,
     momentum,
     oppose_mean_slip,
     pressing,
     spread,
 )
-from constrained_sim.tree import about_base, bias_forces, bodies_in_world, inertia, kinetic_gradient, moved, place
+from constrained_sim.tree import (
+    about_base,
+    bias_forces,
+    bodies_in_world,
+    inertia,
+    kinetic_gradient,
+    moved,
+    place,
+    potential_energy,
+)
 
 NO_DISCS = no_discs()
 
 UNSOLVED, PREDICTED, DONE = range(3)
 
+PROJECTION = list(vars(EnergyTerms())).index("projection")
+
 
 @numba.njit(cache=True)
-def step(robot, contacts, limits, scheme, begin, acceleration, tau):  # type: ignore[no-untyped-def]
+def step(  # type: ignore[no-untyped-def]
+    robot, contacts, limits, scheme, begin, acceleration, tau, middle, impulses, found, end
+):
     """Do a step without impact, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
     Args:
@@ -51,35 +68,37 @@ def step(robot, contacts, limits, scheme, begin, acceleration, tau):  # type: ig
         begin: q, v, M, placement of the base, and gaps and row velocities of contacts and limits at the beginning.
         acceleration: (nv,) of the last step.
         tau: (nu,) efforts [N m, N].
+        middle: filled with the configuration (nq,) and the velocity (nv,) where forces were evaluated, and the
+            velocity x (nv,) predicted for the end.
+        impulses: this and the following, see :func:`predict`.
+        found: corrected, where this comes so far.
+        end: filled with configuration, velocity, M and placement of the base there, and of the contacts there axes,
+            points, distances, gaps, rows and their velocities.
 
     Returns:
-        How far this came: :data:`UNSOLVED`, and all else is of no use; :data:`PREDICTED`, positions have drifted or
-        the correction needs another way; or :data:`DONE`. Then, in groups: configuration and velocity where forces
-        were evaluated, and the velocity x predicted for the end; what :func:`predict` returns and has filled, corrected
-        where this is done; and the end: configuration, velocity, M, placement of the base, and of the contacts axes,
-        points, distances, gaps, rows and their velocities.
+        How far this came, and what :func:`predict` returns. :data:`UNSOLVED`, and all else is of no use;
+        :data:`PREDICTED`, the correction needs another way; or :data:`DONE`.
     """
     tree, support, damping, actuation, rubbing, breakaway, is_floating = robot
     cores, friction, normals = contacts
-    at_q, signs, bounds, limit_rows = limits
+    limit_rows = limits[3]
     h, share, passes, reach, slow, position_tolerance, tolerance, steps = scheme
     q, v, M, base, gaps, s = begin
-    n, nv, k = tree.kinds.shape[0], v.shape[0], friction.shape[0]
+    n, nv = tree.kinds.shape[0], v.shape[0]
     laws, opening = (friction, rubbing, h * breakaway, share, tolerance, steps), (gaps, normals, s)
-    impulses, x = np.empty((6, nv)), np.empty(nv)
-    found = np.empty(s.shape[0]), np.empty(rubbing.shape[0]), np.empty(gaps.shape[0], dtype=np.int64), np.empty(9)
+    q_middle, v_middle, x = middle
 
     placements, joint_axes, M_middle = np.empty((n, 4, 3)), np.empty((nv, 6)), np.empty((nv, nv))
-    q_middle = moved(tree, q, (1.0 - share) * h * v)
+    q_middle[:] = moved(tree, q, (1.0 - share) * h * v)
     place(tree, q_middle, placements, joint_axes)
     bodies, base_axes = bodies_in_world(tree, placements), about_base(placements, joint_axes)
     weight = inertia(tree, bodies, base_axes, M_middle)
     where = placements, joint_axes, support
-    start, v_middle = np.empty(0), v
+    start = np.empty(0)
     for done in range(passes + 1):
         if done == passes and (exceeds(v, slow) or exceeds(x, slow) or not exceeds(v_middle, slow)):
             break  # else what stopped within the last step would have forces at a velocity that it does not have
-        v_middle = v + (1.0 - share) * h * acceleration
+        v_middle[:] = v + (1.0 - share) * h * acceleration
         bias = bias_forces(tree, bodies, base_axes, v_middle)
         predicted = predict(
             h, reach, M_middle, bias, v, damping, tree.rows, actuation, tau, cores, where, limit_rows, laws, opening,
@@ -90,32 +109,86 @@ def step(robot, contacts, limits, scheme, begin, acceleration, tau):  # type: ig
             break
         acceleration, start = (x - v) / h, predicted[0]
 
-    q_end, placements_end, M_end = moved(tree, q_middle, share * h * x), np.empty((n, 4, 3)), np.empty((nv, nv))
-    place(tree, q_end, placements_end, joint_axes)
-    inertia(tree, bodies_in_world(tree, placements_end), about_base(placements_end, joint_axes), M_end)
-    axes, points, distances = np.empty((k, 3, 3)), np.empty((k, 3)), np.empty(k)
-    J, s_end, gaps_end = np.empty((s.shape[0], nv)), np.empty(s.shape[0]), np.empty(gaps.shape[0])
-    contact_rows(  # type: ignore[call-arg]
-        *cores, placements_end, joint_axes, support, x, axes, points, distances, J[: 3 * k], s_end[: 3 * k]
-    )
-    J[3 * k :], s_end[3 * k :] = limit_rows, limit_rows @ x
-    gaps_end[:k], gaps_end[k:] = distances, signs * q_end[at_q] - bounds
+    end[0][:], end[1][:] = moved(tree, q_middle, share * h * x), x
+    observe(robot, contacts, limits, joint_axes, end)
+    if not predicted[5]:
+        return UNSOLVED, predicted
+    pressed, held = pressing(found[2], gaps, end[7])
+    found[3][PROJECTION] += hold(robot, contacts, limits, joint_axes, held, found[2], position_tolerance, end)
+    if not (exceeds(v, slow) or exceeds(v_middle, slow) or exceeds(x, slow)):
+        return DONE, predicted
+    _, v_end, M_end, base_end, _, _, _, _, J, s_end = end
+    v_mean = v + (1.0 - share) * (x - v)
+    inertial = bias - weight + kinetic_gradient(tree, bodies, base_axes, v_mean)
+    motion, frames = (h, M, v, M_middle, inertial), (tree.gravity, base, placements[1], base_end, is_floating)
+    is_done = correct(motion, frames, M_end, tree.rows, laws, pressed, opening, J, impulses, v_end, found, s_end)
+    return DONE if is_done else PREDICTED, predicted
 
-    state, v_end = PREDICTED if predicted[5] else UNSOLVED, x.copy()
-    pressed, held = pressing(found[2], gaps, gaps_end)
-    if state == PREDICTED and largest_drift(np.empty(0), gaps_end, held) <= position_tolerance:
-        state = DONE
-        if exceeds(v, slow) or exceeds(v_middle, slow) or exceeds(x, slow):
-            v_mean = v + (1.0 - share) * (x - v)
-            inertial = bias - weight + kinetic_gradient(tree, bodies, base_axes, v_mean)
-            middle = h, M, v, M_middle, inertial
-            frames = tree.gravity, base, placements[1], placements_end[1], is_floating
-            if not correct(
-                middle, frames, M_end, tree.rows, laws, pressed, opening, J, impulses, v_end, found, s_end
-            ):
-                state = PREDICTED
-    end = q_end, v_end, M_end, placements_end[1].copy(), axes, points, distances, gaps_end, J, s_end
-    return state, (q_middle, v_middle, x), predicted, impulses, found, end
+
+@numba.njit(cache=True)
+def observe(robot, contacts, limits, joint_axes, end):  # type: ignore[no-untyped-def]
+    """Fill in the rest of `end`, see :func:`step`, at its configuration and velocity; return the potential energy [J].
+
+    The arguments are those of :func:`step`, and joint axes (nv, 6), which are filled.
+    """
+    tree, support, cores, k = robot[0], robot[1], contacts[0], contacts[1].shape[0]
+    at_q, signs, bounds, limit_rows = limits
+    q, v, M, base, axes, points, distances, gaps, J, s = end
+    placements = np.empty((tree.kinds.shape[0], 4, 3))
+    place(tree, q, placements, joint_axes)
+    base[:] = placements[1]
+    bodies = bodies_in_world(tree, placements)
+    inertia(tree, bodies, about_base(placements, joint_axes), M)
+    contact_rows(  # type: ignore[call-arg]
+        *cores, placements, joint_axes, support, v, axes, points, distances, J[: 3 * k], s[: 3 * k]
+    )
+    J[3 * k :], s[3 * k :] = limit_rows, limit_rows @ v
+    gaps[:k], gaps[k:] = distances, signs * q[at_q] - bounds
+    return potential_energy(tree, bodies, base[3])
+
+
+@numba.njit(cache=True)
+def hold(robot, contacts, limits, joint_axes, held, status, tolerance, end):  # type: ignore[no-untyped-def]
+    """Move the configuration at the `end` of a step back onto the contacts and limits that are `held`.
+
+    As :meth:`~constrained_sim.steppers.stepper.Stepper.hold_positions` does in the metric of the kinetic energy.
+
+    Args:
+        robot: this and the following three, see :func:`observe`.
+        contacts: likewise.
+        limits: likewise.
+        joint_axes: likewise.
+        held: what presses or has sunk, ascending.
+        status: of all contacts and limits.
+        tolerance: drift up to which positions stay as they are [m, rad].
+        end: see :func:`step`; changes.
+
+    Returns:
+        The potential energy [J] that this brings in.
+    """
+    tree, normals, none = robot[0], contacts[2], np.empty(0)
+    q, _, M, _, _, _, _, gaps, J, _ = end
+    drift, brought = largest_drift(none, gaps, held), 0.0
+    if drift <= tolerance:
+        return brought
+    rows, target = held_rows(held, normals, status), np.zeros(J.shape[0])
+    energy = observe(robot, contacts, limits, joint_axes, end)
+    for _ in range(MOST_PROJECTIONS):
+        target[normals] = gaps
+        step_back, before = smallest_motion(M, tree.rows, J[rows], target[rows]), q.copy()
+        if np.abs(step_back).max() > LEVER * drift:
+            break
+        q[:] = moved(tree, q, step_back)
+        there = observe(robot, contacts, limits, joint_axes, end)
+        left = largest_drift(none, gaps, held)
+        if not left < 0.5 * drift:
+            q[:] = before
+            observe(robot, contacts, limits, joint_axes, end)
+            break
+        drift, brought = left, there - energy
+        if drift <= tolerance:
+            break
+    return brought
 
 
 @numba.njit(cache=True)
@@ -221,8 +294,8 @@ def correct(middle, frames, M, parents, laws, pressed, begin, J, impulses, x, fo
     row = 0
     for c in pressed:
         n = normals[c]
-        for place in range(n - 2 if c < friction.shape[0] else n, n + 1):
-            places[row] = place
+        for chosen in range(n - 2 if c < friction.shape[0] else n, n + 1):
+            places[row] = chosen
             row += 1
         offset[row - 1] = allowed_approach(gaps[c], s[n], h, share)
     predicted, s_begin = np.empty(end + rubbing.shape[0]), np.empty(end + rubbing.shape[0])

@@ -22,16 +22,11 @@ from constrained_sim.motion import Motion
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import RobotSystem, Solver
 from constrained_sim.steppers import kernels
+from constrained_sim.steppers.kernels import LEVER, MOST_PROJECTIONS
 from constrained_sim.validation import Array, read_only
 from constrained_sim.wrench import Wrench
 
 NO_CONTACT = np.empty(0, dtype=np.int64)
-
-MOST_PROJECTIONS = 5
-"""Tangent steps onto the constraints in one step; each squares the violation that is left."""
-
-LEVER = 1e4
-"""Most motion [rad, m] per drift [m] that is taken back for the sake of contacts."""
 
 
 class Observation(NamedTuple):

@@ -13,7 +13,7 @@ from constrained_sim.contact import ContactMethod
 from constrained_sim.contact.compliance import SoftRows, dragged, soft_rows
 from constrained_sim.contact.geometry import ContactGeometry
 from constrained_sim.contact.problem import TOLERABLE_RESIDUAL, no_values
-from constrained_sim.contact.table import TOUCHING, ContactTable
+from constrained_sim.contact.table import TOUCHING
 from constrained_sim.drift import Projection, Stabilization
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.energy import EnergyTerms
@@ -98,7 +98,7 @@ class TimeStepping(Stepper):
         """
         super().__init__(robot, dt, integrator, stabilization)
         self._mid = Dynamics(robot)
-        self._model = _model_of(robot)
+        self._model = _model_of(robot) if self.stabilization.metric == "mass" else None
         self._acceleration: Array = np.zeros(robot.nv)
         self._judged: set[str] = set()
 
@@ -214,7 +214,7 @@ class TimeStepping(Stepper):
 
     def _advance(self, begin: Observation, h: float, loads: _Loads) -> _Part:
         """Advance by `h` [s] without impact."""
-        if loads.are_plain and begin.bound.is_plain and self._model is not None:
+        if loads.are_plain and begin.bound.bounds is not None and self._model is not None:
             part = self._advance_compiled(begin, h, loads)
             if part is not None:
                 return part
@@ -224,40 +224,42 @@ class TimeStepping(Stepper):
 
     def _advance_compiled(self, begin: Observation, h: float, loads: _Loads) -> _Part | None:
         """Advance as `_advance` does, as a rule in one kernel; None where contacts need more than usual."""
-        table, contact, method = begin.bound.contacts, begin.contact, loads.method
+        robot, table, contact, method = self.robot, begin.bound.contacts, begin.contact, loads.method
         share, tolerances = self.integrator.share, (self.stabilization.position_tolerance, method.tolerance)
-        state, middle, solved, impulses, found, reached = rigid.step(
+        nq, nv, count, contacts, rows = robot.nq, robot.nv, len(contact.gaps), len(contact.points), len(contact.s)
+        q_mid, v_mid, x, impulses = np.empty(nq), np.empty(nv), np.empty(nv), np.empty((6, nv))
+        found = np.empty(rows), np.empty(len(robot.rubbing)), np.empty(count, dtype=np.int64), np.empty(9)
+        q, v, M, base = np.empty(nq), np.empty(nv), np.empty((nv, nv)), np.empty((4, 3))
+        places = np.empty((contacts, 3, 3)), np.empty((contacts, 3)), np.empty(contacts)
+        opening = np.empty(count), np.empty((rows, nv)), np.empty(rows)
+        state, (pushes, pushed, steps, residual, magnitude, _, dynamics) = rigid.step(
             self._model,
             (tuple(table.cores), table.friction, contact.normals),
-            table.limits.bounds,
+            begin.bound.bounds,
             (h, share, self._passes, REACH, SLOW, *tolerances, method.usual_steps),
             (begin.q, begin.v, begin.M, begin.base, contact.gaps, contact.s),
             self._acceleration,
             loads.tau,
+            (q_mid, v_mid, x),
+            impulses,
+            found,
+            (q, v, M, base, *places, *opening),
         )
         if state == rigid.UNSOLVED:
             return None
-        (q_mid, v_mid, x), (pushes, *usual, _, dynamics) = middle, solved
-        solution = method.usual_solution(pushes, *usual) if contact.gaps.size or found[1].size else None
-        motion, none = Motion(x, no_values(), pushes, solution, dynamics, 0.0), no_values()
+        none, solution = no_values(), None
+        if count or robot.rubbing.size:
+            solution = method.usual_solution(pushes, pushed, steps, residual, magnitude)
+        motion = Motion(x, none, pushes, solution, dynamics, 0.0)
         impulse, dry, status, energy = found
-        predicted = _Prediction(
-            h, q_mid, v_mid, motion, impulses, impulse, dry, none, status, energy, begin.stretch
-        )
-        q, v, M, base, *geometry = reached
-        end = begin._replace(
-            t=begin.t + h,
-            q=read_only(q),
-            v=read_only(v),
-            M=M,
-            base=base,
-            contact=ContactGeometry(*geometry, contact.normals),
-        )
+        predicted = _Prediction(h, q_mid, v_mid, motion, impulses, impulse, dry, none, status, energy, begin.stretch)
+        geometry = ContactGeometry(*places, *opening, contact.normals)
+        end = begin._replace(t=begin.t + h, q=read_only(q), v=read_only(v), M=M, base=base, contact=geometry)
         if state == rigid.DONE:
             return predicted.part(begin, end)
         self._mid.update(q_mid, v_mid, begin.t + 0.5 * h)
         self._here.update_inertia(end.q, end.t)
-        return self._finish(begin, predicted, end, loads)
+        return self._finish(begin, predicted, end, loads.without_newton)
 
     def _predict(
         self, begin: Observation, h: float, loads: _Loads, excluded: npt.NDArray[np.intp], start: Array = NOTHING_KNOWN
@@ -339,52 +341,8 @@ class TimeStepping(Stepper):
             predicted.motion.check_contacts(TOLERABLE_RESIDUAL)
             return part
         middle, frames = self._middle(begin, predicted), self._frames(begin, part)
-        if loads.are_plain and begin.bound.is_plain:
-            corrected = self._correct_rigid(begin, part, middle, frames, predicted.impulses, pressed, loads)
-            if corrected is not None:
-                return corrected
-            loads = loads.without_newton
         momentum = kernels.end_momentum(*middle, predicted.impulses, *frames)
         return self._correct(begin, part, momentum, pressed, loads)
-
-    def _correct_rigid(
-        self,
-        begin: Observation,
-        part: _Part,
-        middle: tuple[float, Array, Array, Array, Array],
-        frames: tuple[Array, Array, Array, Array, bool],
-        impulses: Array,
-        pressed: npt.NDArray[np.intp],
-        loads: _Loads,
-    ) -> _Part | None:
-        """Correct the end as `_correct` does, in one kernel; None where contacts need more than usual."""
-        end, table, v_plus, impulse = part.end, part.end.bound.contacts, part.end.v.copy(), part.impulse.copy()
-        dry, status, energy = part.dry.copy(), part.status.copy(), part.energy.copy()
-        s_plus = np.empty(len(impulse))
-        if not rigid.correct(
-            middle,
-            frames,
-            end.M,
-            self.robot.inertia_parents,
-            self._laws(table, part.h, loads),
-            pressed,
-            (begin.contact.gaps, begin.contact.normals, begin.contact.s),
-            end.contact.J,
-            impulses,
-            v_plus,
-            (impulse, dry, status, energy),
-            s_plus,
-        ):
-            return None
-        end = end.moving(v_plus, s_plus)
-        return part._replace(end=end, impulse=impulse, dry=dry, status=status, energy=energy)
-
-    def _laws(
-        self, table: ContactTable, h: float, loads: _Loads
-    ) -> tuple[Array, npt.NDArray[np.intp], Array, float, float, int]:
-        """Return what rigid contacts and dry joint friction obey in `h` [s], and how exactly."""
-        robot, method, share = self.robot, loads.method, self.integrator.share
-        return table.friction, robot.rubbing, h * robot.breakaway, share, method.tolerance, method.usual_steps
 
     def _middle(self, begin: Observation, predicted: _Prediction) -> tuple[float, Array, Array, Array, Array]:
         """Return what carries momentum from the beginning of a step to its end: inertia and inertial forces.
