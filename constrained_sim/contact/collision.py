@@ -406,8 +406,8 @@ def touches_of(first: Shape, here: Array, second: Shape, there: Array, request: 
     if not coal.collide(first.solid, _in_world(first, here), second.solid, _in_world(second, there), request, result):
         return []
     nearest = result.getContact(0)
-    normal = -np.array(nearest.normal)
     gap = float(nearest.penetration_depth)
+    normal = _parting(first, here, second, there, -np.array(nearest.normal), gap)
     touches = _face_touches(first, here, second, there, normal, margin)
     touches.sort(key=lambda touch: touch.gap)
     if touches and touches[0].gap <= gap + MISSED:
@@ -417,6 +417,23 @@ def touches_of(first: Shape, here: Array, second: Shape, there: Array, request: 
     cores = first.core(touching[0], -normal, here), second.core(touching[1], normal, there)
     deepest = _touch_of(*cores, touching, normal, gap)
     return [deepest, *touches[: patches.MOST_POINTS - 1]]
+
+
+def _parting(first: Shape, here: Array, second: Shape, there: Array, normal: Array, gap: float) -> Array:
+    """Return the direction (3,) of least distance: `normal` (3,), unless bodies are not `gap` [m] apart along it.
+
+    Where bodies just touch, coal knows how near they are, but of faces above each other not along what. Convex bodies
+    are as far apart as along the direction that parts them most; there it is the normal of a face.
+    """
+
+    def apart(directions: Array) -> Array:
+        reach = first.extents(-directions @ here[:3].T) - here[3] @ directions.T
+        return -(reach + second.extents(directions @ there[:3].T) + there[3] @ directions.T)
+
+    if apart(normal[None])[0] >= gap - MISSED:
+        return normal
+    candidates = np.vstack([normal, second.normals @ there[:3], -first.normals @ here[:3]])
+    return np.asarray(candidates[np.argmax(apart(candidates))])
 
 
 def _touch_of(one: Core, two: Core, touching: tuple[Array, Array], normal: Array, gap: float) -> Touch:

@@ -229,6 +229,20 @@ class Shape:
         ring = self.solid.radius * (np.outer(np.cos(angles), out) + np.outer(np.sin(angles), np.cross(axis, out)))
         return np.concatenate([rim + ring for rim in self.rims])
 
+    def extents(self, directions: Array) -> Array:
+        """Return (m,) how far the shape reaches along unit `directions` (m, 3) [m], joint's frame."""
+        if not self.is_cylinder:
+            return np.asarray((directions @ self.points.T).max(axis=1) + self.radius)
+        along = directions @ self.placement.rotation[:, 2]
+        across = np.sqrt(np.maximum(1.0 - along**2, 0.0))
+        middle = directions @ self.placement.translation
+        return np.asarray(middle + self.solid.halfLength * np.abs(along) + self.solid.radius * across)
+
+    @property
+    def normals(self) -> Array:
+        """(f, 3) outward normals of the flat facets, joint's frame; none of what has a radius."""
+        return self._facets[0]
+
     def core(self, nearest: Array, outwards: Array, placement: Array) -> Core:
         """Return what the shape looks like at the point `nearest` (3,) of its surface, world frame.
 
