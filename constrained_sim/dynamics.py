@@ -209,6 +209,16 @@ class Dynamics:
         ]
         return np.asarray(8.0 * (M[0] - M[1]) - (M[2] - M[3]), dtype=np.float64) / (24.0 * e)
 
+    def carried(self, q: Array, joint: int, centre: Array) -> Array:
+        """Return `q` (nq,) with a free-flyer on the world moved so that all that it carries balances at `centre` (3,).
+
+        Of the work space only the placements are of use afterwards: those at the `q` that was given.
+        """
+        pin.centerOfMass(self.robot.model, self._data, q)
+        moved, first = q.copy(), self.robot.model.idx_qs[joint]
+        moved[first : first + 3] += centre - self._data.oMi[joint].act(self._data.com[joint])
+        return moved
+
     def point_positions(self, joints: npt.NDArray[np.int64], offsets: Array) -> Array:
         """Return (k, 3) world positions [m] of points given by joint and offset [m, joint frame]."""
         return kinematics.point_positions(joints, offsets, self.placements)

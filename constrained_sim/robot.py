@@ -264,9 +264,20 @@ class Robot:
         )
 
     @cached_property
-    def has_free_momentum(self) -> bool:
-        """Whether the first six rows of M v are the momentum of all bodies: a floating base without armature."""
-        return self.floating_base and not np.any(self.model.armature[:6])
+    def free_joints(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Free-flyers on the world, and the first row of each in v: these rows of M v are a momentum.
+
+        That of all that the joint carries. Rotors (armature) in such a joint would be in no body.
+        """
+        model = self.model
+        free = [
+            joint
+            for joint in range(1, model.njoints)
+            if model.joints[joint].shortname() == "JointModelFreeFlyer"
+            and model.parents[joint] == 0
+            and not np.any(model.armature[model.idx_vs[joint] : model.idx_vs[joint] + 6])
+        ]
+        return np.array(free, dtype=np.int64), np.array([model.idx_vs[joint] for joint in free], dtype=np.int64)
 
     @cached_property
     def effort_limits(self) -> Array:

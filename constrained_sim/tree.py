@@ -177,16 +177,9 @@ def _columns(quaternion):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def place(tree, q, placements, joint_axes):  # type: ignore[no-untyped-def]
-    """Find where the joints are, see :class:`~constrained_sim.dynamics.Dynamics`.
-
-    Args:
-        tree: the robot.
-        q: (nq,) configuration.
-        placements: (n, 4, 3) is filled with rotation columns and translation of each joint's frame.
-        joint_axes: (nv, 6) is filled with what the degrees of freedom do to a body point at the world's origin, linear
-            and angular, world axes.
-    """
+def place(tree, q):  # type: ignore[no-untyped-def]
+    """Return the placements (n, 4, 3) of the joints at q (nq,): rotation columns and translation of their frames."""
+    placements = np.empty((tree.kinds.shape[0], 4, 3))
     placements[0] = 0.0
     for axis in range(3):
         placements[0, axis, axis] = 1.0
@@ -205,14 +198,55 @@ def place(tree, q, placements, joint_axes):  # type: ignore[no-untyped-def]
         else:
             _shift(here, q[i], q[i + 1], q[i + 2])
             here[:3] = _columns(q[i + 3 : i + 7]) @ here[:3]
+    return placements
+
+
+@numba.njit(cache=True)
+def axes_of(tree, placements):  # type: ignore[no-untyped-def]
+    """Return (nv, 6) what the degrees of freedom do to a body point at the world's origin: linear, angular.
+
+    In world axes: the transposed joint Jacobian of :class:`~constrained_sim.dynamics.Dynamics`.
+    """
+    axes = np.empty_like(tree.motions)
+    for joint in range(1, tree.kinds.shape[0]):
+        here = placements[joint]
         x, y, z = here[3]
         for k in range(tree.at_v[joint], tree.at_v[joint + 1]):
             a, b, c, d, e, f = tree.motions[k]
             vx, vy, vz = in_world(a, b, c, here)
             wx, wy, wz = in_world(d, e, f, here)
-            axis = joint_axes[k]
-            axis[0], axis[1], axis[2] = vx + y * wz - z * wy, vy + z * wx - x * wz, vz + x * wy - y * wx
-            axis[3], axis[4], axis[5] = wx, wy, wz
+            axes[k, 0], axes[k, 1], axes[k, 2] = vx + y * wz - z * wy, vy + z * wx - x * wz, vz + x * wy - y * wx
+            axes[k, 3], axes[k, 4], axes[k, 5] = wx, wy, wz
+    return axes
+
+
+@numba.njit(cache=True)
+def carry(tree, q, placements, support, joint, centre):  # type: ignore[no-untyped-def]
+    """Move a free-flyer, and all that it carries, so that their centre of mass is at `centre` (3,); in place.
+
+    Args:
+        tree: the robot.
+        q: (nq,) configuration, changed.
+        placements: (n, 4, 3) at q, changed.
+        support: (n, nv) whether a degree of freedom moves a joint's frame.
+        joint: the free-flyer, on the world.
+        centre: (3,) [m], world frame.
+    """
+    row, mass, moment = tree.at_v[joint], 0.0, np.zeros(3)
+    for other in range(joint, tree.kinds.shape[0]):
+        if support[other, row]:
+            body = tree.bodies[other]
+            x, y, z = in_world(body[1], body[2], body[3], placements[other])
+            mass += body[0]
+            moment[0] += x + body[0] * placements[other, 3, 0]
+            moment[1] += y + body[0] * placements[other, 3, 1]
+            moment[2] += z + body[0] * placements[other, 3, 2]
+    for i in range(3):
+        shift = centre[i] - moment[i] / mass
+        q[tree.at_q[joint] + i] += shift
+        for other in range(joint, tree.kinds.shape[0]):
+            if support[other, row]:
+                placements[other, 3, i] += shift
 
 
 @numba.njit(cache=True)

@@ -631,12 +631,9 @@ def imbalance(dt, **coefficients):
 
 
 def test_moments_explain_the_motion():
-    """The spin changes by the moments of force and contact, but for the second-order error of any rolling ball."""
-    coefficients = {"rolling_friction": 0.01, "torsional_friction": 0.005}
-    coarse, fine = (imbalance(dt, **coefficients) for dt in (2e-3, 1e-3))
-    assert fine < 2.0 * imbalance(1e-3)
-    assert fine < 1e-3 * 0.005 * WEIGHT
-    assert coarse / fine == pytest.approx(4.0, rel=0.1)
+    """The spin changes by the moments of force and contact, whatever the step."""
+    for dt in (1e-3, 1e-2):
+        assert imbalance(dt, rolling_friction=0.01, torsional_friction=0.005) < 1e-12
 
 
 def test_without_coefficients_every_bit_stays():

@@ -8,6 +8,7 @@ from mechanisms import solo12
 from constrained_sim import Robot
 from constrained_sim.tree import (
     about_base,
+    axes_of,
     bias_forces,
     bodies_in_world,
     inertia,
@@ -65,8 +66,8 @@ def states(model, count=20):
 def placed(model, q):
     """Return the tree, placements, joint axes, bodies and axes about the base."""
     tree = tree_of(model)
-    placements, joint_axes = np.empty((model.njoints, 4, 3)), np.empty((model.nv, 6))
-    place(tree, q, placements, joint_axes)
+    placements = place(tree, q)
+    joint_axes = axes_of(tree, placements)
     return tree, placements, joint_axes, bodies_in_world(tree, placements), about_base(placements, joint_axes)
 
 

@@ -8,7 +8,6 @@ import numpy as np
 from constrained_sim.contact.discs import SIZE
 from constrained_sim.contact.kernels import STICKING
 from constrained_sim.contact.table import TOUCHING
-from constrained_sim.tree import in_axes, in_world
 
 POSITIVE_WORK = 1e-13
 """[J] of friction in one step that is not rounding."""
@@ -270,89 +269,6 @@ def momentum(M, v, impulses):  # type: ignore[no-untyped-def]
     for impulse in impulses:
         total += impulse
     return total
-
-
-@numba.njit(cache=True)
-def end_momentum(h, M, v, M_middle, inertial, impulses, gravity, begin, middle, end, is_floating):  # type: ignore[no-untyped-def]
-    """Return (nv,) the generalised momentum at the end of a step.
-
-    ``d(M v)/dt = dM/dt v - h + f``. With ``dM/dt = C + C^T``, C the Coriolis matrix, this is ``C^T v - g + f``: for a
-    coordinate that M does not depend on, momentum changes by forces only. Of a floating base see
-    :func:`floating_momentum`.
-
-    Args:
-        h: length of the step [s].
-        M: (nv, nv) inertia at the beginning.
-        v: (nv,) velocity there.
-        M_middle: (nv, nv) inertia where the forces were evaluated.
-        inertial: (nv,) what is to be added to the bias forces of the evaluation, whose impulses are among those below,
-            so that ``C^T v - g`` is left.
-        impulses: (6, nv) generalised impulses of the causes in the order of ``FORCES``.
-        gravity: (3,) [m/s^2], world axes.
-        begin: (4, 3) placement of the base at the beginning.
-        middle: (4, 3) where the forces were evaluated.
-        end: (4, 3) at the end.
-        is_floating: whether the base moves freely.
-    """
-    total = momentum(M, v, impulses) + h * inertial
-    if is_floating:
-        total[:6] = floating_momentum(M, v, M_middle, impulses, h, gravity, begin, middle, end)
-    return total
-
-
-@numba.njit(cache=True)
-def floating_momentum(M, v, M_middle, impulses, h, gravity, begin, middle, end):  # type: ignore[no-untyped-def]
-    """Return (6,) the base rows of the momentum at the end of a step of a floating-base robot.
-
-    These rows are the momentum of the whole robot in the base's axes. It changes by external impulses only, so it is
-    carried from axes to axes exactly, and no inertial force is needed.
-
-    Args:
-        M: (nv, nv) inertia at the beginning.
-        v: (nv,) velocity there.
-        M_middle: (nv, nv) inertia where the forces were evaluated; it also tells mass and centre of mass.
-        impulses: (6, nv) generalised impulses of the causes in the order of ``FORCES``.
-        h: length of the step [s].
-        gravity: (3,) [m/s^2], world axes.
-        begin: (4, 3) rotation columns and translation of the base at the beginning.
-        middle: (4, 3) where the forces were evaluated.
-        end: (4, 3) at the end.
-    """
-    weight = in_axes(gravity[0], gravity[1], gravity[2], middle)
-    mx, my, mz = M_middle[1, 5], M_middle[2, 3], M_middle[0, 4]  # mass times centre of mass
-    external = np.zeros(6)
-    for cause in range(1, impulses.shape[0]):
-        for i in range(6):
-            external[i] += impulses[cause, i]
-    for i in range(3):
-        external[i] += h * M_middle[0, 0] * weight[i]
-    external[3] += h * (my * weight[2] - mz * weight[1])
-    external[4] += h * (mz * weight[0] - mx * weight[2])
-    external[5] += h * (mx * weight[1] - my * weight[0])
-    total = _force_in_world(begin, M[:6] @ v)
-    total += _force_in_world(middle, external)
-    return _force_in_axes(end, total)
-
-
-@numba.njit(cache=True)
-def _force_in_world(placement, force):  # type: ignore[no-untyped-def]
-    """Return a spatial force or momentum (6,) about the world's origin, given in the axes of a placement."""
-    fx, fy, fz = in_world(force[0], force[1], force[2], placement)
-    nx, ny, nz = in_world(force[3], force[4], force[5], placement)
-    x, y, z = placement[3]
-    return np.array([fx, fy, fz, nx + y * fz - z * fy, ny + z * fx - x * fz, nz + x * fy - y * fx])
-
-
-@numba.njit(cache=True)
-def _force_in_axes(placement, force):  # type: ignore[no-untyped-def]
-    """Return a spatial force or momentum (6,) in the axes of a placement, given about the world's origin."""
-    fx, fy, fz = force[0], force[1], force[2]
-    x, y, z = placement[3]
-    moment = force[3] - (y * fz - z * fy), force[4] - (z * fx - x * fz), force[5] - (x * fy - y * fx)
-    moved = np.empty(6)
-    moved[0], moved[1], moved[2] = in_axes(fx, fy, fz, placement)
-    moved[3], moved[4], moved[5] = in_axes(moment[0], moment[1], moment[2], placement)
-    return moved
 
 
 @numba.njit(cache=True)

@@ -13,6 +13,7 @@ from constrained_sim.contact.discs import no_discs
 from constrained_sim.contact.geometry import contact_rows
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.motion import free_motion, smallest_motion, usual_motion
+from constrained_sim.steppers.flight import centres, end_momentum, gained, velocities
 from constrained_sim.steppers.kernels import (
     LEVER,
     MOST_PROJECTIONS,
@@ -20,7 +21,6 @@ from constrained_sim.steppers.kernels import (
     attribute_dry_work,
     attribute_work,
     candidate_rows,
-    end_momentum,
     energy_of,
     exceeds,
     held_rows,
@@ -32,8 +32,10 @@ from constrained_sim.steppers.kernels import (
 )
 from constrained_sim.tree import (
     about_base,
+    axes_of,
     bias_forces,
     bodies_in_world,
+    carry,
     inertia,
     kinetic_gradient,
     moved,
@@ -57,7 +59,7 @@ def step(  # type: ignore[no-untyped-def]
     Args:
         robot: tree; support, see :func:`~constrained_sim.kinematics.row_jacobian`; (nv,) damping of the joints; (nu,)
             velocity index of every effort; (d,) degrees of freedom with dry friction and (d,) their breakaway efforts
-            [N m, N]; whether the first six rows of M v are the momentum of the robot.
+            [N m, N]; the free-flyers and their rows, see ``Robot.free_joints``.
         contacts: cores, see :class:`~constrained_sim.contact.geometry.Cores`; (k,) coefficients of friction; (k + l,)
             which rows open and close.
         limits: the bounds of joints, see :class:`~constrained_sim.constraints.joint_limit.Bounds`.
@@ -65,33 +67,36 @@ def step(  # type: ignore[no-untyped-def]
             ``TimeStepping.memory``; predicted gap [m] up to which a contact takes part; velocity up to which a state
             is at rest [m/s, rad/s]; drift up to which positions stay as they are [m, rad]; tolerance and steps of
             :func:`~constrained_sim.contact.usual.solve_usually`.
-        begin: q, v, M, placement of the base, and gaps and row velocities of contacts and limits at the beginning.
+        begin: q, v, M, placements of the free-flyers, and gaps and row velocities of contacts and limits at the
+            beginning.
         acceleration: (nv,) of the last step.
         tau: (nu,) efforts [N m, N].
         middle: filled with the configuration (nq,) and the velocity (nv,) where forces were evaluated, and the
             velocity x (nv,) predicted for the end.
         impulses: this and the following, see :func:`predict`.
         found: corrected, where this comes so far.
-        end: filled with configuration, velocity, M and placement of the base there, and of the contacts there axes,
-            points, distances, gaps, rows and their velocities.
+        end: filled with configuration, velocity, M and placements of the free-flyers there, and of the contacts there
+            axes, points, distances, gaps, rows and their velocities.
 
     Returns:
         How far this came, and what :func:`predict` returns. :data:`UNSOLVED`, and all else is of no use;
         :data:`PREDICTED`, the correction needs another way; or :data:`DONE`.
     """
-    tree, support, damping, actuation, rubbing, breakaway, is_floating = robot
+    tree, support, damping, actuation, rubbing, breakaway, free, free_rows = robot
     cores, friction, normals = contacts
     limit_rows = limits[3]
     h, share, passes, reach, slow, position_tolerance, tolerance, steps = scheme
-    q, v, M, base, gaps, s = begin
-    n, nv = tree.kinds.shape[0], v.shape[0]
+    q, v, M, frames, gaps, s = begin
     laws, opening = (friction, rubbing, h * breakaway, share, tolerance, steps), (gaps, normals, s)
     q_middle, v_middle, x = middle
 
-    placements, joint_axes, M_middle = np.empty((n, 4, 3)), np.empty((nv, 6)), np.empty((nv, nv))
+    centre = centres(M, frames, free_rows) + (1.0 - share) * h * velocities(M, v, frames, free_rows)
     q_middle[:] = moved(tree, q, (1.0 - share) * h * v)
-    place(tree, q_middle, placements, joint_axes)
-    bodies, base_axes = bodies_in_world(tree, placements), about_base(placements, joint_axes)
+    placements, M_middle = place(tree, q_middle), np.empty_like(M)
+    for i in range(free.shape[0]):
+        carry(tree, q_middle, placements, support, free[i], centre[i])
+    joint_axes, bodies = axes_of(tree, placements), bodies_in_world(tree, placements)
+    base_axes = about_base(placements, joint_axes)
     weight = inertia(tree, bodies, base_axes, M_middle)
     where = placements, joint_axes, support
     start = np.empty(0)
@@ -105,59 +110,65 @@ def step(  # type: ignore[no-untyped-def]
             start, impulses, x, found,
         )  # fmt: skip
         if not predicted[5]:
-            x[:] = v
             break
         acceleration, start = (x - v) / h, predicted[0]
 
-    end[0][:], end[1][:] = moved(tree, q_middle, share * h * x), x
-    observe(robot, contacts, limits, joint_axes, end)
     if not predicted[5]:
         return UNSOLVED, predicted
+
+    frames_middle = placements[free]
+    flown = velocities(M, v, frames, free_rows) + gained(h, M_middle, impulses, tree.gravity, frames_middle, free_rows)
+    centre += share * h * flown
+    end[0][:], end[1][:] = moved(tree, q_middle, share * h * x), x
+    placements = place(tree, end[0])
+    for i in range(free.shape[0]):
+        carry(tree, end[0], placements, support, free[i], centre[i])
+    observe(robot, contacts, limits, placements, end)
     pressed, held = pressing(found[2], gaps, end[7])
-    found[3][PROJECTION] += hold(robot, contacts, limits, joint_axes, held, found[2], position_tolerance, end)
+    found[3][PROJECTION] += hold(robot, contacts, limits, held, found[2], position_tolerance, end)
     if not (exceeds(v, slow) or exceeds(v_middle, slow) or exceeds(x, slow)):
         return DONE, predicted
-    _, v_end, M_end, base_end, _, _, _, _, J, s_end = end
+    _, v_end, M_end, frames_end, _, _, _, _, J, s_end = end
     v_mean = v + (1.0 - share) * (x - v)
     inertial = bias - weight + kinetic_gradient(tree, bodies, base_axes, v_mean)
-    motion, frames = (h, M, v, M_middle, inertial), (tree.gravity, base, placements[1], base_end, is_floating)
-    is_done = correct(motion, frames, M_end, tree.rows, laws, pressed, opening, J, impulses, v_end, found, s_end)
+    total = end_momentum(
+        h, M, v, M_middle, inertial, impulses, tree.gravity, M_end, free_rows, frames, frames_middle, frames_end
+    )
+    is_done = correct(total, h, v, M_end, tree.rows, laws, pressed, opening, J, impulses, v_end, found, s_end)
     return DONE if is_done else PREDICTED, predicted
 
 
 @numba.njit(cache=True)
-def observe(robot, contacts, limits, joint_axes, end):  # type: ignore[no-untyped-def]
-    """Fill in the rest of `end`, see :func:`step`, at its configuration and velocity; return the potential energy [J].
+def observe(robot, contacts, limits, placements, end):  # type: ignore[no-untyped-def]
+    """Fill in the rest of `end` at its configuration and velocity, see :func:`step`; return the potential energy [J].
 
-    The arguments are those of :func:`step`, and joint axes (nv, 6), which are filled.
+    The other arguments are those of :func:`step`, and the placements (n, 4, 3) of the joints there.
     """
-    tree, support, cores, k = robot[0], robot[1], contacts[0], contacts[1].shape[0]
+    tree, support, free, cores, k = robot[0], robot[1], robot[6], contacts[0], contacts[1].shape[0]
     at_q, signs, bounds, limit_rows = limits
-    q, v, M, base, axes, points, distances, gaps, J, s = end
-    placements = np.empty((tree.kinds.shape[0], 4, 3))
-    place(tree, q, placements, joint_axes)
-    base[:] = placements[1]
-    bodies = bodies_in_world(tree, placements)
+    q, v, M, frames, axes, points, distances, gaps, J, s = end
+    for i in range(free.shape[0]):
+        frames[i] = placements[free[i]]
+    joint_axes, bodies = axes_of(tree, placements), bodies_in_world(tree, placements)
     inertia(tree, bodies, about_base(placements, joint_axes), M)
     contact_rows(  # type: ignore[call-arg]
         *cores, placements, joint_axes, support, v, axes, points, distances, J[: 3 * k], s[: 3 * k]
     )
     J[3 * k :], s[3 * k :] = limit_rows, limit_rows @ v
     gaps[:k], gaps[k:] = distances, signs * q[at_q] - bounds
-    return potential_energy(tree, bodies, base[3])
+    return potential_energy(tree, bodies, placements[1, 3])
 
 
 @numba.njit(cache=True)
-def hold(robot, contacts, limits, joint_axes, held, status, tolerance, end):  # type: ignore[no-untyped-def]
+def hold(robot, contacts, limits, held, status, tolerance, end):  # type: ignore[no-untyped-def]
     """Move the configuration at the `end` of a step back onto the contacts and limits that are `held`.
 
     As :meth:`~constrained_sim.steppers.stepper.Stepper.hold_positions` does in the metric of the kinetic energy.
 
     Args:
-        robot: this and the following three, see :func:`observe`.
+        robot: this and the following two, see :func:`step`.
         contacts: likewise.
         limits: likewise.
-        joint_axes: likewise.
         held: what presses or has sunk, ascending.
         status: of all contacts and limits.
         tolerance: drift up to which positions stay as they are [m, rad].
@@ -172,18 +183,18 @@ def hold(robot, contacts, limits, joint_axes, held, status, tolerance, end):  # 
     if drift <= tolerance:
         return brought
     rows, target = held_rows(held, normals, status), np.zeros(J.shape[0])
-    energy = observe(robot, contacts, limits, joint_axes, end)
+    energy = observe(robot, contacts, limits, place(tree, q), end)
     for _ in range(MOST_PROJECTIONS):
         target[normals] = gaps
         step_back, before = smallest_motion(M, tree.rows, J[rows], target[rows]), q.copy()
         if np.abs(step_back).max() > LEVER * drift:
             break
         q[:] = moved(tree, q, step_back)
-        there = observe(robot, contacts, limits, joint_axes, end)
+        there = observe(robot, contacts, limits, place(tree, q), end)
         left = largest_drift(none, gaps, held)
         if not left < 0.5 * drift:
             q[:] = before
-            observe(robot, contacts, limits, joint_axes, end)
+            observe(robot, contacts, limits, place(tree, q), end)
             break
         drift, brought = left, there - energy
         if drift <= tolerance:
@@ -263,12 +274,13 @@ def predict(  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def correct(middle, frames, M, parents, laws, pressed, begin, J, impulses, x, found, s_plus):  # type: ignore[no-untyped-def]
+def correct(total, h, v, M, parents, laws, pressed, begin, J, impulses, x, found, s_plus):  # type: ignore[no-untyped-def]
     """Correct what was predicted, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
     Args:
-        middle: the arguments of :func:`~constrained_sim.steppers.kernels.end_momentum` before the impulses.
-        frames: those after them.
+        total: (nv,) generalised momentum at the end, with all impulses of the prediction.
+        h: length of the step [s].
+        v: (nv,) velocity at the beginning.
         M: (nv, nv) inertia at the end.
         parents: see :func:`predict`.
         laws: see :func:`predict`.
@@ -286,8 +298,6 @@ def correct(middle, frames, M, parents, laws, pressed, begin, J, impulses, x, fo
     friction, rubbing, most, share, tolerance, steps = laws
     gaps, normals, s = begin
     impulse, dry, status, energy = found
-    h, v = middle[0], middle[2]
-    total = end_momentum(*middle, impulses, *frames)  # type: ignore[call-arg]
     contacts = np.searchsorted(pressed, friction.shape[0])
     end = 2 * contacts + pressed.shape[0]
     places, offset = np.empty(end, dtype=np.int64), np.zeros(end)

@@ -38,7 +38,7 @@ class Observation(NamedTuple):
         q: (nq,).
         v: (nv,).
         M: (nv, nv) inertia at q.
-        base: (4, 3) rotation columns and translation of the first joint's frame.
+        frames: (r, 4, 3) rotation columns and translation of the free-flyers' frames, see ``Robot.free_joints``.
         contact: points, gaps and rows of the contacts.
         phi: (m,) violations of the bilateral rows.
         J_bilateral: (m, nv).
@@ -52,7 +52,7 @@ class Observation(NamedTuple):
     q: Array
     v: Array
     M: Array
-    base: Array
+    frames: Array
     contact: ContactGeometry
     phi: Array
     J_bilateral: Array
@@ -189,7 +189,7 @@ class Stepper(ABC):
             read_only(q),
             read_only(v),
             here.M.copy(),
-            here.placements[1].copy(),
+            here.placements[self.robot.free_joints[0]],
             contact,
             bound.bilateral.phi(here),
             bound.bilateral.jacobian(here),

@@ -23,7 +23,7 @@ from constrained_sim.integrators import Integrator, Midpoint, SteppingScheme
 from constrained_sim.motion import NOTHING_KNOWN, ContactRows, Motion, solve_motion
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import Gauss, RobotSystem, Solver
-from constrained_sim.steppers import kernels, rigid
+from constrained_sim.steppers import flight, kernels, rigid
 from constrained_sim.steppers.stepper import NO_CONTACT, Observation, StepOutcome, Stepper
 from constrained_sim.validation import Array, read_only
 from constrained_sim.wrench import Wrench, generalised_force
@@ -75,10 +75,10 @@ class TimeStepping(Stepper):
     This predicts the configuration at the end. The velocity there is then corrected: to the momentum that all impulses
     account for, and so that the whole impulse of the step obeys the same laws with the row velocities there (as in
     RATTLE, whose second multiplier holds the velocities). What this adds is O(h) of the impulses, and counts as force.
-    So momentum is what the forces say (of one floating base; further free bodies of a robot keep theirs to second
-    order), and contact forces never feed energy. (The prediction need not be exact: rows of many contacts of one body
-    may contradict each other by O(h^2) there, never at the end.) Positions drift by O(h^3) per step, which a projection
-    removes.
+    So momentum is what the forces say, of all that a free-flyer carries (:mod:`~constrained_sim.steppers.flight`; of
+    other joints to second order), and contact forces never feed energy. (The prediction need not be exact: rows of many
+    contacts of one body may contradict each other by O(h^2) there, never at the end.) Positions drift by O(h^3) per
+    step, which a projection removes.
 
     Sources: Moreau, Unilateral contact and dry friction in finite freedom dynamics, 1988; Stewart and Trinkle, An
     implicit time-stepping scheme for rigid body dynamics with inelastic collisions and Coulomb friction, 1996.
@@ -97,7 +97,7 @@ class TimeStepping(Stepper):
             InvalidValue: an integrator that is no stepping scheme, or a stabilization that is no projection.
         """
         super().__init__(robot, dt, integrator, stabilization)
-        self._mid = Dynamics(robot)
+        self._mid, self._free = Dynamics(robot), robot.free_joints
         self._model = _model_of(robot) if self.stabilization.metric == "mass" else None
         self._acceleration: Array = np.zeros(robot.nv)
         self._judged: set[str] = set()
@@ -229,7 +229,7 @@ class TimeStepping(Stepper):
         nq, nv, count, contacts, rows = robot.nq, robot.nv, len(contact.gaps), len(contact.points), len(contact.s)
         q_mid, v_mid, x, impulses = np.empty(nq), np.empty(nv), np.empty(nv), np.empty((6, nv))
         found = np.empty(rows), np.empty(len(robot.rubbing)), np.empty(count, dtype=np.int64), np.empty(9)
-        q, v, M, base = np.empty(nq), np.empty(nv), np.empty((nv, nv)), np.empty((4, 3))
+        q, v, M, frames = np.empty(nq), np.empty(nv), np.empty((nv, nv)), np.empty_like(begin.frames)
         places = np.empty((contacts, 3, 3)), np.empty((contacts, 3)), np.empty(contacts)
         opening = np.empty(count), np.empty((rows, nv)), np.empty(rows)
         state, (pushes, pushed, steps, residual, magnitude, _, dynamics) = rigid.step(
@@ -237,13 +237,13 @@ class TimeStepping(Stepper):
             (tuple(table.cores), table.friction, contact.normals),
             begin.bound.bounds,
             (h, share, self._passes, REACH, SLOW, *tolerances, method.usual_steps),
-            (begin.q, begin.v, begin.M, begin.base, contact.gaps, contact.s),
+            (begin.q, begin.v, begin.M, begin.frames, contact.gaps, contact.s),
             self._acceleration,
             loads.tau,
             (q_mid, v_mid, x),
             impulses,
             found,
-            (q, v, M, base, *places, *opening),
+            (q, v, M, frames, *places, *opening),
         )
         if state == rigid.UNSOLVED:
             return None
@@ -254,7 +254,7 @@ class TimeStepping(Stepper):
         impulse, dry, status, energy = found
         predicted = _Prediction(h, q_mid, v_mid, motion, impulses, impulse, dry, none, status, energy, begin.stretch)
         geometry = ContactGeometry(*places, *opening, contact.normals)
-        end = begin._replace(t=begin.t + h, q=read_only(q), v=read_only(v), M=M, base=base, contact=geometry)
+        end = begin._replace(t=begin.t + h, q=read_only(q), v=read_only(v), M=M, frames=frames, contact=geometry)
         if state == rigid.DONE:
             return predicted.part(begin, end)
         self._mid.update(q_mid, v_mid, begin.t + 0.5 * h)
@@ -289,6 +289,7 @@ class TimeStepping(Stepper):
         """
         robot, mid, v = self.robot, self._mid, begin.v
         q_mid, v_mid = self.integrator.evaluation_point(robot, begin.q, v, acceleration, h)
+        q_mid = self._straightened(q_mid, self._centres(begin, h))
         mid.update(q_mid, v_mid, begin.t + 0.5 * h)
         impulses = np.zeros((6, robot.nv))
         gravity_coriolis, actuators, external, damping, contact, constraint = impulses
@@ -329,9 +330,28 @@ class TimeStepping(Stepper):
 
     def _reach(self, begin: Observation, predicted: _Prediction) -> Observation:
         """Return the state to which a prediction leads."""
-        x, h = predicted.motion.x, predicted.h
+        x, h, mid, (free, rows) = predicted.motion.x, predicted.h, self._mid, self._free
         q_plus = self.integrator.advance(self.robot, predicted.q_mid, x, h)
+        if free.size:
+            flown = flight.velocities(begin.M, begin.v, begin.frames, rows)
+            flown += flight.gained(h, mid.M, predicted.impulses, self.robot.gravity, mid.placements[free], rows)
+            q_plus = self._straightened(q_plus, self._centres(begin, h) + self.integrator.share * h * flown)
         return self.observe(begin.bound, begin.t + h, q_plus, x, predicted.stretch)
+
+    def _centres(self, begin: Observation, h: float) -> Array:
+        """Return (r, 3) where the centres of mass of what free-flyers carry are at the evaluation [m]."""
+        M, frames, rows = begin.M, begin.frames, self._free[1]
+        way = (1.0 - self.integrator.share) * h * flight.velocities(M, begin.v, frames, rows)
+        return np.asarray(flight.centres(M, frames, rows) + way, dtype=np.float64)
+
+    def _straightened(self, q: Array, centres: Array) -> Array:
+        """Return `q` (nq,) with the free-flyers moved so that the centres of mass of what they carry are at `centres`.
+
+        The work space of the evaluation is used.
+        """
+        for joint, centre in zip(self._free[0], centres, strict=True):
+            q = self._mid.carried(q, int(joint), centre)
+        return q
 
     def _finish(self, begin: Observation, predicted: _Prediction, end: Observation, loads: _Loads) -> _Part:
         """Hold what was predicted, at `end`, and correct the velocity there."""
@@ -340,24 +360,31 @@ class TimeStepping(Stepper):
         if not _moves(begin.v, predicted.v_mid, predicted.motion.x):
             predicted.motion.check_contacts(TOLERABLE_RESIDUAL)
             return part
-        middle, frames = self._middle(begin, predicted), self._frames(begin, part)
-        momentum = kernels.end_momentum(*middle, predicted.impulses, *frames)
+        momentum = self._end_momentum(begin, part, predicted)
         return self._correct(begin, part, momentum, pressed, loads)
 
-    def _middle(self, begin: Observation, predicted: _Prediction) -> tuple[float, Array, Array, Array, Array]:
-        """Return what carries momentum from the beginning of a step to its end: inertia and inertial forces.
+    def _end_momentum(self, begin: Observation, part: _Part, predicted: _Prediction) -> Array:
+        """Return the generalised momentum (nv,) at the end of a part of a step.
 
-        Those at the velocity found, not at the one extrapolated for the prediction: on a fast robot the difference
-        would feed itself.
+        Inertial forces are those at the velocity found, not at the one extrapolated for the prediction: on a fast robot
+        the difference would feed itself.
         """
-        mid, v = self._mid, self.integrator.inertial_velocity(begin.v, predicted.motion.x)
-        C = mid.inertia_rate(v)
-        return predicted.h, begin.M, begin.v, mid.M, mid.bias_change(v) + v @ C + C @ v
-
-    def _frames(self, begin: Observation, part: _Part) -> tuple[Array, Array, Array, Array, bool]:
-        """Return gravity, the placements of the base during a step, and whether its rows of M v are a momentum."""
-        robot = self.robot
-        return robot.gravity, begin.base, self._mid.placements[1], part.end.base, robot.has_free_momentum
+        mid, v, (free, rows) = self._mid, self.integrator.inertial_velocity(begin.v, predicted.motion.x), self._free
+        C, middle = mid.inertia_rate(v), mid.placements[free]
+        return flight.end_momentum(
+            predicted.h,
+            begin.M,
+            begin.v,
+            mid.M,
+            mid.bias_change(v) + v @ C + C @ v,
+            predicted.impulses,
+            self.robot.gravity,
+            part.end.M,
+            rows,
+            begin.frames,
+            middle,
+            part.end.frames,
+        )
 
     def _correct(
         self, begin: Observation, part: _Part, momentum: Array, pressed: npt.NDArray[np.intp], loads: _Loads
@@ -527,7 +554,7 @@ def _model_of(robot: Robot) -> tuple[Any, ...] | None:
     if robot.tree is None or robot.springs:
         return None
     dry = robot.rubbing, robot.breakaway
-    return robot.tree, robot.support, robot.damping, robot.actuation, *dry, robot.has_free_momentum
+    return robot.tree, robot.support, robot.damping, robot.actuation, *dry, *robot.free_joints
 
 
 def _moves(*velocities: Array) -> bool:
