@@ -62,7 +62,11 @@ class EventDriven(Stepper):
     With friction at acceleration level there may be no solution (Painleve's paradox: pressing more makes a sliding
     contact sink faster). Then forces grow beyond all bounds in no time: the contact jams, an impact without collision,
     which the impact map resolves with the vanishing approach that the forces would have to stop
-    (:attr:`Impact.without_collision`).
+    (:attr:`Impact.without_collision`). Where a contact may as well lift off as jam, it lifts off here; time stepping,
+    which sees impulses only, may let it jam, with a force of about 1 / dt.
+
+    Where a body slides on more points than carry it, normal forces, and with them friction and motion, are not unique:
+    within a step they stay nearest to those at its beginning, so that the motion depends on dt to first order.
 
     Efforts and external wrenches are constant during a step. Forces of the result are means over it, percussions
     excluded, integrated with the motion; so is the work of each cause.
