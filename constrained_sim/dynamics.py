@@ -209,14 +209,22 @@ class Dynamics:
         ]
         return np.asarray(8.0 * (M[0] - M[1]) - (M[2] - M[3]), dtype=np.float64) / (24.0 * e)
 
-    def carried(self, q: Array, joint: int, centre: Array) -> Array:
-        """Return `q` (nq,) with a free-flyer on the world moved so that all that it carries balances at `centre` (3,).
+    def carried(self, q: Array, joints: npt.NDArray[np.int64], centres: Array) -> Array:
+        """Return `q` (nq,) with free-flyers on the world moved so that all that each carries balances at `centres`.
 
-        Of the work space only the placements are of use afterwards: those at the `q` that was given.
+        The results of the last update stay.
+
+        Args:
+            q: (nq,) configuration.
+            joints: (r,) the free-flyers.
+            centres: (r, 3) [m], world frame.
         """
-        pin.centerOfMass(self.robot.model, self._data, q)
-        moved, first = q.copy(), self.robot.model.idx_qs[joint]
-        moved[first : first + 3] += centre - self._data.oMi[joint].act(self._data.com[joint])
+        model, data, moved = self.robot.model, self._articulated_data, q.copy()
+        pin.centerOfMass(model, data, q)
+        for joint, centre in zip(joints.tolist(), centres, strict=True):
+            shift = centre - data.oMi[joint].act(data.com[joint])
+            first = model.idx_qs[joint]
+            moved[first : first + 3] += model.jointPlacements[joint].rotation.T @ shift
         return moved
 
     def point_positions(self, joints: npt.NDArray[np.int64], offsets: Array) -> Array:

@@ -241,12 +241,12 @@ def carry(tree, q, placements, support, joint, centre):  # type: ignore[no-untyp
             moment[0] += x + body[0] * placements[other, 3, 0]
             moment[1] += y + body[0] * placements[other, 3, 1]
             moment[2] += z + body[0] * placements[other, 3, 2]
+    shift = centre - moment / mass
     for i in range(3):
-        shift = centre[i] - moment[i] / mass
-        q[tree.at_q[joint] + i] += shift
-        for other in range(joint, tree.kinds.shape[0]):
-            if support[other, row]:
-                placements[other, 3, i] += shift
+        q[tree.at_q[joint] + i] += np.dot(tree.frames[joint, i], shift)
+    for other in range(joint, tree.kinds.shape[0]):
+        if support[other, row]:
+            placements[other, 3] += shift
 
 
 @numba.njit(cache=True)

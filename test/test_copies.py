@@ -10,6 +10,7 @@ from mechanisms import ROOT, block, corners, leg_config, simulator, solo12, solo
 from constrained_sim import Box, Collisions, Plane, PointAnchor, Wrench, load_config
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import SOLVERS
+from constrained_sim.steppers import rigid
 
 COPIES = {"deepcopy": copy.deepcopy, "pickle": lambda original: pickle.loads(pickle.dumps(original))}
 every_copy = pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)
@@ -106,3 +107,16 @@ def test_robot_comes_back_from_a_pickle_as_it_was():
     for name in ("dry_friction", "damping", "stiffness", "effort_limits", "velocity_limits"):
         assert np.array_equal(getattr(other, name), getattr(robot, name))
     assert copy.deepcopy(robot) is robot
+
+
+@every_copy
+def test_first_step_of_a_copy_compiles_nothing(copied):
+    """The kernel of a step is the one that the original has compiled, also where a tolerance is a whole number."""
+    sim = simulator(solo12(), standing_solo(), None, solo_contacts(friction=0.7))
+    sim.step()
+    compiled = list(rigid.step.signatures)
+    twin = copied(sim)
+    twin.step()
+    twin.set_contact_method("newton", 0)
+    twin.step()
+    assert list(rigid.step.signatures) == compiled

@@ -3,6 +3,7 @@
 from functools import cache
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from mechanisms import (
     BLOCK_HALF,
@@ -44,6 +45,7 @@ from constrained_sim import (
     PointContact,
     Projection,
     Robot,
+    Simulator,
     Wrench,
     constrained_acceleration,
     resolve_impact,
@@ -613,6 +615,36 @@ def test_free_bodies_of_one_robot_fly_along_their_parabolas(integrator):
         assert still_moving == pytest.approx(moving - [0, 0, GRAVITY * t], abs=1e-11)
     assert sim.state.v[3:6] == pytest.approx(v[3:6], abs=1e-8)
     assert sim.state.v[9:] == pytest.approx(v[9:], abs=1e-8)
+
+
+@pytest.mark.parametrize("tail", [pin.JointModelSpherical(), pin.JointModelSphericalZYX()], ids=["ball", "angles"])
+def test_thrown_body_with_a_tail_on_a_turned_free_flyer(tail):
+    """Its momentum is what gravity and a wrench account for, and its centre of mass moves with it, to rounding.
+
+    Also where the frame of the free-flyer is turned in the world, and where joints turn their own axes.
+    """
+    pin.seed(2)
+    turned = pin.SE3(pin.rpy.rpyToMatrix(0.4, 1.1, -0.7), np.array([1.0, 2.0, 3.0]))
+    model = pin.Model()
+    base = model.addJoint(0, pin.JointModelFreeFlyer(), turned, "base")
+    end = model.addJoint(base, tail, pin.SE3.Random(), "tail")
+    for joint_index, name in ((base, "body"), (end, "tail_link")):
+        model.appendBodyToJoint(joint_index, pin.Inertia.Random(), pin.SE3.Identity())
+        model.addBodyFrame(name, joint_index, pin.SE3.Identity(), 0)
+    robot, force, t = Robot(model, ()), np.array([5.0, -3.0, 8.0]), 0.2
+    v = np.random.default_rng(2).normal(size=model.nv)
+    sim, data = Simulator(robot), model.createData()
+    for acting in (np.zeros(3), force):
+        sim.reset(None, v)
+        pin.centerOfMass(model, data, sim.state.q, v)
+        begin, speed, mass = data.com[0].copy(), data.vcom[0].copy(), robot.mass
+        if acting.any():
+            sim.apply(Wrench("body", force=acting), t)
+        sim.run(t)
+        pin.centerOfMass(model, data, sim.state.q, sim.state.v)
+        a = acting / mass - [0, 0, GRAVITY]
+        assert np.abs(data.vcom[0] - (speed + t * a)).max() < 1e-12
+        assert np.abs(data.com[0] - (begin + t * speed + 0.5 * t**2 * a)).max() < 1e-12
 
 
 def centre_of(robot, name, state):

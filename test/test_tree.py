@@ -6,11 +6,13 @@ import pytest
 from mechanisms import solo12
 
 from constrained_sim import Robot
+from constrained_sim.dynamics import Dynamics
 from constrained_sim.tree import (
     about_base,
     axes_of,
     bias_forces,
     bodies_in_world,
+    carry,
     inertia,
     kinetic_gradient,
     moved,
@@ -144,6 +146,21 @@ def test_moved_is_integrate(model, size):
         step = size * rng.normal(size=model.nv)
         expected = pin.integrate(model, q, step)
         assert np.abs(moved(tree, q, step) - expected).max() < 2e-15 * np.abs(expected).max()
+
+
+def test_what_a_free_flyer_carries_is_moved_as_a_whole(model):
+    """Its centre of mass is where it should be afterwards, q and placements agree, and nothing else has moved."""
+    data, robot, joint = model.createData(), Robot(model, ()), 1
+    for q, _ in states(model):
+        tree, placements, *_ = placed(model, q)
+        centre, changed = np.array([0.3, -0.2, 0.9]), q.copy()
+        carry(tree, changed, placements, robot.support, joint, centre)
+        pin.centerOfMass(model, data, changed)
+        assert np.abs(data.oMi[joint].act(data.com[joint]) - centre).max() < 1e-13
+        assert np.abs(placements - place(tree, changed)).max() < 1e-13
+        first = model.idx_qs[joint]
+        assert np.array_equal(np.delete(changed, range(first, first + 3)), np.delete(q, range(first, first + 3)))
+        assert np.abs(changed - Dynamics(robot).carried(q, np.array([joint]), centre[None])).max() < 1e-13
 
 
 def test_robots_with_other_joints_have_no_tree():

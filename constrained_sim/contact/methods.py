@@ -49,7 +49,7 @@ class ContactMethod:
     def __post_init__(self) -> None:
         """Check the values."""
         lookup("contact method", self.name, METHODS)
-        number("contact tolerance", self.tolerance, 0.0)
+        object.__setattr__(self, "tolerance", number("contact tolerance", self.tolerance, 0.0))
 
     def acceptable(self, magnitude: float) -> float:
         """Return the largest relative residual that counts as solved, for impulses of `magnitude` [N s]."""

@@ -237,7 +237,7 @@ class TimeStepping(Stepper):
             (tuple(table.cores), table.friction, contact.normals),
             begin.bound.bounds,
             (h, share, self._passes, REACH, SLOW, *tolerances, method.usual_steps),
-            (begin.q, begin.v, begin.M, begin.frames, contact.gaps, contact.s),
+            (read_only(begin.q), read_only(begin.v), begin.M, begin.frames, contact.gaps, contact.s),
             self._acceleration,
             loads.tau,
             (q_mid, v_mid, x),
@@ -345,13 +345,9 @@ class TimeStepping(Stepper):
         return np.asarray(flight.centres(M, frames, rows) + way, dtype=np.float64)
 
     def _straightened(self, q: Array, centres: Array) -> Array:
-        """Return `q` (nq,) with the free-flyers moved so that the centres of mass of what they carry are at `centres`.
-
-        The work space of the evaluation is used.
-        """
-        for joint, centre in zip(self._free[0], centres, strict=True):
-            q = self._mid.carried(q, int(joint), centre)
-        return q
+        """Return `q` (nq,) with the free-flyers moved so that what each carries has its centre of mass at `centres`."""
+        free = self._free[0]
+        return self._mid.carried(q, free, centres) if free.size else q
 
     def _finish(self, begin: Observation, predicted: _Prediction, end: Observation, loads: _Loads) -> _Part:
         """Hold what was predicted, at `end`, and correct the velocity there."""
