@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pinocchio as pin
 
+from constrained_sim.kinematics import cross
 from constrained_sim.validation import Array
 
 SLIDES, TURNS, TURNS_FREELY, BALL, FREE = range(5)
@@ -131,8 +132,7 @@ def _turned(quaternion, w):  # type: ignore[no-untyped-def]
     end[1] = s * b + y * d + z * a - x * c
     end[2] = s * c + z * d + x * b - y * a
     end[3] = s * d - x * a - y * b - z * c
-    length = np.sqrt(end[0] ** 2 + end[1] ** 2 + end[2] ** 2 + end[3] ** 2)
-    return end / length
+    return end / np.sqrt(end[0] ** 2 + end[1] ** 2 + end[2] ** 2 + end[3] ** 2)
 
 
 @numba.njit(cache=True)
@@ -143,34 +143,21 @@ def _displacement(v, w):  # type: ignore[no-untyped-def]
         first, second = (1.0 - np.cos(angle)) / angle**2, (angle - np.sin(angle)) / angle**3
     else:
         first, second = 0.5 - angle**2 / 24.0 + angle**4 / 720.0, 1.0 / 6.0 - angle**2 / 120.0 + angle**4 / 5040.0
-    across = np.array([w[1] * v[2] - w[2] * v[1], w[2] * v[0] - w[0] * v[2], w[0] * v[1] - w[1] * v[0]])
-    twice = np.array(
-        [w[1] * across[2] - w[2] * across[1], w[2] * across[0] - w[0] * across[2], w[0] * across[1] - w[1] * across[0]]
-    )
-    return v + first * across + second * twice
+    across = cross(w, v)
+    return v + first * across + second * cross(w, across)
 
 
 @numba.njit(cache=True)
 def _columns(quaternion):  # type: ignore[no-untyped-def]
     """Return the columns (3, 3) of the rotation of a unit quaternion (4,) xyzw, one per row."""
     x, y, z, w = quaternion
-    columns = np.empty((3, 3))
-    columns[0, 0], columns[1, 0], columns[2, 0] = (
-        1.0 - 2.0 * (y * y + z * z),
-        2.0 * (x * y - w * z),
-        2.0 * (x * z + w * y),
+    return np.array(
+        [
+            [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + w * z), 2.0 * (x * z - w * y)],
+            [2.0 * (x * y - w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z + w * x)],
+            [2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)],
+        ]
     )
-    columns[0, 1], columns[1, 1], columns[2, 1] = (
-        2.0 * (x * y + w * z),
-        1.0 - 2.0 * (x * x + z * z),
-        2.0 * (y * z - w * x),
-    )
-    columns[0, 2], columns[1, 2], columns[2, 2] = (
-        2.0 * (x * z - w * y),
-        2.0 * (y * z + w * x),
-        1.0 - 2.0 * (x * x + y * y),
-    )
-    return columns
 
 
 # -- placements

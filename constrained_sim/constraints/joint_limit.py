@@ -62,14 +62,31 @@ class JointLimit(Constraint):
         return BoundJointLimit(self, robot)
 
 
+class Bounds(NamedTuple):
+    """Joint limits as arrays, a row each: ``phi = signs q[at_q] - values``.
+
+    Attributes:
+        at_q: (l,) which coordinate a row bounds.
+        signs: (l,) 1 of a lower bound, -1 of an upper one.
+        values: (l,) of the bounds, times these signs [rad, m].
+        rows: (l, nv) of the Jacobian, constant.
+    """
+
+    at_q: npt.NDArray[np.intp]
+    signs: Array
+    values: Array
+    rows: Array
+
+    def phi(self, q: Array) -> Array:
+        """Return (l,) distances to the bounds [rad, m] at q (nq,)."""
+        return self.signs * q[self.at_q] - self.values
+
+
 class BoundJointLimit(BoundConstraint):
     """A :class:`JointLimit` on one robot.
 
     Attributes:
-        at_q: (dim,) which coordinate each row bounds.
-        signs: (dim,) 1 of a lower bound, -1 of an upper one.
-        bounds: (dim,) those, times these signs [rad, m].
-        rows: (dim, nv) of the Jacobian, constant.
+        bounds: a row for each of its finite ones.
     """
 
     def __init__(self, declaration: JointLimit, robot: Robot) -> None:
@@ -83,42 +100,25 @@ class BoundJointLimit(BoundConstraint):
         self._joint = SingleJoint.of(robot, declaration.joint)
         if self._joint.turns:
             raise InvalidValue(f"joint of {declaration.name!r}", declaration.joint, "a joint that is not continuous")
-        bounds = np.array([declaration.lower, -declaration.upper])
-        signs = np.array([1.0, -1.0])
-        given = np.isfinite(bounds)
-        self.bounds, self.signs = bounds[given], signs[given]
-        self.dim = len(self.bounds)
-        self.at_q = np.full(self.dim, self._joint.q)
-        self.rows = np.zeros((self.dim, robot.nv))
-        self.rows[:, self._joint.v] = self.signs
+        values = np.array([declaration.lower, -declaration.upper])
+        given = np.isfinite(values)
+        values, signs = values[given], np.array([1.0, -1.0])[given]
+        self.dim = len(values)
+        rows = np.zeros((self.dim, robot.nv))
+        rows[:, self._joint.v] = signs
+        self.bounds = Bounds(np.full(self.dim, self._joint.q), signs, values, rows)
 
     def phi(self, dynamics: Dynamics) -> Array:
         """Return (dim,) distances to the bounds [rad, m]."""
-        return self.signs * dynamics.q[self.at_q] - self.bounds
+        return self.bounds.phi(dynamics.q)
 
     def jacobian(self, dynamics: Dynamics) -> Array:
         """Return (dim, nv), constant."""
-        return self.rows
+        return self.bounds.rows
 
     def gamma(self, dynamics: Dynamics) -> Array:
         """Return 0."""
         return np.zeros(self.dim)
-
-
-class Bounds(NamedTuple):
-    """Joint limits as arrays, a row each: ``phi = signs q[at_q] - bounds``.
-
-    Attributes:
-        at_q: (l,) which coordinate a row bounds.
-        signs: (l,) 1 of a lower bound, -1 of an upper one.
-        bounds: (l,) those, times these signs [rad, m].
-        rows: (l, nv) of the Jacobian, constant.
-    """
-
-    at_q: npt.NDArray[np.intp]
-    signs: Array
-    bounds: Array
-    rows: Array
 
 
 class JointLimitStack(ConstraintStack):
@@ -131,16 +131,13 @@ class JointLimitStack(ConstraintStack):
     def __init__(self, members: tuple[BoundJointLimit, ...], nv: int) -> None:
         """Stack `members` in their order."""
         super().__init__(members, nv)
-        self.bounds = Bounds(
-            np.concatenate([np.zeros(0, dtype=np.intp), *(member.at_q for member in members)]),
-            np.concatenate([np.zeros(0), *(member.signs for member in members)]),
-            np.concatenate([np.zeros(0), *(member.bounds for member in members)]),
-            np.concatenate([np.zeros((0, nv)), *(member.rows for member in members)]),
-        )
+        none = Bounds(np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0), np.zeros((0, nv)))
+        parts = [none, *(member.bounds for member in members)]
+        self.bounds = Bounds(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
     def phi(self, dynamics: Dynamics) -> Array:
         """Return (dim,) distances to the bounds [rad, m]."""
-        return self.bounds.signs * dynamics.q[self.bounds.at_q] - self.bounds.bounds
+        return self.bounds.phi(dynamics.q)
 
     def jacobian(self, dynamics: Dynamics) -> Array:
         """Return (dim, nv), constant."""

@@ -21,50 +21,46 @@ from constrained_sim.tree import in_axes, in_world
 
 
 @numba.njit(cache=True)
-def centres(M, frames, rows):  # type: ignore[no-untyped-def]
-    """Return (r, 3) where the centres of mass are [m], world frame.
+def middle_centres(h, M, v, frames, rows):  # type: ignore[no-untyped-def]
+    """Return (r, 3) where the centres of mass are after `h` [s] with the velocity at the beginning [m], world frame.
 
     Args:
-        M: (nv, nv) inertia.
-        frames: (r, 4, 3) placements of the free-flyers' frames: rotation columns and translation.
+        h: time [s].
+        M: (nv, nv) inertia at the beginning.
+        v: (nv,) velocity there.
+        frames: (r, 4, 3) placements of the free-flyers' frames there: rotation columns and translation.
         rows: (r,) the first row of each in v.
     """
-    found = np.empty((rows.shape[0], 3))
+    found = h * _velocities(M, v, frames, rows)
     for i in range(rows.shape[0]):
         x, y, z = _centre(M, rows[i])
-        found[i] = in_world(x, y, z, frames[i])
-        found[i] += frames[i, 3]
+        there = in_world(x, y, z, frames[i])
+        for axis in range(3):
+            found[i, axis] += there[axis] + frames[i, 3, axis]
     return found
 
 
 @numba.njit(cache=True)
-def velocities(M, v, frames, rows):  # type: ignore[no-untyped-def]
-    """Return (r, 3) the velocities of the centres of mass [m/s], world axes; v (nv,), the rest as :func:`centres`."""
+def end_velocities(h, M, v, M_middle, impulses, gravity, rows, begin, middle):  # type: ignore[no-untyped-def]
+    """Return (r, 3) the velocities of the centres of mass at the end of a step [m/s], world axes.
+
+    The arguments are those of :func:`end_momentum`.
+    """
+    found = _velocities(M, v, begin, rows)
+    for i in range(rows.shape[0]):
+        external = _external(impulses, rows[i]) / M_middle[rows[i], rows[i]]
+        found[i] += np.array(in_world(external[0], external[1], external[2], middle[i])) + h * gravity
+    return found
+
+
+@numba.njit(cache=True)
+def _velocities(M, v, frames, rows):  # type: ignore[no-untyped-def]
+    """Return (r, 3) the velocities of the centres of mass [m/s], world axes."""
     found = np.empty((rows.shape[0], 3))
     for i in range(rows.shape[0]):
         k = rows[i]
         p = M[k : k + 3] @ v / M[k, k]
         found[i] = in_world(p[0], p[1], p[2], frames[i])
-    return found
-
-
-@numba.njit(cache=True)
-def gained(h, M, impulses, gravity, frames, rows):  # type: ignore[no-untyped-def]
-    """Return (r, 3) by how much those velocities change in a step [m/s], world axes.
-
-    Args:
-        h: length of the step [s].
-        M: (nv, nv) inertia where the forces were evaluated.
-        impulses: (6, nv) generalised impulses of the causes in the order of ``FORCES``.
-        gravity: (3,) [m/s^2], world axes.
-        frames: (r, 4, 3) placements where the forces were evaluated.
-        rows: (r,).
-    """
-    found = np.empty((rows.shape[0], 3))
-    for i in range(rows.shape[0]):
-        external = _external(impulses, rows[i]) / M[rows[i], rows[i]]
-        found[i] = in_world(external[0], external[1], external[2], frames[i])
-        found[i] += h * gravity
     return found
 
 
@@ -94,8 +90,8 @@ def end_momentum(h, M, v, M_middle, inertial, impulses, gravity, M_end, rows, be
     for i in range(rows.shape[0]):
         k = rows[i]
         mass, external = M[k, k], _external(impulses, k)
-        linear, angular = _in_world(M[k : k + 6] @ v, _centre(M, k), begin[i])
-        force, moment = _in_world(external, _centre(M_middle, k), middle[i])
+        linear, angular = _about_centre(M[k : k + 6] @ v, _centre(M, k), begin[i])
+        force, moment = _about_centre(external, _centre(M_middle, k), middle[i])
         p, spin = linear + force + h * mass * gravity, angular + moment
         px, py, pz = in_axes(p[0], p[1], p[2], end[i])
         sx, sy, sz = in_axes(spin[0], spin[1], spin[2], end[i])
@@ -123,7 +119,7 @@ def _external(impulses, row):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _in_world(force, centre, frame):  # type: ignore[no-untyped-def]
+def _about_centre(force, centre, frame):  # type: ignore[no-untyped-def]
     """Return force (3,) and moment (3,) about `centre`, world axes, of a spatial force (6,) in the axes of a frame."""
     fx, fy, fz, nx, ny, nz = force
     x, y, z = centre

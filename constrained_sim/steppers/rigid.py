@@ -13,7 +13,7 @@ from constrained_sim.contact.discs import no_discs
 from constrained_sim.contact.geometry import contact_rows
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.motion import free_motion, smallest_motion, usual_motion
-from constrained_sim.steppers.flight import centres, end_momentum, gained, velocities
+from constrained_sim.steppers.flight import end_momentum, end_velocities, middle_centres
 from constrained_sim.steppers.kernels import (
     LEVER,
     MOST_PROJECTIONS,
@@ -90,7 +90,7 @@ def step(  # type: ignore[no-untyped-def]
     laws, opening = (friction, rubbing, h * breakaway, share, tolerance, steps), (gaps, normals, s)
     q_middle, v_middle, x = middle
 
-    centre = centres(M, frames, free_rows) + (1.0 - share) * h * velocities(M, v, frames, free_rows)
+    centre = middle_centres((1.0 - share) * h, M, v, frames, free_rows)
     q_middle[:] = moved(tree, q, (1.0 - share) * h * v)
     placements, M_middle = place(tree, q_middle), np.empty_like(M)
     for i in range(free.shape[0]):
@@ -110,22 +110,18 @@ def step(  # type: ignore[no-untyped-def]
             start, impulses, x, found,
         )  # fmt: skip
         if not predicted[5]:
-            break
+            return UNSOLVED, predicted
         acceleration, start = (x - v) / h, predicted[0]
 
-    if not predicted[5]:
-        return UNSOLVED, predicted
-
     frames_middle = placements[free]
-    flown = velocities(M, v, frames, free_rows) + gained(h, M_middle, impulses, tree.gravity, frames_middle, free_rows)
-    centre += share * h * flown
+    centre += share * h * end_velocities(h, M, v, M_middle, impulses, tree.gravity, free_rows, frames, frames_middle)
     end[0][:], end[1][:] = moved(tree, q_middle, share * h * x), x
     placements = place(tree, end[0])
     for i in range(free.shape[0]):
         carry(tree, end[0], placements, support, free[i], centre[i])
-    observe(robot, contacts, limits, placements, end)
+    energy = observe(robot, contacts, limits, placements, end)
     pressed, held = pressing(found[2], gaps, end[7])
-    found[3][PROJECTION] += hold(robot, contacts, limits, held, found[2], position_tolerance, end)
+    found[3][PROJECTION] += hold(robot, contacts, limits, held, found[2], position_tolerance, energy, end)
     if not (exceeds(v, slow) or exceeds(v_middle, slow) or exceeds(x, slow)):
         return DONE, predicted
     _, v_end, M_end, frames_end, _, _, _, _, J, s_end = end
@@ -145,7 +141,7 @@ def observe(robot, contacts, limits, placements, end):  # type: ignore[no-untype
     The other arguments are those of :func:`step`, and the placements (n, 4, 3) of the joints there.
     """
     tree, support, free, cores, k = robot[0], robot[1], robot[6], contacts[0], contacts[1].shape[0]
-    at_q, signs, bounds, limit_rows = limits
+    at_q, signs, values, limit_rows = limits
     q, v, M, frames, axes, points, distances, gaps, J, s = end
     for i in range(free.shape[0]):
         frames[i] = placements[free[i]]
@@ -155,12 +151,12 @@ def observe(robot, contacts, limits, placements, end):  # type: ignore[no-untype
         *cores, placements, joint_axes, support, v, axes, points, distances, J[: 3 * k], s[: 3 * k]
     )
     J[3 * k :], s[3 * k :] = limit_rows, limit_rows @ v
-    gaps[:k], gaps[k:] = distances, signs * q[at_q] - bounds
+    gaps[:k], gaps[k:] = distances, signs * q[at_q] - values
     return potential_energy(tree, bodies, placements[1, 3])
 
 
 @numba.njit(cache=True)
-def hold(robot, contacts, limits, held, status, tolerance, end):  # type: ignore[no-untyped-def]
+def hold(robot, contacts, limits, held, status, tolerance, energy, end):  # type: ignore[no-untyped-def]
     """Move the configuration at the `end` of a step back onto the contacts and limits that are `held`.
 
     As :meth:`~constrained_sim.steppers.stepper.Stepper.hold_positions` does in the metric of the kinetic energy.
@@ -172,6 +168,7 @@ def hold(robot, contacts, limits, held, status, tolerance, end):  # type: ignore
         held: what presses or has sunk, ascending.
         status: of all contacts and limits.
         tolerance: drift up to which positions stay as they are [m, rad].
+        energy: potential energy there [J].
         end: see :func:`step`; changes.
 
     Returns:
@@ -183,7 +180,6 @@ def hold(robot, contacts, limits, held, status, tolerance, end):  # type: ignore
     if drift <= tolerance:
         return brought
     rows, target = held_rows(held, normals, status), np.zeros(J.shape[0])
-    energy = observe(robot, contacts, limits, place(tree, q), end)
     for _ in range(MOST_PROJECTIONS):
         target[normals] = gaps
         step_back, before = smallest_motion(M, tree.rows, J[rows], target[rows]), q.copy()

@@ -22,7 +22,6 @@ from constrained_sim.motion import Motion
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import RobotSystem, Solver
 from constrained_sim.steppers import kernels
-from constrained_sim.steppers.kernels import LEVER, MOST_PROJECTIONS
 from constrained_sim.validation import Array, read_only
 from constrained_sim.wrench import Wrench
 
@@ -222,7 +221,7 @@ class Stepper(ABC):
             The state there, and the potential energy [J] that this brings in.
         """
         start, drift = end, kernels.largest_drift(end.phi, end.contact.gaps, held)
-        for _ in range(MOST_PROJECTIONS):
+        for _ in range(kernels.MOST_PROJECTIONS):
             if drift <= projection.position_tolerance:
                 break
             J = end.J_contact
@@ -230,7 +229,7 @@ class Stepper(ABC):
             gaps[end.contact.normals] = end.contact.gaps
             system = RobotSystem(self._here, end.J_bilateral, end.bound.bilateral.members)
             dq = projection.tangent_step(solver, system, end.phi, J[rows], gaps[rows])
-            if held.size and np.abs(dq).max() > LEVER * drift:
+            if held.size and np.abs(dq).max() > kernels.LEVER * drift:
                 break
             moved = self.observe(end.bound, end.t, integrate(self.robot, end.q, dq), end.v, end.stretch)
             left = kernels.largest_drift(moved.phi, moved.contact.gaps, held)

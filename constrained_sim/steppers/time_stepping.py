@@ -289,7 +289,8 @@ class TimeStepping(Stepper):
         """
         robot, mid, v = self.robot, self._mid, begin.v
         q_mid, v_mid = self.integrator.evaluation_point(robot, begin.q, v, acceleration, h)
-        q_mid = self._straightened(q_mid, self._centres(begin, h))
+        if self._free[0].size:
+            q_mid = mid.carried(q_mid, self._free[0], self._centres(begin, h))
         mid.update(q_mid, v_mid, begin.t + 0.5 * h)
         impulses = np.zeros((6, robot.nv))
         gravity_coriolis, actuators, external, damping, contact, constraint = impulses
@@ -333,21 +334,15 @@ class TimeStepping(Stepper):
         x, h, mid, (free, rows) = predicted.motion.x, predicted.h, self._mid, self._free
         q_plus = self.integrator.advance(self.robot, predicted.q_mid, x, h)
         if free.size:
-            flown = flight.velocities(begin.M, begin.v, begin.frames, rows)
-            flown += flight.gained(h, mid.M, predicted.impulses, self.robot.gravity, mid.placements[free], rows)
-            q_plus = self._straightened(q_plus, self._centres(begin, h) + self.integrator.share * h * flown)
+            forces = mid.M, predicted.impulses, self.robot.gravity
+            flown = flight.end_velocities(h, begin.M, begin.v, *forces, rows, begin.frames, mid.placements[free])
+            q_plus = mid.carried(q_plus, free, self._centres(begin, h) + self.integrator.share * h * flown)
         return self.observe(begin.bound, begin.t + h, q_plus, x, predicted.stretch)
 
     def _centres(self, begin: Observation, h: float) -> Array:
         """Return (r, 3) where the centres of mass of what free-flyers carry are at the evaluation [m]."""
-        M, frames, rows = begin.M, begin.frames, self._free[1]
-        way = (1.0 - self.integrator.share) * h * flight.velocities(M, begin.v, frames, rows)
-        return np.asarray(flight.centres(M, frames, rows) + way, dtype=np.float64)
-
-    def _straightened(self, q: Array, centres: Array) -> Array:
-        """Return `q` (nq,) with the free-flyers moved so that what each carries has its centre of mass at `centres`."""
-        free = self._free[0]
-        return self._mid.carried(q, free, centres) if free.size else q
+        first = (1.0 - self.integrator.share) * h
+        return np.asarray(flight.middle_centres(first, begin.M, begin.v, begin.frames, self._free[1]), dtype=np.float64)
 
     def _finish(self, begin: Observation, predicted: _Prediction, end: Observation, loads: _Loads) -> _Part:
         """Hold what was predicted, at `end`, and correct the velocity there."""
