@@ -35,8 +35,9 @@ from constrained_sim.contact.discs import (
 )
 
 RANK_TOLERANCE = 1e-11
-SHIFTS = (1e-9, 1e-6, 1e-4, 1e-2)
-"""Regularisations of a Newton step, whose rows are without dimension: the next where the last did not lead nearer."""
+TRIALS = ((1e-9, 1), (1e-6, 8), (1e-9, 8), (1e-4, 8), (1e-2, 8))
+"""Regularisations of a Newton step, whose rows are without dimension, and how many lengths of it are tried: the next
+where the last did not lead nearer. Where forces are indeterminate, the least shift lets rounding lead far aside."""
 
 MEMORY = 3
 """Number of points that a Newton step is compared with: more let it wander."""
@@ -372,9 +373,9 @@ def newton(G, b, friction, slip, lower, upper, discs, p, r, tolerance, iteration
             return r, error, done
         B, C = _derivative(G, b, friction, slip, lower, upper, discs, p, r)
         nearer = False
-        for shift in SHIFTS:
+        for shift, lengths in TRIALS:
             direction, length = _newton_step(G, L, B, C, F, friction.shape[0], discs, shift), 1.0
-            for _ in range(8):
+            for _ in range(lengths):
                 candidate = r + length * direction
                 F_candidate = natural_map(G, b, friction, slip, lower, upper, discs, p, candidate)
                 error_candidate = np.abs(F_candidate).max()
