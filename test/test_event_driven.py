@@ -521,6 +521,40 @@ def test_foot_sticks_as_long_as_any_forces_inside_the_cones_hold_it(friction: fl
     assert np.arctan2(sim.state.q[place + 1], sim.state.q[place]) == pytest.approx(exact, abs=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("stepper", "dt", "tolerance"),
+    [("event_driven", 0.2, 1e-10), ("event_driven", 0.01, 1e-10), ("time_stepping", 1e-3, 1e-5)],
+)
+def test_box_that_slides_and_turns_on_four_corners(stepper: str, dt: float, tolerance: float) -> None:
+    """The law leaves one of its normal forces open, and so its motion: they are those of least norm, at any dt."""
+    half, mass, friction, v0 = (0.2, 0.15, 0.1), 4.0, 0.4, [1.2, 0.5, 0.0, 0.0, 0.0, 4.0]
+    robot, contacts = block(half, mass), corners(half, friction=friction)
+    sim = simulator(robot, [0, 0, half[2], 0, 0, 0, 1], v0, contacts, stepper=stepper, dt=dt)
+    offsets, moment = np.array([contact.point for contact in contacts])[:, :2], mass * (half[0] ** 2 + half[1] ** 2) / 3
+
+    def forces(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return (4, 2) where the corners are from the middle, and (4, 3) forces."""
+        arms = offsets @ pin.utils.rotate("z", y[2])[:2, :2].T
+        slip = y[3:5] + y[5] * np.stack([-arms[:, 1], arms[:, 0]], axis=1)
+        drag = -friction * slip / np.linalg.norm(slip, axis=1)[:, None]
+        balance = np.stack([np.ones(4), arms[:, 1] + half[2] * drag[:, 1], arms[:, 0] + half[2] * drag[:, 0]])
+        return arms, (np.linalg.pinv(balance) @ [mass * GRAVITY, 0, 0])[:, None] * np.hstack([drag, np.ones((4, 1))])
+
+    def rate(t: float, y: np.ndarray) -> np.ndarray:
+        arms, pushes = forces(y)
+        spin = arms[:, 0] @ pushes[:, 1] - arms[:, 1] @ pushes[:, 0]
+        return np.array([*y[3:], *pushes[:, :2].sum(axis=0) / mass, spin / moment])
+
+    y = solve_ivp(rate, (0.0, 0.2), [0, 0, 0, *v0[:2], v0[5]], method="DOP853", rtol=1e-13, atol=1e-13).y[:, -1]
+    result = [sim.step() for _ in range(round(0.2 / dt))][-1]
+    v = pin.utils.rotate("z", y[2])[:2, :2] @ sim.state.v[:2]
+    assert 2.0 * np.arctan2(sim.state.q[5], sim.state.q[6]) == pytest.approx(y[2], abs=tolerance)
+    assert [*sim.state.q[:2], *v, sim.state.v[5]] == pytest.approx([*y[:2], *y[3:]], abs=tolerance)
+    if dt <= 1e-3:
+        found = np.array([contact.force for contact in result.contact_forces.values()])
+        assert found == pytest.approx(forces(y)[1], abs=0.05)
+
+
 def test_forces_inside_their_cones() -> None:
     """Three feet and a stop: the same effect, margins not less, and above zero where forces of least norm have none."""
     rng = np.random.default_rng(4)

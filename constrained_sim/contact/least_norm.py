@@ -1,14 +1,17 @@
-"""Among all contact forces that give the same motion, those of least norm inside their cones.
+"""Among all contact forces that obey the contact laws with the same slip, those of least norm.
 
-Where dependent rows press, as the four legs of a table do, the contact laws do not tell the forces. This choice depends
-on the motion alone, not on the method that found it nor on where that began. (Where several contacts of a body slide
-with different friction, Coulomb's law may allow several motions; which is found may depend on the method.)
+Where dependent rows press, as the four legs of a table do, the laws do not tell the forces; where such rows slide, nor
+the motion: the friction of a box that turns on its four corners depends on how they share its weight. This choice
+depends on neither the method that found a solution nor where that began.
 
-With the motion u of a solution r known, the admissible forces are those of a product K of convex sets: nothing where a
-contact opens, a ray opposite to the slip where it slides, Coulomb's cone where it is at rest; among these
-``minimise |x|^2 / 2`` with ``G x = G r``. With Q an orthonormal basis of the range of G and P the projection onto K its
-dual is smooth and convex: ``minimise z^T P(z) - |P(z)|^2 / 2 - y^T Q^T r`` over y, where ``z = Q y`` and ``x = P(z)``.
-Newton's method on its gradient, ``Q^T P(Q y) = Q^T r``, solves it.
+With a solution r and its row velocities u known, let K be the product of convex sets: nothing where a contact opens, a
+ray opposite to the slip where it slides, Coulomb's cone where it is at rest. Among these forces,
+``minimise |x|^2 / 2`` with ``(G x)_h = (G r)_h`` for the rows h that are held: normal rows of what presses, and all of
+what is at rest. With Q an orthonormal basis of the columns h of G and P the projection onto K, its dual is smooth and
+convex: ``minimise z^T P(z) - |P(z)|^2 / 2 - y^T Q^T r`` over y, where ``z = Q y`` and ``x = P(z)``. Newton's method on
+its gradient, ``Q^T P(Q y) = Q^T r``, solves it. What slides has another velocity with x than with r, which may turn the
+rays: they are followed until x obeys the laws. Where that leads nowhere, as where a slip comes to its end, all rows are
+held: forces of least norm with the motion of r.
 """
 
 from __future__ import annotations
@@ -37,23 +40,37 @@ STEPS, HALVINGS, FLAT = 60, 40, 0.1
 """Most Newton steps; most points along one at which its minimum is looked for, and by how much the slope is to be less
 there."""
 
+TURNS = 20
+"""How often the rays of what slides are turned at most."""
+
 
 @numba.njit(cache=True)
 def with_least_norm(G, b, friction, slip, lower, upper, discs, p, r, error, most):  # type: ignore[no-untyped-def]
-    """Return the forces of least norm with the motion of r; r itself where there is no choice, or where discs turn.
+    """Return the forces of least norm with the slip of r; r itself where there is no choice, or where discs turn.
 
     Arguments as in :func:`~constrained_sim.contact.kernels.natural_map`; `error` is that of r [N s], and `most` what
     the forces returned may have.
     """
     if discs.shape[0]:
         return r
-    u = G @ r + b
-    status = by_motion(u, friction, slip, lower, upper, p, 100.0 * error)
-    if is_determined(G, u, friction, slip, status):
+    status = by_motion(G @ r + b, friction, slip, lower, upper, p, 10.0 * error)
+    held, every = rows_at_rest(status, friction.shape[0]), np.arange(r.shape[0])
+    if independent_factor(G[held][:, held])[1]:
         return r
-    found = least_norm(G, b, friction, slip, lower, upper, status, r, error)
-    left = np.abs(natural_map(G, b, friction, slip, lower, upper, discs, p, found)).max()
-    return found if left <= most else r
+    L = range_factor(G)
+    for rows, turns in ((held, TURNS), (every, 1)):
+        transposed = _orthonormal(L if rows.shape[0] == r.shape[0] else _columns_in(L, rows))
+        goal = transposed @ r
+        x, y, before = r, goal.copy(), np.inf
+        for _ in range(turns):
+            x, y = least_norm(transposed, goal, y, G @ x + b, friction, slip, lower, upper, status, error)
+            left = np.abs(natural_map(G, b, friction, slip, lower, upper, discs, p, x)).max()
+            if left <= 10.0 * error or not left < 0.5 * before:
+                break
+            before = left
+        if left <= most:
+            return x
+    return r
 
 
 @numba.njit(cache=True)
@@ -79,65 +96,51 @@ def by_motion(u, friction, slip, lower, upper, p, tolerance):  # type: ignore[no
 
 
 @numba.njit(cache=True)
-def is_determined(G, u, friction, slip, status):  # type: ignore[no-untyped-def]
-    """Return whether what the forces of all that presses can do is independent, so that they are unique.
-
-    A contact at rest pushes in three directions, one that slides along a ray; a row at a bound has no choice.
-    """
-    rows = _directions_times(G, u, friction, slip, status)
-    return independent_factor(_directions_times(np.ascontiguousarray(rows.T), u, friction, slip, status))[1]
-
-
-@numba.njit(cache=True)
-def _directions_times(A, u, friction, slip, status):  # type: ignore[no-untyped-def]
-    """Return the product of the directions in which forces can change, as rows, with A (n, k)."""
-    contacts, count = friction.shape[0], 0
-    product = np.empty(A.shape)
+def rows_at_rest(status, contacts):  # type: ignore[no-untyped-def]
+    """Return the rows that are held, ascending: of a contact at rest three, of one that slides the normal one."""
+    rows, count = np.empty(3 * contacts + status.shape[0], dtype=np.int64), 0
     for c in range(contacts):
-        i = 3 * c
-        if status[c] == STICKING:
-            product[count : count + 3] = A[i : i + 3]
-            count += 3
-        elif status[c] == SLIDING:
-            t0, t1 = _drag(u[i], u[i + 1], friction[c], slip[c])
-            product[count] = t0 * A[i] + t1 * A[i + 1] + A[i + 2]
-            count += 1
+        if status[c] != OPEN:
+            for i in range(3 * c if status[c] == STICKING else 3 * c + 2, 3 * c + 3):
+                rows[count] = i
+                count += 1
     for j in range(contacts, status.shape[0]):
         if status[j] == STICKING:
-            product[count] = A[j + 2 * contacts]
+            rows[count] = j + 2 * contacts
             count += 1
-    return product[:count]
+    return rows[:count]
 
 
 @numba.njit(cache=True)
-def least_norm(G, b, friction, slip, lower, upper, status, r, tolerance):  # type: ignore[no-untyped-def]
-    """Return the forces of least norm with the motion of `r`, as near as rounding lets them come to it.
+def least_norm(transposed, goal, y, u, friction, slip, lower, upper, status, tolerance):  # type: ignore[no-untyped-def]
+    """Return the x of least norm in K with ``Q^T x = goal``, as near as rounding lets it come to that, and its y.
 
-    `r` has the directions that its motion demands only up to its own error, so there is a rest that does not get less.
+    A solution r has the directions that its motion demands only up to its own error, so there is a rest that does not
+    get less.
 
     Args:
-        G: (n, n) Delassus matrix.
-        b: (n,) row velocities at r = 0.
+        transposed: (q, n) ``Q^T``, see above.
+        goal: (q,) ``Q^T r`` of a solution r.
+        y: (q,) where Newton's method begins.
+        u: (n,) row velocities that tell the rays of what slides.
         friction: (k,).
-        slip: (k, 2) known directions of slip, zero where u_t tells.
+        slip: (k, 2) known directions of slip, zero where u tells.
         lower: (m,) bounds of the interval rows.
         upper: (m,) likewise.
-        status: (k + m,) that its motion allows, see :func:`by_motion`.
-        r: (n,) a solution.
+        status: (k + m,) that the motion allows, see :func:`by_motion`.
         tolerance: error of r [N s].
     """
-    u, transposed = G @ r + b, _orthonormal(range_factor(G))
-    goal, Q = transposed @ r, np.ascontiguousarray(transposed.T)
-    y, largest = goal.copy(), np.abs(r).max()
+    Q = np.ascontiguousarray(transposed.T)
+    largest = np.abs(goal).max()
     exact, settled = 1e-14 * largest, max(1e-6 * largest, 10.0 * tolerance)
-    x, slope = np.empty(r.shape), np.empty((status.shape[0], 3, 3))
+    x, slope = np.empty(u.shape), np.empty((status.shape[0], 3, 3))
     _project(Q @ y, u, friction, slip, lower, upper, status, x, slope)
     F = transposed @ x - goal
-    best, least, before = x, np.inf, np.inf
+    best, chosen, least, before = x, y, np.inf, np.inf
     for _ in range(STEPS):
         error = np.abs(F).max()
         if error < least:
-            best, least = x.copy(), error
+            best, chosen, least = x.copy(), y, error
         if error <= exact or (error <= settled and error > 0.5 * before):
             break
         before = error
@@ -156,7 +159,14 @@ def least_norm(G, b, friction, slip, lower, upper, status, r, tolerance):  # typ
             near, far = (length, far) if ascent < 0.0 else (near, length)
             length = 0.5 * (near + far)
         y = candidate
-    return best
+    return best, chosen
+
+
+@numba.njit(cache=True)
+def _columns_in(L, rows):  # type: ignore[no-untyped-def]
+    """Return a matrix (n, q) whose columns span the columns `rows` of ``L L^T``, for L (n, k)."""
+    chosen = L[rows]
+    return L @ np.ascontiguousarray(_orthonormal(range_factor(chosen.T @ chosen)).T)
 
 
 @numba.njit(cache=True)

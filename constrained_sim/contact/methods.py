@@ -82,7 +82,7 @@ def solve_contacts(
     then the others in turn, until one converges or all have had their say: an interior-point method, Lemke's pivoting,
     projected Gauss-Seidel, Pinocchio's ADMM, each with Newton's method from where it ends. The first aim at the
     tolerance, or rounding; the slow ones, from pivoting on, are left out where what was found is acceptable. Where
-    forces are not unique, those of least norm with the same motion are returned.
+    forces are not unique, those of least norm with the same slip are returned.
 
     Args:
         problem: what to solve.

@@ -97,8 +97,8 @@ class Mode:
             mode; zero of what holds.
         begins: (f,) what moves from rest.
         rubs: (d,) direction in which a joint with dry friction moves, +1 or -1; 0 where it is held.
-        push: (3 k + l + e,) forces and moments of all rows at its beginning. Where they are indeterminate, those that
-            come later are the nearest to these: the ones of least norm may lie outside their cones.
+        push: (3 k + l + e,) forces and moments of all rows at its beginning. Where those of least norm lie outside
+            their cones, indeterminate ones stay near these.
         grip: (d,) efforts of dry joint friction at its beginning.
     """
 

@@ -65,8 +65,8 @@ class EventDriven(Stepper):
     (:attr:`Impact.without_collision`). Where a contact may as well lift off as jam, it lifts off here; time stepping,
     which sees impulses only, may let it jam, with a force of about 1 / dt.
 
-    Where a body slides on more points than carry it, normal forces, and with them friction and motion, are not unique:
-    within a step they stay nearest to those at its beginning, so that the motion depends on dt to first order.
+    Where forces are not unique, they are those of least norm (:mod:`~constrained_sim.contact.least_norm`) as long as
+    these are inside their cones without being forced to, else those nearest to the ones at the beginning of the step.
 
     Efforts and external wrenches are constant during a step. Forces of the result are means over it, percussions
     excluded, integrated with the motion; so is the work of each cause.
@@ -105,7 +105,7 @@ class EventDriven(Stepper):
             here, mode, motion = self._settle(here, loads, ledger)
             if stalled:
                 mode = self._inside(here, mode)
-            segment = Segment(self, self.integrator.tolerance, here, mode, loads)
+            segment = Segment(self, self.integrator.tolerance, here, mode, loads, near=stalled > 0)
             rest = end - here.t
             flown, y = segment.fly(min(rest, BLIND) if stalled > 3 else rest, looking=stalled <= 3)
             stalled = stalled + 1 if flown <= INSTANT else 0

@@ -40,6 +40,9 @@ EPS = float(np.finfo(np.float64).eps)
 ROUNDING = 1e-16
 """Margin of the event functions beyond their values at the beginning of a segment."""
 
+OUTSIDE = 1e-9
+"""By how much, relative to the largest force, forces of least norm are outside their cones, beyond rounding."""
+
 SHALLOW = 1e-5
 """Depth [m] to which a soft contact comes in a first step at most: in a longer one it might be left unnoticed."""
 
@@ -105,8 +108,20 @@ class Segment:
     the powers of the causes in the order of ``FORCES`` and of ``M a``.
     """
 
-    def __init__(self, stepper: Stepper, tolerance: float, start: Observation, mode: Mode, loads: Loads) -> None:
-        """Begin at `start` in `mode`; `tolerance` is the relative and absolute one of the integration."""
+    def __init__(
+        self, stepper: Stepper, tolerance: float, start: Observation, mode: Mode, loads: Loads, near: bool
+    ) -> None:
+        """Begin at `start` in `mode`.
+
+        Args:
+            stepper: of the segment.
+            tolerance: relative and absolute one of the integration.
+            start: the state.
+            mode: that begins there.
+            loads: what acts.
+            near: whether indeterminate forces stay near those at the beginning of the mode; else only where those of
+                least norm are outside their cones.
+        """
         self._stepper, self._tolerance = stepper, tolerance
         self._start, self._mode, self._loads = start, mode, loads
         self._dynamics = Dynamics(stepper.robot)
@@ -115,13 +130,17 @@ class Segment:
         self._pressed = table.soft[~apart]
         hard = np.setdiff1d(np.flatnonzero(np.isfinite(start.contact.gaps)), mode.closed)
         self._open = np.union1d(hard, table.soft[apart]).astype(np.intp)
-        self._reference = np.concatenate([mode.push[mode.held], mode.grip[mode.rubs == 0.0]])
         self._known: tuple[float, bytes, Slopes] | None = None
         nv, soft = stepper.robot.nv, start.stretch.size
         counts = start.bound.bilateral.dim + len(mode.push) + len(stepper.robot.rubbing) + len(FORCES) + 1
         stretch = np.where(apart[:, None], 0.0, start.stretch)  # springs relax where nothing touches
         self._y0 = np.concatenate([np.zeros(nv), start.v, stretch.ravel(), np.zeros(counts)])
         self._ends = nv, 2 * nv, 2 * nv + soft
+        begin = np.concatenate([mode.push[mode.held], mode.grip[mode.rubs == 0.0]])
+        self._reference = np.zeros(len(begin))
+        margins = self._slopes(0.0, self._y0).events[len(self._open) :]
+        if near or margins.min(initial=0.0) < -OUTSIDE * np.abs(begin).max(initial=0.0):
+            self._reference, self._known = begin, None
 
     def fly(self, duration: float, looking: bool) -> tuple[float, Array]:
         """Integrate for `duration` [s] or up to the first event; return the time flown and y there."""
@@ -297,7 +316,11 @@ class _Equations(NamedTuple):
         response, reaction = self.factorization.solve(pushes, np.zeros((len(pushes), len(self.lam))))
         delassus, error = held @ response.T, held @ self.free
         error[: len(self.mode.held)] += self.rate[self.mode.held]
-        r = self.reference + np.linalg.lstsq(delassus, -(error + delassus @ self.reference), 1e-11)[0]
+        size = np.ones(len(pushes))  # square of the whole force per unit of r
+        np.add.at(size, np.searchsorted(self.mode.held, self.mode.moving.discs.normal), np.sum(friction**2, axis=1))
+        inverse, r = np.linalg.pinv(delassus / np.sqrt(size), 1e-11), self.reference
+        for _ in range(2):  # the second takes back what rounding has left
+            r = r - inverse @ (error + delassus @ r) / np.sqrt(size)
         return self.free + r @ response, self.lam + r @ reaction, r, pushes
 
     def with_onset(self, friction: Array, onset: npt.NDArray[np.intp]) -> Array:
