@@ -12,6 +12,9 @@ from constrained_sim.contact.table import TOUCHING
 POSITIVE_WORK = 1e-13
 """[J] of friction in one step that is not rounding."""
 
+LEAST_SLIP, LEFT = 1e-6, 0.5
+"""Slip [m/s, rad/s] that goes on through a step if this part of it is left at its end."""
+
 MOST_PROJECTIONS = 5
 """Tangent steps onto the constraints in one step; each squares the violation that is left."""
 
@@ -88,6 +91,34 @@ def candidate_rows(gaps, normals, s, s_middle, J_middle, excluded, h, share, rea
             row += 1
         offset[row - 1] += allowed_approach(gaps[chosen_one], s[n], h, share)
     return candidates, J, offset
+
+
+@numba.njit(cache=True)
+def follow_mean_slip(s, contacts, discs, J, offset, v_plus):  # type: ignore[no-untyped-def]
+    """Let friction of what slides on through the step oppose the mean slip: offset += s, in place.
+
+    Opposed to the slip at the end, it would be of first order where the slip turns. Arguments as in
+    :func:`oppose_mean_slip`, with a velocity near that at the end.
+    """
+    s_plus = J @ v_plus
+    for first in range(0, 3 * contacts, 3):
+        _follow(s, s_plus, offset, first, first + 2)
+    end = offset.shape[0] - int(discs[:, SIZE].sum())
+    for disc in discs:
+        first, end = end, end + int(disc[SIZE])
+        _follow(s, s_plus, offset, first, end)
+
+
+@numba.njit(cache=True)
+def _follow(s, s_plus, offset, first, end):  # type: ignore[no-untyped-def]
+    """Do what :func:`follow_mean_slip` does for the rows from `first` to `end` of one friction force."""
+    squared = along = 0.0
+    for i in range(first, end):
+        squared += s[i] ** 2
+        along += s[i] * s_plus[i]
+    if squared > LEAST_SLIP**2 and along > LEFT * squared:
+        for i in range(first, end):
+            offset[i] += s[i]
 
 
 @numba.njit(cache=True)

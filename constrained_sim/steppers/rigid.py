@@ -23,6 +23,7 @@ from constrained_sim.steppers.kernels import (
     candidate_rows,
     energy_of,
     exceeds,
+    follow_mean_slip,
     held_rows,
     largest_drift,
     momentum,
@@ -309,6 +310,7 @@ def correct(total, h, v, M, parents, laws, pressed, begin, J, impulses, x, found
     predicted[end:], s_begin[end:] = dry, v[rubbing]
     rows, offset = with_dry_rows(J[places], offset, rubbing)
     free = total - predicted @ rows
+    follow_mean_slip(s_begin, contacts, NO_DISCS, rows, offset, x)
     pushes = predicted
     for _ in range(2):
         v_plus, pushes, pushed, _, _, _, solved, _ = _solve(

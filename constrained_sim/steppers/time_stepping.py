@@ -72,13 +72,14 @@ class TimeStepping(Stepper):
     with the mean of s and s' (with s' alone under semi-implicit Euler), hence the normal rows: a gap may close within
     the step and no more, and penetration is not pushed out by forces.
 
-    This predicts the configuration at the end. The velocity there is then corrected: to the momentum that all impulses
-    account for, and so that the whole impulse of the step obeys the same laws with the row velocities there (as in
-    RATTLE, whose second multiplier holds the velocities). What this adds is O(h) of the impulses, and counts as force.
-    So momentum is what the forces say, of all that a free-flyer carries (:mod:`~constrained_sim.steppers.flight`; of
-    other joints to second order), and contact forces never feed energy. (The prediction need not be exact: rows of many
-    contacts of one body may contradict each other by O(h^2) there, never at the end.) Positions drift by O(h^3) per
-    step, which a projection removes.
+    This predicts the configuration at the end. The velocity there is then corrected: to the momentum that all
+    impulses account for, and so that the whole impulse of the step obeys the same laws with the row velocities
+    there, friction of what slides on with their means over the step (as in RATTLE, whose second multiplier holds
+    the velocities). What this adds is O(h) of the impulses, and counts as force. So momentum is what the forces
+    say, of all that a free-flyer carries (:mod:`~constrained_sim.steppers.flight`; of other joints to second
+    order), and contact forces never feed energy. (The prediction need not be exact: rows of many contacts of one
+    body may contradict each other by O(h^2) there, never at the end.) Positions drift by O(h^3) per step, which a
+    projection removes.
 
     Sources: Moreau, Unilateral contact and dry friction in finite freedom dynamics, 1988; Stewart and Trinkle, An
     implicit time-stepping scheme for rigid body dynamics with inelastic collisions and Coulomb friction, 1996.
@@ -382,8 +383,9 @@ class TimeStepping(Stepper):
     ) -> _Part:
         """Make the momentum at the end of the step what it must be, and the row velocities there obey their laws.
 
-        Where slip ends within the step, the friction that holds at its end may be along the slip at its beginning:
-        there friction is made to oppose the mean slip, so that it never does positive work.
+        Friction of what slides on opposes the mean slip, which is of second order where the slip turns. Where slip ends
+        within the step, the friction that holds at its end may be along the slip at its beginning: there it is made to
+        oppose the mean slip too, so that it never does positive work.
 
         Args:
             begin: the state at the beginning.
@@ -407,8 +409,9 @@ class TimeStepping(Stepper):
         system = RobotSystem(self._here, end.J_bilateral, end.bound.bilateral.members)
         free = momentum - predicted @ contacts.J
         b = end.J_bilateral @ end.v - end.s_bilateral
-        motion = solve_motion(loads.solver, system, free, b, contacts, loads.method, predicted)
         count = len(contacts.friction), len(part.dry)
+        kernels.follow_mean_slip(s, count[0], discs, contacts.J, contacts.offset, end.v)
+        motion = solve_motion(loads.solver, system, free, b, contacts, loads.method, predicted)
         if kernels.oppose_mean_slip(
             s, *count, discs, contacts.J, contacts.offset, motion.x, motion.impulse, loads.method.tolerance
         ):
