@@ -10,6 +10,7 @@ import pinocchio as pin
 import pytest
 from hypothesis import given
 from mechanisms import GRAVITY, corners, joint, link, property_test, seeds, simulator, solo12, tilted, urdf
+from scipy.integrate import solve_ivp
 
 from constrained_sim import Box, Collisions, Compliant, Mesh, Plane, Robot, Simulator, Sphere, Wrench
 from constrained_sim.constraints.constraint_set import ConstraintSet
@@ -245,6 +246,77 @@ def test_links_that_meet_exchange_momentum() -> None:
     assert impact.t == pytest.approx(0.2 / 1.4, abs=1e-8)
     assert impact.v_plus == pytest.approx([0.3 - 0.35, 0.3 + 0.35], abs=1e-9)
     assert sim.state.v.sum() == pytest.approx(0.6, abs=1e-12)
+
+
+# -- lines beside each other
+
+ALONG_Y = np.array([np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)])
+
+
+@pytest.mark.parametrize("shape", ['<capsule radius="0.1" length="0.3"/>', '<cylinder radius="0.1" length="0.3"/>'])
+@pytest.mark.parametrize("stepper", ["time_stepping", "event_driven"])
+@pytest.mark.parametrize("y", [0.0, 1e-3, 0.9])
+def test_pipe_at_rest_along_two_edges(shape: str, stepper: str, y: float) -> None:
+    """It touches each edge at both ends of what they share, wherever it lies, and these four forces carry it."""
+    scene = {name: Box((1.0, 2.0, 1.0), (x, 0.0, -0.5)) for name, x in (("left", -0.56), ("right", 0.56))}
+    sim = Simulator(body(shape), collisions=Collisions(scene, friction=0.5), stepper=stepper)
+    sim.reset(at([0, y, np.sqrt(0.1**2 - 0.06**2)], ALONG_Y))
+    ends = [y - 0.15, min(y + 0.15, 1.0)]
+    for _ in range(50):
+        result = sim.step()
+        forces = result.contact_forces.values()
+        assert not result.impacts
+        assert sum(contact.force for contact in forces) == pytest.approx([0, 0, 2.0 * GRAVITY], abs=1e-9)
+        assert sorted(contact.position[1] for contact in forces) == pytest.approx(np.repeat(ends, 2), abs=1e-9)
+    assert np.abs(sim.state.v).max() < 1e-12
+
+
+def test_wrench_on_either_link() -> None:
+    """What presses on a link presses on the other one with the opposite sign."""
+    robot = two_balls()
+    sim = Simulator(robot, collisions=Collisions(self_collision=True))
+    sim.reset([-0.2, 0.2])
+    result = sim.step(np.array([3.0, -1.0]))
+    (name,) = result.contact_forces
+    assert result.wrench(name, "left") == pytest.approx([-2.0, 0, 0, 0, 0, 0], abs=1e-12)
+    assert result.wrench(name, "right") == pytest.approx([2.0, 0, 0, 0, 0, 0], abs=1e-12)
+    with pytest.raises(UnknownName, match="left, right"):
+        result.wrench(name, "base")
+
+
+@pytest.mark.parametrize(("stepper", "dt", "tolerance"), [("time_stepping", 1e-3, 1e-6), ("event_driven", 5e-3, 1e-11)])
+@pytest.mark.parametrize("lengths", [(0.3, 0.2), (0.2, 0.3), (0.3, 0.3)])
+def test_capsule_rolls_down_another(stepper: str, dt: float, tolerance: float, lengths: tuple[float, float]) -> None:
+    """Along parallel axes, as a solid cylinder does: 3/2 (R + r) phi'' = g sin(phi); it stays in its plane."""
+    shapes = [
+        f'<capsule radius="{radius}" length="{length}"/>' for radius, length in zip((0.15, 0.1), lengths, strict=True)
+    ]
+    robot = Robot.from_urdf(
+        urdf(
+            '<link name="world_frame"/>',
+            link("below", 1.0, shape=shapes[0], origin='<origin rpy="1.5707963267948966 0 0"/>'),
+            joint("held", "prismatic", "world_frame", "below", (0, 1, 0), more=WIDE),
+            link("above", 2.0, inertia=(0.02, 0.02, 0.01), shape=shapes[1]),
+            joint("free", "floating", "world_frame", "above"),
+        )
+    )
+    sim = Simulator(robot, collisions=Collisions(friction=2.0, self_collision=True), stepper=stepper, dt=dt)
+    sim.reset(robot.configuration({"free": [0.25 * np.sin(0.1), 0.0, 0.25 * np.cos(0.1), *ALONG_Y]}))
+    trajectory = sim.run(0.35)
+    phi = solve_ivp(
+        lambda t, y: [y[1], GRAVITY * np.sin(y[0]) / 0.375],
+        (0.0, 0.35),
+        [0.1, 0.0],
+        method="DOP853",
+        rtol=1e-13,
+        atol=1e-13,
+    ).y[0, -1]
+    place = robot.joint_models["free"].idx_q
+    assert not trajectory.impacts
+    assert sim.state.q[place : place + 3] == pytest.approx(
+        0.25 * np.array([np.sin(phi), 0.0, np.cos(phi)]), abs=tolerance
+    )
+    assert sim.state.q[robot.joint_models["held"].idx_q] == pytest.approx(0.0, abs=1e-12)
 
 
 # -- simulations

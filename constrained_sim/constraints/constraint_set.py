@@ -107,12 +107,15 @@ class ConstraintSet:
         member = self.member(name)
         if isinstance(member, BoundConstraint):
             wrench = member.wrench(dynamics, multipliers, link)
-        elif link == member.declaration.link:
+        else:
+            links = [member.declaration.link, *([member.other_link] if member.other_link != WORLD else [])]
+            if link not in links:
+                raise UnknownName(f"link of contact {name!r}", link, links)
             place = self.contacts.members.index(member)
             moment = np.zeros(3) if moments is None else moments[place]
             wrench = np.concatenate([multipliers @ self.contacts.rows(dynamics, dynamics.v).axes[place], moment])
-        else:
-            raise UnknownName(f"link of contact {name!r}", link, [member.declaration.link])
+            if link != member.declaration.link:
+                wrench = -wrench
         joint, placement = dynamics.robot.link_placement(axes)
         rotation = dynamics.placements[joint][:3].T @ placement.rotation
         return np.concatenate([rotation.T @ wrench[:3], rotation.T @ wrench[3:]])

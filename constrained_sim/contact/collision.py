@@ -17,7 +17,7 @@ from constrained_sim.contact import patches
 from constrained_sim.contact.geometry import PARALLEL, UNDIRECTED, NormalOf
 from constrained_sim.contact.laws import Law, Rigid, SoftLaw
 from constrained_sim.contact.scene import SceneBody, checked_scene
-from constrained_sim.contact.shapes import NO_LINE, Core, Face, Shape, robot_shapes, scene_shape
+from constrained_sim.contact.shapes import LEVEL, NO_LINE, Core, Face, Line, Shape, robot_shapes, scene_shape
 from constrained_sim.contact.surfaces import Plane
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue, ModelError
@@ -165,7 +165,8 @@ class CollisionGeometry:
     Against a plane every shape is exact: a sphere and the ends of a capsule as spheres, boxes and convex hulls by their
     vertices, cylinders by the lowest points of their rims. Of other pairs, world-aligned bounding boxes are compared
     first; then coal's GJK and EPA give the direction of least distance. Where a flat face is what touches, the other
-    body's points over it do, each with its own gap; else the nearest points. No pair has more than four.
+    body's points over it do, each with its own gap; where a straight edge or axis lies along another, both ends of what
+    they share; else the nearest points. No pair has more than four.
     """
 
     def __init__(
@@ -409,9 +410,10 @@ def touches_of(first: Shape, here: Array, second: Shape, there: Array, request: 
     gap = float(nearest.penetration_depth)
     normal = _parting(first, here, second, there, -np.array(nearest.normal), gap)
     touches = _face_touches(first, here, second, there, normal, margin)
-    touches.sort(key=lambda touch: touch.gap)
-    if touches and touches[0].gap <= gap + MISSED:
+    touches = touches or _line_touches(first, here, second, there, normal, margin)
+    if min((touch.gap for touch in touches), default=np.inf) <= gap + MISSED:
         return touches
+    touches.sort(key=lambda touch: touch.gap)
     # Cut at an edge, a rounded hull may have its nearest point between those of the patch.
     touching = np.array(nearest.getNearestPoint1()), np.array(nearest.getNearestPoint2())
     cores = first.core(touching[0], -normal, here), second.core(touching[1], normal, there)
@@ -459,6 +461,47 @@ def _face_touches(first: Shape, here: Array, second: Shape, there: Array, normal
             for core, face, gap in _over(second, there, above, margin)
         ]
     return []
+
+
+def _line_touches(first: Shape, here: Array, second: Shape, there: Array, normal: Array, margin: float) -> list[Touch]:
+    """Return where two lines beside each other are near: at both ends of what they share; or none.
+
+    An end is a point that stays where it is on its line, near the other line as a whole.
+    """
+    one, two = _line(first, here, -normal), _line(second, there, normal)
+    if one is None or two is None or np.linalg.norm(np.cross(one.direction, two.direction)) > LEVEL:
+        return []
+    along = two.direction
+    ends = np.concatenate([one.ends, two.ends])
+    places = ends @ along
+    low, high = max(places[:2].min(), places[2:].min()), min(places[:2].max(), places[2:].max())
+    if high - low <= patches.SAME:
+        return []
+    touches = []
+    for place in (low, high):
+        index = int(np.argmin(np.abs(places - place)))
+        end = ends[index]
+        if index < 2:
+            cores = Core(end, one.radius), Core(two.beside(end[None])[0], two.radius, two.direction)
+        else:
+            cores = Core(one.beside(end[None])[0], one.radius, one.direction), Core(end, two.radius)
+        touches.append(_between(*cores, normal))
+    return [touch for touch in touches if touch.gap <= margin]
+
+
+def _between(one: Core, two: Core, normal: Array) -> Touch:
+    """Return the touch of two cores at their points; what has no radius touches along `normal` (3,)."""
+    arm, radii = one.point - two.point, one.radius + two.radius
+    if radii == 0.0:
+        return Touch(one, two, normal, float(arm @ normal))
+    distance = float(np.linalg.norm(arm))
+    return Touch(one, two, arm / distance, distance - radii, NormalOf.BOTH)
+
+
+def _line(shape: Shape, placement: Array, direction: Array) -> Line | None:
+    """Return the line of a shape that is farthest along `direction` (3,), world frame; None unless it is one."""
+    line = shape.line_along(placement[:3] @ direction)
+    return None if line is None else Line(line.ends @ placement[:3] + placement[3], line.radius)
 
 
 def _over(shape: Shape, placement: Array, face: Face, margin: float) -> list[tuple[Core, Core, float]]:

@@ -45,6 +45,10 @@ ALIGNED = 1.0 - 5e-7
 """Cosine between a face and the direction of least distance from which on the face touches: 1 mrad, coal's noise."""
 
 
+LEVEL = 1e-3
+"""Angle [rad] between a line and the surface that it touches, or a line beside it, up to which all of it touches."""
+
+
 class Face(NamedTuple):
     """A flat face of a shape.
 
@@ -57,6 +61,29 @@ class Face(NamedTuple):
     corners: Array
     normal: Array
     area: float
+
+
+class Line(NamedTuple):
+    """A straight line of a body, grown by a radius: an edge, or the axis of a capsule or a cylinder.
+
+    Attributes:
+        ends: (2, 3) [m].
+        radius: [m].
+    """
+
+    ends: Array
+    radius: float
+
+    @property
+    def direction(self) -> Array:
+        """(3,) unit, from the first end to the second."""
+        arm = self.ends[1] - self.ends[0]
+        return np.asarray(arm / np.linalg.norm(arm))
+
+    def beside(self, points: Array) -> Array:
+        """Return the points (n, 3) of the whole straight line that are nearest to `points` (n, 3)."""
+        along = (points - self.ends[0]) @ self.direction
+        return np.asarray(self.ends[0] + along[:, None] * self.direction)
 
 
 class Core(NamedTuple):
@@ -206,6 +233,29 @@ class Shape:
         if face is None:
             face = self._faces[index] = self._face(normals[index])
         return face if face.area else None
+
+    def line_along(self, direction: Array) -> Line | None:
+        """Return the straight line that is farthest along `direction` (3,), joint's frame; None unless it is one."""
+        if self.is_ball:
+            return None
+        if self.is_cylinder:
+            line = Line(self.rims, float(self.solid.radius))
+        elif self.radius:
+            line = Line(self.points, self.radius)
+        else:
+            heights = self.points @ direction
+            arms = self.points - self.points[np.argmax(heights)]
+            lengths = np.linalg.norm(arms, axis=1)
+            level = arms[(heights.max() - heights <= LEVEL * lengths) & (lengths > 0.0)]
+            if not len(level):
+                return None
+            longest = level[np.argmax(np.linalg.norm(level, axis=1))]
+            along = level @ longest / (longest @ longest)
+            if np.linalg.norm(level - np.outer(along, longest), axis=1).max() > THICKNESS * self.bound:
+                return None  # a face
+            top = self.points[np.argmax(heights)]
+            line = Line(top + np.outer([min(along.min(), 0.0), 1.0], longest), 0.0)
+        return line if abs(line.direction @ direction) <= LEVEL else None
 
     def _face(self, normal: Array) -> Face:
         points = self.towards(normal)
