@@ -310,6 +310,21 @@ def test_mjcf_reference_and_weight():
         (('<compiler angle="radian"/>', '<compiler angle="radian" eulerseq="XYZ"/>'), "eulerseq"),
         (("<worldbody>", "<compiler/><worldbody>"), "several"),
         (("<worldbody>", "<worldbody><frame/>"), "frame"),
+        (("<worldbody>", "<worldbody><replicate/>"), "replicate"),
+        (("<worldbody>", '<default><joint springref="30"/></default><worldbody>'), "springref"),
+        (("<worldbody>", '<default><joint limited="false"/></default><worldbody>'), "limited"),
+        (("<worldbody>", '<option><flag damper="disable"/></option><worldbody>'), "damper"),
+        (('<compiler angle="radian"/>', '<compiler angle="radian" settotalmass="9"/>'), "settotalmass"),
+        (('<compiler angle="radian"/>', '<compiler angle="radian" autolimits="false"/>'), "autolimits"),
+        (('<joint name="a"', '<joint name="a" actuatorfrcrange="-3 5"'), "actuatorfrcrange"),
+        (("</body></worldbody>", '<body name="m"><geom mesh="cube"/></body></body></worldbody>'), "'m': got a mesh"),
+        (
+            (
+                "</body></worldbody>",
+                '<body name="m"><geom size="1" contype="0" conaffinity="0"/></body></body></worldbody>',
+            ),
+            "without collision",
+        ),
         (('<body name="body"', '<body name="body" axisangle="1 1 0 0.5"'), "axisangle"),
         (('<body name="body"', '<body name="body" gravcomp="1"'), "gravcomp"),
         (("</mujoco>", '<equality><weld site1="s" site2="t"/></equality></mujoco>'), "sites"),
@@ -325,6 +340,19 @@ def test_mjcf_that_would_be_another_robot_is_refused(change, named):
         return
     with pytest.raises(ModelError, match=named):
         Robot.from_mjcf(text)
+
+
+@pytest.mark.parametrize("kind", ["hinge", "slide"])
+@pytest.mark.parametrize("angle", ["degree", "radian"])
+@pytest.mark.parametrize("ref", [0.0, 0.5])
+def test_mjcf_ranges(kind, angle, ref):
+    """Lengths are lengths whatever the unit of angles, a reference shifts nothing, and what is not limited is not."""
+    text = f"""<mujoco><compiler angle="{angle}"/><worldbody><body name="b"><joint name="j" type="{kind}" axis="0 1 0"
+    ref="{ref}" range="-1 2" LIMITED/><geom size="0.1" mass="1" pos="0.1 0 0"/></body></worldbody></mujoco>"""
+    unit = np.pi / 180.0 if (kind, angle) == ("hinge", "degree") else 1.0
+    lower, upper = Robot.from_mjcf(text.replace("LIMITED", "")).position_limits
+    assert [lower[0], upper[0]] == pytest.approx([-unit, 2.0 * unit], rel=1e-12)
+    assert Robot.from_mjcf(text.replace("LIMITED", 'limited="false"')).joint_limits() == ()
 
 
 POSES = {

@@ -232,6 +232,8 @@ def test_massless_joint_is_refused():
         Robot.from_urdf(urdf('<link name="a"/>', point_on_axis, turning("spin", "a", "b")))
     with pytest.raises(ModelError):
         Robot.from_urdf(urdf('<link name="a"/>'), floating_base=True)
+    with pytest.raises(ModelError, match="spin"):  # a free-flyer and a hinge, and nothing between them
+        Robot.from_urdf(urdf('<link name="a"/>', link("b", 1.0), turning("spin", "a", "b")), floating_base=True)
 
 
 LIMITS = '<limit lower="-1" upper="1" effort="1" velocity="1"/>'

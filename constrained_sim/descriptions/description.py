@@ -14,6 +14,9 @@ from constrained_sim.constraints import Constraint
 from constrained_sim.exceptions import ModelError
 from constrained_sim.joints import Spring
 
+SINGULAR = 1e-14
+"""Least eigenvalue of the inertia, scaled to a diagonal of one, that is zero but for rounding."""
+
 
 @dataclass(frozen=True, eq=False)
 class Description:
@@ -51,9 +54,14 @@ def read_text(path_or_xml: str | os.PathLike[str]) -> str:
 
 
 def refuse_massless_joints(model: pin.Model) -> None:
-    """Refuse a joint some motion of which moves no inertia: M would be singular at every configuration.
+    """Refuse joints some motion of which moves no inertia: M would be singular at every configuration.
 
-    The composite inertia of the subtree, seen along the joint's own axes, must be positive definite; armature counts.
+    The composite inertia of the subtree of each, seen along the joint's own axes, must be positive definite, and so
+    must the whole matrix, rows and columns scaled to a diagonal of one: a link without mass that only a joint behind it
+    holds, as between a free-flyer and a hinge, moves no inertia with both. Armature counts.
+
+    Raises:
+        ModelError: names a joint.
     """
     if not all(np.isfinite(inertia.toDynamicParameters()).all() for inertia in model.inertias):
         raise ModelError("an inertia of the robot description is not finite")
@@ -65,3 +73,14 @@ def refuse_massless_joints(model: pin.Model) -> None:
             raise ModelError(
                 f"joint {model.names[index]!r} moves but carries no mass: give an <inertial> to a link behind it"
             )
+    generic = pin.integrate(model, pin.neutral(model), np.sin(np.arange(1.0, model.nv + 1.0)))
+    inertia = pin.crba(model, data, generic, pin.Convention.WORLD)
+    size = np.sqrt(np.diag(inertia))
+    values, vectors = np.linalg.eigh(inertia / np.outer(size, size))
+    if model.nv and values[0] <= SINGULAR:
+        moving = int(np.argmax(np.abs(vectors[:, 0])))
+        index = next(i for i, joint in enumerate(model.joints) if i and joint.idx_v <= moving < joint.idx_v + joint.nv)
+        raise ModelError(
+            f"joint {model.names[index]!r} moves together with others without moving any mass: give an <inertial> to "
+            "the links between them"
+        )

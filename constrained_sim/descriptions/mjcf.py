@@ -26,13 +26,19 @@ TENDON_FORCES = ("stiffness", "damping", "frictionloss", "range", "armature")
 DISSIPATION = ("damping", "frictionloss")
 
 NOT_UNDERSTOOD = (
-    ("compiler", ("inertiagrouprange", "boundmass", "boundinertia", "balanceinertia")),
+    ("compiler", ("inertiagrouprange", "boundmass", "boundinertia", "balanceinertia", "settotalmass")),
     ("option", ("density", "viscosity", "wind")),
-    (".//default/joint", ("pos",)),
+    (".//default/joint", ("pos", "ref", "springref", "springdamper", "actuatorfrcrange")),
     (".//default/geom", ("mass",)),
     (".//default/tendon", TENDON_FORCES),
 )
 """Settings that would make another robot of the file, by their elements."""
+
+GENERATED = ("frame", "replicate", "attach", "composite", "flexcomp")
+"""Elements that stand for others."""
+
+DISABLED = ("spring", "damper", "passive", "frictionloss", "limit", "equality")
+"""Flags of what cannot be disabled for the whole robot."""
 
 
 def read_mjcf(path_or_xml: str | os.PathLike[str]) -> Description:
@@ -42,9 +48,10 @@ def read_mjcf(path_or_xml: str | os.PathLike[str]) -> Description:
     but the last get a body of their own, without mass. ``<equality>`` becomes anchors and couplings at the
     configuration of the file; joints that no actuator moves are passive, if there are actuators, whose gains are the
     controller's business. The pose of a free body in the file counts for the equalities only: its configuration is its
-    pose in the world. What would be read as another robot is refused: several bodies in the world, ``<frame>``,
-    equalities of sites, tendons with forces of their own, compensated gravity, damped ball and free joints, references
-    of joints beside equalities, and the settings in ``NOT_UNDERSTOOD``.
+    pose in the world. What would be read as another robot is refused: several bodies in the world, elements that
+    stand for others, geoms without collision or of meshes where the mass of a body comes from its geoms, equalities of
+    sites, tendons with forces of their own, compensated gravity, damped ball and free joints, references of joints
+    beside equalities, one-sided ranges of forces, and the settings in ``NOT_UNDERSTOOD``.
 
     Raises:
         ModelError: not an MJCF, or something in it that is not understood.
@@ -66,6 +73,7 @@ def read_mjcf(path_or_xml: str | os.PathLike[str]) -> Description:
     )
     if any(flag.get("gravity") == "disable" for flag in root.iterfind("option/flag")):
         gravity = (0, 0, 0)
+    _correct_ranges(root, model)
     model.gravity = pin.Motion(np.array(gravity, dtype=float), np.zeros(3))
     free = model.njoints > 1 and model.joints[1].shortname() == "JointModelFreeFlyer"
     _place_root(model, pose, free)
@@ -89,8 +97,14 @@ def _refuse_what_is_lost(root: Element) -> None:
     bodies = [body.get("name", "") for body in root.iterfind("worldbody/body")]
     if len(bodies) > 1:
         raise ModelError(f"<worldbody>: got the bodies {', '.join(bodies)}, allowed: one, with the others inside it")
-    if next(root.iter("frame"), None) is not None:
-        raise ModelError("got a <frame>, allowed: bodies with the poses that it gives them")
+    for tag in GENERATED:
+        if next(root.iter(tag), None) is not None:
+            raise ModelError(f"got a <{tag}>, allowed: the bodies and geoms that it stands for")
+    for flag in root.iterfind("option/flag"):
+        disabled = [key for key in DISABLED if flag.get(key) == "disable"]
+        if disabled:
+            raise ModelError(f"<flag>: got {', '.join(disabled)} disabled, allowed: gravity")
+    _refuse_lost_masses(root)
     for path, keys in NOT_UNDERSTOOD:
         for element in root.iterfind(path):
             given = [key for key in keys if element.get(key, "0").strip() not in ("0", "false")]
@@ -116,6 +130,9 @@ def _refuse_what_is_lost(root: Element) -> None:
             raise ModelError(f"body {body.get('name')!r}: got gravcomp, allowed: none")
     for joint in root.iterfind("worldbody//joint"):
         name, kind = joint.get("name", ""), joint.get("type", "hinge")
+        force = [float(word) for word in joint.get("actuatorfrcrange", "0 0").split()]
+        if sum(force):
+            raise ModelError(f"joint {name!r}: got the actuatorfrcrange {force}, allowed: the same both ways")
         if joint.get("springdamper") is not None:
             raise ModelError(f"joint {name!r}: got springdamper, allowed: stiffness and damping")
         if kind in ("ball", "free") and (damped or any(float(joint.get(key, 0.0)) for key in DISSIPATION)):
@@ -124,6 +141,29 @@ def _refuse_what_is_lost(root: Element) -> None:
             )
         if float(joint.get("ref", 0.0)) and root.find("equality/*") is not None:  # which holds where joints are at ref
             raise ModelError(f"joint {name!r}: got a ref beside <equality>, allowed: one of them")
+
+
+def _refuse_lost_masses(root: Element) -> None:
+    """Refuse bodies whose mass comes from geoms that Pinocchio's reader weighs otherwise, or not at all.
+
+    Raises:
+        ModelError: names the body.
+    """
+    hidden = any(_is_hidden(geom) for geom in root.iterfind(".//default/geom"))
+    by_geoms = any(compiler.get("inertiafromgeom") == "true" for compiler in root.iterfind("compiler"))
+    for body in root.iterfind("worldbody//body"):
+        if body.find("inertial") is not None and not by_geoms:
+            continue
+        name = body.get("name", "")
+        if any(geom.get("mesh") is not None for geom in body.iterfind("geom")):
+            raise ModelError(f"body {name!r}: got a mesh, allowed: an <inertial> beside it")
+        if body.find("geom") is not None and (hidden or any(map(_is_hidden, body.iterfind("geom")))):
+            raise ModelError(f"body {name!r}: got geoms without collision, allowed: an <inertial> beside them")
+
+
+def _is_hidden(geom: Element) -> bool:
+    """Return whether a geom takes no part in collisions."""
+    return geom.get("contype") == "0" and geom.get("conaffinity") == "0"
 
 
 def _split_joints(root: Element) -> bool:
@@ -229,17 +269,44 @@ def _passive(root: Element, model: pin.Model, free: bool) -> tuple[str, ...]:
     return tuple(name for name in list(model.names)[2 if free else 1 :] if name not in driven) if driven else ()
 
 
+def _correct_ranges(root: Element, model: pin.Model) -> None:
+    """Make limits of positions what the file says: lengths are no angles, ``ref`` shifts nothing, some do not hold.
+
+    Raises:
+        ModelError: limits that hold only where the file says so a second time.
+    """
+    if any(compiler.get("autolimits") == "false" for compiler in root.iterfind("compiler")):
+        raise ModelError("<compiler>: got autolimits='false', allowed: 'true'")
+    if any(joint.get("limited") == "false" for joint in root.iterfind(".//default/joint")):
+        raise ModelError("<joint> in '<default>': got limited='false', allowed: at the joints themselves")
+    degrees = 180.0 / np.pi if _in_degrees(root) else 1.0
+    for joint in root.iterfind("worldbody//joint"):
+        name, ref = joint.get("name", ""), float(joint.get("ref", 0.0))
+        if not model.existJointName(name) or model.joints[model.getJointId(name)].nq != 1:
+            continue
+        read = model.joints[model.getJointId(name)]
+        slides = read.shortname().startswith("JointModelP")
+        unit, shift = (degrees, ref) if slides else (1.0, ref / degrees)
+        for limits, free in ((model.lowerPositionLimit, -np.inf), (model.upperPositionLimit, np.inf)):
+            limits[read.idx_q] = free if joint.get("limited") == "false" else unit * (limits[read.idx_q] + shift)
+
+
+def _in_degrees(root: Element) -> bool:
+    """Return whether angles of the file are in degrees."""
+    compiler = root.find("compiler")
+    return compiler is None or compiler.get("angle", "degree") == "degree"
+
+
 def _springs(root: Element, model: pin.Model) -> dict[str, Spring]:
     if any(joint.get("stiffness") for joint in root.iterfind(".//default/joint")):
         raise ModelError("stiffness of joints: got one in <default>, allowed: at the joints themselves")
-    compiler = root.find("compiler")
-    degrees = compiler is None or compiler.get("angle", "degree") == "degree"
+    degrees = _in_degrees(root)
     springs = {}
     for joint in root.iterfind("worldbody//joint"):
         stiffness, name = float(joint.get("stiffness", 0.0)), joint.get("name", "")
         if stiffness:
             if not model.existJointName(name) or model.joints[model.getJointId(name)].nq != 1:
-                raise ModelError(f"spring of joint {name!r}: allowed: the only joint of a body, with one coordinate")
+                raise ModelError(f"spring of joint {name!r}: allowed: a joint with a name and one coordinate")
             unit = np.pi / 180.0 if degrees and joint.get("type", "hinge") == "hinge" else 1.0
             springs[name] = Spring(stiffness, unit * float(joint.get("springref", 0.0)))
     return springs
