@@ -23,7 +23,7 @@ class EnergyTerms:
         actuators: work of the joint efforts.
         external: work of external wrenches.
         damping: work of joint damping and dry joint friction; never positive.
-        contacts: work of contact forces; never positive.
+        contacts: work of contact forces; never positive, but that springs of soft contacts give back what they took.
         constraints: work of bilateral constraint forces.
         kinetic: change of the kinetic energy during the smooth part, at the evaluated inertia.
         impact_losses: kinetic energy lost in impacts; negative only where a drive gave more than was lost.
