@@ -271,6 +271,15 @@ def test_pipe_at_rest_along_two_edges(shape: str, stepper: str, y: float) -> Non
     assert np.abs(sim.state.v).max() < 1e-12
 
 
+def test_line_inside_a_body_has_a_normal() -> None:
+    """A capsule whose axis is an edge of a box: as deep as its radius, along a direction of length one."""
+    found = touches(body('<capsule radius="0.1" length="0.3"/>'), at([0.5, 0, 0.5], ALONG_Y), {"box": Box((1, 2, 1))})
+    assert found
+    for _, normal, gap in found:
+        assert gap == pytest.approx(-0.1, abs=1e-6)
+        assert np.linalg.norm(normal) == pytest.approx(1.0, abs=1e-12)
+
+
 def test_wrench_on_either_link() -> None:
     """What presses on a link presses on the other one with the opposite sign."""
     robot = two_balls()

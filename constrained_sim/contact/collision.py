@@ -490,11 +490,11 @@ def _line_touches(first: Shape, here: Array, second: Shape, there: Array, normal
 
 
 def _between(one: Core, two: Core, normal: Array) -> Touch:
-    """Return the touch of two cores at their points; what has no radius touches along `normal` (3,)."""
+    """Return the touch of two cores at their points; what has no radius, or coincides, touches along `normal` (3,)."""
     arm, radii = one.point - two.point, one.radius + two.radius
-    if radii == 0.0:
-        return Touch(one, two, normal, float(arm @ normal))
     distance = float(np.linalg.norm(arm))
+    if radii == 0.0 or distance <= patches.SAME:
+        return Touch(one, two, normal, float(arm @ normal) - radii)
     return Touch(one, two, arm / distance, distance - radii, NormalOf.BOTH)
 
 
