@@ -144,10 +144,14 @@ def test_point_anchors():
     assert anchor.normals.tolist() == [[1, 0, 0], [0, 0, 1]]
 
 
-def test_initial_state():
+def test_initial_state(tmp_path):
     """Positions and velocities by name, base pose and twist of a floating base."""
+    inertia = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    text = (ROOT / "urdf" / "leg.urdf").read_text(encoding="utf-8")
+    path = tmp_path / "leg.urdf"
+    path.write_text(text.replace('<link name="rail">', f'<link name="rail">{inertia}'), encoding="utf-8")
     values = {
-        "robot": {"urdf": str(ROOT / "urdf" / "leg.urdf"), "floating_base": True},
+        "robot": {"urdf": str(path), "floating_base": True},
         "initial": {
             "positions": {"hip": 1},
             "velocities": {"knee": 2, "root_joint.2": 0.5},

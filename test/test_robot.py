@@ -51,7 +51,7 @@ def test_the_free_flyer_is_not_actuated():
     assert robot.actuated_joints == robot.joint_names[1:]
     assert robot.actuation.tolist() == list(range(6, 18))
     with pytest.raises(UnknownName):
-        Robot.from_urdf(LEG, floating_base=True, actuated_joints=["root_joint"])
+        Robot.from_urdf(urdf(link("body", 1.0)), floating_base=True, actuated_joints=["root_joint"])
 
 
 def test_effort_limits():
