@@ -108,14 +108,17 @@ class ConstraintSet:
         if isinstance(member, BoundConstraint):
             wrench = member.wrench(dynamics, multipliers, link)
         else:
-            links = [member.declaration.link, *([member.other_link] if member.other_link != WORLD else [])]
+            links = (
+                [member.declaration.link]
+                if member.other_link == WORLD
+                else [member.declaration.link, member.other_link]
+            )
             if link not in links:
                 raise UnknownName(f"link of contact {name!r}", link, links)
             place = self.contacts.members.index(member)
             moment = np.zeros(3) if moments is None else moments[place]
-            wrench = np.concatenate([multipliers @ self.contacts.rows(dynamics, dynamics.v).axes[place], moment])
-            if link != member.declaration.link:
-                wrench = -wrench
+            force = multipliers @ self.contacts.rows(dynamics, dynamics.v).axes[place]
+            wrench = (1.0 if link == links[0] else -1.0) * np.concatenate([force, moment])
         joint, placement = dynamics.robot.link_placement(axes)
         rotation = dynamics.placements[joint][:3].T @ placement.rotation
         return np.concatenate([rotation.T @ wrench[:3], rotation.T @ wrench[3:]])

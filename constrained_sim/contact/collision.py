@@ -471,9 +471,8 @@ def _line_touches(first: Shape, here: Array, second: Shape, there: Array, normal
     one, two = _line(first, here, -normal), _line(second, there, normal)
     if one is None or two is None or np.linalg.norm(np.cross(one.direction, two.direction)) > LEVEL:
         return []
-    along = two.direction
     ends = np.concatenate([one.ends, two.ends])
-    places = ends @ along
+    places = ends @ two.direction
     low, high = max(places[:2].min(), places[2:].min()), min(places[:2].max(), places[2:].max())
     if high - low <= patches.SAME:
         return []
@@ -482,9 +481,9 @@ def _line_touches(first: Shape, here: Array, second: Shape, there: Array, normal
         index = int(np.argmin(np.abs(places - place)))
         end = ends[index]
         if index < 2:
-            cores = Core(end, one.radius), Core(two.beside(end[None])[0], two.radius, two.direction)
+            cores = Core(end, one.radius), Core(two.beside(end), two.radius, two.direction)
         else:
-            cores = Core(one.beside(end[None])[0], one.radius, one.direction), Core(end, two.radius)
+            cores = Core(one.beside(end), one.radius, one.direction), Core(end, two.radius)
         touches.append(_between(*cores, normal))
     return [touch for touch in touches if touch.gap <= margin]
 

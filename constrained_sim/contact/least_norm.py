@@ -2,7 +2,7 @@
 
 Where dependent rows press, as the four legs of a table do, the laws do not tell the forces; where such rows slide, nor
 the motion: the friction of a box that turns on its four corners depends on how they share its weight. This choice
-depends on neither the method that found a solution nor where that began.
+depends on neither the method that found a solution nor where that began, but in the last case below.
 
 With a solution r and its row velocities u known, let K be the product of convex sets: nothing where a contact opens, a
 ray opposite to the slip where it slides, Coulomb's cone where it is at rest. Among these forces,
@@ -70,6 +70,8 @@ def with_least_norm(G, b, friction, slip, lower, upper, discs, p, r, error, most
             before = left
         if left <= most:
             return x
+        if rows.shape[0] == r.shape[0]:
+            break
     return r
 
 

@@ -41,12 +41,11 @@ SHARP = 1e-3
 
 NO_LINE = read_only(np.zeros(3))
 
-ALIGNED = 1.0 - 5e-7
-"""Cosine between a face and the direction of least distance from which on the face touches: 1 mrad, coal's noise."""
-
-
 LEVEL = 1e-3
-"""Angle [rad] between a line and the surface that it touches, or a line beside it, up to which all of it touches."""
+"""Angle [rad] between a line or a face and what it touches up to which all of it touches: coal's noise."""
+
+ALIGNED = 1.0 - 0.5 * LEVEL**2
+"""Cosine of that angle."""
 
 
 class Face(NamedTuple):
@@ -80,10 +79,9 @@ class Line(NamedTuple):
         arm = self.ends[1] - self.ends[0]
         return np.asarray(arm / np.linalg.norm(arm))
 
-    def beside(self, points: Array) -> Array:
-        """Return the points (n, 3) of the whole straight line that are nearest to `points` (n, 3)."""
-        along = (points - self.ends[0]) @ self.direction
-        return np.asarray(self.ends[0] + along[:, None] * self.direction)
+    def beside(self, point: Array) -> Array:
+        """Return the point (3,) of the whole straight line that is nearest to `point` (3,)."""
+        return np.asarray(self.ends[0] + (point - self.ends[0]) @ self.direction * self.direction)
 
 
 class Core(NamedTuple):
@@ -239,23 +237,24 @@ class Shape:
         if self.is_ball:
             return None
         if self.is_cylinder:
-            line = Line(self.rims, float(self.solid.radius))
-        elif self.radius:
-            line = Line(self.points, self.radius)
+            line: Line | None = Line(self.rims, float(self.solid.radius))
         else:
-            heights = self.points @ direction
-            arms = self.points - self.points[np.argmax(heights)]
-            lengths = np.linalg.norm(arms, axis=1)
-            level = arms[(heights.max() - heights <= LEVEL * lengths) & (lengths > 0.0)]
-            if not len(level):
-                return None
-            longest = level[np.argmax(np.linalg.norm(level, axis=1))]
-            along = level @ longest / (longest @ longest)
-            if np.linalg.norm(level - np.outer(along, longest), axis=1).max() > THICKNESS * self.bound:
-                return None  # a face
-            top = self.points[np.argmax(heights)]
-            line = Line(top + np.outer([min(along.min(), 0.0), 1.0], longest), 0.0)
-        return line if abs(line.direction @ direction) <= LEVEL else None
+            line = Line(self.points, self.radius) if self.radius else self._edge_along(direction)
+        return line if line is not None and abs(line.direction @ direction) <= LEVEL else None
+
+    def _edge_along(self, direction: Array) -> Line | None:
+        """Return the edge of a body with facets farthest along `direction` (3,); None where a corner or a face is."""
+        top = self.points[np.argmax(self.points @ direction)]
+        arms = self.points - top
+        lengths = np.linalg.norm(arms, axis=1)
+        level = arms[(-(arms @ direction) <= LEVEL * lengths) & (lengths > 0.0)]
+        if not len(level):
+            return None
+        longest = level[np.argmax(np.linalg.norm(level, axis=1))]
+        along = level @ longest / (longest @ longest)
+        if np.linalg.norm(level - np.outer(along, longest), axis=1).max() > THICKNESS * self.bound:
+            return None
+        return Line(top + np.outer([min(along.min(), 0.0), 1.0], longest), 0.0)
 
     def _face(self, normal: Array) -> Face:
         points = self.towards(normal)

@@ -28,7 +28,7 @@ DISSIPATION = ("damping", "frictionloss")
 NOT_UNDERSTOOD = (
     ("compiler", ("inertiagrouprange", "boundmass", "boundinertia", "balanceinertia", "settotalmass")),
     ("option", ("density", "viscosity", "wind")),
-    (".//default/joint", ("pos", "ref", "springref", "springdamper", "actuatorfrcrange")),
+    (".//default/joint", ("pos", "ref", "springref", "springdamper")),
     (".//default/geom", ("mass",)),
     (".//default/tendon", TENDON_FORCES),
 )
@@ -128,11 +128,14 @@ def _refuse_what_is_lost(root: Element) -> None:
     for body in root.iterfind("worldbody//body"):
         if float(body.get("gravcomp", 0.0)):
             raise ModelError(f"body {body.get('name')!r}: got gravcomp, allowed: none")
-    for joint in root.iterfind("worldbody//joint"):
-        name, kind = joint.get("name", ""), joint.get("type", "hinge")
+    for joint in root.iter("joint"):
         force = [float(word) for word in joint.get("actuatorfrcrange", "0 0").split()]
         if sum(force):
-            raise ModelError(f"joint {name!r}: got the actuatorfrcrange {force}, allowed: the same both ways")
+            raise ModelError(
+                f"joint {joint.get('name')!r}: got the actuatorfrcrange {force}, allowed: the same both ways"
+            )
+    for joint in root.iterfind("worldbody//joint"):
+        name, kind = joint.get("name", ""), joint.get("type", "hinge")
         if joint.get("springdamper") is not None:
             raise ModelError(f"joint {name!r}: got springdamper, allowed: stiffness and damping")
         if kind in ("ball", "free") and (damped or any(float(joint.get(key, 0.0)) for key in DISSIPATION)):
@@ -279,35 +282,37 @@ def _correct_ranges(root: Element, model: pin.Model) -> None:
         raise ModelError("<compiler>: got autolimits='false', allowed: 'true'")
     if any(joint.get("limited") == "false" for joint in root.iterfind(".//default/joint")):
         raise ModelError("<joint> in '<default>': got limited='false', allowed: at the joints themselves")
-    degrees = 180.0 / np.pi if _in_degrees(root) else 1.0
+    angle = _angle(root)
     for joint in root.iterfind("worldbody//joint"):
         name, ref = joint.get("name", ""), float(joint.get("ref", 0.0))
         if not model.existJointName(name) or model.joints[model.getJointId(name)].nq != 1:
             continue
-        read = model.joints[model.getJointId(name)]
-        slides = read.shortname().startswith("JointModelP")
-        unit, shift = (degrees, ref) if slides else (1.0, ref / degrees)
+        place, unit = model.joints[model.getJointId(name)].idx_q, _unit(model, name, angle)
         for limits, free in ((model.lowerPositionLimit, -np.inf), (model.upperPositionLimit, np.inf)):
-            limits[read.idx_q] = free if joint.get("limited") == "false" else unit * (limits[read.idx_q] + shift)
+            limits[place] = free if joint.get("limited") == "false" else unit / angle * (limits[place] + unit * ref)
 
 
-def _in_degrees(root: Element) -> bool:
-    """Return whether angles of the file are in degrees."""
+def _angle(root: Element) -> float:
+    """Return the unit of angles in the file [rad]."""
     compiler = root.find("compiler")
-    return compiler is None or compiler.get("angle", "degree") == "degree"
+    return np.pi / 180.0 if compiler is None or compiler.get("angle", "degree") == "degree" else 1.0
+
+
+def _unit(model: pin.Model, name: str, angle: float) -> float:
+    """Return the unit [rad, m] of the coordinate of a joint, where that of angles is `angle` [rad]."""
+    return 1.0 if model.joints[model.getJointId(name)].shortname().startswith("JointModelP") else angle
 
 
 def _springs(root: Element, model: pin.Model) -> dict[str, Spring]:
     if any(joint.get("stiffness") for joint in root.iterfind(".//default/joint")):
         raise ModelError("stiffness of joints: got one in <default>, allowed: at the joints themselves")
-    degrees = _in_degrees(root)
     springs = {}
     for joint in root.iterfind("worldbody//joint"):
         stiffness, name = float(joint.get("stiffness", 0.0)), joint.get("name", "")
         if stiffness:
             if not model.existJointName(name) or model.joints[model.getJointId(name)].nq != 1:
                 raise ModelError(f"spring of joint {name!r}: allowed: a joint with a name and one coordinate")
-            unit = np.pi / 180.0 if degrees and joint.get("type", "hinge") == "hinge" else 1.0
+            unit = _unit(model, name, _angle(root))
             springs[name] = Spring(stiffness, unit * float(joint.get("springref", 0.0)))
     return springs
 

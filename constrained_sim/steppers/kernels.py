@@ -101,24 +101,10 @@ def follow_mean_slip(s, contacts, discs, J, offset, v_plus):  # type: ignore[no-
     :func:`oppose_mean_slip`, with a velocity near that at the end.
     """
     s_plus = J @ v_plus
-    for first in range(0, 3 * contacts, 3):
-        _follow(s, s_plus, offset, first, first + 2)
-    end = offset.shape[0] - int(discs[:, SIZE].sum())
-    for disc in discs:
-        first, end = end, end + int(disc[SIZE])
-        _follow(s, s_plus, offset, first, end)
-
-
-@numba.njit(cache=True)
-def _follow(s, s_plus, offset, first, end):  # type: ignore[no-untyped-def]
-    """Do what :func:`follow_mean_slip` does for the rows from `first` to `end` of one friction force."""
-    squared = along = 0.0
-    for i in range(first, end):
-        squared += s[i] ** 2
-        along += s[i] * s_plus[i]
-    if squared > LEAST_SLIP**2 and along > LEFT * squared:
-        for i in range(first, end):
-            offset[i] += s[i]
+    for first, end in _friction_forces(contacts, 0, discs, offset.shape[0]):
+        squared = np.dot(s[first:end], s[first:end])
+        if squared > LEAST_SLIP**2 and np.dot(s[first:end], s_plus[first:end]) > LEFT * squared:
+            offset[first:end] += s[first:end]
 
 
 @numba.njit(cache=True)
@@ -142,29 +128,28 @@ def oppose_mean_slip(s, contacts, dry, discs, J, offset, v_plus, impulse, tolera
         Whether any offset was changed, so that the problem has to be solved again.
     """
     changed, mean = False, 0.5 * (s + J @ v_plus)
-    end = offset.shape[0] - int(discs[:, SIZE].sum())
-    for first in range(0, 3 * contacts, 3):
-        changed |= _oppose(s, mean, impulse, offset, first, first + 2, tolerance)
-    for i in range(end - dry, end):
-        changed |= _oppose(s, mean, impulse, offset, i, i + 1, tolerance)
-    for disc in discs:
-        first, end = end, end + int(disc[SIZE])
-        changed |= _oppose(s, mean, impulse, offset, first, end, tolerance)
+    for first, end in _friction_forces(contacts, dry, discs, offset.shape[0]):
+        work = np.dot(impulse[first:end], mean[first:end])
+        slip = np.sqrt(np.dot(mean[first:end], mean[first:end]))
+        if work > POSITIVE_WORK + tolerance * slip:
+            offset[first:end] += s[first:end]
+            changed = True
     return changed
 
 
 @numba.njit(cache=True)
-def _oppose(s, mean, impulse, offset, first, end, tolerance):  # type: ignore[no-untyped-def]
-    """Do what :func:`oppose_mean_slip` does for the rows from `first` to `end` of one friction force, `mean` slip."""
-    work = squared = 0.0
-    for i in range(first, end):
-        work += impulse[i] * mean[i]
-        squared += mean[i] ** 2
-    if work <= POSITIVE_WORK + tolerance * np.sqrt(squared):
-        return False
-    for i in range(first, end):
-        offset[i] += s[i]
-    return True
+def _friction_forces(contacts, dry, discs, rows):  # type: ignore[no-untyped-def]
+    """Return (f, 2) the first row, and the end of the rows, of each force that opposes a slip: see the above."""
+    forces = np.empty((contacts + dry + discs.shape[0], 2), dtype=np.int64)
+    end = rows - int(discs[:, SIZE].sum())
+    for c in range(contacts):
+        forces[c, 0], forces[c, 1] = 3 * c, 3 * c + 2
+    for i in range(dry):
+        forces[contacts + i, 0], forces[contacts + i, 1] = end - dry + i, end - dry + i + 1
+    for d in range(discs.shape[0]):
+        first, end = end, end + int(discs[d, SIZE])
+        forces[contacts + dry + d, 0], forces[contacts + dry + d, 1] = first, end
+    return forces
 
 
 @numba.njit(cache=True)

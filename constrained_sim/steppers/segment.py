@@ -137,9 +137,9 @@ class Segment:
         self._y0 = np.concatenate([np.zeros(nv), start.v, stretch.ravel(), np.zeros(counts)])
         self._ends = nv, 2 * nv, 2 * nv + soft
         begin = np.concatenate([mode.push[mode.held], mode.grip[mode.rubs == 0.0]])
-        self._reference = np.zeros(len(begin))
+        self._reference = begin if near else np.zeros(len(begin))
         margins = self._slopes(0.0, self._y0).events[len(self._open) :]
-        if near or margins.min(initial=0.0) < -OUTSIDE * np.abs(begin).max(initial=0.0):
+        if not near and margins.min(initial=0.0) < -OUTSIDE * np.abs(begin).max(initial=0.0):
             self._reference, self._known = begin, None
 
     def fly(self, duration: float, looking: bool) -> tuple[float, Array]:
@@ -316,11 +316,12 @@ class _Equations(NamedTuple):
         response, reaction = self.factorization.solve(pushes, np.zeros((len(pushes), len(self.lam))))
         delassus, error = held @ response.T, held @ self.free
         error[: len(self.mode.held)] += self.rate[self.mode.held]
-        size = np.ones(len(pushes))  # square of the whole force per unit of r
-        np.add.at(size, np.searchsorted(self.mode.held, self.mode.moving.discs.normal), np.sum(friction**2, axis=1))
-        inverse, r = np.linalg.pinv(delassus / np.sqrt(size), 1e-11), self.reference
+        squared = np.ones(len(pushes))
+        np.add.at(squared, np.searchsorted(self.mode.held, self.mode.moving.discs.normal), np.sum(friction**2, axis=1))
+        size = np.sqrt(squared)  # of the whole force per unit of r
+        inverse, r = np.linalg.pinv(delassus / size, 1e-11), self.reference
         for _ in range(2):  # the second takes back what rounding has left
-            r = r - inverse @ (error + delassus @ r) / np.sqrt(size)
+            r = r - inverse @ (error + delassus @ r) / size
         return self.free + r @ response, self.lam + r @ reaction, r, pushes
 
     def with_onset(self, friction: Array, onset: npt.NDArray[np.intp]) -> Array:
