@@ -271,15 +271,6 @@ def test_pipe_at_rest_along_two_edges(shape: str, stepper: str, y: float) -> Non
     assert np.abs(sim.state.v).max() < 1e-12
 
 
-def test_line_inside_a_body_has_a_normal() -> None:
-    """A capsule whose axis is an edge of a box: as deep as its radius, along a direction of length one."""
-    found = touches(body('<capsule radius="0.1" length="0.3"/>'), at([0.5, 0, 0.5], ALONG_Y), {"box": Box((1, 2, 1))})
-    assert found
-    for _, normal, gap in found:
-        assert gap == pytest.approx(-0.1, abs=1e-6)
-        assert np.linalg.norm(normal) == pytest.approx(1.0, abs=1e-12)
-
-
 def test_wrench_on_either_link() -> None:
     """What presses on a link presses on the other one with the opposite sign."""
     robot = two_balls()
@@ -293,14 +284,12 @@ def test_wrench_on_either_link() -> None:
         result.wrench(name, "base")
 
 
-@pytest.mark.parametrize(("stepper", "dt", "tolerance"), [("time_stepping", 1e-3, 1e-6), ("event_driven", 5e-3, 1e-11)])
-@pytest.mark.parametrize("lengths", [(0.3, 0.2), (0.2, 0.3), (0.3, 0.3)])
-def test_capsule_rolls_down_another(stepper: str, dt: float, tolerance: float, lengths: tuple[float, float]) -> None:
-    """Along parallel axes, as a solid cylinder does: 3/2 (R + r) phi'' = g sin(phi); it stays in its plane."""
+def two_capsules(lengths: tuple[float, float]) -> Robot:
+    """Return a capsule of radius 0.15 m along y, which slides along y, and a free one of 0.1 m."""
     shapes = [
         f'<capsule radius="{radius}" length="{length}"/>' for radius, length in zip((0.15, 0.1), lengths, strict=True)
     ]
-    robot = Robot.from_urdf(
+    return Robot.from_urdf(
         urdf(
             '<link name="world_frame"/>',
             link("below", 1.0, shape=shapes[0], origin='<origin rpy="1.5707963267948966 0 0"/>'),
@@ -309,6 +298,24 @@ def test_capsule_rolls_down_another(stepper: str, dt: float, tolerance: float, l
             joint("free", "floating", "world_frame", "above"),
         )
     )
+
+
+def test_capsules_inside_each_other_have_a_normal() -> None:
+    """As deep as both radii where their axes coincide, at both ends of the shorter, along a direction of length one."""
+    robot = two_capsules((0.3, 0.2))
+    q = robot.configuration({"free": [0.0, 0.0, 0.0, *ALONG_Y]})
+    contacts = Collisions(self_collision=True).bind(robot).contacts(kinematics_at(robot, q))
+    here = ConstraintSet(robot, contacts).contacts.rows(kinematics_at(robot, q), np.zeros(robot.nv))
+    assert sorted(here.points[:, 1]) == pytest.approx([-0.1, 0.1], abs=1e-9)
+    assert here.distances == pytest.approx([-0.25, -0.25], abs=1e-9)
+    assert np.linalg.norm(here.axes[:, 2], axis=1) == pytest.approx([1.0, 1.0], abs=1e-12)
+
+
+@pytest.mark.parametrize(("stepper", "dt", "tolerance"), [("time_stepping", 1e-3, 1e-6), ("event_driven", 5e-3, 1e-11)])
+@pytest.mark.parametrize("lengths", [(0.3, 0.2), (0.2, 0.3), (0.3, 0.3)])
+def test_capsule_rolls_down_another(stepper: str, dt: float, tolerance: float, lengths: tuple[float, float]) -> None:
+    """Along parallel axes, as a solid cylinder does: 3/2 (R + r) phi'' = g sin(phi); it stays in its plane."""
+    robot = two_capsules(lengths)
     sim = Simulator(robot, collisions=Collisions(friction=2.0, self_collision=True), stepper=stepper, dt=dt)
     sim.reset(robot.configuration({"free": [0.25 * np.sin(0.1), 0.0, 0.25 * np.cos(0.1), *ALONG_Y]}))
     trajectory = sim.run(0.35)
