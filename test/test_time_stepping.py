@@ -50,11 +50,11 @@ from constrained_sim import (
     constrained_acceleration,
     resolve_impact,
 )
+from constrained_sim.contact import ContactMethod
 from constrained_sim.contact.problem import RELATIVE_TOLERANCE
 from constrained_sim.contact.table import TOUCHING
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.step_result import ContactStatus
-from constrained_sim.steppers import time_stepping
 from constrained_sim.steppers.time_stepping import TimeStepping
 
 ORDERS = {"midpoint": 2, "semi_implicit_euler": 1}
@@ -887,7 +887,7 @@ def test_compiled_way_is_the_general_way(make, monkeypatch):
 
     So both with Newton's method, as where the compiled way was not tried.
     """
-    monkeypatch.setattr(time_stepping._Loads, "without_newton", property(lambda loads: loads))
+    monkeypatch.setattr(ContactMethod, "without_newton", property(lambda method: method))
     used, compiled = [], TimeStepping._advance_compiled
 
     def counting(*args):

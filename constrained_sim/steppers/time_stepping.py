@@ -47,6 +47,9 @@ MOST_TOUCHDOWNS = 3
 PROJECTED = EnergyTerms(projection=1.0).as_array()
 """Terms of the energy audit per joule that a projection brings in."""
 
+MOST_TRIALS = 8
+"""Lengths of a part of a step that are tried on the way to the instant of a touchdown."""
+
 REACH = 1e-3
 """Predicted gap [m] up to which a contact takes part in the contact problem of a step."""
 
@@ -135,7 +138,7 @@ class TimeStepping(Stepper):
         method: ContactMethod,
     ) -> StepOutcome:
         """Advance by dt, see the class."""
-        loads = _Loads(tau, wrenches, solver, method)
+        loads = _Loads(tau, wrenches, solver, method, method)
         parts: list[_Part] = []
         impacts: list[Impact] = []
         here, rest, settled = start, self.dt, NO_CONTACT
@@ -180,21 +183,28 @@ class TimeStepping(Stepper):
     def _fly_to_touchdown(self, here: Observation, closing: npt.NDArray[np.intp], rest: float, loads: _Loads) -> _Part:
         """Advance to the instant at which the first of `closing` touches, or by `rest` [s] if none does.
 
-        Newton's method on the length of this part of the step, always towards the contact that is due first.
+        The secant method on the length h of this part of the step, always towards the contact that is due first, and
+        the middle of what is left where it leads astray: gaps at the end are those of another motion for each h, which
+        may bend sharply where a contact opens or begins to slip.
         """
         gaps, s = _open_gaps(here)[closing], here.contact.s_normal[closing]
-        h, near = min(float((-gaps / s).min()), rest), NOTHING_KNOWN
-        for _ in range(8):
+        h, last, near = min(float((-gaps / s).min()), rest), 0.0, NOTHING_KNOWN
+        early, late = 0.0, np.inf
+        for _ in range(MOST_TRIALS):
             predicted = self._predict(here, h, loads, closing, near)
             end = self._reach(here, predicted)
             self._acceleration, self._passes = predicted.acceleration(here.v), 1
-            gaps, s = end.contact.all_gaps[closing], end.contact.s_normal[closing]
-            due = np.where(s < 0.0, h - gaps / np.where(s < 0.0, s, 1.0), np.inf)
+            before, gaps = gaps, end.contact.all_gaps[closing]
+            fall = (before - gaps) / (h - last)
+            due = np.where(fall > 0.0, h + gaps / np.where(fall > 0.0, fall, 1.0), np.inf)
             first = int(np.argmin(due))
-            wanted = min(max(float(due[first]), 0.1 * h), rest)
-            if abs(gaps[first]) <= 0.1 * TOUCHING or wanted == h:
+            if abs(gaps[first]) <= 0.1 * TOUCHING or (h == rest and gaps.min() > 0.0):
                 break
-            h, near = wanted, wanted / h * predicted.motion.impulse
+            early, late = (h, late) if gaps.min() > 0.0 else (early, h)
+            wanted = min(float(due[first]), rest)
+            if not early < wanted < late:
+                wanted = 0.5 * (early + min(late, rest))
+            last, h, near = h, wanted, wanted / h * predicted.motion.impulse
         return self._finish(here, predicted, end, loads)
 
     def _impact(self, here: Observation, touching: npt.NDArray[np.intp], loads: _Loads) -> Impact:
@@ -219,7 +229,7 @@ class TimeStepping(Stepper):
             part = self._advance_compiled(begin, h, loads)
             if part is not None:
                 return part
-            loads = loads.without_newton
+            loads = loads._replace(method=loads.method.without_newton)
         predicted = self._predict(begin, h, loads, NO_CONTACT)
         return self._finish(begin, predicted, self._reach(begin, predicted), loads)
 
@@ -260,7 +270,7 @@ class TimeStepping(Stepper):
             return predicted.part(begin, end)
         self._mid.update(q_mid, v_mid, begin.t + 0.5 * h)
         self._here.update_inertia(end.q, end.t)
-        return self._finish(begin, predicted, end, loads.without_newton)
+        return self._finish(begin, predicted, end, loads._replace(near=method.without_newton))
 
     def _predict(
         self, begin: Observation, h: float, loads: _Loads, excluded: npt.NDArray[np.intp], start: Array = NOTHING_KNOWN
@@ -306,7 +316,8 @@ class TimeStepping(Stepper):
         system = RobotSystem(mid, bilateral, begin.bound.bilateral.members, self._implicit(h))
         momentum = kernels.momentum(mid.M, v, impulses)
         start = start if len(start) == len(rows.offset) else NOTHING_KNOWN  # what takes part depends on h
-        motion = solve_motion(loads.solver, system, momentum, b, rows, loads.method, start)
+        method = loads.near if len(start) else loads.method
+        motion = solve_motion(loads.solver, system, momentum, b, rows, method, start)
         pushes, dry, turned = self._split(motion.impulse, len(turning))
         damping -= h * robot.damping * motion.x
         if robot.springs:
@@ -411,11 +422,11 @@ class TimeStepping(Stepper):
         b = end.J_bilateral @ end.v - end.s_bilateral
         count = len(contacts.friction), len(part.dry)
         kernels.follow_mean_slip(s, count[0], discs, contacts.J, contacts.offset, end.v)
-        motion = solve_motion(loads.solver, system, free, b, contacts, loads.method, predicted)
+        motion = solve_motion(loads.solver, system, free, b, contacts, loads.near, predicted)
         if kernels.oppose_mean_slip(
             s, *count, discs, contacts.J, contacts.offset, motion.x, motion.impulse, loads.method.tolerance
         ):
-            motion = solve_motion(loads.solver, system, free, b, contacts, loads.method, motion.impulse)
+            motion = solve_motion(loads.solver, system, free, b, contacts, loads.near, motion.impulse)
         motion.check_contacts(TOLERABLE_RESIDUAL)
         impulse, moments, status = part.impulse.copy(), part.moments.copy(), part.status.copy()
         impulse[rows], dry, moments[turning] = self._split(motion.impulse, len(turning))
@@ -578,22 +589,26 @@ def _take_out(
 
 
 class _Loads(NamedTuple):
-    """What acts on the robot during a step, and how its problems are solved."""
+    """What acts on the robot during a step, and how its problems are solved.
+
+    Attributes:
+        tau: (nu,) efforts [N m, N].
+        wrenches: external ones.
+        solver: of the linear part.
+        method: of contact problems.
+        near: of those whose solution is nearly known: Newton's method gets on there though it did not without that.
+    """
 
     tau: Array
     wrenches: tuple[Wrench, ...]
     solver: Solver
     method: ContactMethod
+    near: ContactMethod
 
     @property
     def are_plain(self) -> bool:
         """Whether there are only efforts, and a solver that leaves contacts to the contact methods."""
         return not (self.wrenches or isinstance(self.solver, Gauss))
-
-    @property
-    def without_newton(self) -> _Loads:
-        """The same, for contact problems with which Newton's method did not get on."""
-        return self._replace(method=self.method.without_newton)
 
 
 class _Prediction(NamedTuple):
