@@ -203,7 +203,8 @@ def project_velocity(
     """Return the velocity (nv,) nearest to `v` for which the row velocities of `constraints` vanish at q.
 
     In the Euclidean metric ``v - J^+ s``, which is ``N N^+ v`` where rows do not depend on time; in the metric of the
-    kinetic energy, which this then never raises, the velocity after an inelastic impact of the rows.
+    kinetic energy, which this then never raises, the velocity after an inelastic impact of the rows. Rows of the user's
+    own that are not linear in v are linearised at `v`: repeated, this leads to where they vanish, as Newton's method.
 
     Args:
         robot: the robot.
@@ -239,7 +240,9 @@ def bilateral_members(
     bound = ConstraintSet.bind(robot, q, constraints)
     if len(bound.contacts):
         raise InvalidValue(
-            "constraints", list(bound.contacts.slices), "bilateral ones: hold a contact by a PointAnchor"
+            "constraints",
+            list(bound.contacts.slices),
+            "bilateral ones: a PointAnchor or JointVelocity holds what only pushes",
         )
     if solver is not None:
         solver.check(bound.declarations)

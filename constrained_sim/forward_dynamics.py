@@ -17,6 +17,7 @@ from constrained_sim.contact.geometry import ContactGeometry
 from constrained_sim.contact.table import ContactTable
 from constrained_sim.drift import Baumgarte
 from constrained_sim.dynamics import Dynamics, dynamics_at
+from constrained_sim.exceptions import InvalidValue
 from constrained_sim.motion import ContactRows, Motion, solve_motion
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.solvers import RobotSystem, Solver, as_solver, check_consistency
@@ -24,7 +25,8 @@ from constrained_sim.solvers.row_space import RowSpace
 from constrained_sim.validation import Array, finite_array, number, read_only
 from constrained_sim.wrench import Wrench, generalised_force
 
-SLIP_SPEED = 1e-9
+SLIP_SPEED = LEAVING_SPEED = 1e-9
+"""[m/s, rad/s] Beyond which a contact slips, and a row at its bound goes away from it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +117,8 @@ def constrained_acceleration(
 
     A contact that is passed counts as closed; its rows obey ``0 <= J_n a + gamma_n _|_ lam_n >= 0`` and Coulomb's law
     (with the direction of the present slip, where it slips). Of a joint limit and of other one-sided constraints, the
-    rows at their bound (``phi <= 1e-8``) count as closed. A soft contact gives the force of its law, with no stretch
-    along the surface yet.
+    rows at their bound (``phi <= 1e-8``) that do not leave it (``s <= 1e-9``) count as closed. A soft contact gives the
+    force of its law, with no stretch along the surface yet.
 
     Args:
         robot: the robot.
@@ -133,7 +135,7 @@ def constrained_acceleration(
         refuse_inconsistent: raise where bilateral rows contradict each other, instead of the least-squares motion.
 
     Raises:
-        InvalidValue: wrong lengths, NaN or infinity.
+        InvalidValue: wrong lengths, NaN or infinity, or a stabilization of another kind.
         UnknownName: a link, joint or solver that does not exist.
         NotSupported: a constraint that the solver cannot do.
         InconsistentConstraints: on request, see above.
@@ -143,6 +145,8 @@ def constrained_acceleration(
     algorithms with constraints, sec. 1 and 3.1.
     """
     q, v, solver = robot.checked_configuration(q), finite_array("v", v, (robot.nv,)), as_solver(solver)
+    if not (stabilization is None or isinstance(stabilization, Baumgarte)):
+        raise InvalidValue("stabilization", stabilization, "None or a Baumgarte")
     bound = ConstraintSet.bind(robot, q, constraints)
     solver.check(bound.declarations)
     dynamics = dynamics_at(robot, q, v, number("t", t))
@@ -160,7 +164,7 @@ def constrained_acceleration(
     system = RobotSystem(dynamics, J, bound.bilateral.members)
     motion = solve_motion(solver, system, force, b, contacts)
     if refuse_inconsistent:
-        check_consistency(motion.constraint_residual)
+        check_consistency(system, motion.constraint_residual)
     motion.check_contacts()
     force_of_contacts, moments = soft, np.zeros(resistance.dim)
     force_of_contacts[closed], moments[turning] = motion.impulse[: len(closed)], motion.impulse[len(closed) :]
@@ -189,7 +193,10 @@ def contact_rows(
         none = np.empty(0, dtype=np.intp)
         return none, none, ContactRows.none(geometry.J.shape[1])
     offset, reached = gamma.copy(), table.reached(geometry.gaps)
-    if stabilization is not None:
+    if stabilization is None:
+        leaves = (reached >= len(table.members)) & (geometry.s_normal[reached] > LEAVING_SPEED)
+        reached = reached[~leaves]
+    else:
         reached = reached[stabilization.holds(geometry.gaps[reached], geometry.s_normal[reached])]
         closed = table.normals[reached]
         offset[closed] += stabilization.feedback(geometry.gaps[reached], geometry.s[closed])

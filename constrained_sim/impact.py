@@ -265,6 +265,9 @@ def resolve_impact(
 ) -> Impact:
     """Return the velocity after all `constraints` become active at once at (q, v).
 
+    Rows of the user's own that are not linear in v are linearised at `v`, so that ``row_velocity_plus`` of the result
+    is what that leaves.
+
     Args:
         robot: the robot.
         q: (nq,) configuration.
@@ -336,7 +339,7 @@ def impact_at(
         ContactNotSolved: no method found a solution.
     """
     table = bound.contacts
-    geometry = table.rows(dynamics, v)
+    geometry, dynamics.v = table.rows(dynamics, v), v
     contact_rows, all_turning = geometry.J, table.resistance.rows(dynamics, geometry.axes)
     bilateral = bound.bilateral.jacobian(dynamics)
     s_bilateral = bound.bilateral.velocity(dynamics, v, dynamics.t)
@@ -365,7 +368,7 @@ def impact_at(
     )
     motion, factor = problem.solve(solver, method)
     if refuse_inconsistent:
-        check_consistency(motion.constraint_residual)
+        check_consistency(problem.system, motion.constraint_residual)
     motion.check_contacts(TOLERABLE_RESIDUAL)
     impulse, moment = np.zeros(len(contact_rows)), np.zeros(len(all_turning))
     impulse[rows], moment[turning] = motion.impulse[: len(rows)], motion.impulse[len(rows) :]
@@ -375,7 +378,7 @@ def impact_at(
         read_only(motion.x),
         read_only(bound.rows(motion.lam, impulse)),
         read_only(bound.rows(s_bilateral, contact_rows @ v)),
-        read_only(bound.rows(s_bilateral + bilateral @ (motion.x - v), contact_rows @ motion.x)),
+        read_only(bound.rows(bound.bilateral.velocity(dynamics, motion.x, dynamics.t), contact_rows @ motion.x)),
         factor,
         -0.5 * float((v + motion.x) @ generalised),
         problem.driven(motion),

@@ -34,9 +34,12 @@ class InverseDynamics:
         lam: (rows,) constraint forces [N, N m], of least norm.
         a: (nv,) acceleration of all coordinates.
         independent: names of the independent velocities.
-        velocity_map: Gamma (nv, n - rank): ``v = Gamma v_ind`` and ``a = Gamma a_ind + a_bias``.
+        velocity_map: Gamma (nv, n - rank): ``a = Gamma a_ind + a_bias``, and ``v = Gamma v_ind`` where no row depends
+            on time.
         uncontrolled: names of the independent velocities that some combination without an actuator moves.
         residual: ``|M a + h - S^T tau - J_ext^T w - J^T lam|``, relative to its largest term.
+        constraint_residual: ``|J a + gamma|``, relative likewise: not small where no acceleration keeps all
+            constraints, as where the robot moves through a singular configuration.
     """
 
     tau: Array
@@ -46,6 +49,7 @@ class InverseDynamics:
     velocity_map: Array
     uncontrolled: tuple[str, ...]
     residual: float
+    constraint_residual: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,10 +92,10 @@ class MinimalCoordinates:
         nv, rank = J.shape[1], row_space.rank
         if wanted is None:
             wanted = np.sort(qr(rows, mode="r", pivoting=True)[1][rank:]) if rank else np.arange(nv)
-        if len(wanted) != nv - rank:
+        if len(np.unique(wanted)) != nv - rank or len(wanted) != nv - rank:
             given = [names[i] for i in wanted]
             raise InvalidValue(
-                "independent", given, f"{nv - rank} velocities: {nv} with {rank} independent constraints"
+                "independent", given, f"{nv - rank} different velocities: {nv} with {rank} independent constraints"
             )
         dependent = np.setdiff1d(np.arange(nv), wanted)
         pivots = rows[:, dependent]
@@ -168,6 +172,7 @@ def inverse_dynamics(
         read_only(coordinates.velocity_map),
         _without_actuator(actuation, names),
         residual,
+        _rows_missed(model.J, a, model.gamma),
     )
 
 
@@ -209,12 +214,12 @@ class _Model:
         q, v = robot.checked_configuration(q), finite_array("v", v, (robot.nv,))
         bound = ConstraintStack(bilateral_members(robot, q, constraints), robot.nv)
         self.robot, self.dynamics = robot, Dynamics.at(robot, q, v, number("t", t))
-        self.J, gamma = bound.jacobian(self.dynamics), bound.gamma(self.dynamics)
+        self.J, self.gamma = bound.jacobian(self.dynamics), bound.gamma(self.dynamics)
         space = RobotSystem(self.dynamics, self.J).row_space
         wanted = (
             None if independent is None else np.array([_index(robot, name) for name in independent], dtype=np.int64)
         )
-        self.coordinates = MinimalCoordinates.of(self.J, gamma, space, wanted, robot.velocity_names)
+        self.coordinates = MinimalCoordinates.of(self.J, self.gamma, space, wanted, robot.velocity_names)
 
 
 def _index(robot: Robot, name: str) -> int:
@@ -235,6 +240,12 @@ def _constraint_forces(model: _Model, needed: Array, tau: Array, largest: float)
     lam = space.expand(reduced[None])[0]
     scale = max(largest, np.abs(tau).max(initial=0.0))
     return lam, float(np.abs(rest - model.J.T @ lam).max() / scale) if scale > 0.0 else 0.0
+
+
+def _rows_missed(J: Array, a: Array, gamma: Array) -> float:
+    """Return the largest ``|J a + gamma|`` relative to the largest of its terms."""
+    largest = (np.abs(J) @ np.abs(a) + np.abs(gamma)).max(initial=0.0)
+    return float(np.abs(J @ a + gamma).max() / largest) if largest > 0.0 else 0.0
 
 
 def _without_actuator(actuation: Array, names: Sequence[str]) -> tuple[str, ...]:

@@ -85,7 +85,7 @@ class Simulator:
             dt: step [s].
             integrator: a name in ``INTEGRATORS``; None: the stepper's own choice (midpoint; rk4 of ``smooth``).
             stabilization: how drift is removed; None: projection in the metric of the kinetic energy. Baumgarte's
-                feedback only with ``smooth``.
+                feedback only with ``smooth`` and ``event_driven``.
             contact_method: a name in ``METHODS`` of contact.
             contact_tolerance: error of contact impulses that is good enough [N s]; 0: rounding.
             position_tolerance: [m, rad] by how much a constraint may be violated when it is added.

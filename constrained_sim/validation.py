@@ -16,13 +16,13 @@ T = TypeVar("T")
 
 
 def finite_array(what: str, value: Any, shape: tuple[int, ...]) -> Array:
-    """Return `value` as a new float array of exactly `shape`, all entries finite.
+    """Return `value` as a new float array of exactly `shape`, row by row in memory, all entries finite.
 
     Raises:
         InvalidValue: wrong shape, not numbers, NaN or infinity.
     """
     try:
-        array = np.array(value, dtype=np.float64)
+        array = np.array(value, dtype=np.float64, order="C")
     except (TypeError, ValueError):
         raise InvalidValue(what, value, _finite_numbers(shape)) from None
     if array.shape != shape or not np.logical_and.reduce(np.isfinite(array), axis=None):

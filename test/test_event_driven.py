@@ -17,6 +17,7 @@ from mechanisms import (
     every_solver,
     joint,
     kinetic_energy,
+    leg,
     link,
     mechanical_energy,
     point_of,
@@ -29,6 +30,7 @@ from mechanisms import (
 from scipy.integrate import solve_ivp
 
 from constrained_sim import (
+    Baumgarte,
     Compliant,
     JointCoupling,
     JointLimit,
@@ -573,3 +575,21 @@ def test_forces_inside_their_cones() -> None:
         margins = found[2:9:3] - np.hypot(found[0:9:3], found[1:9:3]) / friction
         at_least = (inside[2:9:3] - np.hypot(inside[0:9:3], inside[1:9:3]) / friction).min()
         assert min(margins.min(), found[9]) > 0.8 * min(at_least, 1.0)
+
+
+@pytest.mark.parametrize("dt", [1e-3, 5e-3])
+@pytest.mark.parametrize("time_constant", [0.02, 0.1])
+def test_contact_that_begins_too_deep_comes_up_by_its_feedback(time_constant, dt):
+    """With Baumgarte's feedback, ``phi'' + 2/eps phi' + phi/eps^2 = 0``, as long as weight presses on: no impact."""
+    robot, depth = leg().with_joints({name: {"damping": 0.0} for name in ("slider", "hip", "knee")}), 5e-5
+    q = np.array([0.3, 0.6, -1.2])
+    q[0] -= point_of(robot, q, "foot")[2] + depth
+    sim = Simulator(robot, stepper="event_driven", stabilization=Baumgarte(time_constant), dt=dt)
+    sim.reset(q)
+    sim.add(PointContact("foot", "foot", (0, 0, 0), friction=0.7))
+    for step in range(round(0.05 / dt)):
+        result = sim.step()
+        past = (step + 1) * dt / time_constant
+        assert not result.impacts
+        assert result.contact_forces["foot"].normal_force > 0.0
+        assert result.contact_forces["foot"].gap == pytest.approx(-depth * (1.0 + past) * np.exp(-past), abs=1e-12)

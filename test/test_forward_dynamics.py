@@ -46,6 +46,7 @@ from constrained_sim import (
     Plane,
     PointAnchor,
     PointContact,
+    Projection,
     Robot,
     Sticking,
     Wrench,
@@ -953,3 +954,28 @@ def test_stabilised_unilateral_rows_follow_their_activity_conditions():
             assert lam == pytest.approx(2.0 * max(0.0, -2.0 / eps * s - phi / eps**2 - free), abs=1e-9)
             pushed += lam > 0.0
     assert pushed >= 5
+
+
+def test_rows_at_their_bound_that_leave_it_do_not_push():
+    """Tedrake, sec. 3.1: no force where phi = 0 and dphi > 0; complementary where dphi = 0, up to rounding."""
+    robot, q = mechanisms.leg(), np.array([0.3, 0.6, -1.2])
+    stop = JointLimit("stop", "hip", 0.6, np.inf)
+    free = constrained_acceleration(robot, q, [0.0, 0.5, 0.0], [-10.0, 0.0], [])
+    leaving = constrained_acceleration(robot, q, [0.0, 0.5, 0.0], [-10.0, 0.0], [stop])
+    assert leaving.lam == 0.0
+    assert leaving.a == pytest.approx(free.a, rel=1e-12)
+    for speed in (0.0, 1e-12):
+        resting = constrained_acceleration(robot, q, [0.0, speed, 0.0], [-10.0, 0.0], [stop])
+        assert resting.lam[0] > 1.0
+        assert resting.a[1] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_what_is_no_feedback_or_no_list_is_refused():
+    """By name, not by an error from within."""
+    robot, anchor = mechanisms.leg(), PointAnchor("foot", "foot", (0, 0, 0))
+    state = robot.neutral(), np.zeros(3), np.zeros(2)
+    for wrong in (Projection(), 0.05):
+        with pytest.raises(InvalidValue, match="None or a Baumgarte"):
+            constrained_acceleration(robot, *state, [anchor], stabilization=wrong)
+    with pytest.raises(InvalidValue, match="a list of them"):
+        constrained_acceleration(robot, *state, anchor)

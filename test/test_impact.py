@@ -23,13 +23,22 @@ from mechanisms import (
     rod,
     rows_at,
     seeds,
+    simulator,
     solo12,
     solo_contacts,
     standing_solo,
     tilted,
 )
 
-from constrained_sim import Plane, PointAnchor, PointContact, Sticking, resolve_impact
+from constrained_sim import (
+    CustomConstraint,
+    Plane,
+    PointAnchor,
+    PointContact,
+    Sticking,
+    project_velocity,
+    resolve_impact,
+)
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.exceptions import DuplicateName, InvalidValue, UnknownName
 
@@ -396,3 +405,33 @@ def test_results_cannot_be_written():
     ):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1.0
+
+
+@pytest.mark.parametrize("solver", ["direct", "range_space", "null_space"])
+def test_rows_that_bend_with_the_velocity(solver):
+    """``|v_hip, v_knee| = 2`` is linearised at the velocity before, where alone it may be defined; the rest is told."""
+
+    def speed(v):
+        return np.hypot(v[1], v[2])
+
+    row = CustomConstraint(
+        "speed",
+        1,
+        velocity=lambda q, v, t: [speed(v) - 2.0],
+        jacobian=lambda q, v, t: [[0.0, v[1] / speed(v), v[2] / speed(v)]],
+        gamma=lambda q, v, t: [0.0],
+    )
+    robot, q, v = leg(), np.array([0.3, 0.6, -1.2]), np.array([0.4, 3.0, 1.0])
+    impact, unit = resolve_impact(robot, q, v, [row], solver), np.array([0.0, *v[1:]]) / speed(v)
+    assert unit @ impact.v_plus == pytest.approx(2.0, abs=1e-12)
+    assert inertia_of(robot, q) @ (impact.v_plus - v) == pytest.approx(impact.impulse[0] * unit, abs=1e-12)
+    assert impact.row_velocity_plus == pytest.approx([speed(impact.v_plus) - 2.0], abs=1e-14)
+    found = v
+    for _ in range(8):
+        found = project_velocity(robot, q, found, [row], solver=solver)
+    assert speed(found) == pytest.approx(2.0, abs=1e-14)
+    sim = simulator(robot, q, v, solver=solver)
+    assert sim.add(row).v_plus == pytest.approx(impact.v_plus, abs=1e-12)
+    for _ in range(20):
+        assert not sim.step().impacts
+    assert speed(sim.state.v) == pytest.approx(2.0, abs=1e-9)

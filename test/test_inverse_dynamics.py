@@ -10,6 +10,7 @@ from scipy.linalg import null_space
 
 from constrained_sim import (
     JointCoupling,
+    JointVelocity,
     PointAnchor,
     PointContact,
     Robot,
@@ -174,3 +175,22 @@ def test_bad_input_is_refused() -> None:
         inverse_dynamics(robot, q, zero, [0.0], [pin_], independent=["nothing"])
     with pytest.raises(ConstrainedSimError):
         inverse_dynamics(robot, q, zero, [np.nan], [pin_])
+
+
+def test_rows_that_no_acceleration_keeps_are_reported() -> None:
+    """A straight leg cannot both swing and keep its foot's height: the rows' residual says so, as forward dynamics."""
+    rows = [PointAnchor("foot", "foot", (0, 0, 0), normals=[(0, 0, 1)]), JointVelocity("still", "slider", 0.0)]
+    q, v = np.array([0.5, 0.0, 0.0]), np.array([0.0, 3.0, -2.0])
+    result = inverse_dynamics(leg(), q, v, [1.0, 1.0], rows, independent=["hip", "knee"])
+    assert result.residual < 1e-14
+    assert result.constraint_residual > 1e-2
+    assert constrained_acceleration(leg(), q, v, result.tau, rows).constraint_residual > 1e-2
+    bent = inverse_dynamics(leg(), [0.3, 0.6, -1.0], np.zeros(3), [1.0], rows, independent=["knee"])
+    assert bent.constraint_residual < 1e-14
+
+
+def test_every_independent_velocity_is_named_once() -> None:
+    """Twice the same is refused like a wrong number of them."""
+    drive = JointVelocity("drive", "hip", 0.0)
+    with pytest.raises(InvalidValue, match="2 different velocities"):
+        inverse_dynamics(leg(), [0.3, 0.6, -1.2], np.zeros(3), [1.0, 1.0], [drive], independent=["slider", "slider"])

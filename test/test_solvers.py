@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from mechanisms import MATRIX_METHOD_NAMES, MATRIX_METHODS, exact_kkt, property_test, pseudo_kkt, relative, seeds
 
-from constrained_sim import SOLVERS, solve_kkt
+from constrained_sim import SOLVERS, ContactConsistentDynamics, solve_kkt
 from constrained_sim.exceptions import InconsistentConstraints, InvalidValue, MissingLibrary, UnknownName
 from constrained_sim.solvers import System, kkt_inverse, make_solver
 
@@ -299,3 +299,50 @@ def test_a_missing_library_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "proxsuite", None)
     with pytest.raises(MissingLibrary, match="pip install proxsuite"):
         make_solver("gauss")
+
+
+@every_method
+def test_matrices_may_lie_in_memory_as_they_like(method, options):
+    """Column by column, or as every other entry of a larger one: the same solution, and the caller's stay untouched."""
+    rng = np.random.default_rng(3)
+    M, J, f, b = random_inertia(rng, 5), rng.normal(size=(3, 5)), rng.normal(size=5), rng.normal(size=3)
+    expected = solve_kkt(M, J, f, b, method, **options)
+    for laid_out in (np.asfortranarray, lambda A: np.repeat(np.repeat(A, 2, axis=0), 2, axis=-1)[::2, ::2]):
+        other = laid_out(M), laid_out(J)
+        for actual, wanted in zip(solve_kkt(*other, f, b, method, **options), expected, strict=True):
+            assert np.array_equal(actual, wanted)
+        assert np.array_equal(kkt_inverse(*other, method, **options).L21, kkt_inverse(M, J, method, **options).L21)
+        assert np.array_equal(other[0], M)
+        assert np.array_equal(other[1], J)
+
+
+@every_method
+def test_nearly_dependent_rows_do_not_contradict_each_other(method, options):
+    """Rounding times the condition is no contradiction; what no motion can do is one."""
+    J = np.array([[1.0, 0.0, 0.0], [1.0, 1e-5, 0.0]])
+    x, _ = solve_kkt(np.eye(3), J, np.zeros(3), np.array([0.0, 1e-5]), method, refuse_inconsistent=True, **options)
+    assert x == pytest.approx([0.0, 1.0, 0.0], abs=1e-5)
+    J[1, 1] = 0.0
+    with pytest.raises(InconsistentConstraints):
+        solve_kkt(np.eye(3), J, np.zeros(3), np.array([0.0, 1e-5]), method, refuse_inconsistent=True, **options)
+
+
+def test_contact_consistent_dynamics_checks_and_copies():
+    """Lists will do; what is no inertia is called so; what the caller does to the matrices later changes nothing."""
+    M, J = np.diag([1.0, 2.0, 3.0]), np.array([[1.0, 0.0, 2.0], [0.0, 1.0, 1.0]], order="F")
+    operators = ContactConsistentDynamics(M.tolist(), J.tolist())
+    kept = ContactConsistentDynamics(M, J)
+    M[0, 0], J[0, 0] = 5.0, 7.0
+    assert np.array_equal(kept.N, operators.N)
+    assert kept.J @ kept.J_bar == pytest.approx(np.eye(2), abs=1e-14)
+    for wrong in (-np.eye(3), np.eye(3) + np.eye(3, k=1)):
+        with pytest.raises(InvalidValue, match=r"^M: got"):
+            ContactConsistentDynamics(wrong, kept.J)
+
+
+def test_options_that_a_solver_does_not_have_are_refused_with_those_it_has():
+    """By their names."""
+    with pytest.raises(InvalidValue, match=r"factorization.*none"):
+        make_solver("range_space", factorization="qr")
+    with pytest.raises(InvalidValue, match=r"speed.*factorization"):
+        make_solver("direct", speed=1)

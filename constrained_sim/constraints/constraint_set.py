@@ -63,6 +63,8 @@ class ConstraintSet:
             DuplicateName: two constraints of one name.
             UnknownName: a link or joint that the robot does not have.
         """
+        if isinstance(constraints, Constraint):
+            raise InvalidValue("constraints", constraints, "a list of them")
         constraints = [*constraints, *robot.constraints]
         for constraint in constraints:
             if not isinstance(constraint, Constraint):

@@ -20,7 +20,8 @@ class CustomConstraint(Constraint):
     """Rows given by functions of (q, v, t), or by a subclass that overrides the methods of the same names.
 
     Position level, ``phi(q, t) = 0``: phi, jacobian and gamma are needed, and velocity (``s = J v + phi_t``) where phi
-    depends on time. Velocity level, ``psi(q, v, t) = 0``: velocity (psi), jacobian (dpsi/dv) and gamma are needed.
+    depends on time. Velocity level, ``psi(q, v, t) = 0``: velocity (psi), jacobian (dpsi/dv) and gamma are needed; psi
+    may be any function of v, but where it is not linear an impact linearises it at the velocity before.
     Unilateral, ``phi(q) >= 0``: each row pushes only, and cannot depend on time.
 
     Attributes:

@@ -174,7 +174,7 @@ def _columns_in(L, rows):  # type: ignore[no-untyped-def]
 @numba.njit(cache=True)
 def _orthonormal(L):  # type: ignore[no-untyped-def]
     """Return rows (k, n), an orthonormal basis of the columns of L (n, k), by Gram and Schmidt's method done twice."""
-    rows = np.ascontiguousarray(L.T)
+    rows = L.T.copy()
     for j in range(rows.shape[0]):
         row, before = rows[j], rows[:j]
         for _ in range(2):

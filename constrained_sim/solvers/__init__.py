@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,15 @@ from constrained_sim.solvers.projected import ContactConsistentDynamics, Project
 from constrained_sim.solvers.proximal import Proximal
 from constrained_sim.solvers.range_space import RangeSpace
 from constrained_sim.solvers.robot_system import RobotSystem
-from constrained_sim.solvers.solver import Factorization, KKTInverse, Solver, System, check_consistency, row_residual
+from constrained_sim.solvers.solver import (
+    Factorization,
+    KKTInverse,
+    Solver,
+    System,
+    check_consistency,
+    checked_system,
+    row_residual,
+)
 from constrained_sim.validation import Array, finite_array, lookup
 
 SOLVERS: dict[str, type[Solver]] = {
@@ -34,7 +43,8 @@ def make_solver(name: str, **options: Any) -> Solver:
     try:
         return kind(**options)
     except TypeError:
-        raise InvalidValue(f"options of solver {name!r}", options, "those of its constructor") from None
+        allowed = ", ".join(inspect.signature(kind).parameters) or "none"
+        raise InvalidValue(f"options of solver {name!r}", sorted(options), allowed) from None
 
 
 def as_solver(solver: str | Solver, **options: Any) -> Solver:
@@ -83,11 +93,11 @@ def solve_kkt(
     robot; RBDL's gamma is b).
     """
     size, rows = np.shape(f)[0] if np.ndim(f) else 0, np.shape(b)[0] if np.ndim(b) else 0
-    system = _checked_system(M, J, size, rows)
+    system = checked_system(M, J, size, rows)
     f, b = finite_array("f", f, (size,)), finite_array("b", b, (rows,))
     x, lam = make_solver(method, **options).factor(system).solve(f, b)
     if refuse_inconsistent:
-        check_consistency(row_residual(system, f, b, x))
+        check_consistency(system, row_residual(system, f, b, x))
     return x, lam
 
 
@@ -105,19 +115,7 @@ def kkt_inverse(M: Array, J: Array, method: str = "direct", **options: Any) -> K
         UnknownName: no such method.
     """
     size, rows = len(M), len(J)
-    return make_solver(method, **options).factor(_checked_system(M, J, size, rows)).inverse(size, rows)
-
-
-def _checked_system(M: Array, J: Array, size: int, rows: int) -> System:
-    M = finite_array("M", M, (size, size))
-    J = np.zeros((0, size)) if rows == 0 and np.size(J) == 0 else finite_array("J", J, (rows, size))
-    system = System(M, J)
-    if (
-        not np.allclose(M, M.T, rtol=0.0, atol=1e-12 * np.abs(M).max(initial=0.0))
-        or not np.isfinite(system.inertia_factor).all()
-    ):
-        raise InvalidValue("M", M.tolist(), "a symmetric positive definite matrix")
-    return system
+    return make_solver(method, **options).factor(checked_system(M, J, size, rows)).inverse(size, rows)
 
 
 __all__ = [

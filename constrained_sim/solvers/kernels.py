@@ -44,7 +44,7 @@ def factor_inertia(M, parents):  # type: ignore[no-untyped-def]
 @numba.njit(cache=True, error_model="numpy")
 def whiten(L, parents, rows):  # type: ignore[no-untyped-def]
     """Return ``L^-T r`` of every row r (Featherstone, table 6.5); those of J give the Delassus matrix."""
-    columns = np.ascontiguousarray(rows.T)  # all rows at once: their entries lie side by side
+    columns = rows.T.copy()  # all rows at once: their entries lie side by side
     for i in range(L.shape[0] - 1, -1, -1):
         column = columns[i]
         column /= L[i, i]
@@ -58,7 +58,7 @@ def whiten(L, parents, rows):  # type: ignore[no-untyped-def]
 @numba.njit(cache=True, error_model="numpy")
 def unwhiten(L, parents, rows):  # type: ignore[no-untyped-def]
     """Return ``L^-1 r`` for every row r, so that ``unwhiten(whiten(r)) = M^-1 r``."""
-    columns = np.ascontiguousarray(rows.T)
+    columns = rows.T.copy()
     for i in range(L.shape[0]):
         column, j = columns[i], parents[i]
         while j >= 0:

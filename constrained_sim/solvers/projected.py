@@ -9,8 +9,8 @@ import numpy as np
 
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.solvers.row_space import RowSpace
-from constrained_sim.solvers.solver import FullRankFactorization, FullRankSolver, System
-from constrained_sim.validation import Array, finite_array
+from constrained_sim.solvers.solver import FullRankFactorization, FullRankSolver, System, checked_system
+from constrained_sim.validation import Array, read_only
 
 
 class Projected(FullRankSolver):
@@ -47,19 +47,19 @@ class ContactConsistentDynamics:
         J: (m, nv) constraint Jacobian of full row rank.
 
     Raises:
-        InvalidValue: rows that depend on each other, wrong shapes, NaN or infinity.
+        InvalidValue: rows that depend on each other, wrong shapes, NaN or infinity, M not symmetric positive definite.
     """
 
     M: Array
     J: Array
 
     def __post_init__(self) -> None:
-        """Check the matrices."""
-        nv = len(self.M)
-        finite_array("M", self.M, (nv, nv))
-        finite_array("J", self.J, (len(self.J), nv))
-        if System(self.M, self.J).row_space.rank < len(self.J):
-            raise InvalidValue("J", np.asarray(self.J).tolist(), "independent rows")
+        """Check the matrices, and take copies of them."""
+        system = checked_system(self.M, self.J, len(self.M), len(self.J))
+        if system.row_space.rank < len(system.J):
+            raise InvalidValue("J", system.J.tolist(), "independent rows")
+        object.__setattr__(self, "M", read_only(system.M))
+        object.__setattr__(self, "J", read_only(system.J))
 
     @cached_property
     def M_inverse(self) -> Array:

@@ -15,7 +15,7 @@ from constrained_sim.constraints.constraint import Constraint
 from constrained_sim.exceptions import InconsistentConstraints, InvalidValue, NotSupported
 from constrained_sim.solvers import kernels
 from constrained_sim.solvers.row_space import RowSpace
-from constrained_sim.validation import Array
+from constrained_sim.validation import Array, finite_array
 
 
 class System:
@@ -61,6 +61,21 @@ class System:
     def unwhiten(self, rows: Array) -> Array:
         """Return ``L^-1 r`` for every row r of `rows` (k, nv)."""
         return kernels.unwhiten(self.inertia_factor, self.parents, rows)
+
+
+def checked_system(M: Any, J: Any, size: int, rows: int) -> System:
+    """Return the system of matrices of the caller, copied: M (size, size) and J (rows, size).
+
+    Raises:
+        InvalidValue: other shapes, NaN or infinity, M not symmetric positive definite.
+    """
+    M = finite_array("M", M, (size, size))
+    J = np.zeros((0, size)) if rows == 0 and np.size(J) == 0 else finite_array("J", J, (rows, size))
+    system = System(M, J)
+    is_symmetric = np.abs(M - M.T).max(initial=0.0) <= 1e-12 * np.abs(M).max(initial=0.0)
+    if not (is_symmetric and np.isfinite(system.inertia_factor).all()):
+        raise InvalidValue("M", M.tolist(), "a symmetric positive definite matrix")
+    return system
 
 
 class Solver(ABC):
@@ -213,8 +228,8 @@ class FreeMotion(FullRankFactorization):
         return self._system.unwhiten(self._system.whiten(f)), b
 
 
-CONSISTENT = 1e-9
-"""Relative residual up to which rows do not contradict each other."""
+CONSISTENT, EPS = 1e-9, np.finfo(np.float64).eps
+"""Relative residual up to which rows do not contradict each other; more where rounding alone makes more of it."""
 
 
 def row_residual(system: System, f: Array, b: Array, x: Array) -> float:
@@ -233,11 +248,11 @@ def remainder_of(system: System, f: Array, x: Array) -> Array:
     return np.maximum(np.abs(x), np.abs(system.unwhiten(system.whiten(f[None]))[0]))
 
 
-def check_consistency(residual: float) -> None:
-    """Refuse rows that contradict each other, by the `residual` of their least-squares solution.
+def check_consistency(system: System, residual: float) -> None:
+    """Refuse rows of `system` that contradict each other, by the `residual` of their least-squares solution.
 
     Raises:
-        InconsistentConstraints: it is more than rounding.
+        InconsistentConstraints: it is more than rounding, times the condition of the Delassus matrix.
     """
-    if residual > CONSISTENT:
+    if residual > CONSISTENT and residual > 10.0 * EPS * system.row_space.condition:
         raise InconsistentConstraints(residual)

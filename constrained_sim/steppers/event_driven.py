@@ -131,7 +131,7 @@ class EventDriven(Stepper):
             if (touching & (here.contact.s_normal < -RESTING)).any():
                 here = self._collide(here, np.flatnonzero(touching), loads, ledger)
                 continue
-            candidates = np.flatnonzero(touching & (here.contact.s_normal <= RESTING))
+            candidates = np.flatnonzero(touching & _stays(here, loads.feedback))
             dynamics = self._here
             dynamics.update(here.q, here.v, here.t)
             forces = loads.forces(dynamics, here.bound, here.stretch)[0]
@@ -302,6 +302,13 @@ class _Ledger:
             motion,
             read_only(self._moments / dt),
         )
+
+
+def _stays(here: Observation, feedback: Baumgarte | None) -> npt.NDArray[np.bool_]:
+    """Return (k + l,) what does not open, or with feedback not fast enough by itself, see ``Baumgarte.holds``."""
+    gaps, speed = here.contact.gaps, here.contact.s_normal
+    rests = speed <= RESTING
+    return rests if feedback is None else rests | ((gaps < 0.0) & feedback.holds(gaps, speed))
 
 
 def _touching(here: Observation) -> npt.NDArray[np.bool_]:
