@@ -2,6 +2,7 @@
 
 from constrained_sim.assembly import assemble
 from constrained_sim.config import load_config
+from constrained_sim.constraint_system import constraint_system
 from constrained_sim.constraints import (
     CONSTRAINTS,
     CustomConstraint,
@@ -68,6 +69,7 @@ __all__ = [
     "Wrench",
     "assemble",
     "constrained_acceleration",
+    "constraint_system",
     "inverse_dynamics",
     "kkt_inverse",
     "load_config",
