@@ -40,6 +40,9 @@ STEPS, HALVINGS, FLAT = 60, 40, 0.1
 """Most Newton steps; most points along one at which its minimum is looked for, and by how much the slope is to be less
 there."""
 
+NEARER, IDLE = 0.999, 10
+"""What part of its error a step has to leave at most, and how many may leave more: where no forces will do, all do."""
+
 TURNS = 20
 """How often the rays of what slides are turned at most."""
 
@@ -138,12 +141,13 @@ def least_norm(transposed, goal, y, u, friction, slip, lower, upper, status, tol
     x, slope = np.empty(u.shape), np.empty((status.shape[0], 3, 3))
     _project(Q @ y, u, friction, slip, lower, upper, status, x, slope)
     F = transposed @ x - goal
-    best, chosen, least, before = x, y, np.inf, np.inf
+    best, chosen, least, before, idle = x, y, np.inf, np.inf, 0
     for _ in range(STEPS):
         error = np.abs(F).max()
+        idle = 0 if error < NEARER * least else idle + 1
         if error < least:
             best, chosen, least = x.copy(), y, error
-        if error <= exact or (error <= settled and error > 0.5 * before):
+        if error <= exact or (error <= settled and error > 0.5 * before) or idle == IDLE:
             break
         before = error
         H = transposed @ block_times(slope, Q, friction.shape[0], NO_DISCS)
