@@ -28,6 +28,7 @@ from mechanisms import (
     urdf,
 )
 from scipy.integrate import solve_ivp
+from scipy.optimize import brentq
 
 from constrained_sim import (
     Baumgarte,
@@ -593,3 +594,27 @@ def test_contact_that_begins_too_deep_comes_up_by_its_feedback(time_constant, dt
         assert not result.impacts
         assert result.contact_forces["foot"].normal_force > 0.0
         assert result.contact_forces["foot"].gap == pytest.approx(-depth * (1.0 + past) * np.exp(-past), abs=1e-12)
+
+
+def test_contact_that_comes_up_too_slowly_by_itself_is_taken_over_by_its_feedback():
+    """Free as long as ``s > -phi / eps``; from then on ``phi'' + 2/eps phi' + phi/eps^2 = 0``: ``e^(-t/eps)``."""
+    lift = joint("z", "prismatic", "world_frame", "mass", (0, 0, 1), more=LIMIT)
+    robot, eps = Robot.from_urdf(urdf('<link name="world_frame"/>', link("mass", 2.0), lift)), 0.02
+    phi, s = -5e-5, 0.0045
+
+    def excess(t):
+        return s - GRAVITY * t + (phi + s * t - 0.5 * GRAVITY * t**2) / eps
+
+    switch = brentq(excess, 0.0, 1e-3, xtol=1e-16)
+    depth = phi + s * switch - 0.5 * GRAVITY * switch**2
+    sim = Simulator(robot, stepper="event_driven", stabilization=Baumgarte(eps), dt=5e-3)
+    sim.reset([phi], [s])
+    sim.add(PointContact("point", "mass", (0, 0, 0)))
+    for step in range(8):
+        before, result = sim.state.v[0], sim.step()
+        gap = depth * np.exp(-((step + 1) * 5e-3 - switch) / eps)
+        assert not result.impacts
+        assert sim.state.q[0] == pytest.approx(gap, abs=1e-12)
+        assert sim.state.v[0] == pytest.approx(-gap / eps, abs=1e-10)
+        push = 2.0 * (GRAVITY + (sim.state.v[0] - before) / 5e-3)
+        assert result.contact_forces["point"].normal_force == pytest.approx(push, rel=1e-9)

@@ -130,6 +130,9 @@ class Segment:
         self._pressed = table.soft[~apart]
         hard = np.setdiff1d(np.flatnonzero(np.isfinite(start.contact.gaps)), mode.closed)
         self._open = np.union1d(hard, table.soft[apart]).astype(np.intp)
+        kp = loads.feedback.kp if loads.feedback is not None else 0.0
+        sunk = start.contact.all_gaps[self._open] < -DEPTH
+        self._lag = np.where(sunk, 1.0 / np.sqrt(kp), 0.0) if kp > 0.0 else np.zeros(len(self._open))
         self._known: tuple[float, bytes, Slopes] | None = None
         nv, soft = stepper.robot.nv, start.stretch.size
         counts = start.bound.bilateral.dim + len(mode.push) + len(stepper.robot.rubbing) + len(FORCES) + 1
@@ -267,11 +270,15 @@ class Segment:
         return np.concatenate([gamma, table.resistance.gamma(self._dynamics, geometry)])
 
     def _events(self, gaps: Array, s: Array, v: Array, rows: Array, dry: Array) -> Array:
-        """Return what is positive as long as the mode lasts: gaps, pushes, cones, speeds, joints, depths where soft."""
+        """Return what is positive as long as the mode lasts: gaps, pushes, cones, speeds, joints, depths where soft.
+
+        With feedback, what comes back from below by itself does so as long as ``phi + eps s > 0``.
+        """
         mode, robot = self._mode, self._dynamics.robot
+        normals = self._start.contact.normals[self._open]
         return np.concatenate(
             [
-                gaps[self._open],
+                gaps[self._open] + self._lag * s[normals],
                 rows[mode.normals],
                 mode.holding.margins(rows),
                 mode.moving.events(s),
