@@ -147,7 +147,7 @@ def constrained_acceleration(
     q, v, solver = robot.checked_configuration(q), finite_array("v", v, (robot.nv,)), as_solver(solver)
     if not (stabilization is None or isinstance(stabilization, Baumgarte)):
         raise InvalidValue("stabilization", stabilization, "None or a Baumgarte")
-    bound = ConstraintSet.bind(robot, q, constraints)
+    bound, wrenches = ConstraintSet.bind(robot, q, constraints), tuple(wrenches)
     solver.check(bound.declarations)
     dynamics = dynamics_at(robot, q, v, number("t", t))
     force = generalised_force(robot, dynamics, wrenches) - dynamics.h

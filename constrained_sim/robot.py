@@ -146,6 +146,8 @@ class Robot:
         if gravity is not None:
             model.gravity = pin.Motion(finite_array("gravity", gravity, (3,)), np.zeros(3))
         refuse_massless_joints(model)
+        if any(f.name == WORLD and f.parentJoint and f.type == pin.FrameType.BODY for f in model.frames):
+            raise ModelError(f"link {WORLD!r} moves: that name means the world; give the link another one, or no base")
         names = tuple(model.names)[2 if description.floating_base else 1 :]
         if actuated_joints is None:
             actuated_joints = [name for name in names if name not in description.passive]
@@ -235,11 +237,13 @@ class Robot:
 
     @cached_property
     def links(self) -> dict[str, int]:
-        """Index of the Pinocchio frame of every link and fixed frame, by name; ``"world"`` is the universe."""
-        frames = {
-            frame.name: index for index, frame in enumerate(self.model.frames) if frame.type != pin.FrameType.JOINT
-        }
-        return {**frames, WORLD: 0}
+        """Index of the Pinocchio frame of every link and fixed frame, by name; ``"world"`` is the universe.
+
+        A link's name means the link, also where a joint or another frame has it too.
+        """
+        frames = list(enumerate(self.model.frames))
+        others = {f.name: i for i, f in frames if f.type not in (pin.FrameType.JOINT, pin.FrameType.BODY)}
+        return {**others, **{f.name: i for i, f in frames if f.type == pin.FrameType.BODY}, WORLD: 0}
 
     @cached_property
     def root_link(self) -> str:

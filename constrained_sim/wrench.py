@@ -9,7 +9,7 @@ import numpy as np
 
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.robot import WORLD, Robot
-from constrained_sim.validation import Array, finite_array
+from constrained_sim.validation import Array, finite_array, read_only
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,8 @@ class Wrench:
     def __post_init__(self) -> None:
         """Check the values."""
         for part in ("force", "torque", "point"):
-            object.__setattr__(self, part, finite_array(f"{part} on {self.link!r}", getattr(self, part), (3,)))
+            value = finite_array(f"{part} on {self.link!r}", getattr(self, part), (3,))
+            object.__setattr__(self, part, read_only(value))
 
 
 def generalised_force(robot: Robot, dynamics: Dynamics, wrenches: Iterable[Wrench]) -> Array:

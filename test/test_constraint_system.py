@@ -2,13 +2,29 @@
 
 import numpy as np
 import pytest
-from mechanisms import SOLO_FEET, bias_of, derivative, inertia_of, leg, point_of, relative, solo12, standing_solo
+from mechanisms import (
+    LIMIT,
+    SOLO_FEET,
+    bias_of,
+    derivative,
+    inertia_of,
+    joint,
+    leg,
+    link,
+    point_of,
+    relative,
+    solo12,
+    standing_solo,
+    urdf,
+)
 
 from constrained_sim import (
     FrameAnchor,
+    JointCoupling,
     JointVelocity,
     PointAnchor,
     PointContact,
+    Robot,
     constrained_acceleration,
     constraint_system,
     resolve_impact,
@@ -88,3 +104,22 @@ def test_bad_input_is_refused():
     assert empty.J.shape == (0, 3)
     with pytest.raises(ValueError, match="read-only"):
         empty.M[0, 0] = 1.0
+
+
+@pytest.mark.parametrize(("ratio", "unknown"), [(1, 2 * np.pi), (2, 4 * np.pi), (-3, 6 * np.pi), (0, np.inf)])
+def test_turns_of_a_continuous_reference_count_by_the_ratio(ratio, unknown):
+    """A slider that follows a wheel is known up to `ratio` turns of it, and exactly where it does not follow at all."""
+    robot = Robot.from_urdf(
+        urdf(
+            '<link name="base"/>',
+            link("wheel", 1.0),
+            joint("c", "continuous", "base", "wheel", (0, 0, 1)),
+            link("rod", 1.0),
+            joint("p", "prismatic", "base", "rod", (1, 0, 0), more=LIMIT),
+        )
+    )
+    coupling = JointCoupling("rack", "p", "c", ratio)
+    for wanted in (0.0, 0.4, -0.4, 2 * np.pi, 3.0 * np.pi + 0.1):
+        q = robot.configuration({"c": 0.0, "p": wanted})
+        expected = wanted if np.isinf(unknown) else np.remainder(wanted + 0.5 * unknown, unknown) - 0.5 * unknown
+        assert constraint_system(robot, q, np.zeros(2), [coupling]).phi == pytest.approx([expected], abs=1e-14)

@@ -40,9 +40,11 @@ from mechanisms import (
 
 from constrained_sim import (
     Baumgarte,
+    Compliant,
     Frictionless,
     JointCoupling,
     JointLimit,
+    JointVelocity,
     Plane,
     PointAnchor,
     PointContact,
@@ -51,6 +53,7 @@ from constrained_sim import (
     Sticking,
     Wrench,
     constrained_acceleration,
+    constraint_system,
     resolve_impact,
 )
 from constrained_sim.constraints.constraint_set import ConstraintSet
@@ -979,3 +982,48 @@ def test_what_is_no_feedback_or_no_list_is_refused():
             constrained_acceleration(robot, *state, [anchor], stabilization=wrong)
     with pytest.raises(InvalidValue, match="a list of them"):
         constrained_acceleration(robot, *state, anchor)
+
+
+def test_functions_of_the_user_may_ask_about_the_same_robot():
+    """What a function of time, a law or a generator of wrenches computes meanwhile leaves the call's results alone."""
+    robot, q, v, tau = mechanisms.leg(), np.array([0.25, 0.6, -1.2]), np.array([0.1, 0.3, -0.4]), [1.0, -2.0]
+
+    def elsewhere(value):
+        constraint_system(robot, q + 0.3, -3.0 * v, [])
+        return value
+
+    def wrenches(pass_on):
+        for k in range(2):
+            yield Wrench("foot", force=pass_on((1.0, 2.0, 3.0 + k)))
+
+    def constraints(pass_on):
+        law = Compliant(law=lambda depth, rate: pass_on(max(0.0, 1e4 * depth + 100.0 * rate)))
+        moving = PointAnchor(
+            "moving",
+            "foot",
+            (0, 0, 0),
+            point_b=lambda t: pass_on(([0.1 * t, 0.0, 0.1], [0.1, 0.0, 0.0], [0.0, 0.0, 0.0])),
+            normals=[(1, 0, 0)],
+        )
+        return [
+            [JointVelocity("driven", "hip", lambda t: pass_on((0.3 + t, 1.0)))],
+            [moving],
+            [PointContact("soft", "foot", (0, 0, 0), law=law)],
+        ]
+
+    for plain, nested in zip(constraints(lambda value: value), constraints(elsewhere), strict=True):
+        expected = constrained_acceleration(robot, q, v, tau, plain, t=0.2, wrenches=wrenches(lambda value: value))
+        found = constrained_acceleration(robot, q, v, tau, nested, t=0.2, wrenches=wrenches(elsewhere))
+        assert np.array_equal(found.a, expected.a)
+        assert np.array_equal(found.lam, expected.lam)
+        impacts = [resolve_impact(robot, q, v, some, t=0.2).v_plus for some in (plain, nested)]
+        assert np.array_equal(*impacts)
+
+
+def test_declarations_cannot_be_written():
+    """Points, directions and wrenches are taken once; what is done to them later could change a simulation half-way."""
+    contact = PointContact("c", "foot", (0, 0, 0))
+    anchor = PointAnchor("a", "foot", (0, 0, 0), point_b=(0, 0, 1), normals=[(0, 0, 1)])
+    for array in (contact.point, anchor.point_a, anchor.point_b, anchor.normals, Wrench("foot").force):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1.0

@@ -284,3 +284,26 @@ def test_a_robot_may_fall_without_gravity_reaching_others():
     weightless = block(gravity=(0, 0, 0))
     assert not simulator(weightless, weightless.neutral()).step().a.any()
     assert simulator(block(), block().neutral()).step().a[2] == pytest.approx(-9.81, rel=1e-14)
+
+
+def test_a_link_is_meant_by_its_name_whatever_else_has_it():
+    """A fixed joint behind it may be called the same."""
+    robot = Robot.from_urdf(
+        urdf(
+            '<link name="base"/>',
+            link("arm", 1.0),
+            joint("turn", "continuous", "base", "arm", (0, 1, 0)),
+            link("tip", 0.1),
+            '<joint name="arm" type="fixed"><parent link="arm"/><child link="tip"/><origin xyz="0.5 0 0"/></joint>',
+        )
+    )
+    assert robot.link_placement("arm")[1].translation == pytest.approx([0.0, 0.0, 0.0], abs=0.0)
+    assert robot.link_placement("tip")[1].translation == pytest.approx([0.5, 0.0, 0.0], abs=1e-15)
+
+
+def test_a_moving_link_cannot_be_called_the_world():
+    """Under a free-flyer wrenches on it would act on nothing; where it does not move, it is the world."""
+    parts = link("world", 1.0), link("arm", 1.0), joint("turn", "continuous", "world", "arm", (0, 1, 0))
+    with pytest.raises(ModelError, match="'world' moves"):
+        Robot.from_urdf(urdf(*parts), floating_base=True)
+    assert Robot.from_urdf(urdf(*parts)).link_placement("world")[0] == 0

@@ -19,7 +19,8 @@ class JointCoupling(Bilateral):
     """``q_joint = ratio q_reference + offset``, of two joints with one degree of freedom each: a gear, a <mimic>.
 
     ``phi = q_joint - ratio q_reference - offset``; the multiplier is the effort [N m, N] on `joint`; -ratio times it
-    acts on the reference. With a continuous joint, phi is taken modulo the turn that its (cos, sin) cannot tell.
+    acts on the reference. With a continuous joint, phi is taken modulo what its (cos, sin) cannot tell: a turn of the
+    joint, or ``ratio`` turns where only the reference is continuous.
 
     Raises:
         InvalidValue: a ratio or offset that is not finite, or a joint coupled to itself.
@@ -75,14 +76,16 @@ class BoundJointCoupling(BoundConstraint):
         self._jacobian = np.zeros((1, robot.nv))
         self._jacobian[0, self._joint.v] = 1.0
         self._jacobian[0, self._reference.v] -= declaration.ratio
-        self._period = 2.0 * np.pi if self._joint.turns or self._reference.turns else np.inf
+        unknown = 1.0 if self._joint.turns else abs(declaration.ratio) * self._reference.turns
+        self._period = 2.0 * np.pi * unknown or np.inf
 
     def phi(self, dynamics: Dynamics) -> Array:
         """Return (1,) [rad, m]."""
         declaration = self.declaration
         position, reference = self._joint.position(dynamics.q), self._reference.position(dynamics.q)
         phi = position - declaration.ratio * reference - declaration.offset
-        return np.array([phi if np.isinf(self._period) else np.remainder(phi + np.pi, self._period) - np.pi])
+        half = 0.5 * self._period
+        return np.array([phi if np.isinf(half) else np.remainder(phi + half, self._period) - half])
 
     def jacobian(self, dynamics: Dynamics) -> Array:
         """Return (1, nv), constant."""

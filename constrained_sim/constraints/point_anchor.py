@@ -11,10 +11,10 @@ import pinocchio as pin
 
 from constrained_sim import kinematics
 from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, checked_name
-from constrained_sim.dynamics import Dynamics, kinematics_at
+from constrained_sim.dynamics import Dynamics, kinematics_at, own_work_space
 from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.robot import WORLD, Robot
-from constrained_sim.validation import Array, finite_array, unit_vector
+from constrained_sim.validation import Array, finite_array, read_only, unit_vector
 
 MovingPoint = Callable[[float], Any]
 
@@ -52,14 +52,14 @@ class PointAnchor(Bilateral):
         """Check and normalise."""
         checked_name(self.name)
         what = f"of point anchor {self.name!r}"
-        object.__setattr__(self, "point_a", finite_array(f"point_a {what}", self.point_a, (3,)))
+        object.__setattr__(self, "point_a", read_only(finite_array(f"point_a {what}", self.point_a, (3,))))
         if self.point_b is not None and not callable(self.point_b):
-            object.__setattr__(self, "point_b", finite_array(f"point_b {what}", self.point_b, (3,)))
+            object.__setattr__(self, "point_b", read_only(finite_array(f"point_b {what}", self.point_b, (3,))))
         if self.normals is not None:
             if np.ndim(self.normals) != 2 or not len(self.normals):
                 raise InvalidValue(f"normals {what}", self.normals, "k x 3 directions, or None for all three")
             directions = [unit_vector(f"a normal {what}", direction) for direction in self.normals]
-            object.__setattr__(self, "normals", np.array(directions))
+            object.__setattr__(self, "normals", read_only(np.array(directions)))
 
     @property
     def pinocchio_type(self) -> pin.ContactType | None:  # type: ignore[override]
@@ -73,7 +73,9 @@ class PointAnchor(Bilateral):
         Raises:
             InvalidValue: the function did not return three points of finite numbers.
         """
-        return finite_array(f"point_b of {self.name!r} at t = {t}", self.point_b(t), (3, 3))  # type: ignore[operator, misc]
+        with own_work_space():
+            motion = self.point_b(t)  # type: ignore[operator, misc]
+        return finite_array(f"point_b of {self.name!r} at t = {t}", motion, (3, 3))
 
     def bind(self, robot: Robot, q: Array) -> BoundPointAnchor:
         """Resolve links; take `point_b` from `q` where it is None."""

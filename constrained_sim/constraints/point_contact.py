@@ -14,7 +14,7 @@ from constrained_sim.contact.laws import RESTITUTION_LAWS, Law, Rigid, SoftLaw, 
 from constrained_sim.contact.surfaces import Plane
 from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.robot import WORLD, Robot
-from constrained_sim.validation import Array, finite_array, number
+from constrained_sim.validation import Array, finite_array, number, read_only
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class PointContact(Constraint):
         """Check all values."""
         checked_name(self.name)
         what = f"of contact {self.name!r}"
-        object.__setattr__(self, "point", finite_array(f"point {what}", self.point, (3,)))
+        object.__setattr__(self, "point", read_only(finite_array(f"point {what}", self.point, (3,))))
         object.__setattr__(self, "friction", number(f"friction {what}", self.friction, 0.0))
         object.__setattr__(self, "restitution", number(f"restitution {what}", self.restitution, 0.0, 1.0))
         object.__setattr__(self, "radius", number(f"radius {what}", self.radius, 0.0))

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 
+from constrained_sim.dynamics import own_work_space
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.validation import lookup, number
 
@@ -147,7 +148,9 @@ class Compliant(SoftLaw):
         """Return F [N], see :meth:`SoftLaw.force`."""
         if self.law is None:
             return self.stiffness * penetration + self.damping * rate
-        return number("force of a compliant contact's law", self.law(penetration, rate))
+        with own_work_space():
+            force = self.law(penetration, rate)
+        return number("force of a compliant contact's law", force)
 
     def slopes(self, penetration: float, rate: float) -> tuple[float, float]:
         """Return the derivatives of F; of a user's law by one-sided differences, and not below 0."""
