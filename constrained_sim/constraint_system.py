@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.dynamics import dynamics_at
@@ -66,14 +64,12 @@ def constraint_system(
     dynamics = dynamics_at(robot, q, v, number("t", t))
     bilateral, contacts = bound.bilateral, bound.contacts
     geometry = contacts.rows(dynamics, v)
-    gaps = np.zeros(contacts.dim)
-    gaps[contacts.normals] = geometry.all_gaps
     return ConstraintSystem(
         read_only(dynamics.M.copy()),
         read_only(dynamics.h.copy()),
         read_only(bound.rows_jacobian(bilateral.jacobian(dynamics), geometry.J)),
         read_only(bound.rows(bilateral.gamma(dynamics), contacts.gamma(dynamics, geometry))),
-        read_only(bound.rows(bilateral.phi(dynamics), gaps)),
+        read_only(bound.rows(bilateral.phi(dynamics), contacts.along_normals(geometry.all_gaps))),
         read_only(bound.rows(bilateral.velocity(dynamics, v, dynamics.t), geometry.s)),
         dict(bound.slices),
     )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from threading import get_ident, local
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -292,12 +291,11 @@ def _work_space(robot: Robot) -> Dynamics:
     return _work_space_of(robot, get_ident(), _nesting.depth)
 
 
-@contextmanager
-def own_work_space() -> Iterator[None]:
-    """Let what a user's function asks of the same robot meanwhile leave the work space alone that is in use."""
+def ask_user(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what a user's function returns; what it asks of the same robot leaves the work space in use alone."""
     _nesting.depth += 1
     try:
-        yield
+        return function(*arguments)
     finally:
         _nesting.depth -= 1
 

@@ -407,10 +407,10 @@ def bouncing(bound: ConstraintSet, closing: npt.NDArray[np.intp], s_normal: Arra
         s_normal: (k + l,) velocities with which all of them open [m/s, rad/s].
         threshold: [m/s, rad/s].
     """
-    table, restitution = bound.contacts, np.zeros(bound.contacts.dim)
+    table = bound.contacts
     bounces = s_normal < -threshold
     counts = bounces | (table.poisson & bounces[closing].any())
-    restitution[table.normals] = np.where(counts, table.restitution, 0.0)
+    restitution = table.along_normals(np.where(counts, table.restitution, 0.0))
     return bound.rows(np.zeros(bound.bilateral.dim), restitution)
 
 
@@ -428,9 +428,7 @@ def _succeeding(first: Motion, second: Motion, impulse: Array) -> Motion:
 
 
 def _coefficients(bound: ConstraintSet, restitution: float | Mapping[str, float] | None) -> Array:
-    of_contacts = np.zeros(bound.contacts.dim)
-    of_contacts[bound.contacts.normals] = bound.contacts.restitution
-    own = bound.rows(np.zeros(bound.bilateral.dim), of_contacts)
+    own = bound.rows(np.zeros(bound.bilateral.dim), bound.contacts.along_normals(bound.contacts.restitution))
     if restitution is None:
         return own
     if isinstance(restitution, Mapping):

@@ -16,7 +16,7 @@ from constrained_sim.drift import bilateral_members
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue, NotFollowed, UnknownName
 from constrained_sim.robot import Robot
-from constrained_sim.solvers import RobotSystem
+from constrained_sim.solvers import RobotSystem, row_residual
 from constrained_sim.solvers.row_space import RANK_TOLERANCE, RowSpace, least_squares
 from constrained_sim.validation import Array, finite_array, number, read_only
 from constrained_sim.wrench import Wrench, generalised_force
@@ -38,8 +38,8 @@ class InverseDynamics:
             on time.
         uncontrolled: names of the independent velocities that some combination without an actuator moves.
         residual: ``|M a + h - S^T tau - J_ext^T w - J^T lam|``, relative to its largest term.
-        constraint_residual: ``|J a + gamma|``, relative likewise: not small where no acceleration keeps all
-            constraints, as where the robot moves through a singular configuration.
+        constraint_residual: ``|J a + gamma|``, relative as that of :func:`constrained_acceleration`: not small where no
+            acceleration keeps all constraints, as where the robot moves through a singular configuration.
     """
 
     tau: Array
@@ -92,7 +92,7 @@ class MinimalCoordinates:
         nv, rank = J.shape[1], row_space.rank
         if wanted is None:
             wanted = np.sort(qr(rows, mode="r", pivoting=True)[1][rank:]) if rank else np.arange(nv)
-        if len(np.unique(wanted)) != nv - rank or len(wanted) != nv - rank:
+        if not len(np.unique(wanted)) == len(wanted) == nv - rank:
             given = [names[i] for i in wanted]
             raise InvalidValue(
                 "independent", given, f"{nv - rank} different velocities: {nv} with {rank} independent constraints"
@@ -164,6 +164,8 @@ def inverse_dynamics(
     if limited and (np.abs(tau) > robot.effort_limits).any():
         tau = _within_limits(actuation, goal, tau, robot.effort_limits, names)
     lam, residual = _constraint_forces(model, needed, tau, float(terms.max(initial=0.0)))
+    force = M @ a - needed
+    force[robot.actuation] += tau
     return InverseDynamics(
         read_only(tau),
         read_only(lam),
@@ -172,7 +174,7 @@ def inverse_dynamics(
         read_only(coordinates.velocity_map),
         _without_actuator(actuation, names),
         residual,
-        _rows_missed(model.J, a, model.gamma),
+        row_residual(model.system, force, -model.gamma, a),
     )
 
 
@@ -214,12 +216,13 @@ class _Model:
         q, v = robot.checked_configuration(q), finite_array("v", v, (robot.nv,))
         bound = ConstraintStack(bilateral_members(robot, q, constraints), robot.nv)
         self.robot, self.dynamics = robot, Dynamics.at(robot, q, v, number("t", t))
-        self.J, self.gamma = bound.jacobian(self.dynamics), bound.gamma(self.dynamics)
-        space = RobotSystem(self.dynamics, self.J).row_space
+        self.system, self.gamma = RobotSystem(self.dynamics, bound.jacobian(self.dynamics)), bound.gamma(self.dynamics)
         wanted = (
             None if independent is None else np.array([_index(robot, name) for name in independent], dtype=np.int64)
         )
-        self.coordinates = MinimalCoordinates.of(self.J, self.gamma, space, wanted, robot.velocity_names)
+        self.coordinates = MinimalCoordinates.of(
+            self.system.J, self.gamma, self.system.row_space, wanted, robot.velocity_names
+        )
 
 
 def _index(robot: Robot, name: str) -> int:
@@ -236,16 +239,10 @@ def _constraint_forces(model: _Model, needed: Array, tau: Array, largest: float)
     rest = needed.copy()
     rest[model.robot.actuation] -= tau
     space = model.coordinates.row_space
-    reduced = least_squares(model.J[space.independent].T, rest)
+    reduced = least_squares(model.system.J[space.independent].T, rest)
     lam = space.expand(reduced[None])[0]
     scale = max(largest, np.abs(tau).max(initial=0.0))
-    return lam, float(np.abs(rest - model.J.T @ lam).max() / scale) if scale > 0.0 else 0.0
-
-
-def _rows_missed(J: Array, a: Array, gamma: Array) -> float:
-    """Return the largest ``|J a + gamma|`` relative to the largest of its terms."""
-    largest = (np.abs(J) @ np.abs(a) + np.abs(gamma)).max(initial=0.0)
-    return float(np.abs(J @ a + gamma).max() / largest) if largest > 0.0 else 0.0
+    return lam, float(np.abs(rest - model.system.J.T @ lam).max() / scale) if scale > 0.0 else 0.0
 
 
 def _without_actuator(actuation: Array, names: Sequence[str]) -> tuple[str, ...]:

@@ -490,9 +490,8 @@ class Simulator:
     def _check_violations(self, bound: ConstraintSet, q: Array, t: float, names: Iterable[str]) -> None:
         dynamics = Dynamics(self.robot)
         dynamics.update_kinematics(q, t)
-        table = bound.contacts
-        one_sided = np.zeros(table.dim)
-        one_sided[table.normals] = np.minimum(table.rows(dynamics, np.zeros(self.robot.nv)).gaps, 0.0)
+        gaps = bound.contacts.rows(dynamics, np.zeros(self.robot.nv)).gaps
+        one_sided = bound.contacts.along_normals(np.minimum(gaps, 0.0))
         phi = np.abs(bound.rows(bound.bilateral.phi(dynamics), one_sided))
         for name in names:
             violation = float(phi[bound.slice(name)].max())

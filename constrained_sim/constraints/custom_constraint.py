@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from constrained_sim.constraints.constraint import BoundConstraint, Constraint, checked_name
-from constrained_sim.dynamics import Dynamics, own_work_space
+from constrained_sim.dynamics import Dynamics, ask_user
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array, finite_array, number
@@ -133,6 +133,5 @@ class BoundCustomConstraint(BoundConstraint):
         return self._checked("velocity", (self.dim,), dynamics.q, v, t)
 
     def _checked(self, method: str, shape: tuple[int, ...], q: Array, v: Array, t: float) -> Array:
-        with own_work_space():
-            values = getattr(self.declaration, method)(q, v, t)
+        values = ask_user(getattr(self.declaration, method), q, v, t)
         return finite_array(f"{method} of {self.name!r}", values, shape)

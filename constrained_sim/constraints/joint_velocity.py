@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, checked_name
-from constrained_sim.dynamics import Dynamics, own_work_space
+from constrained_sim.dynamics import Dynamics, ask_user
 from constrained_sim.joints import SingleJoint
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array, finite_array, number
@@ -45,8 +45,7 @@ class JointVelocity(Bilateral):
         Raises:
             InvalidValue: the function did not return two finite numbers.
         """
-        with own_work_space():
-            value = self.velocity(t) if callable(self.velocity) else (self.velocity, 0.0)
+        value = ask_user(self.velocity, t) if callable(self.velocity) else (self.velocity, 0.0)
         return finite_array(f"velocity of {self.name!r} at t = {t}", value, (2,))
 
     def bind(self, robot: Robot, q: Array) -> BoundJointVelocity:

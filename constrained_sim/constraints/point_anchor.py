@@ -11,7 +11,7 @@ import pinocchio as pin
 
 from constrained_sim import kinematics
 from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, checked_name
-from constrained_sim.dynamics import Dynamics, kinematics_at, own_work_space
+from constrained_sim.dynamics import Dynamics, ask_user, kinematics_at
 from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.validation import Array, finite_array, read_only, unit_vector
@@ -73,8 +73,7 @@ class PointAnchor(Bilateral):
         Raises:
             InvalidValue: the function did not return three points of finite numbers.
         """
-        with own_work_space():
-            motion = self.point_b(t)  # type: ignore[operator, misc]
+        motion = ask_user(self.point_b, t)  # type: ignore[arg-type]
         return finite_array(f"point_b of {self.name!r} at t = {t}", motion, (3, 3))
 
     def bind(self, robot: Robot, q: Array) -> BoundPointAnchor:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 
-from constrained_sim.dynamics import own_work_space
+from constrained_sim.dynamics import ask_user
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.validation import lookup, number
 
@@ -148,9 +148,7 @@ class Compliant(SoftLaw):
         """Return F [N], see :meth:`SoftLaw.force`."""
         if self.law is None:
             return self.stiffness * penetration + self.damping * rate
-        with own_work_space():
-            force = self.law(penetration, rate)
-        return number("force of a compliant contact's law", force)
+        return number("force of a compliant contact's law", ask_user(self.law, penetration, rate))
 
     def slopes(self, penetration: float, rate: float) -> tuple[float, float]:
         """Return the derivatives of F; of a user's law by one-sided differences, and not below 0."""

@@ -140,6 +140,12 @@ class ContactTable:
         closed[: len(self.members)] = np.isfinite(gaps[: len(self.members)])
         return np.flatnonzero(closed)
 
+    def along_normals(self, values: Array) -> Array:
+        """Return (3 k + l,) the `values` (k + l,) in the rows that open and close, 0 in those along surfaces."""
+        rows = np.zeros(self.dim)
+        rows[self.normals] = values
+        return rows
+
     def rows_of(self, indices: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
         """Return the rows of contacts and one-sided rows given by `indices` (c,), ascending: three of each contact."""
         contacts = indices[indices < len(self.members)]

@@ -285,7 +285,7 @@ def _correct_ranges(root: Element, model: pin.Model) -> None:
     angle = _angle(root)
     for joint in root.iterfind("worldbody//joint"):
         name, ref = joint.get("name", ""), float(joint.get("ref", 0.0))
-        if not model.existJointName(name) or model.joints[model.getJointId(name)].nq != 1:
+        if not _has_one_coordinate(model, name):
             continue
         place, unit = model.joints[model.getJointId(name)].idx_q, _unit(model, name, angle)
         for limits, free in ((model.lowerPositionLimit, -np.inf), (model.upperPositionLimit, np.inf)):
@@ -298,6 +298,10 @@ def _angle(root: Element) -> float:
     return np.pi / 180.0 if compiler is None or compiler.get("angle", "degree") == "degree" else 1.0
 
 
+def _has_one_coordinate(model: pin.Model, name: str) -> bool:
+    return bool(model.existJointName(name) and model.joints[model.getJointId(name)].nq == 1)
+
+
 def _unit(model: pin.Model, name: str, angle: float) -> float:
     """Return the unit [rad, m] of the coordinate of a joint, where that of angles is `angle` [rad]."""
     return 1.0 if model.joints[model.getJointId(name)].shortname().startswith("JointModelP") else angle
@@ -306,13 +310,13 @@ def _unit(model: pin.Model, name: str, angle: float) -> float:
 def _springs(root: Element, model: pin.Model) -> dict[str, Spring]:
     if any(joint.get("stiffness") for joint in root.iterfind(".//default/joint")):
         raise ModelError("stiffness of joints: got one in <default>, allowed: at the joints themselves")
-    springs = {}
+    springs, angle = {}, _angle(root)
     for joint in root.iterfind("worldbody//joint"):
         stiffness, name = float(joint.get("stiffness", 0.0)), joint.get("name", "")
         if stiffness:
-            if not model.existJointName(name) or model.joints[model.getJointId(name)].nq != 1:
+            if not _has_one_coordinate(model, name):
                 raise ModelError(f"spring of joint {name!r}: allowed: a joint with a name and one coordinate")
-            unit = _unit(model, name, _angle(root))
+            unit = _unit(model, name, angle)
             springs[name] = Spring(stiffness, unit * float(joint.get("springref", 0.0)))
     return springs
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -52,20 +52,21 @@ class ContactConsistentDynamics:
 
     M: Array
     J: Array
+    _system: System = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check the matrices, and take copies of them."""
         system = checked_system(self.M, self.J, len(self.M), len(self.J))
         if system.row_space.rank < len(system.J):
             raise InvalidValue("J", system.J.tolist(), "independent rows")
+        object.__setattr__(self, "_system", system)
         object.__setattr__(self, "M", read_only(system.M))
         object.__setattr__(self, "J", read_only(system.J))
 
     @cached_property
     def M_inverse(self) -> Array:
         """(nv, nv)."""
-        system = System(self.M, self.J)
-        return system.unwhiten(system.whiten(np.eye(len(self.M))))
+        return self._system.unwhiten(self._system.whiten(np.eye(len(self.M))))
 
     @cached_property
     def Lambda(self) -> Array:

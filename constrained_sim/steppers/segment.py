@@ -130,6 +130,7 @@ class Segment:
         self._pressed = table.soft[~apart]
         hard = np.setdiff1d(np.flatnonzero(np.isfinite(start.contact.gaps)), mode.closed)
         self._open = np.union1d(hard, table.soft[apart]).astype(np.intp)
+        self._open_rows = start.contact.normals[self._open]
         kp = loads.feedback.kp if loads.feedback is not None else 0.0
         sunk = start.contact.all_gaps[self._open] < -DEPTH
         self._lag = np.where(sunk, 1.0 / np.sqrt(kp), 0.0) if kp > 0.0 else np.zeros(len(self._open))
@@ -275,10 +276,9 @@ class Segment:
         With feedback, what comes back from below by itself does so as long as ``phi + eps s > 0``.
         """
         mode, robot = self._mode, self._dynamics.robot
-        normals = self._start.contact.normals[self._open]
         return np.concatenate(
             [
-                gaps[self._open] + self._lag * s[normals],
+                gaps[self._open] + self._lag * s[self._open_rows],
                 rows[mode.normals],
                 mode.holding.margins(rows),
                 mode.moving.events(s),
