@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from threading import get_ident, local
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,39 +13,9 @@ import pinocchio as pin
 from numpy.lib.stride_tricks import as_strided
 
 from constrained_sim import kinematics
+from constrained_sim.kinematics import BodyMotion
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array
-
-
-class BodyMotion(NamedTuple):
-    """Motion of the body frame of a joint, world axes, with the accelerations for ``a = 0`` unless a was given.
-
-    Attributes:
-        rotation: (3, 3) body to world.
-        position: (3,) origin of the frame [m].
-        velocity: (3,) of the origin [m/s].
-        angular_velocity: (3,) [rad/s].
-        bias: (3,) acceleration of the origin [m/s^2].
-        angular_bias: (3,) [rad/s^2].
-    """
-
-    rotation: Array
-    position: Array
-    velocity: Array
-    angular_velocity: Array
-    bias: Array
-    angular_bias: Array
-
-    def velocity_at(self, point: Array) -> Array:
-        """Return the velocity [m/s] of the body point that is at world position `point` now."""
-        return self.velocity + kinematics.cross(self.angular_velocity, point - self.position)
-
-    def bias_at(self, point: Array) -> Array:
-        """Return the bias acceleration [m/s^2] of the body point that is at world position `point` now."""
-        arm, omega = point - self.position, self.angular_velocity
-        return (
-            self.bias + kinematics.cross(self.angular_bias, arm) + kinematics.cross(omega, kinematics.cross(omega, arm))
-        )
 
 
 class Dynamics:
@@ -254,25 +224,13 @@ class Dynamics:
         return placement.act(self._data.v[joint]), bias
 
     def body(self, joint: int) -> BodyMotion:
-        """Return the motion of a joint's body at the last :meth:`update`, joint accelerations zero, or `update_motion`.
+        """Return the motion of what a joint carries, of the last :meth:`update` or :meth:`update_motion`."""
+        return kinematics.body_motion(joint, *self.motion)
 
-        ``a_gf`` holds spatial accelerations in body axes with gravity as a fictitious base acceleration; the
-        acceleration of the origin is ``R (a_linear + omega x v_linear) + g`` (classical minus fictitious).
-        """
-        placement = self.placements[joint]
-        rotation = placement[:3].T
-        linear, angular = self.velocities[joint]
-        linear_bias, angular_bias = self.biases[joint]
-        if joint == 0:
-            return BodyMotion(rotation, placement[3], *np.zeros((4, 3)))
-        return BodyMotion(
-            rotation,
-            placement[3],
-            rotation @ linear,
-            rotation @ angular,
-            rotation @ (linear_bias + kinematics.cross(angular, linear)) + self._gravity,
-            rotation @ angular_bias,
-        )
+    @property
+    def motion(self) -> tuple[Array, Array, Array, Array]:
+        """Placements, velocities, biases and gravity, see :func:`~constrained_sim.kinematics.body_motion`."""
+        return self.placements, self.velocities, self.biases, self._gravity
 
 
 class _Nesting(local):

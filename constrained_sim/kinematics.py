@@ -1,9 +1,13 @@
-"""Compiled kernel for the points of a robot: positions, Jacobians and bias accelerations of many points in one call."""
+"""Compiled kernels for the bodies of a robot and their points: positions, Jacobians, velocities, bias accelerations."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numba
 import numpy as np
+
+from constrained_sim.validation import Array
 
 ROUNDING = 8.0 * np.finfo(np.float64).eps
 
@@ -15,6 +19,66 @@ SPURIOUS = 1e-9
 def cross(a, b):  # type: ignore[no-untyped-def]
     """Return the vector product of two 3-vectors; NumPy's takes thirty times as long for one pair."""
     return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+
+
+class BodyMotion(NamedTuple):
+    """Motion of the body frame of a joint, world axes, with the accelerations for ``a = 0`` unless a was given.
+
+    Attributes:
+        rotation: (3, 3) body to world.
+        position: (3,) origin of the frame [m].
+        velocity: (3,) of the origin [m/s].
+        angular_velocity: (3,) [rad/s].
+        bias: (3,) acceleration of the origin [m/s^2].
+        angular_bias: (3,) [rad/s^2].
+    """
+
+    rotation: Array
+    position: Array
+    velocity: Array
+    angular_velocity: Array
+    bias: Array
+    angular_bias: Array
+
+
+@numba.njit(cache=True)
+def body_motion(joint, placements, velocities, biases, gravity):  # type: ignore[no-untyped-def]
+    """Return the :class:`BodyMotion` of what a joint carries.
+
+    The acceleration of the origin is ``R (a_linear + omega x v_linear) + g`` (classical minus fictitious).
+
+    Args:
+        joint: index, 0 for the world.
+        placements: see :func:`point_positions`.
+        velocities: (njoints, 2, 3) linear and angular velocity of each body, in its own axes.
+        biases: (njoints, 2, 3) spatial accelerations, likewise, with gravity as a fictitious acceleration of the base.
+        gravity: (3,) [m/s^2], world axes.
+    """
+    rotation, position = np.ascontiguousarray(placements[joint, :3].T), placements[joint, 3].copy()
+    if joint == 0:
+        return BodyMotion(rotation, position, np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3))
+    linear, angular, angular_bias = velocities[joint, 0].copy(), velocities[joint, 1].copy(), biases[joint, 1].copy()
+    return BodyMotion(
+        rotation,
+        position,
+        rotation @ linear,
+        rotation @ angular,
+        rotation @ (biases[joint, 0] + cross(angular, linear)) + gravity,
+        rotation @ angular_bias,
+    )
+
+
+@numba.njit(cache=True)
+def velocity_at(body, point):  # type: ignore[no-untyped-def]
+    """Return the velocity (3,) [m/s] of the point of a body in :class:`BodyMotion` that is at `point` (3,) now."""
+    return body.velocity + cross(body.angular_velocity, point - body.position)
+
+
+@numba.njit(cache=True)
+def bias_at(body, point):  # type: ignore[no-untyped-def]
+    """Return the acceleration (3,) [m/s^2] of the point of a body that is at `point` (3,) now, likewise."""
+    arm, omega = point - body.position, body.angular_velocity
+    return body.bias + cross(body.angular_bias, arm) + cross(omega, cross(omega, arm))
 
 
 @numba.njit(cache=True)
@@ -124,29 +188,16 @@ def anchor_bias(joints, offsets, normals, placements, velocities, biases, gravit
         offsets: likewise.
         normals: likewise.
         placements: likewise.
-        velocities: (njoints, 2, 3) linear and angular velocity of each body, in its own axes.
-        biases: (njoints, 2, 3) spatial acceleration for zero joint accelerations, likewise, with gravity as a
-            fictitious acceleration of the base.
-        gravity: (3,) [m/s^2], world axes.
+        velocities: see :func:`body_motion`.
+        biases: likewise.
+        gravity: likewise.
     """
     point = point_positions(joints[:1], offsets[:1], placements)[0]
-    v_a, bias_a, _ = _point_motion(joints[0], point, placements, velocities, biases, gravity)
-    v_b, bias_b, omega_b = _point_motion(joints[1], point, placements, velocities, biases, gravity)
-    bias = bias_a - bias_b - 2.0 * cross(omega_b, v_a - v_b)
+    a = body_motion(joints[0], placements, velocities, biases, gravity)
+    b = body_motion(joints[1], placements, velocities, biases, gravity)
+    apart = velocity_at(a, point) - velocity_at(b, point)
+    bias = bias_at(a, point) - bias_at(b, point) - 2.0 * cross(b.angular_velocity, apart)
     return normals @ (placements[joints[1], :3] @ bias)
-
-
-@numba.njit(cache=True)
-def _point_motion(joint, point, placements, velocities, biases, gravity):  # type: ignore[no-untyped-def]
-    """Return velocity, bias acceleration and angular velocity of the body point at world position `point`."""
-    if joint == 0:
-        return np.zeros(3), np.zeros(3), np.zeros(3)
-    columns = placements[joint, :3]
-    arm = columns @ (point - placements[joint, 3])
-    linear, omega = velocities[joint, 0], velocities[joint, 1]
-    velocity = linear + cross(omega, arm)
-    bias = biases[joint, 0] + cross(biases[joint, 1], arm) + cross(omega, velocity)
-    return velocity @ columns, bias @ columns + gravity, omega @ columns
 
 
 @numba.njit(cache=True)

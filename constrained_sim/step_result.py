@@ -202,7 +202,7 @@ class StepResult:
     def contact_forces(self) -> dict[str, ContactForce]:
         """All contacts by name, open ones too, in the order of declaration."""
         end = self.outcome.end
-        table, axes = end.bound.contacts, read_only(end.contact.axes)
+        table, axes = end.bound.contacts, read_only(end.contact.axes.view())
         pushes = end.bound.split(self.lam)[1][table.normals]
         forces = self.forces_on_contacts(self.lam)
         moments = table.resistance.moments(self.outcome.moments, self.outcome.axes)

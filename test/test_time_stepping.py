@@ -54,6 +54,7 @@ from constrained_sim.contact import ContactMethod
 from constrained_sim.contact.problem import RELATIVE_TOLERANCE
 from constrained_sim.contact.table import TOUCHING
 from constrained_sim.dynamics import Dynamics
+from constrained_sim.kinematics import velocity_at
 from constrained_sim.step_result import ContactStatus
 from constrained_sim.steppers.time_stepping import TimeStepping
 
@@ -657,7 +658,7 @@ def centre_of(robot, name, state):
     joint, _ = robot.link_placement(name)
     body = Dynamics.at(robot, state.q, state.v).body(joint)
     there = body.position + body.rotation @ robot.model.inertias[joint].lever
-    return there, body.velocity_at(there)
+    return there, velocity_at(body, there)
 
 
 # -- bouncing and landing

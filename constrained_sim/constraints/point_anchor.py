@@ -124,15 +124,7 @@ class BoundPointAnchor(BoundConstraint):
 
         Less the acceleration of a moving point_b.
         """
-        bias = kinematics.anchor_bias(
-            self._joints,
-            self._offsets,
-            self._normals,
-            dynamics.placements,
-            dynamics.velocities,
-            dynamics.biases,
-            dynamics.robot.gravity,
-        )
+        bias = kinematics.anchor_bias(self._joints, self._offsets, self._normals, *dynamics.motion)
         return bias - self._moved(dynamics.t, 2)
 
     def wrench(self, dynamics: Dynamics, multipliers: Array, link: str) -> Array:

@@ -1,4 +1,4 @@
-"""Where two rounded bodies touch: the axes of their contact, its gap, its rows, and how all of them move.
+"""Where two rounded bodies touch: the axes of their contact, its gap and its rows.
 
 A body is, near a contact, a core grown by a radius: a point, a line for what is curved in one direction only, or a
 circle for the rim of a disc. Which way they face each other is up to the flat one of them, whose normal turns with it;
@@ -14,7 +14,6 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from constrained_sim.dynamics import BodyMotion, Dynamics
 from constrained_sim.kinematics import cross, point_positions, row_jacobian
 from constrained_sim.validation import Array, read_only
 
@@ -83,6 +82,11 @@ class ContactGeometry(NamedTuple):
     J: Array
     s: Array
     normals: npt.NDArray[np.int64]
+
+    @property
+    def places(self) -> tuple[Array, Array, Array]:
+        """Axes, points and distances."""
+        return self.axes, self.points, self.distances
 
     @property
     def all_gaps(self) -> Array:
@@ -239,102 +243,3 @@ def normal_between(first, second, one, two, side):  # type: ignore[no-untyped-de
         return unit(first - second)
     normal = unit(cross(one, two))
     return normal if np.dot(normal, side) >= 0.0 else -normal
-
-
-def contact_gamma(dynamics: Dynamics, cores: Cores, geometry: ContactGeometry) -> Array:
-    """Return (3 k,) the velocity-dependent part of the acceleration of contact rows [m/s^2].
-
-    With x the contact point and W the angular velocity of the axes e, ``s = e . (v_1(x) - v_2(x))`` gives::
-
-        gamma = e . (a_1(x) + w_1 x (dx/dt - v_1(x)) - a_2(x) - w_2 x (dx/dt - v_2(x))) + (W x e) . (v_1(x) - v_2(x))
-
-    where v(x), a(x) belong to the body point that is at x, accelerations for zero joint accelerations.
-
-    Args:
-        dynamics: updated to configuration and velocity.
-        cores: of the contacts.
-        geometry: of the contacts there.
-    """
-    gamma = np.empty((len(cores.bodies), 3))
-    for i, (first, second) in enumerate(cores.bodies.tolist()):
-        one, two = dynamics.body(first), dynamics.body(second)
-        axes, x = geometry.axes[i], geometry.points[i]
-        n_rate, moving = _motion_of_contact(one, two, cores, geometry, i)
-        turning = _spin_of_axes(axes, cores.axes[i, 0], n_rate)
-        v_one, v_two = one.velocity_at(x), two.velocity_at(x)
-        bias = one.bias_at(x) + cross(one.angular_velocity, moving - v_one)
-        bias -= two.bias_at(x) + cross(two.angular_velocity, moving - v_two)
-        gamma[i] = axes @ (bias + cross(v_one - v_two, turning))
-    return gamma.ravel()
-
-
-def turning_gamma(dynamics: Dynamics, cores: Cores, geometry: ContactGeometry, i: int) -> Array:
-    """Return (3,) the velocity-dependent part of the acceleration in which contact `i` turns [rad/s^2].
-
-    Of the components ``e . (w_1 - w_2)`` of the relative angular velocity along the axes e, which turn with W::
-
-        gamma = e . (b_1 - b_2) + (W x e) . (w_1 - w_2)
-
-    where b are angular accelerations for zero joint accelerations, world axes. Arguments as in :func:`contact_gamma`.
-    """
-    one, two = (dynamics.body(joint) for joint in cores.bodies[i].tolist())
-    axes = geometry.axes[i]
-    turning = _spin_of_axes(axes, cores.axes[i, 0], _motion_of_contact(one, two, cores, geometry, i)[0])
-    bias = one.angular_bias - two.angular_bias
-    return np.asarray(axes @ (bias + cross(one.angular_velocity - two.angular_velocity, turning)))
-
-
-def _spin_of_axes(axes: Array, first: Array, n_rate: Array) -> Array:
-    """Return (3,) the angular velocity [rad/s] of `axes` (3, 3) whose normal changes at `n_rate` (3,) [1/s].
-
-    Their t1 is the projection of the fixed direction `first` (3,).
-    """
-    spin = -(axes[1] @ n_rate) * (axes[2] @ first) / (axes[0] @ first)
-    return np.asarray(cross(axes[2], n_rate) + spin * axes[2])
-
-
-def _motion_of_contact(
-    one: BodyMotion, two: BodyMotion, cores: Cores, geometry: ContactGeometry, i: int
-) -> tuple[Array, Array]:
-    """Return the rate (3,) of the normal of contact `i` [1/s], and the velocity (3,) of its point [m/s]."""
-    radii, n, x, facing = cores.radii[i], geometry.axes[i, 2], geometry.points[i], cores.facing[i]
-    length = geometry.distances[i] + radii.sum()
-    first = x + radii[0] * n if facing != FIRST else x + (length - radii[1]) * n
-    bodies, points = (one, two), (first, first - length * n)
-    velocities = [body.velocity_at(point) for body, point in zip(bodies, points, strict=True)]
-    if facing != BOTH:
-        n_rate = cross(bodies[facing].angular_velocity, n)
-        round_one = 1 - facing
-        if cores.rims[i, round_one]:
-            towards = n if facing == FIRST else -n
-            rate = n_rate if facing == FIRST else -n_rate
-            velocities[round_one] = _rim_velocity(bodies[round_one], cores, (i, round_one), towards, rate)
-        return n_rate, velocities[round_one] + (radii[1] if facing == FIRST else -radii[0]) * n_rate
-    line = two.rotation @ cores.directions[i, 1]
-    lines = np.array([unless_parallel(one.rotation @ cores.directions[i, 0], line), line])
-    for side in np.flatnonzero(cores.rims[i]):
-        lines = np.zeros((2, 3))
-        middle = bodies[side].position + bodies[side].rotation @ cores.offsets[i, side]
-        rate = velocities[1 - side] - bodies[side].velocity_at(middle)
-        velocities[side] = _rim_velocity(bodies[side], cores, (i, int(side)), points[1 - side] - middle, rate)
-    apart = velocities[0] - velocities[1]
-    kept = np.asarray(lines.any(axis=1))
-    n_rate = np.zeros(3) if kept.all() else (apart - (apart @ n) * n) / length
-    if kept.any():  # the normal stays at right angles to the lines, and their nearest points move along them
-        turns, held = np.array([body.angular_velocity for body in bodies])[kept], lines[kept]
-        n_rate += np.linalg.lstsq(held, -np.cross(turns, held) @ n - held @ n_rate)[0]
-        along = np.linalg.lstsq((np.array([1.0, -1.0])[kept, None] * held).T, length * n_rate - apart)[0]
-        velocities[0] = velocities[0] + along[0] * lines[0]
-    return n_rate, velocities[0] - radii[0] * n_rate
-
-
-def _rim_velocity(body: BodyMotion, cores: Cores, place: tuple[int, int], towards: Array, rate: Array) -> Array:
-    """Return the velocity (3,) of the point of a circle that is farthest `towards` (3,), which changes at a `rate`."""
-    axis, middle = body.rotation @ cores.directions[place], body.position + body.rotation @ cores.offsets[place]
-    axis_rate, height = cross(body.angular_velocity, axis), axis @ towards
-    across = towards - height * axis
-    across_rate = rate - height * axis_rate - (axis_rate @ towards + axis @ rate) * axis
-    length = np.linalg.norm(across)
-    out = across / length
-    out_rate = (across_rate - (out @ across_rate) * out) / length
-    return np.asarray(body.velocity_at(middle) + cores.rims[place] * out_rate)

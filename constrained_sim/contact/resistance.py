@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from constrained_sim import kinematics
 from constrained_sim.contact.discs import CONTACT, DIRECTION, SIZE, count_rows, no_discs
-from constrained_sim.contact.geometry import ContactGeometry, Cores, turning_gamma
+from constrained_sim.contact.geometry import ContactGeometry, Cores
+from constrained_sim.contact.rates import turning_gamma
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.validation import Array
 
@@ -78,9 +79,7 @@ class TurningResistance:
         """
         if not self.dim:
             return np.zeros(0)
-        gamma = np.zeros((self._count, 3))
-        for contact in np.unique(self._contacts).tolist():
-            gamma[contact] = turning_gamma(dynamics, self._cores, geometry, contact)
+        gamma: Array = turning_gamma(tuple(self._cores), geometry.places, dynamics.motion)
         return gamma[self._contacts, self._which]
 
     def at_motion(

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from constrained_sim.contact.geometry import ContactGeometry, Cores, contact_gamma, contact_rows
+from constrained_sim.contact.geometry import ContactGeometry, Cores, contact_rows
 from constrained_sim.contact.laws import SoftLaw
+from constrained_sim.contact.rates import contact_gamma
 from constrained_sim.contact.resistance import TurningResistance
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.validation import Array
@@ -122,7 +123,8 @@ class ContactTable:
 
         At the configuration and velocity of `dynamics`, where the `geometry` was found.
         """
-        return np.concatenate([contact_gamma(dynamics, self.cores, geometry), self.limits.gamma(dynamics)])
+        gamma = contact_gamma(tuple(self.cores), geometry.places, dynamics.motion)
+        return np.concatenate([gamma, self.limits.gamma(dynamics)])
 
     def forces(self, rows: Array, axes: Array) -> Array:
         """Return (k, 3) the forces of the contacts, world axes, for values `rows` (3 k + l,) along `axes` (k, 3, 3)."""

@@ -9,6 +9,7 @@ import numpy as np
 import pinocchio as pin
 
 from constrained_sim.dynamics import dynamics_at, motion_at
+from constrained_sim.kinematics import bias_at
 from constrained_sim.robot import Robot
 from constrained_sim.sensors.sensor import Sensor, with_errors
 from constrained_sim.step_result import StepResult
@@ -82,7 +83,7 @@ class Imu(Sensor):
         acceleration = np.zeros(3)
         for share, v in result.phases:
             body = motion_at(robot, middle.q, v, result.a, middle.t).body(joint)
-            proper = body.bias_at(body.position + body.rotation @ placement.translation) - robot.gravity
+            proper = bias_at(body, body.position + body.rotation @ placement.translation) - robot.gravity
             acceleration += share * proper @ body.rotation @ placement.rotation
         body = dynamics_at(robot, state.q, state.v, state.t).body(joint)
         rotation = body.rotation @ placement.rotation

@@ -170,11 +170,11 @@ def test_repeated_answers_of_one_controller_are_not_those_of_two(simulate, other
                     sim.command([joint], [0.1], stamp=state.header.stamp)
             sim.client.spin(0.02)
 
-        end = time.monotonic() + 1.5
-        while time.monotonic() < end:
+        end = time.monotonic() + 20.0
+        while answered < 4:
+            assert time.monotonic() < end
             answer("hip")
             assert stamp(sim.states[-1]) == START
-        assert answered > 2
         end = time.monotonic() + 5.0
         sim.command([other], [0.1], stamp=state.header.stamp)
         while stamp(sim.states[-1]) == START:
