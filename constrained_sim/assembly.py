@@ -20,6 +20,9 @@ from constrained_sim.validation import Array, number, read_only
 
 EVALUATIONS = 500
 
+NEAR = 1.0
+"""Longest step [rad, m] of Gauss-Newton's method that is taken: a longer one says nothing of where it leads."""
+
 
 @dataclass(frozen=True, eq=False)
 class Assembly:
@@ -48,8 +51,9 @@ def assemble(
 
     Gauss-Newton steps of least norm, which stay near a guess that is nearly closed. Where these do not get there, least
     squares on ``|phi|^2`` over the tangent space at q, by SciPy's trust-region-reflective method, whose steps are safe
-    where the Jacobian loses rank; then Gauss-Newton steps to rounding. The search is local: where it ends in a
-    configuration that does not close, the residual says so, and another guess may help.
+    where the Jacobian loses rank, first without regard to limits, which bend its path however far away they are; then
+    Gauss-Newton steps to rounding. The search is local: where it ends in a configuration that does not close, the
+    residual says so, and another guess may help.
 
     Args:
         robot: the robot.
@@ -90,21 +94,28 @@ class _Search:
         self._dynamics = Dynamics(robot)
 
     def run(self) -> Assembly:
-        lower, upper = self._robot.tangent_limits(self._q)
+        """Return what the trust-region method finds: within the limits by itself, or kept there."""
+        lower, upper = (limit[self._free] for limit in self._robot.tangent_limits(self._q))
+        x = self._least_squares(-np.inf, np.inf)
+        if (x < lower).any() or (x > upper).any():
+            x = self._least_squares(lower, upper)
+        return self.result(self._at(x))
+
+    def _least_squares(self, lower: Array | float, upper: Array | float) -> Array:
         found = scipy.optimize.least_squares(
             self._violation,
             np.zeros(len(self._free)),
             self._derivative,
-            bounds=(lower[self._free], upper[self._free]),
+            bounds=(lower, upper),
             ftol=None,
             xtol=1e-15,
             gtol=1e-15,
             max_nfev=EVALUATIONS,
         )
-        return self.result(self._at(found.x))
+        return np.asarray(found.x)
 
     def refine(self, assembly: Assembly) -> Assembly:
-        """Take Gauss-Newton steps within the limits, as long as each leaves less than half of the violation."""
+        """Take Gauss-Newton steps within the limits, as long as each is short and leaves less than half of phi."""
         while True:
             self._dynamics.update_kinematics(assembly.q, self._t)
             J, phi = self.bound.jacobian(self._dynamics)[:, self._free], self.bound.phi(self._dynamics)
@@ -113,6 +124,8 @@ class _Search:
             if (x < lower).any() or (x > upper).any():
                 bounds = np.minimum(lower, 0.0), np.maximum(upper, 0.0)
                 x = scipy.optimize.lsq_linear(J, -phi, bounds, method="bvls").x
+            if np.abs(x).max() > NEAR:
+                return assembly
             step = np.zeros(self._robot.nv)
             step[self._free] = x
             better = self.result(self._robot.within_limits(integrate(self._robot, assembly.q, step)))

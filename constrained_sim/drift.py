@@ -151,7 +151,8 @@ def project_position(
     They are linearised at q0 (`about`): the tangent step x from q0 with ``g0 + J x = 0`` that ends nearest to q. With
     N an orthonormal basis of the null space of J, in the Euclidean metric ``x = -J^+ g0 + N N^+ (q - q0)``, so that
     ``q0 + x = (I - N N^+)(q0 - J^+ g0) + N N^+ q``. Sums and differences are those of the manifold of configurations:
-    a quaternion stays one. The step is repeated about its result until phi vanishes to rounding.
+    a quaternion stays one. The step is repeated about its result until phi vanishes to rounding. These are full Newton
+    steps, for a q close by; :func:`~constrained_sim.assembly.assemble` gets there from farther away.
 
     Args:
         robot: the robot.
@@ -187,7 +188,8 @@ def project_position(
     if violation > ACCEPTABLE_VIOLATION:
         worst = np.abs(phi).argmax()
         name = next(name for name, rows in bound.slices.items() if rows.start <= worst < rows.stop)
-        raise ViolatedConstraint(name, float(violation), ACCEPTABLE_VIOLATION)
+        where = "after the last step of the projection; assemble() searches farther"
+        raise ViolatedConstraint(name, float(violation), ACCEPTABLE_VIOLATION, where)
     return here
 
 

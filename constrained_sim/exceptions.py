@@ -66,7 +66,7 @@ class ConfigError(ConstrainedSimError):
 
 
 class ViolatedConstraint(ConstrainedSimError):
-    """A constraint that the robot does not satisfy where it was to be added.
+    """A constraint that the robot does not satisfy where it should.
 
     Attributes:
         name: the constraint.
@@ -74,11 +74,11 @@ class ViolatedConstraint(ConstrainedSimError):
         tolerance: what is allowed.
     """
 
-    def __init__(self, name: str, violation: float, tolerance: float) -> None:
-        """Say by how much `name` is violated."""
-        super().__init__(
-            f"{name!r} is violated by {violation:.6g} (m or rad) at the present configuration, allowed: {tolerance:.6g}"
-        )
+    def __init__(
+        self, name: str, violation: float, tolerance: float, where: str = "at the present configuration"
+    ) -> None:
+        """Say by how much `name` is violated, and where."""
+        super().__init__(f"{name!r} is violated by {violation:.6g} (m or rad) {where}, allowed: {tolerance:.6g}")
         self.name, self.violation, self.tolerance = name, violation, tolerance
 
 

@@ -15,10 +15,10 @@ from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import ContactMethod
 from constrained_sim.contact.discs import COEFFICIENT, COLUMNS, CONTACT, RADIUS, SIZE
 from constrained_sim.contact.problem import TOLERABLE_RESIDUAL
-from constrained_sim.dynamics import Dynamics, dynamics_at
+from constrained_sim.dynamics import Dynamics, dynamics_at, kinematics_at
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.motion import EXACTLY, ContactRows, Motion, solve_motion
-from constrained_sim.robot import Robot
+from constrained_sim.robot import WORLD, Robot
 from constrained_sim.solvers import RobotSystem, Solver, System, as_solver, check_consistency
 from constrained_sim.solvers.row_space import RowSpace
 from constrained_sim.validation import Array, finite_array, number, read_only
@@ -100,6 +100,20 @@ class Impact:
             UnknownName: with the names that exist.
         """
         return self.impulse[self.constraints.slice(name)]
+
+    def wrench(self, name: str, link: str, axes: str = WORLD) -> Array:
+        """Return (6,) the impulse [N s] and the angular impulse [N m s] about the point where it acts, on `link`.
+
+        Args:
+            name: constraint or contact.
+            link: the link that is acted on.
+            axes: ``"world"``, or a link whose axes to use.
+
+        Raises:
+            UnknownName: no such constraint, or one that does not act on this link.
+        """
+        dynamics = kinematics_at(self.constraints.robot, self.q, self.t)
+        return self.constraints.wrench(dynamics, name, self.multipliers(name), link, axes, self.moments)
 
 
 @dataclass(frozen=True, eq=False)

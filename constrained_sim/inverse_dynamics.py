@@ -148,7 +148,8 @@ def inverse_dynamics(
     """
     model = _Model(robot, q, v, constraints, independent, t)
     coordinates, M, h = model.coordinates, model.dynamics.M, model.dynamics.h
-    wanted = finite_array("a_independent", a_independent, (len(coordinates.independent),))
+    names = [robot.velocity_names[i] for i in coordinates.independent]
+    wanted = finite_array(f"a_independent of {', '.join(names) or 'nothing'}", a_independent, (len(names),))
     a = coordinates.velocity_map @ wanted + coordinates.a_bias
     external = generalised_force(robot, model.dynamics, wrenches)
     needed = M @ a + h - external
@@ -158,7 +159,6 @@ def inverse_dynamics(
     terms = np.abs(M) @ np.abs(a) + np.abs(h) + np.abs(external)  # they may balance each other
     scale = (np.abs(coordinates.velocity_map.T) @ terms).max(initial=0.0)
     missed = actuation @ tau - goal
-    names = [robot.velocity_names[i] for i in coordinates.independent]
     if np.abs(missed).max(initial=0.0) > FOLLOWED * scale:
         raise NotFollowed([name for name, part in zip(names, missed, strict=True) if abs(part) > FOLLOWED * scale])
     if limited and (np.abs(tau) > robot.effort_limits).any():

@@ -38,7 +38,7 @@ TURNING_AXES = {f"JointModel{kind}" for kind in ("Composite", "SphericalZYX", "U
 
 @dataclass(frozen=True, eq=False)
 class Robot:
-    """A rigid-body tree with its actuation; create it with :meth:`from_urdf`.
+    """A rigid-body tree with its actuation; create it with :meth:`from_urdf`, or from a ``pinocchio.Model``.
 
     Attributes:
         model: the ``pinocchio.Model``; not to be changed afterwards.
@@ -58,6 +58,19 @@ class Robot:
     constraints: tuple[Constraint, ...] = ()
     springs: Mapping[str, Spring] = field(default_factory=dict)
     folder: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse joints that do not exist, or that depend on others in Pinocchio's own way.
+
+        Raises:
+            UnknownName: an actuated joint that the model does not have.
+            InvalidValue: one that is named twice.
+            ModelError: a mimicking joint.
+        """
+        _actuated(tuple(self.model.names)[1:], self.actuated_joints)
+        for name, joint in zip(self.model.names, self.model.joints, strict=True):
+            if "Mimic" in joint.shortname():
+                raise ModelError(f"joint {name!r}: got one that mimics another, allowed: a JointCoupling in its place")
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields: what has been found from them is found again, and not all of it can be pickled."""

@@ -52,7 +52,6 @@ class Simulator:
 
     Attributes:
         robot: the robot.
-        dt: step [s].
         steps: number of steps since the last reset.
         position_tolerance: [m, rad] by how much a constraint may be violated when it is added.
     """
@@ -101,7 +100,7 @@ class Simulator:
                 elsewhere only: construct without, ``reset(q, v)``, then :meth:`add`.)
         """
         self.robot = robot
-        self.dt = number("dt", dt, 0.0, open_lower=True)
+        self._dt = number("dt", dt, 0.0, open_lower=True)
         self.position_tolerance = number("position_tolerance", position_tolerance, 0.0)
         self.velocity_limits = velocity_limits
         self._delay = self._multiple_of_dt("command_delay", command_delay)
@@ -118,6 +117,11 @@ class Simulator:
         self._detector = collisions.bind(robot) if collisions is not None else None
         self._solver.check(self._all_kinds())
         self._stepper.check(self._all_kinds())
+
+    @property
+    def dt(self) -> float:
+        """Step [s]; that of a simulation stays as it is."""
+        return self._dt
 
     @property
     def state(self) -> State:
@@ -220,7 +224,8 @@ class Simulator:
 
         Args:
             q: (nq,) configuration.
-            v: (nv,) velocity.
+            v: (nv,) velocity. What bilateral constraints forbid of it is taken away by the first step: an impact that
+                time stepping reports as a force of 1 / dt, the others as projection. With `assemble` it is gone before.
             t: time [s].
             assemble: move q so that all bilateral constraints hold, and v to what they allow.
 
@@ -478,7 +483,7 @@ class Simulator:
         found = assemble_members(self.robot, q, bound.bilateral.members, t=t)
         if not found.closed:
             name = max(found.violations, key=found.violations.__getitem__)
-            raise ViolatedConstraint(name, found.residual, ACCEPTABLE_VIOLATION)
+            raise ViolatedConstraint(name, found.residual, ACCEPTABLE_VIOLATION, "at the nearest configuration found")
         return found.q
 
     def _jump_onto(self, bound: ConstraintSet, here: Observation) -> Impact:

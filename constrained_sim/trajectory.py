@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from constrained_sim.energy import EnergyTerms
+from constrained_sim.exceptions import InvalidValue
 from constrained_sim.step_result import StepResult
 from constrained_sim.validation import Array
 
@@ -83,9 +84,16 @@ class Trajectory:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Trajectory:
-        """Read what :meth:`save` wrote; nothing in the file is executed."""
+        """Read what :meth:`save` wrote; nothing in the file is executed.
+
+        Raises:
+            InvalidValue: another file.
+        """
         with np.load(path, allow_pickle=False) as file:
             arrays = dict(file)
+        missing = {"t", "q", "v", "tau"} - arrays.keys()
+        if missing:
+            raise InvalidValue("trajectory", str(path), f"a file that holds {', '.join(sorted(missing))}")
 
         def group(prefix: str) -> dict[str, Array]:
             return {key.removeprefix(prefix): value for key, value in arrays.items() if key.startswith(prefix)}

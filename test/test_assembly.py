@@ -103,6 +103,19 @@ def test_limits_choose_the_branch():
         np.testing.assert_allclose(found.q, [0.3, 0.9], atol=1e-12)
 
 
+def test_far_limits_change_nothing():
+    """From wherever a four-bar begins it closes within a turn, the same way whether its hinges have (far) limits."""
+    robot, pinned = four_bar()
+    far = robot.with_joints({name: {"lower": -1e6, "upper": 1e6} for name in robot.joint_names})
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        guess = rng.uniform(-np.pi, np.pi, 3)
+        found = assemble(robot, guess, [pinned])
+        assert found.closed
+        assert np.abs(found.q - guess).max() < 2.0 * np.pi
+        np.testing.assert_allclose(assemble(far, guess, [pinned]).q, found.q, atol=1e-9)
+
+
 def test_what_cannot_be_reached_is_measured():
     """The nearest configuration within the limits, and how far off it is."""
     robot = limited_arm()

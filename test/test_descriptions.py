@@ -33,7 +33,7 @@ from constrained_sim import (
     constrained_acceleration,
 )
 from constrained_sim.config import read_config
-from constrained_sim.exceptions import ConfigError, ModelError
+from constrained_sim.exceptions import ConfigError, ModelError, UnknownName
 
 # -- one mechanism in three formats: a slider that carries an arm whose axis is inclined
 
@@ -634,3 +634,110 @@ def momentum(robot, q, v):
     data = robot.model.createData()
     about_centre = pin.computeCentroidalMomentum(robot.model, data, q, v)
     return np.concatenate([about_centre.linear, about_centre.angular + np.cross(data.com[0], about_centre.linear)])
+
+
+@pytest.mark.parametrize(
+    ("given", "bad", "message"),
+    [
+        ('mass value="0.7"', 'mass value="0,7"', "'0,7', allowed: a finite number >= 0"),
+        ('mass value="0.7"', 'mass value="nan"', "'nan'"),
+        ('mass value="0.7"', 'mass value="-0.7"', "'-0.7'"),
+        ('ixx="0.01"', 'ixx="1e-2kg"', "'ixx' in <inertia> of the <inertial> of link 'arm'"),
+        ('xyz="0.0 0.1 -0.3"', 'xyz="0.0 0.1"', "3 finite"),
+    ],
+)
+def test_urdf_with_an_inertial_that_cannot_be_read(given, bad, message):
+    """Its reader would leave out the mass of the link, with a line on stderr only."""
+    text = arm_urdf()
+    assert given in text
+    with pytest.raises(ModelError, match=message):
+        Robot.from_urdf(text.replace(given, bad))
+
+
+def test_sdf_link_without_inertial_weighs_a_kilogram():
+    """The defaults of SDFormat: 1 kg and 1 kg m^2 about each axis."""
+    plain = '<link name="a"><pose>0.5 0 0 0 0 0</pose></link>'
+    robot = Robot.from_sdf(sdf(plain, sdf_joint("j", "revolute", "world", "a", pose="<pose>-0.5 0 0 0 0 0</pose>")))
+    assert inertia_of(robot, robot.neutral()) == pytest.approx(np.array([[1.0 + 0.25]]))
+    light = plain.replace("</link>", "<inertial><mass>2</mass></inertial></link>")
+    robot = Robot.from_sdf(sdf(light, sdf_joint("j", "revolute", "world", "a", pose="<pose>-0.5 0 0 0 0 0</pose>")))
+    assert inertia_of(robot, robot.neutral()) == pytest.approx(np.array([[1.0 + 0.5]]))
+
+
+CHAIN_MJCF = """<mujoco>{default}<worldbody>
+<body {a}><joint {p} axis="0 1 0" range="-60 60"/><geom type="sphere" size="0.1" mass="1"/>
+<body {b} pos="0.5 0 0"><geom type="sphere" size="0.1" mass="1"/>
+<body {c} pos="0.5 0 0"><joint {q} type="slide" axis="1 0 0" range="-0.7 0.7"/><geom type="sphere" size="0.1" mass="1"/>
+</body></body></body></worldbody>{end}</mujoco>"""
+
+
+def chain_mjcf(named=True, default="", end="", p="", q="", a=""):
+    """Return a hinge, a fixed body and a slide, with or without names of bodies and joints."""
+    names = {key: f'name="{key}"' if named else "" for key in "abcpq"}
+    given = {"p": p, "q": q, "a": a}
+    return CHAIN_MJCF.format(default=default, end=end, **{key: f"{names[key]} {given.get(key, '')}" for key in names})
+
+
+def test_mjcf_without_names_is_the_same_robot():
+    """Bodies and joints without names, and settings after the bodies that they are for."""
+    named = Robot.from_mjcf(chain_mjcf(default='<compiler angle="degree"/>'))
+    for text in (
+        chain_mjcf(named=False, default='<compiler angle="degree"/>'),
+        chain_mjcf(named=False, end='<compiler angle="degree"/>'),
+    ):
+        robot = Robot.from_mjcf(text)
+        assert robot.nv == named.nv == 2
+        q = np.array([0.3, 0.2])
+        np.testing.assert_allclose(inertia_of(robot, q), inertia_of(named, q), rtol=1e-14)
+        np.testing.assert_allclose(robot.position_limits[1], [np.pi / 3, 0.7], rtol=1e-12)
+    ball = 0.4 * 0.1**2
+    expected = 3 * ball + 0.5**2 + 1.2**2  # three balls, the outer one 0.2 m out
+    assert inertia_of(named, np.array([0.3, 0.2]))[0, 0] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"end": '<include file="other.xml"/>'}, "mj_saveLastXML"),
+        ({"p": 'damping="1 2"'}, "one number"),
+        ({"end": '<actuator><motor joint="p" armature="0.1"/></actuator>'}, "got armature"),
+        ({"default": '<default><joint type="ball" damping="0.5"/></default>'}, "got the type ball"),
+        (
+            {
+                "default": '<default><default class="A"><joint armature="3"/></default><default class="B"/></default>',
+                "a": 'childclass="A"',
+                "p": 'class="B"',
+            },
+            "class 'B' in a body of childclass 'A'",
+        ),
+    ],
+)
+def test_mjcf_that_would_be_another_robot(options, message):
+    """What Pinocchio's reader drops or adds up is refused; a class within the childclass is not."""
+    with pytest.raises(ModelError, match=message):
+        Robot.from_mjcf(chain_mjcf(**options))
+    nested = '<default><default class="A"><default class="B"><joint armature="3"/></default></default></default>'
+    robot = Robot.from_mjcf(chain_mjcf(default=nested, a='childclass="A"', p='class="B"'))
+    assert robot.model.armature.tolist() == [3.0, 0.0]
+
+
+def test_mjcf_body_and_joint_of_one_name():
+    """An equality means the body."""
+    text = chain_mjcf(named=False, a='name="same"', p='name="same"', end='<equality><weld body1="same"/></equality>')
+    (weld,) = Robot.from_mjcf(text).constraints
+    assert weld.link_a == "same"
+
+
+def test_robot_from_a_pinocchio_model():
+    """The constructor takes any model; joints that mimic others in Pinocchio's way, and unknown ones, are refused."""
+    model = pin.buildModelFromXML(arm_urdf())
+    robot, same = Robot(model, ("turn",)), Robot.from_urdf(arm_urdf(), actuated_joints=["turn"])
+    q = random_state(same, np.random.default_rng(0))[0]
+    np.testing.assert_array_equal(inertia_of(robot, q), inertia_of(same, q))
+    with pytest.raises(UnknownName, match="elbow"):
+        Robot(model, ("elbow",))
+    start = '<joint name="turn" type="revolute">'
+    mimicking = arm_urdf().replace(start, f'{start}<mimic joint="lift"/>')
+    assert "mimic" in mimicking
+    with pytest.raises(ModelError, match="'turn'"):
+        Robot(pin.buildModelFromXML(mimicking, True), ())

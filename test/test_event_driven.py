@@ -32,6 +32,7 @@ from scipy.optimize import brentq
 
 from constrained_sim import (
     Baumgarte,
+    Collisions,
     Compliant,
     JointCoupling,
     JointLimit,
@@ -397,6 +398,63 @@ def test_jammed_rod_is_an_impact_without_collision() -> None:
         moving.step()
     assert moving.state.v == pytest.approx(impact.v_plus, abs=1e-3)
     assert kinetic_energy(robot, sim.state.q, sim.state.v) < kinetic_energy(robot, q, impact.v_minus)
+
+
+@pytest.mark.parametrize("angle", [68.0, 75.0])
+def test_sliding_rod_runs_into_its_jam(angle: float) -> None:
+    """Where ``1 + 3 sin (sin - c cos)`` vanishes the force grows beyond all bounds, and the slip ends at once.
+
+    Genot and Brogliato, New results on Painleve paradoxes, 1999: a rod gets there only where the free acceleration of
+    its end, ``l omega^2 cos - g``, vanishes too. Then an impulse r along the cone leaves the end on the ground, and it
+    stops the slip: ``r (c G_tt - G_tn) = s`` with ``G_tt = (1 + 3 cos^2) / m``, ``G_tn = 3 sin cos / m``.
+    """
+    mass, friction, lean = 1.0, 2.0, np.radians(angle)
+    robot = planar(mass, mass / 3.0)
+    end = np.array([np.sin(lean), -np.cos(lean)])
+    q = robot.configuration({"x": -end[0], "z": -end[1], "turn": -lean})
+    v = np.array([8.0 - 2.5 * end[1], 2.5 * end[0], 2.5])
+    contact = PointContact("end", "body", (0.0, 0.0, -1.0), friction=friction)
+    left = []
+    for dt in (1e-3, 1e-2):
+        sim = simulator(robot, q, v, [contact], dt=dt, **EVENTS)
+        trajectory = sim.run(0.2)
+        assert len(trajectory.impacts) == 1 and 0.05 < trajectory.impacts[0].t < 0.2
+        left.append(sim.state.v)
+    sim = simulator(robot, q, v, [contact], dt=1e-3, **EVENTS)
+    while not (impacts := sim.step().impacts):
+        pass
+    (impact,) = impacts
+    assert impact.without_collision
+    cos, sin = impact.q[2], -impact.q[3]
+    assert 1.0 + 3.0 * sin * (sin - friction * cos) == pytest.approx(0.0, abs=1e-8)
+    assert impact.v_minus[2] ** 2 * cos == pytest.approx(GRAVITY, rel=3e-3)  # the force is 1e6 of the weight by then
+    push, pull = impact.multipliers("end")[2], -impact.multipliers("end")[0]
+    slip = impact.row_velocity_minus[0]
+    assert pull == pytest.approx(friction * push, rel=1e-6)
+    assert push == pytest.approx(slip / (friction * (1.0 + 3.0 * cos**2) - 3.0 * sin * cos) * mass, rel=1e-6)
+    assert impact.row_velocity_plus == pytest.approx(np.zeros(3), abs=1e-6)
+    assert impact.energy_lost == pytest.approx(0.5 * slip * pull, rel=1e-6)
+    assert impact.wrench("end", "body")[[0, 2]] == pytest.approx([-pull, push])
+    assert impact.wrench("end", "world")[[0, 2]] == pytest.approx([pull, -push])
+    assert left[0] == pytest.approx(left[1], abs=1e-3)
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_cube_on_rough_ground_comes_to_rest(seed: int) -> None:
+    """Rocking ends in contact, also where friction could jam: contacts that leave slower than rest are no way out."""
+    cube = urdf(link("cube", 1.0, inertia=(0.00667,) * 3, shape='<box size="0.2 0.2 0.2"/>'))
+    rng = np.random.default_rng(seed)
+    turn = rng.normal(size=4)
+    sim = Simulator(
+        Robot.from_urdf(cube, True), dt=5e-3, collisions=Collisions({"ground": Plane()}, friction=3.0), **EVENTS
+    )
+    sim.reset(
+        np.concatenate([[0.0, 0.0, 0.5], turn / np.linalg.norm(turn)]),
+        np.concatenate([rng.normal(size=3), 5.0 * rng.normal(size=3)]),
+    )
+    trajectory = sim.run(1.2)
+    assert np.abs(sim.state.v).max() < 1e-6
+    assert sum(force[-1, 2] for force in trajectory.contact_forces.values()) == pytest.approx(GRAVITY, rel=1e-6)
 
 
 # -- gaits

@@ -785,3 +785,11 @@ def test_two_threads_may_share_a_robot():
         sys.setswitchinterval(interval)
     for ours, theirs in zip(found, expected, strict=True):
         assert np.array_equal(ours, theirs)
+
+
+def test_the_step_of_a_simulation_stays():
+    """Another dt would change the clock only: it is refused."""
+    sim = Simulator(double_pendulum(), dt=1e-3)
+    with pytest.raises(AttributeError):
+        sim.dt = 5e-3
+    assert sim.dt == 1e-3

@@ -21,6 +21,7 @@ class ConstraintSet:
     """Immutable set of bound constraints and contacts.
 
     Attributes:
+        robot: that they act on.
         members: all, in the order of declaration.
         bilateral: the bilateral rows, stacked.
         contacts: the contacts and all other one-sided rows, as a table.
@@ -36,7 +37,7 @@ class ConstraintSet:
         Raises:
             DuplicateName: two members of one name.
         """
-        self.members = tuple(members)
+        self.robot, self.members = robot, tuple(members)
         rows = [member for member in members if isinstance(member, BoundConstraint)]
         self.bilateral = ConstraintStack(tuple(m for m in rows if not m.declaration.is_unilateral), robot.nv)
         limits = stack_limits(tuple(m for m in rows if m.declaration.is_unilateral), robot.nv)
@@ -110,11 +111,7 @@ class ConstraintSet:
         if isinstance(member, BoundConstraint):
             wrench = member.wrench(dynamics, multipliers, link)
         else:
-            links = (
-                [member.declaration.link]
-                if member.other_link == WORLD
-                else [member.declaration.link, member.other_link]
-            )
+            links = [member.declaration.link, member.other_link]
             if link not in links:
                 raise UnknownName(f"link of contact {name!r}", link, links)
             place = self.contacts.members.index(member)

@@ -71,7 +71,8 @@ def refuse_massless_joints(model: pin.Model) -> None:
         block = slice(joint.idx_v, joint.idx_v + joint.nv)
         if np.linalg.eigvalsh(inertia[block, block]).min() <= 1e-12:
             raise ModelError(
-                f"joint {model.names[index]!r} moves but carries no mass: give an <inertial> to a link behind it"
+                f"joint {model.names[index]!r} moves but carries no mass, or less than none: give a link behind it an "
+                "<inertial> with positive moments"
             )
     generic = pin.integrate(model, pin.neutral(model), np.sin(np.arange(1.0, model.nv + 1.0)))
     inertia = pin.crba(model, data, generic, pin.Convention.WORLD)

@@ -34,8 +34,11 @@ NOT_UNDERSTOOD = (
 )
 """Settings that would make another robot of the file, by their elements."""
 
-GENERATED = ("frame", "replicate", "attach", "composite", "flexcomp")
-"""Elements that stand for others."""
+GENERATED = ("include", "frame", "replicate", "attach", "composite", "flexcomp")
+"""Elements that stand for others; MuJoCo writes the file without them (``mj_saveLastXML``)."""
+
+NUMBERS_OF_JOINTS = ("damping", "frictionloss", "armature", "stiffness", "ref", "springref")
+"""Attributes of joints that are one number each; MuJoCo also knows polynomials."""
 
 DISABLED = ("spring", "damper", "passive", "frictionloss", "limit", "equality")
 """Flags of what cannot be disabled for the whole robot."""
@@ -45,13 +48,14 @@ def read_mjcf(path_or_xml: str | os.PathLike[str]) -> Description:
     """Read an MJCF file, or the XML itself.
 
     Bodies, joints, armature, damping, friction and ranges are Pinocchio's reading; of a body with several joints, all
-    but the last get a body of their own, without mass. ``<equality>`` becomes anchors and couplings at the
-    configuration of the file; joints that no actuator moves are passive, if there are actuators, whose gains are the
-    controller's business. The pose of a free body in the file counts for the equalities only: its configuration is its
-    pose in the world. What would be read as another robot is refused: several bodies in the world, elements that
-    stand for others, geoms without collision or of meshes where the mass of a body comes from its geoms, equalities of
-    sites, tendons with forces of their own, compensated gravity, damped ball and free joints, references of joints
-    beside equalities, one-sided ranges of forces, and the settings in ``NOT_UNDERSTOOD``.
+    but the last get a body of their own, without mass; what has no name gets one, such as ``joint 2``. ``<equality>``
+    becomes anchors and couplings at the configuration of the file; joints that no actuator moves are passive, if there
+    are actuators, whose gains are the controller's business. The pose of a free body in the file counts for the
+    equalities only: its configuration is its pose in the world. What would be read as another robot is refused: several
+    bodies in the world, elements that stand for others, other files, classes beside a ``childclass`` that they do not
+    belong to, geoms without collision or of meshes where the mass of a body comes from its geoms, equalities of sites,
+    tendons with forces of their own, compensated gravity, damped ball and free joints, references of joints beside
+    equalities, one-sided ranges of forces, and the settings in ``NOT_UNDERSTOOD``.
 
     Raises:
         ModelError: not an MJCF, or something in it that is not understood.
@@ -61,7 +65,8 @@ def read_mjcf(path_or_xml: str | os.PathLike[str]) -> Description:
         root = ElementTree.fromstring(xml)
         _refuse_what_is_lost(root)
         file = None if xml is path_or_xml else Path(path_or_xml)
-        model = _read_model(root, file, _split_joints(root))
+        is_changed = [_give_names(root), _put_first(root, "compiler"), _split_joints(root)]
+        model = _read_model(root, file, any(is_changed))
         pose = _root_pose(root)
     except (ElementTree.ParseError, RuntimeError, ValueError, IndexError) as error:
         raise ModelError(f"not a valid MJCF: {error}") from error
@@ -99,7 +104,7 @@ def _refuse_what_is_lost(root: Element) -> None:
         raise ModelError(f"<worldbody>: got the bodies {', '.join(bodies)}, allowed: one, with the others inside it")
     for tag in GENERATED:
         if next(root.iter(tag), None) is not None:
-            raise ModelError(f"got a <{tag}>, allowed: the bodies and geoms that it stands for")
+            raise ModelError(f"got a <{tag}>, allowed: what it stands for, as MuJoCo's mj_saveLastXML writes it")
     for flag in root.iterfind("option/flag"):
         disabled = [key for key in DISABLED if flag.get(key) == "disable"]
         if disabled:
@@ -117,7 +122,20 @@ def _refuse_what_is_lost(root: Element) -> None:
         axis = [float(word) for word in element.get("axisangle", "").split()][:3]
         if axis and abs(np.linalg.norm(axis) - 1.0) > 1e-6:
             raise ModelError(f"axisangle of <{element.tag}>: got the axis {axis}, allowed: one of unit length")
-    damped = any(joint.get(key) for joint in root.iterfind(".//default/joint") for key in DISSIPATION)
+    _refuse_foreign_classes(root)
+    by_default = list(root.iterfind(".//default/joint"))
+    damped = any(joint.get(key) for joint in by_default for key in DISSIPATION)
+    for joint in by_default:
+        if joint.get("type") in ("ball", "free") and damped:
+            raise ModelError(f"<joint> in <default>: got the type {joint.get('type')}, allowed: none beside damping")
+    for element in root.iterfind("actuator/*"):
+        added = [key for key in ("armature", "damping") if element.get(key) is not None]
+        if added:
+            raise ModelError(f"actuator {element.get('name')!r}: got {', '.join(added)}, allowed: that of its joint")
+    for joint in root.iter("joint"):
+        for key in NUMBERS_OF_JOINTS:
+            if len(joint.get(key, "").split()) > 1:
+                raise ModelError(f"{key} of joint {joint.get('name')!r}: got {joint.get(key)!r}, allowed: one number")
     for element in root.iterfind("equality/*"):
         if element.get("site1") is not None or element.get("site2") is not None:
             raise ModelError(f"equality {element.get('name') or element.tag!r}: got sites, allowed: body1 and body2")
@@ -144,6 +162,36 @@ def _refuse_what_is_lost(root: Element) -> None:
             )
         if float(joint.get("ref", 0.0)) and root.find("equality/*") is not None:  # which holds where joints are at ref
             raise ModelError(f"joint {name!r}: got a ref beside <equality>, allowed: one of them")
+        if float(joint.get("ref", 0.0)) and any(default.get("range") for default in by_default):
+            raise ModelError(f"joint {name!r}: got a ref beside a range in <default>, allowed: a range of its own")
+
+
+def _refuse_foreign_classes(root: Element) -> None:
+    """Refuse classes of joints and geoms in a body with a childclass above which they are not: both would count.
+
+    Raises:
+        ModelError: names the class.
+    """
+    above = {
+        inner.get("class"): outer.get("class") for outer in root.iter("default") for inner in outer.findall("default")
+    }
+
+    def look(body: Element, childclass: str | None) -> None:
+        childclass = body.get("childclass", childclass)
+        for element in (*body.findall("joint"), *body.findall("geom")):
+            kind = element.get("class")
+            while childclass is not None and kind not in (None, childclass):
+                kind = above.get(kind)
+                if kind is None:
+                    raise ModelError(
+                        f"<{element.tag}>: got class {element.get('class')!r} in a body of childclass {childclass!r}, "
+                        "allowed: one defined within that"
+                    )
+        for child in body.findall("body"):
+            look(child, childclass)
+
+    for body in root.iterfind("worldbody/body"):
+        look(body, None)
 
 
 def _refuse_lost_masses(root: Element) -> None:
@@ -167,6 +215,31 @@ def _refuse_lost_masses(root: Element) -> None:
 def _is_hidden(geom: Element) -> bool:
     """Return whether a geom takes no part in collisions."""
     return geom.get("contype") == "0" and geom.get("conaffinity") == "0"
+
+
+def _give_names(root: Element) -> bool:
+    """Give bodies and joints without a name one, or Pinocchio's reader loses some; return whether there were any."""
+    given = False
+    for tag in ("body", "joint"):
+        elements = list(root.iterfind(f"worldbody//{tag}"))
+        taken = {element.get("name") for element in elements}
+        for number, element in enumerate(elements):
+            if not element.get("name"):
+                name = f"{tag} {number}"
+                element.set("name", name if name not in taken else f"{name} without name")
+                given = True
+    return given
+
+
+def _put_first(root: Element, tag: str) -> bool:
+    """Put the settings `tag` before all that they are for; return whether they were not there."""
+    found = root.findall(tag)
+    if not found or root[0] is found[0]:
+        return False
+    for element in found:
+        root.remove(element)
+        root.insert(0, element)
+    return True
 
 
 def _split_joints(root: Element) -> bool:
@@ -335,7 +408,7 @@ def _placement(model: pin.Model, q: Array, body: str) -> pin.SE3:
         return pin.SE3.Identity()
     data = model.createData()
     pin.framesForwardKinematics(model, data, q)
-    return pin.SE3(data.oMf[model.getFrameId(body)])
+    return pin.SE3(data.oMf[model.getFrameId(body, pin.FrameType.BODY)])
 
 
 def _numbers(

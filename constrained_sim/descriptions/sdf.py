@@ -25,6 +25,12 @@ from constrained_sim.validation import Array
 MODEL = "__model__"
 JOINT_TYPES = ("fixed", "revolute", "prismatic", "ball")
 NO_LIMIT = 1e10
+
+UNIT_INERTIA = {"xx": 1.0, "yy": 1.0, "zz": 1.0, "xy": 0.0, "xz": 0.0, "yz": 0.0}
+"""What SDFormat says of a link that does not [kg m^2], beside a mass of 1 kg."""
+
+NOT_UNDERSTOOD = ("include", "joint/axis/mimic", "link/gravity", "static")
+"""Elements of a model that would make another robot of it."""
 PLANE = 1e-6
 """Motion of a loop's ends in a direction, relative to the largest, that is rounding of the file."""
 
@@ -47,6 +53,11 @@ def read_sdf(xml: str, floating_base: bool = False) -> Description:
     models = list(root.iter("model"))
     if root.tag != "sdf" or len(models) != 1:
         raise ModelError(f"not an SDF with one model: root <{root.tag}>, {len(models)} models")
+    for path in NOT_UNDERSTOOD:
+        for element in models[0].iterfind(path):
+            usual = {"static": ("false", "0"), "gravity": ("true", "1")}.get(element.tag, ())
+            if (element.text or "").strip() not in usual:
+                raise ModelError(f"the SDF: got <{element.tag}>, allowed: {' or '.join(usual) or 'none'}")
     return _Builder(models[0]).build(floating_base)
 
 
@@ -155,18 +166,16 @@ class _Builder:
     def _add_body(self, link: str, parent: str) -> None:
         """Add a link that hangs on the link `parent`; its frame keeps its own inertia, as Pinocchio's readers do."""
         joint, placement = self._at[link]
-        own = pin.Inertia.Zero()
-        inertial = self.links[link].find("inertial")
-        if inertial is not None:
-            what = f"inertial of link {link!r}"
-            mass = _numbers(inertial, "mass", 1, what)[0]
-            xx, yy, zz, xy, xz, yz = (
-                _numbers(inertial, f"inertia/i{axes}", 1, what, (0.0,))[0]
-                for axes in ("xx", "yy", "zz", "xy", "xz", "yz")
-            )
-            inertia = pin.Inertia(mass, np.zeros(3), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
-            self.model.appendBodyToJoint(joint, inertia, placement * _pose(inertial, what))
-            own = _pose(inertial, what).act(inertia)
+        inertial, what = self.links[link].find("inertial"), f"inertial of link {link!r}"
+        if inertial is None:
+            inertial = Element("inertial")
+        mass = _numbers(inertial, "mass", 1, what, (1.0,))[0]
+        xx, yy, zz, xy, xz, yz = (
+            _numbers(inertial, f"inertia/i{axes}", 1, what, (default,))[0] for axes, default in UNIT_INERTIA.items()
+        )
+        inertia = pin.Inertia(mass, np.zeros(3), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+        self.model.appendBodyToJoint(joint, inertia, placement * _pose(inertial, what))
+        own = _pose(inertial, what).act(inertia)
         frame = pin.Frame(link, joint, self._frames[parent], placement, pin.FrameType.BODY, own)
         self._frames[link] = self.model.addFrame(frame, False)
 

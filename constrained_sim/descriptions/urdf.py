@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from xml.etree import ElementTree
 
 import pinocchio as pin
@@ -10,6 +11,13 @@ import pinocchio as pin
 from constrained_sim.constraints import JointCoupling
 from constrained_sim.descriptions.description import Description
 from constrained_sim.exceptions import ModelError
+
+INERTIAL = {
+    "mass": {"value": 1},
+    "origin": {"xyz": 3, "rpy": 3},
+    "inertia": dict.fromkeys(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), 1),
+}
+"""Numbers in an ``<inertial>``: how many, by element and attribute."""
 
 
 def read_urdf(xml: str, floating_base: bool = False) -> Description:
@@ -20,15 +28,44 @@ def read_urdf(xml: str, floating_base: bool = False) -> Description:
         floating_base: put a free-flyer between the world and the root link.
 
     Raises:
-        ModelError: not a URDF, or a ``<mimic>`` that cannot be.
+        ModelError: not a URDF, an ``<inertial>`` with something else than numbers, or a ``<mimic>`` that cannot be.
     """
     try:
+        _check_inertials(xml)
         text, _ = with_cylinders(xml)
         model = pin.buildModelFromXML(text, pin.JointModelFreeFlyer()) if floating_base else pin.buildModelFromXML(text)
     except (ElementTree.ParseError, RuntimeError, ValueError, IndexError) as error:
         raise ModelError(f"not a valid URDF: {error}") from error
     couplings = _mimics(xml, tuple(model.names)[1:])
     return Description(model, couplings, floating_base, tuple(coupling.joint for coupling in couplings), text=xml)
+
+
+def _check_inertials(xml: str) -> None:
+    """Refuse numbers that cannot be read: the reader leaves the whole ``<inertial>`` out, and the link has no mass.
+
+    Raises:
+        ModelError: names the link and the attribute.
+    """
+    for link in ElementTree.fromstring(xml).findall("link"):
+        for tag, keys in INERTIAL.items():
+            element = link.find(f"inertial/{tag}")
+            if element is None:
+                continue
+            for key, count in keys.items():
+                text = element.get(key, "0 0 0" if tag == "origin" else "")
+                if not _are_numbers(text, count) or (key == "value" and float(text) < 0.0):
+                    what = f"{key!r} in <{tag}> of the <inertial> of link {link.get('name')!r}"
+                    allowed = "a finite number >= 0" if key == "value" else f"{count} finite number(s)"
+                    raise ModelError(f"{what}: got {text!r}, allowed: {allowed}")
+
+
+def _are_numbers(text: str, count: int) -> bool:
+    """Return whether `text` is `count` finite numbers."""
+    try:
+        numbers = [float(word) for word in text.split()]
+    except ValueError:
+        return False
+    return len(numbers) == count and all(map(isfinite, numbers))
 
 
 def with_cylinders(urdf: str) -> tuple[str, frozenset[str]]:

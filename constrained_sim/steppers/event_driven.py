@@ -31,6 +31,9 @@ INSTANT = 1e-11
 BOUNCE_VELOCITY = 1e-6
 """Approach speed [m/s] below which restitution counts as 0, so that bounces end in contact."""
 
+DRIVE = 1e-7
+"""Approach by which contacts jam, relative to their largest speed: too small to matter, too large to be overlooked."""
+
 MOST_EVENTS = 5000
 """In one step."""
 
@@ -100,14 +103,14 @@ class EventDriven(Stepper):
         feedback = self.stabilization if isinstance(self.stabilization, Baumgarte) else None
         loads = Loads(tau, wrenches, solver, method, feedback)
         ledger = _Ledger(start, len(self.robot.rubbing))
-        here, end, stalled = start, start.t + self.dt, 0
+        here, end, stalled, jams = start, start.t + self.dt, 0, False
         for _ in range(MOST_EVENTS):
-            here, mode, motion = self._settle(here, loads, ledger)
+            here, mode, motion = self._settle(here, loads, ledger, jams)
             if stalled:
                 mode = self._inside(here, mode)
             segment = Segment(self, self.integrator.tolerance, here, mode, loads, near=stalled > 0)
             rest = end - here.t
-            flown, y = segment.fly(min(rest, BLIND) if stalled > 3 else rest, looking=stalled <= 3)
+            flown, y, jams = segment.fly(min(rest, BLIND) if stalled > 3 else rest, looking=stalled <= 3)
             stalled = stalled + 1 if flown <= INSTANT else 0
             if flown <= 0.0:
                 continue
@@ -123,8 +126,11 @@ class EventDriven(Stepper):
 
     # -- events
 
-    def _settle(self, here: Observation, loads: Loads, ledger: _Ledger) -> tuple[Observation, Mode, Motion]:
-        """Resolve all impacts at this instant, and return what follows them, and the mode that begins."""
+    def _settle(self, here: Observation, loads: Loads, ledger: _Ledger, jams: bool) -> tuple[Observation, Mode, Motion]:
+        """Resolve all impacts at this instant, and return what follows them, and the mode that begins.
+
+        The first of them is a jam, if the motion up to here `jams`.
+        """
         bound = here.bound
         for _ in range(MOST_EVENTS):
             touching = _touching(here)
@@ -142,12 +148,17 @@ class EventDriven(Stepper):
             motion = solve_motion(loads.solver, system, forces.sum(axis=0), b, rows, loads.method)
             if motion.contact is None:
                 return here, Mode.free(bound.contacts), motion
-            if motion.contact.converged:
+            if motion.contact.converged and not jams:
                 return here, self._mode(here, candidates, turning, motion.contact), motion
             free = solve_motion(
                 loads.solver, system, forces.sum(axis=0), b, ContactRows.none(self.robot.nv), loads.method
             )
-            here = self._jam(here, candidates, rows.J @ free.x + rows.offset, loads, ledger)
+            approach = (rows.J @ free.x + rows.offset)[rows.normals[: len(candidates)]]
+            if jams:  # it vanishes, as does what friction leaves of the force against it
+                approach = np.full(len(candidates), -1.0)
+            if not (approach < 0.0).any():
+                motion.check_contacts()
+            here, jams = self._jam(here, candidates, approach, loads, ledger), False
         raise NonFiniteMotion("impacts that do not end")
 
     def _mode(
@@ -221,14 +232,16 @@ class EventDriven(Stepper):
         Args:
             here: the state.
             closing: the contacts.
-            approach: accelerations of their rows without contact forces [m/s^2].
+            approach: (c,) accelerations with which they open without contact forces [m/s^2].
             loads: how to solve.
             ledger: takes the impact.
         """
         table = here.bound.contacts
-        rows = table.rows_of(closing)
+        speed = max(SLIP_SPEED, DRIVE * np.abs(here.contact.s[table.rows_of(closing)]).max())
+        leaving = np.maximum(here.contact.s_normal[closing], 0.0)  # up to RESTING
         drive = np.zeros(table.dim)
-        drive[rows] = approach[: len(rows)] * SLIP_SPEED / max(np.abs(approach).max(), 1e-300)
+        wanted = speed * approach / np.abs(approach).max() - leaving
+        drive[table.normals[closing]] = np.where(approach < 0.0, wanted, 0.0)
         self._here.update_inertia(here.q, here.t)
         plastic = np.zeros(here.bound.dim)
         impact = impact_at(self._here, here.bound, here.v, closing, loads.solver, loads.method, plastic, drive=drive)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from constrained_sim.contact.modes import Mode
 from constrained_sim.drift import Baumgarte
 from constrained_sim.dynamics import Dynamics, integrate, tangent_rate
 from constrained_sim.energy import FORCES
+from constrained_sim.exceptions import NonFiniteMotion
 from constrained_sim.forward_dynamics import acceleration_rows
 from constrained_sim.integrators import adaptive_solver, advance
 from constrained_sim.solvers import RobotSystem, Solver
@@ -52,6 +54,9 @@ TURN = 1.0
 
 NEWTON_STEPS = 12
 """Most with which the direction of an onset is found."""
+
+JAMMED = 1e6
+"""Ratio of accelerations with and without friction from which on the integrator meets rounding only: a jam."""
 
 SMALL_ANGLE = 1e-6
 """[rad] Of the differences that these steps take."""
@@ -91,7 +96,7 @@ class Loads(NamedTuple):
 class Slopes(NamedTuple):
     """Derivatives at one state: acceleration, springs of soft contacts, integrals; the values of all events.
 
-    Those of the open gaps come first; `opening` are the rates of these.
+    Those of the open gaps come first; `opening` are the rates of these; `free` is the acceleration without contacts.
     """
 
     a: Array
@@ -99,6 +104,7 @@ class Slopes(NamedTuple):
     rates: Array
     events: Array
     opening: Array
+    free: Array
 
 
 class Segment:
@@ -146,14 +152,18 @@ class Segment:
         if not near and margins.min(initial=0.0) < -OUTSIDE * np.abs(begin).max(initial=0.0):
             self._reference, self._known = begin, None
 
-    def fly(self, duration: float, looking: bool) -> tuple[float, Array]:
-        """Integrate for `duration` [s] or up to the first event; return the time flown and y there."""
+    def fly(self, duration: float, looking: bool) -> tuple[float, Array, bool]:
+        """Integrate for `duration` [s] or up to the first event; return the time flown, y there, and whether it jams.
+
+        Raises:
+            NonFiniteMotion: the motion does not go on, and it is not friction that stops it.
+        """
         margins = np.maximum(0.0, -self._slopes(0.0, self._y0).events) + ROUNDING
         margins[: len(self._open)] += self._idle()
         nv, velocities, _ = self._ends
         fastest = np.abs(self._y0[nv:velocities]).max(initial=1e-300)
         solver = adaptive_solver(
-            lambda t, y: np.concatenate(self._derivative(t, y)),
+            self._derivative,
             self._y0,
             duration,
             self._tolerance,
@@ -162,12 +172,26 @@ class Segment:
         )
         before = self._slopes(0.0, self._y0)
         while solver.status == "running":
-            advance(solver)
+            try:
+                advance(solver)
+            except NonFiniteMotion:
+                if self._jams(solver.t, solver.y):
+                    return solver.t, solver.y, True
+                raise
             after = self._slopes(solver.t, solver.y)
+            if np.abs(after.a).max() > JAMMED * np.abs(after.free).max() and self._jams(solver.t, solver.y):
+                return solver.t, solver.y, True
             if looking and (event := self._first_event(solver, margins, before, after)) is not None:
-                return event
+                return *event, False
             before = after
-        return duration, solver.y
+        return duration, solver.y, False
+
+    def _jams(self, t: float, y: Array) -> bool:
+        """Return whether friction has made the forces grow beyond all bounds: without it the motion goes on."""
+        discs = self._mode.discs
+        slippery = replace(self._mode, discs=discs._replace(coefficient=np.zeros(len(discs.coefficient))))
+        other = Segment(self._stepper, self._tolerance, self._start, slippery, self._loads, near=False)
+        return bool(np.abs(self._slopes(t, y).a).max() > JAMMED * np.abs(other._slopes(t, y).a).max())
 
     def _first_event(
         self, solver: scipy.integrate.DOP853, margins: Array, before: Slopes, after: Slopes
@@ -213,11 +237,15 @@ class Segment:
         gaps, speed = contact.all_gaps[self._open], contact.s_normal[self._open]
         return np.where((np.abs(gaps) <= DEPTH) & (np.abs(speed) <= RESTING), DEPTH, 0.0)
 
-    def _derivative(self, t: float, y: Array) -> tuple[Array, ...]:
+    def _derivative(self, t: float, y: Array) -> Array:
+        """Return dy/dt; NaN where there is none, so that the integrator tries a shorter step."""
         nv, velocities, _ = self._ends
-        slopes = self._slopes(t, y)
-        rate = tangent_rate(self._stepper.robot, self._start.q, y[:nv], y[nv:velocities])
-        return rate, slopes.a, slopes.stretch, slopes.rates
+        try:
+            slopes = self._slopes(t, y)
+            rate = tangent_rate(self._stepper.robot, self._start.q, y[:nv], y[nv:velocities])
+        except np.linalg.LinAlgError:
+            return np.full(len(y), np.nan)
+        return np.concatenate([rate, slopes.a, slopes.stretch, slopes.rates])
 
     def _slopes(self, t: float, y: Array) -> Slopes:
         key = y.tobytes()
@@ -258,7 +286,7 @@ class Segment:
         constraint += lam @ J
         rates = np.concatenate([lam, rows, dry, forces @ v, [v @ dynamics.M @ a]])
         events = self._events(geometry.all_gaps, s, v, rows, dry)
-        return Slopes(a, spring_rate.ravel(), rates, events, geometry.s_normal[self._open])
+        return Slopes(a, spring_rate.ravel(), rates, events, geometry.s_normal[self._open], equations.free)
 
     def _gamma(self, geometry: ContactGeometry) -> Array:
         """Return (3 k + l + e,) what the accelerations of the rows are to make up for where they are held."""
