@@ -321,8 +321,9 @@ class Simulator:
 
         Raises:
             UnknownName: a link that the robot does not have.
-            InvalidValue: a duration that is negative or not finite.
+            InvalidValue: no wrench, or a duration that is negative or not finite.
         """
+        (wrench,) = _checked([wrench])
         self.robot.link_placement(wrench.link), self.robot.link_placement(wrench.axes)
         count = max(1, round(number("duration", duration, 0.0) / self.dt))
         self._applied.append((wrench, self.steps + count))
@@ -343,7 +344,7 @@ class Simulator:
         """
         commanded = np.zeros(self.robot.nu) if tau is None else self.robot.clamp(tau)
         tau = self._effective(self._commands[0] if self._commands else commanded)
-        acting = (*wrenches, *(wrench for wrench, _ in self._applied))
+        acting = (*_checked(wrenches), *(wrench for wrench, _ in self._applied))
         if self._detector is not None:
             self._observation = self._with_detected(self._detector)
         memory = self._stepper.memory
@@ -536,6 +537,21 @@ class Simulator:
         if abs(count * self.dt - period) > 1e-9 * period:
             raise InvalidValue(what, period, f"a multiple of dt = {self.dt}")
         return count
+
+
+def _checked(wrenches: Iterable[Wrench]) -> tuple[Wrench, ...]:
+    """Return `wrenches`.
+
+    Raises:
+        InvalidValue: something else, or one that is not in a sequence.
+    """
+    if isinstance(wrenches, Wrench) or not isinstance(wrenches, Iterable):
+        raise InvalidValue("wrenches", wrenches, "a sequence of instances of Wrench")
+    checked = tuple(wrenches)
+    for wrench in checked:
+        if not isinstance(wrench, Wrench):
+            raise InvalidValue("wrench", wrench, "an instance of Wrench")
+    return checked
 
 
 def _by_name(constraints: Iterable[Constraint]) -> dict[str, Constraint]:

@@ -793,3 +793,14 @@ def test_the_step_of_a_simulation_stays():
     with pytest.raises(AttributeError):
         sim.dt = 5e-3
     assert sim.dt == 1e-3
+
+
+@pytest.mark.parametrize("wrenches", [Wrench("tip", force=(1, 0, 0)), 3.0, ["tip"], [[1.0] * 6]])
+def test_what_is_no_sequence_of_wrenches_is_refused(wrenches):
+    """The message says what is allowed; the simulation is where it was."""
+    sim = Simulator(double_pendulum())
+    with pytest.raises(InvalidValue, match="of Wrench"):
+        sim.step(None, wrenches)
+    with pytest.raises(InvalidValue, match="of Wrench"):
+        sim.apply(wrenches if isinstance(wrenches, float) else [wrenches], 0.1)
+    assert sim.steps == 0
