@@ -90,7 +90,8 @@ class Simulator:
             position_tolerance: [m, rad] by how much a constraint may be violated when it is added.
             command_delay: time from an effort's command to its effect [s], a multiple of dt; no effort before.
             velocity_limits: apply no effort that drives a joint on beyond its velocity limit.
-            collisions: what the robot's collision geometry may touch; its contacts are found anew at every step.
+            collisions: what the robot's collision geometry may touch; its contacts are found anew at every step. It may
+                penetrate at the neutral configuration, where few simulations begin: :meth:`reset` refuses that.
 
         Raises:
             UnknownName: a name that does not exist.

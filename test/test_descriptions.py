@@ -741,3 +741,27 @@ def test_robot_from_a_pinocchio_model():
     assert "mimic" in mimicking
     with pytest.raises(ModelError, match="'turn'"):
         Robot(pin.buildModelFromXML(mimicking, True), ())
+
+
+def test_mjcf_without_names_finds_its_meshes(tmp_path):
+    """They are beside the file, also where that has no compiler, and is read from a copy."""
+    shape = "solid s\n" + "".join(
+        f"facet normal 0 0 1\nouter loop\nvertex {a}\nvertex {b}\nvertex {c}\nendloop\nendfacet\n"
+        for a, b, c in (
+            ("0 0 0", "0 1 0", "1 0 0"),
+            ("0 0 0", "1 0 0", "0 0 1"),
+            ("0 0 0", "0 0 1", "0 1 0"),
+            ("1 0 0", "0 1 0", "0 0 1"),
+        )
+    )
+    (tmp_path / "shape.stl").write_text(shape + "endsolid s\n")
+    text = chain_mjcf(named=False).replace(
+        "<worldbody>", '<asset><mesh name="shape" file="shape.stl"/></asset><worldbody>'
+    )
+    mesh = '<inertial pos="0 0 0" mass="1" diaginertia="0.004 0.004 0.004"/><geom type="mesh" mesh="shape"/><body'
+    text = text.replace('<geom type="sphere" size="0.1" mass="1"/>\n<body', mesh)
+    assert "shape.stl" in text and mesh in text
+    (tmp_path / "robot.xml").write_text(text)
+    robot = Robot.from_mjcf(tmp_path / "robot.xml")
+    named = Robot.from_mjcf(chain_mjcf())
+    np.testing.assert_allclose(inertia_of(robot, np.zeros(2)), inertia_of(named, np.zeros(2)), rtol=1e-12)

@@ -269,6 +269,8 @@ def _read_model(root: Element, file: Path | None, is_changed: bool) -> pin.Model
     if file is not None and not is_changed:
         return pin.buildModelFromMJCF(str(file))
     if file is not None:  # assets are where they were
+        if root.find("compiler") is None:
+            root.insert(0, Element("compiler"))
         for compiler, key in itertools.product(root.iterfind("compiler"), ("meshdir", "texturedir", "assetdir")):
             compiler.set(key, str(file.resolve().parent / compiler.get(key, "")))
     with tempfile.TemporaryDirectory() as folder:

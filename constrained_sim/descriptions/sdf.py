@@ -169,6 +169,8 @@ class _Builder:
         inertial, what = self.links[link].find("inertial"), f"inertial of link {link!r}"
         if inertial is None:
             inertial = Element("inertial")
+        if inertial.get("auto", "false") in ("1", "true"):
+            raise ModelError(f"{what}: got one to be found from the collisions, allowed: numbers")
         mass = _numbers(inertial, "mass", 1, what, (1.0,))[0]
         xx, yy, zz, xy, xz, yz = (
             _numbers(inertial, f"inertia/i{axes}", 1, what, (default,))[0] for axes, default in UNIT_INERTIA.items()
