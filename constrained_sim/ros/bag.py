@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from mcap.exceptions import McapError
 from mcap.records import Channel, Message, Schema
@@ -14,21 +15,47 @@ from mcap.stream_reader import StreamReader
 from constrained_sim.exceptions import ConfigError
 
 
+QOS_KEY = "offered_qos_profiles"
+"""Under which rosbag2 keeps the quality of service of a topic, in the MCAP file and in metadata.yaml."""
+
+
+class RecordedTopic(NamedTuple):
+    """A topic of a recording.
+
+    Attributes:
+        name: of the topic.
+        type_name: of its messages, as ``std_msgs/msg/String``.
+        qos: with which it was published, in the words of rosbag2 (YAML): a player that offers less is not heard.
+    """
+
+    name: str
+    type_name: str
+    qos: str
+
+
 @dataclass(frozen=True)
 class Record:
     """A message of a recording.
 
     Attributes:
-        topic: that it was recorded on.
-        type_name: of the message, as ``std_msgs/msg/String``.
+        channel: topic that it was recorded on.
         stamp: [ns].
         data: serialised.
     """
 
-    topic: str
-    type_name: str
+    channel: RecordedTopic
     stamp: int
     data: bytes
+
+    @property
+    def topic(self) -> str:
+        """Name of the topic."""
+        return self.channel.name
+
+    @property
+    def type_name(self) -> str:
+        """Name of the message's type, as ``std_msgs/msg/String``."""
+        return self.channel.type_name
 
 
 def bag_file(directory: Path) -> Path:
@@ -50,7 +77,7 @@ def read_records(file: Path) -> Iterator[Record]:
         ConfigError: not an MCAP file.
     """
     types: dict[int, str] = {}
-    channels: dict[int, tuple[str, str]] = {}
+    channels: dict[int, RecordedTopic] = {}
     with file.open("rb") as stream:
         if stream.read(8) != b"\x89MCAP0\r\n":
             raise ConfigError(f"{str(file)!r} is not an MCAP file")
@@ -64,6 +91,7 @@ def read_records(file: Path) -> Iterator[Record]:
             if isinstance(record, Schema):
                 types[record.id] = record.name
             elif isinstance(record, Channel):
-                channels[record.id] = record.topic, types[record.schema_id]
+                qos = record.metadata.get(QOS_KEY, "")
+                channels[record.id] = RecordedTopic(record.topic, types[record.schema_id], qos)
             elif isinstance(record, Message):
-                yield Record(*channels[record.channel_id], record.log_time, record.data)
+                yield Record(channels[record.channel_id], record.log_time, record.data)

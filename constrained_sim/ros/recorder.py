@@ -7,6 +7,7 @@ the disk twice a second, and metadata.yaml is there from the start, so that a ba
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import select
 import signal
@@ -25,6 +26,7 @@ from mcap.writer import CompressionType, Writer
 
 from constrained_sim.config import NodeOptions
 from constrained_sim.exceptions import ConfigError
+from constrained_sim.ros.bag import QOS_KEY, RecordedTopic
 
 FRAME = struct.Struct("<HqI")
 NEW_TOPIC = -1
@@ -69,18 +71,18 @@ class Recorder:
         self._pipe = self._process.stdin
         fcntl.fcntl(self._pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
-    def write(self, topic: str, type_name: str, stamp: int, serialised: bytes) -> None:
+    def write(self, topic: RecordedTopic, stamp: int, serialised: bytes) -> None:
         """Take a message with its `stamp` [ns]; :meth:`flush` hands it over."""
-        number = self._topics.setdefault(topic, len(self._topics))
-        if topic not in self._announced:
-            self._announced.add(topic)
-            self._put(number, NEW_TOPIC, f"{topic} {type_name}".encode())
+        number = self._topics.setdefault(topic.name, len(self._topics))
+        if topic.name not in self._announced:
+            self._announced.add(topic.name)
+            self._put(number, NEW_TOPIC, json.dumps(topic).encode())
         self._put(number, stamp, serialised)
         self._waiting += 1
 
-    def sink(self, topic: str, type_name: str) -> Callable[[bytes, int], None]:
+    def sink(self, topic: RecordedTopic) -> Callable[[bytes, int], None]:
         """Return a function that takes the messages of one topic and their stamps [ns]."""
-        return lambda serialised, stamp: self.write(topic, type_name, stamp, serialised)
+        return lambda serialised, stamp: self.write(topic, stamp, serialised)
 
     def flush(self) -> None:
         """Hand over what has been taken, in one piece: once per control period."""
@@ -136,19 +138,20 @@ class BagWriter:
         self._file = open(directory / self._name, "wb")
         self._writer = Writer(self._file, chunk_size=CHUNK_BYTES, compression=CompressionType.NONE)
         self._writer.start(profile="ros2", library="constrained_sim")
-        self._channels: dict[int, tuple[int, str, str]] = {}
+        self._channels: dict[int, tuple[int, RecordedTopic]] = {}
         self._counts: dict[int, int] = {}
         self._first: int | None = None
         self._last = 0
         self._write_metadata()
 
-    def add_channel(self, number: int, topic: str, type_name: str) -> None:
+    def add_channel(self, number: int, topic: RecordedTopic) -> None:
         """Register a topic; one that is known already stays as it is."""
         if number in self._channels:
             return
-        schema = self._writer.register_schema(type_name, "ros2msg", message_definition(type_name).encode())
-        channel = self._writer.register_channel(topic, "cdr", schema, {"offered_qos_profiles": ""})
-        self._channels[number] = (channel, topic, type_name)
+        definition = message_definition(topic.type_name).encode()
+        schema = self._writer.register_schema(topic.type_name, "ros2msg", definition)
+        channel = self._writer.register_channel(topic.name, "cdr", schema, {QOS_KEY: topic.qos})
+        self._channels[number] = (channel, topic)
         self._counts[number] = 0
         self._write_metadata()
 
@@ -176,14 +179,14 @@ class BagWriter:
         topics = [
             {
                 "topic_metadata": {
-                    "name": topic,
-                    "type": type_name,
+                    "name": topic.name,
+                    "type": topic.type_name,
                     "serialization_format": "cdr",
-                    "offered_qos_profiles": "",
+                    QOS_KEY: topic.qos,
                 },
                 "message_count": self._counts[number],
             }
-            for number, (_, topic, type_name) in self._channels.items()
+            for number, (_, topic) in self._channels.items()
         ]
         information = {
             "version": 5,
@@ -263,7 +266,7 @@ def _take_frames(waiting: bytearray, writer: BagWriter) -> None:
             break
         payload = bytes(waiting[begin + FRAME.size : end])
         if stamp == NEW_TOPIC:
-            writer.add_channel(channel, *payload.decode().split(" "))
+            writer.add_channel(channel, RecordedTopic(*json.loads(payload)))
         else:
             writer.add_message(channel, stamp, payload)
         begin = end

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from constrained_sim.exceptions import ConfigError
-from constrained_sim.ros.bag import bag_file, read_records
+from constrained_sim.ros.bag import RecordedTopic, bag_file, read_records
 from constrained_sim.ros.recorder import BagWriter
 
 
@@ -23,12 +23,12 @@ def recover(directory: Path) -> int:
     """
     file = bag_file(directory)
     broken = file.rename(file.with_suffix(".broken"))
-    numbers: dict[str, int] = {}
+    numbers: dict[RecordedTopic, int] = {}
     count = 0
     writer = BagWriter(directory, file.name)
     for record in read_records(broken):
-        number = numbers.setdefault(record.topic, len(numbers))
-        writer.add_channel(number, record.topic, record.type_name)
+        number = numbers.setdefault(record.channel, len(numbers))
+        writer.add_channel(number, record.channel)
         writer.add_message(number, record.stamp, record.data)
         count += 1
     writer.finish()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import time
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -12,6 +13,7 @@ from rclpy.qos import DurabilityPolicy, QoSCompatibility, QoSProfile, Reliabilit
 from rclpy.serialization import serialize_message
 
 from constrained_sim.ros.cdr import serialise
+from constrained_sim.ros.bag import RecordedTopic
 from constrained_sim.ros.recorder import Recorder
 
 RELIABLE = QoSProfile(depth=400, reliability=ReliabilityPolicy.RELIABLE)
@@ -116,7 +118,7 @@ class NodeTopics:
         """Publish from `node`."""
         self._node, self._recorder = node, recorder
         self._flushed = 0.0
-        self._resolve = functools.cache(node.resolve_topic_name)
+        self._recorded = functools.cache(self._recorded_topic)
 
     def open(self, kind: type, name: str, qos: QoSProfile = RELIABLE) -> Topic:
         """Return the topic `name` for messages of `kind`."""
@@ -124,7 +126,7 @@ class NodeTopics:
         sinks: list[Sink] = [lambda data, stamp: publisher.publish(data)]
         always = self._recorder is not None or qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
         if self._recorder is not None:
-            sinks.append(self._recorder.sink(publisher.topic_name, type_name(kind)))
+            sinks.append(self._recorder.sink(self._recorded_topic(kind, name, qos)))
 
         def subscribers() -> list[str]:
             publishers = self._node.get_publishers_info_by_topic(publisher.topic_name)
@@ -142,7 +144,7 @@ class NodeTopics:
     def record(self, kind: type, name: str, message: Any, stamp: int) -> None:
         """Record `message` of `kind` without publishing it."""
         if self._recorder is not None:
-            self._recorder.write(self._resolve(name), type_name(kind), stamp, serialize_message(message))
+            self._recorder.write(self._recorded(kind, name), stamp, serialize_message(message))
 
     def flush(self) -> None:
         """Hand what was published to the recorder, unless that was done a moment ago: to wake it takes long."""
@@ -150,6 +152,9 @@ class NodeTopics:
         if self._recorder is not None and now - self._flushed > FLUSH_PERIOD:
             self._flushed = now
             self._recorder.flush()
+
+    def _recorded_topic(self, kind: type, name: str, qos: QoSProfile = RELIABLE) -> RecordedTopic:
+        return RecordedTopic(self._node.resolve_topic_name(name), type_name(kind), offered(qos))
 
     @property
     def lost(self) -> int:
@@ -159,6 +164,18 @@ class NodeTopics:
 
 def _can_connect(publisher: QoSProfile, subscription: QoSProfile) -> bool:
     return qos_check_compatible(publisher, subscription)[0] != QoSCompatibility.ERROR
+
+
+def offered(qos: QoSProfile) -> str:
+    """Return `qos` as rosbag2 keeps it: a YAML list of one profile, enumerations of rmw by number, times in two parts.
+
+    Source: rosbag2_storage, qos.cpp; every version of its metadata can be read with numbers.
+    """
+    profile = qos.get_c_qos_profile().to_dict()
+    for name in ("deadline", "lifespan", "liveliness_lease_duration"):
+        seconds, nanoseconds = divmod(profile[name].nanoseconds, 10**9)
+        profile[name] = {"sec": seconds, "nsec": nanoseconds}
+    return json.dumps([profile])
 
 
 def type_name(kind: type) -> str:

@@ -12,9 +12,11 @@ from rosbags.highlevel import AnyReader
 from std_msgs.msg import String
 
 from constrained_sim.exceptions import ConfigError
+from constrained_sim.ros.bag import RecordedTopic
 from constrained_sim.ros.recorder import Recorder
 
 TYPE = "std_msgs/msg/String"
+FILLER, LATE = (RecordedTopic(name, TYPE, "") for name in ("/filler", "/late"))
 
 
 def texts(bag: Path) -> dict[str, list[str]]:
@@ -32,17 +34,17 @@ def test_impatient_recorder_counts_what_it_drops(tmp_path: Path) -> None:
     os.kill(recorder._process.pid, signal.SIGSTOP)
     filler = serialize_message(String(data="x" * 50_000))
     for stamp in range(100):
-        recorder.write("/filler", TYPE, stamp, filler)
+        recorder.write(FILLER, stamp, filler)
         recorder.flush()
     assert recorder.lost > 0
     first_loss = recorder.lost
-    recorder.write("/late", TYPE, 100, filler)
+    recorder.write(LATE, 100, filler)
     recorder.flush()
     assert recorder.lost == first_loss + 1
     os.kill(recorder._process.pid, signal.SIGCONT)
     recorder.patient = True
     for number in range(3):
-        recorder.write("/late", TYPE, 101 + number, serialize_message(String(data=f"late {number}")))
+        recorder.write(LATE, 101 + number, serialize_message(String(data=f"late {number}")))
         recorder.flush()
     recorder.close()
     found = texts(tmp_path / "bag")
@@ -55,7 +57,7 @@ def test_patient_recorder_waits(tmp_path: Path) -> None:
     """A recorder that may wait loses nothing, however much is written at once."""
     recorder = Recorder(tmp_path / "bag")
     for stamp in range(60):
-        recorder.write("/filler", TYPE, stamp, serialize_message(String(data=f"{stamp:050000d}")))
+        recorder.write(FILLER, stamp, serialize_message(String(data=f"{stamp:050000d}")))
     recorder.flush()
     recorder.close()
     assert recorder.lost == 0
@@ -67,7 +69,7 @@ def test_recorder_survives_the_death_of_its_process(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "bag")
     recorder._process.kill()
     recorder._process.wait()
-    recorder.write("/filler", TYPE, 0, serialize_message(String(data="x")))
+    recorder.write(FILLER, 0, serialize_message(String(data="x")))
     recorder.flush()
     assert recorder.lost == 1
     recorder.close()

@@ -5,6 +5,7 @@ import signal
 import time
 
 import pytest
+import yaml
 from mcap.reader import make_reader
 from ros.bags import TYPES, Bag, Mechanics
 from ros.live import CONFIG, NODE, PERIOD, URDF, Process, arguments, free_domain, stamp
@@ -65,6 +66,27 @@ def test_metadata_tells_what_is_in_the_bag(dropped, hopping):
         assert metadata["starting_time"]["nanoseconds_since_epoch"] == 1_000_000_000
         assert metadata["duration"]["nanoseconds"] == stamp(bag.messages("/clock")[-1]) - 1_000_000_000
         assert [(bag.path / path).exists() for path in metadata["relative_file_paths"]] == [True]
+
+
+def test_bag_tells_with_which_qos_topics_were_published(standing):
+    """A player offers what the node offered: the robot's description to those that come late too.
+
+    The numbers are those of rmw (types.h): reliable 1, transient local 1, volatile 2, keep last 1.
+    """
+    topics = [topic["topic_metadata"] for topic in standing.metadata["topics_with_message_count"]]
+    (file,) = standing.path.glob("*.mcap")
+    with file.open("rb") as stream:
+        channels = {c.topic: c.metadata for c in make_reader(stream).get_summary().channels.values()}
+    told = {}
+    for topic in topics:
+        assert channels[topic["name"]]["offered_qos_profiles"] == topic["offered_qos_profiles"]
+        (told[topic["name"]],) = yaml.safe_load(topic["offered_qos_profiles"])
+    assert {qos["reliability"] for qos in told.values()} == {qos["history"] for qos in told.values()} == {1}
+    latched = {name for name, qos in told.items() if qos["durability"] == 1}
+    assert latched == {name for name, qos in told.items() if qos["depth"] == 1}
+    assert "/robot_description" in latched
+    assert told["/contact_forces"]["durability"] == told["/joint_states"]["durability"] == 2
+    assert told["/clock"]["deadline"] == {"sec": 0, "nsec": 0}
 
 
 def test_definitions_in_the_bag_suffice_to_read_it(standing):

@@ -160,9 +160,11 @@ def test_cut_off_recording_is_read_and_recovered(served, tmp_path):
     data = file.read_bytes()
     file.write_bytes(data[: len(data) * 2 // 3])
     whole, cut = (sum(1 for _ in read_records(bag_file(bag))) for bag in (served, folder))
+    topics = {record.channel for record in read_records(file)}
     assert 0 < cut < whole
     assert replay(folder).difference == ""
     assert recover(folder) == cut
+    assert {record.channel for record in read_records(file)} == topics
     bag = Bag(folder)
     assert sum(len(messages) for messages in bag.raw.values()) == cut == bag.metadata["message_count"]
     assert replay(folder).difference == ""
