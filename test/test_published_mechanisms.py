@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from mechanisms import GRAVITY, LIMIT, every_solver, joint, link, relative, urdf
 from scipy.integrate import solve_ivp
+from scipy.special import gamma
 
 from constrained_sim import (
+    CustomConstraint,
     FrameAnchor,
     PointAnchor,
     Robot,
@@ -17,6 +21,7 @@ from constrained_sim import (
 )
 from constrained_sim import integrators as schemes
 from constrained_sim.exceptions import NonFiniteState
+from constrained_sim.validation import Array
 
 FALLING = (0.0, -GRAVITY, 0.0)
 
@@ -171,30 +176,115 @@ def double_four_bar() -> tuple[Robot, list[PointAnchor], list[float]]:
     return robot, anchors, [-1.0 if name.startswith("foot") else 1.0 for name in robot.joint_names]
 
 
+def swing(duration: float, begin: float = 0.0) -> float:
+    """Return the angle of the posts: ``(3 I + 2 m) q'' = g (3 / 2 + 2) m sin q``, I of a post about its foot."""
+    inertia, drive = 3.0 * (1.0 / 12.0 + 1e-3 + 0.25) + 2.0, GRAVITY * (3.0 * 0.5 + 2.0)
+    path = solve_ivp(
+        lambda t, y: [y[1], drive / inertia * np.sin(y[0])],
+        (0.0, duration), [begin, -1.0], method="DOP853", rtol=1e-13, atol=1e-13,
+    )  # fmt: skip
+    return float(path.y[0, -1])
+
+
 def test_double_four_bar_passes_its_singular_positions() -> None:
-    """``(3 I + 2 m) q'' = g (3 / 2 + 2) m sin q``, I of a post about its foot."""
+    """With time stepping, to its order."""
     robot, anchors, v = double_four_bar()
     sim = Simulator(robot, anchors, dt=1e-3)
     sim.reset(v=v)
-    inertia, drive = 3.0 * (1.0 / 12.0 + 1e-3 + 0.25) + 2.0, GRAVITY * (3.0 * 0.5 + 2.0)
-    exact = solve_ivp(
-        lambda t, y: [y[1], drive / inertia * np.sin(y[0])],
-        (0.0, 3.0), [0.0, -1.0], method="DOP853", rtol=1e-12, atol=1e-12,
-    ).y[0, -1]  # fmt: skip
     energy = sim.mechanical_energy()
     sim.run(3.0)
-    assert sim.state.q[robot.joint_names.index("foot0")] == pytest.approx(exact, abs=2e-5)
+    assert sim.state.q[robot.joint_names.index("foot0")] == pytest.approx(swing(3.0), abs=2e-5)
     assert sim.mechanical_energy() == pytest.approx(energy, abs=1e-4)
 
 
-@pytest.mark.parametrize("options", [{"stepper": "smooth", "integrator": "adaptive"}, {"stepper": "event_driven"}])
-def test_adaptive_steps_end_where_forces_have_no_bound(
-    options: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_event_driven_passes_singular_positions() -> None:
+    """Twelve digits of the same motion, whether passages lie within long steps or across several short ones."""
+    for dt in (1e-2, 1e-3):
+        robot, anchors, v = double_four_bar()
+        sim = Simulator(robot, anchors, dt=dt, stepper="event_driven")
+        sim.reset(v=v)
+        sim.run(1.6)
+        exact = swing(1.6)
+        assert exact < -1.5 * np.pi  # it has been in line twice
+        assert sim.state.q == pytest.approx(-exact * np.array(v), abs=1e-10)
+        assert abs(sim.integration_energy()) < 1e-11
+
+
+@pytest.mark.parametrize("beyond", [0.0, 1e-7, 1e-5, 1e-3])
+def test_event_driven_begins_in_a_singular_position(beyond: float) -> None:
+    """Rows that a moment later are independent are not left out until then."""
+    robot, anchors, v = double_four_bar()
+    sim = Simulator(robot, anchors, dt=1e-2, stepper="event_driven")
+    begin = -0.5 * np.pi - beyond
+    sim.reset(q=-begin * np.array(v), v=v)
+    sim.run(0.5)
+    assert sim.state.q == pytest.approx(-swing(0.5, begin) * np.array(v), abs=1e-10)
+
+
+def bead(
+    phi: Callable[[Array], float], slope: Callable[[Array], Array], curvature: Callable[[Array], Array]
+) -> tuple[Robot, CustomConstraint]:
+    """Return a bead in a plane without gravity, and the wire ``phi = 0``, a function of ``sqrt(m_i) q_i``."""
+    parts = ['<link name="base"/>', link("carriage", 0.25), link("bead", 0.75)]
+    parts += [joint("x", "prismatic", "base", "carriage", (1, 0, 0), more=LIMIT)]
+    parts += [joint("y", "prismatic", "carriage", "bead", (0, 1, 0), more=LIMIT)]
+    robot = Robot.from_urdf(urdf(*parts), gravity=(0.0, 0.0, 0.0))
+    root = np.sqrt([1.0, 0.75])
+    return robot, CustomConstraint(
+        "wire",
+        1,
+        lambda q, v, t: [phi(root * q)],
+        lambda q, v, t: [root * slope(root * q)],
+        lambda q, v, t: [root * v @ curvature(root * q) @ (root * v)],
+    )
+
+
+@pytest.mark.parametrize("dt", [2e-2, 1e-3])
+def test_bead_on_a_lemniscate(dt: float) -> None:
+    """``(x^2 + y^2)^2 = x^2 - y^2`` crosses itself: where the wire's only row vanishes, the bead goes straight on.
+
+    At constant speed v: length 5.2441151..., curvature 3 r and gradient 2 r give the multiplier -3 v^2 / 2 everywhere.
+    """
+    robot, wire = bead(
+        lambda x: (x @ x) ** 2 - x[0] ** 2 + x[1] ** 2,
+        lambda x: 4.0 * (x @ x) * x + [-2.0, 2.0] * x,
+        lambda x: 4.0 * (x @ x) * np.eye(2) + 8.0 * np.outer(x, x) + np.diag([-2.0, 2.0]),
+    )
+    length, speed = 4.0 * np.sqrt(np.pi) * gamma(1.25) / gamma(0.75), 2.0
+    sim = Simulator(robot, [wire], dt=dt, stepper="event_driven")
+    sim.reset(q=[1.0, 0.0], v=[0.0, speed / np.sqrt(0.75)])
+    half = round(0.5 * length / speed / dt)
+    steps = [sim.step() for _ in range(2 * half)]
+    rest = 2 * half * dt - length / speed
+    assert steps[half - 1].state.q == pytest.approx([-1.0, 0.0], abs=2.0 * dt * speed)
+    assert sim.state.q[1] * np.sqrt(0.75) == pytest.approx(speed * rest, abs=30.0 * abs(speed * rest) ** 3 + 1e-10)
+    for step in steps:  # a violation of the row by c, 1e-11 at most, is some 10 c v^2 / r^4 of its multiplier
+        force = step.constraint_forces["wire"]
+        near = max(1e-3, np.linalg.norm(step.state.q) - dt * speed)
+        assert force.multipliers == pytest.approx([-1.5 * speed**2], abs=1e-10 * speed**2 / near**4)
+    assert abs(sim.integration_energy()) < 1e-11
+
+
+def test_no_motion_leads_out_of_a_cusp() -> None:
+    """``y^2 = x^3`` ends at the origin for whoever comes along it: the bead would need an infinite force there."""
+    robot, wire = bead(
+        lambda x: x[1] ** 2 - x[0] ** 3,
+        lambda x: np.array([-3.0 * x[0] ** 2, 2.0 * x[1]]),
+        lambda x: np.diag([-6.0 * x[0], 2.0]),
+    )
+    sim = Simulator(robot, [wire], dt=1e-2, stepper="event_driven")
+    start = np.array([1.0, 1.0]) / np.sqrt([1.0, 0.75])
+    sim.reset(q=start, v=[-2.0, -3.0] / np.sqrt([1.0, 0.75]))
+    with pytest.raises(NonFiniteState, match="singular position"):
+        sim.run(1.0)
+    assert sim.largest_violation()[0] < 1e-9
+
+
+def test_adaptive_steps_end_where_forces_have_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clear error after so many evaluations, not ever smaller steps into the singular position."""
     monkeypatch.setattr(schemes, "MOST_EVALUATIONS", 3000)
     robot, anchors, v = double_four_bar()
-    sim = Simulator(robot, anchors, dt=0.01, **options)  # type: ignore[arg-type]
+    sim = Simulator(robot, anchors, dt=0.01, stepper="smooth", integrator="adaptive")
     sim.reset(v=v)
     with pytest.raises(NonFiniteState, match="3000 evaluations"):
         sim.run(3.0)

@@ -14,7 +14,6 @@ from mcap.stream_reader import StreamReader
 
 from constrained_sim.exceptions import ConfigError
 
-
 QOS_KEY = "offered_qos_profiles"
 """Under which rosbag2 keeps the quality of service of a topic, in the MCAP file and in metadata.yaml."""
 

@@ -12,8 +12,8 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSCompatibility, QoSProfile, ReliabilityPolicy, qos_check_compatible
 from rclpy.serialization import serialize_message
 
-from constrained_sim.ros.cdr import serialise
 from constrained_sim.ros.bag import RecordedTopic
+from constrained_sim.ros.cdr import serialise
 from constrained_sim.ros.recorder import Recorder
 
 RELIABLE = QoSProfile(depth=400, reliability=ReliabilityPolicy.RELIABLE)

@@ -20,6 +20,7 @@ from constrained_sim.impact import Impact, bouncing, impact_at
 from constrained_sim.integrators import Adaptive, Integrator
 from constrained_sim.motion import ContactRows, Motion, solve_motion
 from constrained_sim.solvers import RobotSystem, Solver
+from constrained_sim.steppers.passage import Door
 from constrained_sim.steppers.segment import DEPTH, RESTING, Loads, Segment
 from constrained_sim.steppers.stepper import Observation, StepOutcome, Stepper
 from constrained_sim.validation import Array, read_only
@@ -68,6 +69,9 @@ class EventDriven(Stepper):
     (:attr:`Impact.without_collision`). Where a contact may as well lift off as jam, it lifts off here; time stepping,
     which sees impulses only, may let it jam, with a force of about 1 / dt.
 
+    A mechanism passes its singular positions (:mod:`~constrained_sim.steppers.passage`), of which ``memory`` tells the
+    next step.
+
     Where forces are not unique, they are those of least norm (:mod:`~constrained_sim.contact.least_norm`) as long as
     these are inside their cones without being forced to, else those nearest to the ones at the beginning of the step.
 
@@ -81,6 +85,7 @@ class EventDriven(Stepper):
     name = "event_driven"
     default_integrator = Adaptive.name
     integrator: Adaptive
+    memory: Door | None = None
 
     @classmethod
     def takes(cls, integrator: Integrator) -> bool:
@@ -89,6 +94,7 @@ class EventDriven(Stepper):
 
     def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array, stretch: Array | None = None) -> Observation:
         """Start at (q, v) and time `t` with these constraints."""
+        self.memory = None
         return self.observe(bound, t, q, v, stretch)
 
     def step(
@@ -108,9 +114,10 @@ class EventDriven(Stepper):
             here, mode, motion = self._settle(here, loads, ledger, jams)
             if stalled:
                 mode = self._inside(here, mode)
-            segment = Segment(self, self.integrator.tolerance, here, mode, loads, near=stalled > 0)
+            segment = Segment(self, self.integrator.tolerance, here, mode, loads, stalled > 0, self.memory)
             rest = end - here.t
-            flown, y, jams = segment.fly(min(rest, BLIND) if stalled > 3 else rest, looking=stalled <= 3)
+            blind = stalled > 3
+            flown, y, jams, self.memory = segment.fly(min(rest, BLIND) if blind else rest, looking=not blind)
             stalled = stalled + 1 if flown <= INSTANT else 0
             if flown <= 0.0:
                 continue

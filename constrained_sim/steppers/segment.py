@@ -24,6 +24,7 @@ from constrained_sim.forward_dynamics import acceleration_rows
 from constrained_sim.integrators import adaptive_solver, advance
 from constrained_sim.solvers import RobotSystem, Solver
 from constrained_sim.solvers.solver import Factorization
+from constrained_sim.steppers.passage import AHEAD, DEEP, DOOR, UNDERWAY, Door, ScaledRows, WithinDoor
 from constrained_sim.steppers.stepper import Observation, Stepper
 from constrained_sim.validation import Array
 from constrained_sim.wrench import Wrench, generalised_force
@@ -107,6 +108,22 @@ class Slopes(NamedTuple):
     free: Array
 
 
+class Flight(NamedTuple):
+    """How a segment went.
+
+    Attributes:
+        duration: flown [s].
+        y: state at the end.
+        jams: whether friction lets the forces grow beyond all bounds there.
+        door: of a singular position, if one is near.
+    """
+
+    duration: float
+    y: Array
+    jams: bool
+    door: Door | None
+
+
 class Segment:
     """The motion in one mode, from an observed state on: ``y = [x, v, stretch, integrals]``, x tangent to q there.
 
@@ -115,7 +132,14 @@ class Segment:
     """
 
     def __init__(
-        self, stepper: Stepper, tolerance: float, start: Observation, mode: Mode, loads: Loads, near: bool
+        self,
+        stepper: Stepper,
+        tolerance: float,
+        start: Observation,
+        mode: Mode,
+        loads: Loads,
+        near: bool,
+        door: Door | None,
     ) -> None:
         """Begin at `start` in `mode`.
 
@@ -127,8 +151,9 @@ class Segment:
             loads: what acts.
             near: whether indeterminate forces stay near those at the beginning of the mode; else only where those of
                 least norm are outside their cones.
+            door: of a singular position, if one is near.
         """
-        self._stepper, self._tolerance = stepper, tolerance
+        self._stepper, self._tolerance, self._door = stepper, tolerance, door
         self._start, self._mode, self._loads = start, mode, loads
         self._dynamics = Dynamics(stepper.robot)
         table = start.bound.contacts
@@ -152,8 +177,8 @@ class Segment:
         if not near and margins.min(initial=0.0) < -OUTSIDE * np.abs(begin).max(initial=0.0):
             self._reference, self._known = begin, None
 
-    def fly(self, duration: float, looking: bool) -> tuple[float, Array, bool]:
-        """Integrate for `duration` [s] or up to the first event; return the time flown, y there, and whether it jams.
+    def fly(self, duration: float, looking: bool) -> Flight:
+        """Integrate for `duration` [s], up to the first event, or to the door of a singular position.
 
         Raises:
             NonFiniteMotion: the motion does not go on, and it is not friction that stops it.
@@ -171,26 +196,71 @@ class Segment:
             SHALLOW / max(np.abs(self._start.contact.s[3 * self._pressed + 2]).max(initial=0.0), 1e-300),
         )
         before = self._slopes(0.0, self._y0)
+        entry, door = (0.0, self._y0), self._door
+        if door is None or not door.passed:
+            door = self._seen(0.0, self._y0, door)
+            if door is not None and door.passed:
+                return Flight(0.0, self._y0, False, door)
         while solver.status == "running":
             try:
                 advance(solver)
             except NonFiniteMotion:
                 if self._jams(solver.t, solver.y):
-                    return solver.t, solver.y, True
+                    return Flight(solver.t, solver.y, True, door)
                 raise
-            after = self._slopes(solver.t, solver.y)
-            if np.abs(after.a).max() > JAMMED * np.abs(after.free).max() and self._jams(solver.t, solver.y):
-                return solver.t, solver.y, True
+            t, y, last = solver.t, solver.y, door
+            after, door = self._slopes(t, y), self._seen(t, y, last)
+            if door is not None and not door.passed:
+                entry = (t, y) if door is not last else entry
+            elif door is not None and last is not None and not last.passed:
+                return Flight(*entry, False, door)
+            if np.abs(after.a).max() > JAMMED * np.abs(after.free).max() and self._jams(t, y):
+                return Flight(t, y, True, door)
             if looking and (event := self._first_event(solver, margins, before, after)) is not None:
-                return *event, False
+                return Flight(*event, False, last)
+            if last is not None and last.passed and not (door is not None and door.passed):
+                return Flight(t, y, False, door)
             before = after
-        return duration, solver.y, False
+        return Flight(duration, solver.y, False, door)
+
+    def _seen(self, t: float, y: Array, door: Door | None) -> Door | None:
+        """Return the door of a singular position as it is seen from y, when `door` was seen before.
+
+        Raises:
+            NonFiniteMotion: behind the door the motion leaves the path that the rows allow.
+        """
+        bilateral, dynamics = self._start.bound.bilateral, self._dynamics
+        if not bilateral.dim:
+            return None
+        nv, velocities, _ = self._ends
+        v, robot = y[nv:velocities].copy(), dynamics.robot
+        q, now = integrate(robot, self._start.q, y[:nv]), self._start.t + t
+        if door is None and v.any():
+            dynamics.update(integrate(robot, q, AHEAD * v / np.abs(v).max()), v, now)
+            rows = ScaledRows(RobotSystem(dynamics, bilateral.jacobian(dynamics)))
+            none = np.zeros(bilateral.dim), np.zeros(nv), np.zeros(nv)
+            door = Door(now, *none, rows.rank(DEEP), rows.length)
+        dynamics.update(q, v, now)
+        system = RobotSystem(dynamics, bilateral.jacobian(dynamics), bilateral.members)
+        rows = ScaledRows(system, 0.0 if door is None else door.length)
+        rank = rows.rank(DEEP) if door is None else door.rank
+        left = bilateral.velocity(dynamics, v, dynamics.t)
+        if door is not None and door.passed and np.abs(left).max() > UNDERWAY * np.abs(v).max():
+            raise NonFiniteMotion("a singular position from which no motion goes on: forces grow without bound there")
+        if rows.rank(DOOR) < rank:
+            return door if door is None or rows.rank(DEEP) == rank else door._replace(passed=True)
+        if door is None or not door.passed:
+            lam = self._slopes(t, y).rates[: bilateral.dim]
+            push = lam @ system.J
+            door = Door(now, lam, push, np.zeros_like(push), rank, rows.length) if door is None else door
+            return door.at(now, lam, push, rows)
+        return door._replace(passed=False)
 
     def _jams(self, t: float, y: Array) -> bool:
         """Return whether friction has made the forces grow beyond all bounds: without it the motion goes on."""
         discs = self._mode.discs
         slippery = replace(self._mode, discs=discs._replace(coefficient=np.zeros(len(discs.coefficient))))
-        other = Segment(self._stepper, self._tolerance, self._start, slippery, self._loads, near=False)
+        other = Segment(self._stepper, self._tolerance, self._start, slippery, self._loads, False, self._door)
         return bool(np.abs(self._slopes(t, y).a).max() > JAMMED * np.abs(other._slopes(t, y).a).max())
 
     def _first_event(
@@ -270,7 +340,15 @@ class Segment:
         J_contact = table.with_turning(dynamics, geometry)
         s = J_contact @ v
         rubbing_rows = np.eye(robot.nv)[robot.rubbing[mode.rubs == 0.0]]
-        factorization = loads.solver.factor(RobotSystem(dynamics, J, bound.bilateral.members))
+        system = RobotSystem(dynamics, J, bound.bilateral.members)
+        factorization: Factorization | WithinDoor
+        kept: Array = np.zeros(len(J))
+        if self._door is not None and self._door.passed:
+            factorization = ScaledRows(system, self._door.length).within(self._door, start.t + t)
+            kept = factorization.lam
+            constraint += factorization.push
+        else:
+            factorization = loads.solver.factor(system)
         free = factorization.solve(forces.sum(axis=0), b)
         equations = _Equations(
             mode, J_contact, rubbing_rows, self._gamma(geometry), self._reference, factorization, *free
@@ -284,7 +362,7 @@ class Segment:
         damping[robot.rubbing[mode.rubs == 0.0]] += rest
         contact += closing @ pushes[: len(closing)]
         constraint += lam @ J
-        rates = np.concatenate([lam, rows, dry, forces @ v, [v @ dynamics.M @ a]])
+        rates = np.concatenate([lam + kept, rows, dry, forces @ v, [v @ dynamics.M @ a]])
         events = self._events(geometry.all_gaps, s, v, rows, dry)
         return Slopes(a, spring_rate.ravel(), rates, events, geometry.s_normal[self._open], equations.free)
 
@@ -335,7 +413,7 @@ class _Equations(NamedTuple):
     rubbing: Array
     rate: Array
     reference: Array
-    factorization: Factorization
+    factorization: Factorization | WithinDoor
     free: Array
     lam: Array
 

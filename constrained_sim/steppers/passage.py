@@ -1,0 +1,119 @@
+"""Through singular positions: where rows that are independent depend on each other for a moment.
+
+There the path of a mechanism crosses another one (the parallelogram that lies flat may go on as an antiparallelogram).
+Its inertia carries it straight on, and the forces ``J^T lam`` stay smooth, though multipliers may go to infinity on
+both sides. But they cannot be computed: at a distance x of such a place a violation of the rows by rounding, c, is a
+displacement c / x towards the other path, and an acceleration 2 c v^2 / x^3 of it.
+
+So within a door, x < ``DOOR``, combinations of rows that are so small are not enforced: they push as they did at the
+door, and change as they changed there. The velocity that this leaves is of second order in the time that the passage
+takes, and none of it is along the path: behind the door the projection onto the rows, in the metric of M, takes it
+away and leaves the momentum along the path as it is. The multipliers that are reported of a passage are those at its
+door.
+
+Where no motion goes on (a cusp), the rows are violated soon.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from constrained_sim.solvers import System
+from constrained_sim.validation import Array
+
+DOOR = 1e-3
+"""Singular value of the scaled rows below which a combination of them is not enforced in a passage."""
+
+DEEP = 1e-5
+"""Singular value of the scaled rows that a mechanism reaches which moves through a singular position."""
+
+AHEAD = 1e-2
+"""[rad, m] How far ahead rows are looked at where a motion begins: it may begin in a singular position."""
+
+UNDERWAY = 1e-6
+"""Row velocity within the door, relative to the largest velocity, from which on the motion has left its path."""
+
+
+class Door(NamedTuple):
+    """The way into a singular position, should the motion lead to one: where rows were independent last.
+
+    Attributes:
+        t: time [s].
+        lam: (m,) multipliers there [N, N m].
+        push: (nv,) their generalised forces.
+        rate: (nv,) of these.
+        rank: number of independent rows.
+        length: (m,) greatest length of each row in the metric of M^-1 so far.
+        passed: whether the mechanism is within.
+    """
+
+    t: float
+    lam: Array
+    push: Array
+    rate: Array
+    rank: int
+    length: Array
+    passed: bool = False
+
+    def at(self, t: float, lam: Array, push: Array, rows: ScaledRows) -> Door:
+        """Return the door that is moved to the time `t`, nearer to the singular position."""
+        rate = (push - self.push) / (t - self.t) if t > self.t else self.rate
+        return Door(t, lam, push, rate, self.rank, rows.length)
+
+
+class ScaledRows:
+    """The rows of a system relative to the greatest length in the metric of M^-1 that each had, decomposed.
+
+    A row may vanish in a singular position: its own length there would say nothing.
+
+    Attributes:
+        length: (m,) that greatest length.
+    """
+
+    def __init__(self, system: System, before: Array | float = 0.0) -> None:
+        """Decompose the rows of `system`, at least one, that had the lengths `before` (m,)."""
+        self._system = system
+        self.length = np.maximum(np.linalg.norm(system.whitened_rows, axis=1), before)
+        self._unit = np.where(self.length > 0.0, self.length, 1.0)
+        self._left, self._values, self._right = np.linalg.svd(
+            system.whitened_rows / self._unit[:, None], full_matrices=False
+        )
+
+    def rank(self, tolerance: float) -> int:
+        """Return how many singular values are not below `tolerance`."""
+        return int(np.sum(self._values >= tolerance))
+
+    def within(self, door: Door, t: float) -> WithinDoor:
+        """Return the factored system of a passage at the time `t`."""
+        rank, system = self.rank(DOOR), self._system
+        left, small = self._left[:, :rank], self._right[rank:]
+        lam = door.lam - left @ (left.T @ (door.lam * self._unit)) / self._unit
+        push = (system.whiten((door.push + (t - door.t) * door.rate)[None])[0] @ small.T) @ small
+        inverse = (left / self._values[:rank]) / self._unit[:, None]
+        return WithinDoor(system, lam, push @ system.inertia_factor, inverse, self._right[:rank])
+
+
+class WithinDoor:
+    """A factored system of which only the rows that are independent within a door are enforced.
+
+    Attributes:
+        lam: (m,) multipliers of the others, as reported.
+        push: (nv,) generalised forces of the others.
+    """
+
+    def __init__(self, system: System, lam: Array, push: Array, inverse: Array, right: Array) -> None:
+        """Take what :class:`ScaledRows` gives: ``J L^-1 = inverse^+ right`` for ``M = L^T L``."""
+        self._system, self.lam, self.push = system, lam, push
+        self._inverse, self._right = inverse, right
+
+    def solve(self, f: Array, b: Array) -> tuple[Array, Array]:
+        """Solve ``M x - J^T lam = f, J x = b``, see :meth:`Factorization.solve`; lam without those."""
+        if f.ndim == 1:
+            x, lam = self.solve(f[None], b[None])
+            return x[0], lam[0]
+        system, right = self._system, self._right
+        white = system.whiten(f)
+        wanted = b @ self._inverse - white @ right.T
+        return system.unwhiten(white + wanted @ right), wanted @ self._inverse.T
