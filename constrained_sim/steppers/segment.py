@@ -235,23 +235,26 @@ class Segment:
         nv, velocities, _ = self._ends
         v, robot = y[nv:velocities].copy(), dynamics.robot
         q, now = integrate(robot, self._start.q, y[:nv]), self._start.t + t
-        if door is None and v.any():
-            dynamics.update(integrate(robot, q, AHEAD * v / np.abs(v).max()), v, now)
-            rows = ScaledRows(RobotSystem(dynamics, bilateral.jacobian(dynamics)))
-            none = np.zeros(bilateral.dim), np.zeros(nv), np.zeros(nv)
-            door = Door(now, *none, rows.rank(DEEP), rows.length)
-        dynamics.update(q, v, now)
-        system = RobotSystem(dynamics, bilateral.jacobian(dynamics), bilateral.members)
-        rows = ScaledRows(system, 0.0 if door is None else door.length)
+
+        def rows_at(q: Array, length: Array | float = 0.0) -> tuple[Array, ScaledRows]:
+            dynamics.update(q, v, now)
+            system = RobotSystem(dynamics, bilateral.jacobian(dynamics), bilateral.members)
+            return system.J, ScaledRows(system, length)
+
+        J, rows = rows_at(q, 0.0 if door is None else door.length)
+        if door is None and rows.rank(DEEP) < bilateral.dim and v.any():
+            ahead = rows_at(integrate(robot, q, AHEAD * v / np.abs(v).max()), rows.length)[1]
+            door = Door(now, np.zeros(bilateral.dim), np.zeros(nv), np.zeros(nv), ahead.rank(DEEP), ahead.length)
+            J, rows = rows_at(q, door.length)
         rank = rows.rank(DEEP) if door is None else door.rank
-        left = bilateral.velocity(dynamics, v, dynamics.t)
-        if door is not None and door.passed and np.abs(left).max() > UNDERWAY * np.abs(v).max():
+        left = bilateral.velocity(dynamics, v, now)
+        if door is not None and door.passed and np.abs(left).max() > max(UNDERWAY * np.abs(v).max(), RESTING):
             raise NonFiniteMotion("a singular position from which no motion goes on: forces grow without bound there")
         if rows.rank(DOOR) < rank:
             return door if door is None or rows.rank(DEEP) == rank else door._replace(passed=True)
         if door is None or not door.passed:
             lam = self._slopes(t, y).rates[: bilateral.dim]
-            push = lam @ system.J
+            push = lam @ J
             door = Door(now, lam, push, np.zeros_like(push), rank, rows.length) if door is None else door
             return door.at(now, lam, push, rows)
         return door._replace(passed=False)
