@@ -570,21 +570,23 @@ def _read_point_anchor(section: _Section) -> PointAnchor:
     )
 
 
-def _directions(what: str, values: tuple[Any, ...]) -> Array:
-    """Return (k, 3) directions from a list of triples, or (as in ROS parameters) from one list of 3 k numbers."""
-    shape = (len(values), 3) if values and np.ndim(values[0]) else (len(values),)
-    if len(shape) == 1 and len(values) % 3:
-        raise InvalidValue(what, list(values), "three numbers for each direction")
-    return finite_array(what, values, shape).reshape(-1, 3)
+def _directions(what: str, values: tuple[Any, ...], size: int = 3) -> Array:
+    """Return (k, size) directions from a list of lists, or (as in ROS parameters) from one list of all numbers."""
+    shape = (len(values), size) if values and np.ndim(values[0]) else (len(values),)
+    if len(shape) == 1 and len(values) % size:
+        raise InvalidValue(what, list(values), f"{size} numbers for each direction")
+    return finite_array(what, values, shape).reshape(-1, size)
 
 
 def _read_frame_anchor(section: _Section) -> FrameAnchor:
+    axes = section.take("axes", tuple, None)
     return FrameAnchor(
         section.name,
         section.take("link_a", str),
         section.take("placement_a", tuple, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)),
         section.take("link_b", str, WORLD),
         section.take("placement_b", tuple, None),
+        None if axes is None else _directions(f"{section.where}.axes", axes, 6),
     )
 
 

@@ -144,6 +144,16 @@ def test_point_anchors():
     assert anchor.normals.tolist() == [[1, 0, 0], [0, 0, 1]]
 
 
+def test_axes_of_frame_anchors():
+    """Six numbers each, in one list or in several; none are all six."""
+    spec = {"kind": "frame_anchor", "link_a": "foot", "link_b": "carriage"}
+    axes = np.eye(6)[[0, 4]]
+    for given in (axes.tolist(), axes.ravel().tolist()):
+        (anchor,) = read(contacts={}, constraints={"loop": {**spec, "axes": given}}).constraints
+        assert anchor.axes.tolist() == axes.tolist()
+    assert read(contacts={}, constraints={"loop": spec}).constraints[0].axes is None
+
+
 def test_initial_state(tmp_path):
     """Positions and velocities by name, base pose and twist of a floating base."""
     inertia = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
@@ -254,6 +264,8 @@ def test_values_of_the_wrong_kind_are_refused(changes):
         ({"constraints": {"a": {"kind": "magic"}}}, UnknownName),
         ({"constraints": {"a": {"kind": "point_anchor", "link_a": "foot", "normals": [1.0, 0.0]}}}, InvalidValue),
         ({"constraints": {"a": {"kind": "point_anchor", "link_a": "foot", "normals": []}}}, InvalidValue),
+        ({"constraints": {"a": {"kind": "frame_anchor", "link_a": "foot", "axes": [1.0] * 7}}}, InvalidValue),
+        ({"constraints": {"a": {"kind": "frame_anchor", "link_a": "foot", "axes": []}}}, InvalidValue),
     ],
     ids=str,
 )

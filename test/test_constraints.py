@@ -7,7 +7,20 @@ import pinocchio as pin
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mechanisms import double_pendulum, property_test, random_state, random_tree, simulator
+from mechanisms import (
+    GRAVITY,
+    double_pendulum,
+    every_solver,
+    joint,
+    link,
+    placement,
+    property_test,
+    random_state,
+    random_tree,
+    simulator,
+    tilted,
+    urdf,
+)
 
 from constrained_sim import (
     CustomConstraint,
@@ -16,6 +29,7 @@ from constrained_sim import (
     JointLimit,
     JointVelocity,
     PointAnchor,
+    Robot,
     constrained_acceleration,
     resolve_impact,
 )
@@ -90,6 +104,8 @@ def make(kind: str, robot, rng):  # type: ignore[no-untyped-def]
         return PointAnchor("c", a, point, b, circling)
     if kind == "frame_anchor":
         return FrameAnchor("c", a, pin.SE3.Random(), b, pin.SE3.Random())
+    if kind == "part_of_a_frame":
+        return FrameAnchor("c", a, pin.SE3.Random(), b, pin.SE3.Random(), rng.normal(size=(3, 6)))
     if kind == "weld_to_world":
         return FrameAnchor("c", a, np.eye(4))
     if kind == "joint_coupling":
@@ -108,6 +124,7 @@ KINDS = (
     "point_anchor",
     "moving_anchor",
     "frame_anchor",
+    "part_of_a_frame",
     "weld_to_world",
     "joint_coupling",
     "joint_velocity",
@@ -229,33 +246,35 @@ def test_weld_removes_all_relative_motion() -> None:
     rng = np.random.default_rng(3)
     robot = random_tree(rng, 4, floating_base=True)
     q, v = random_state(robot, rng)
-    link = next(name for name in robot.links if name not in ("universe", "world"))
-    weld = FrameAnchor("weld", link, pin.SE3.Identity())
+    held = next(name for name in robot.links if name not in ("universe", "world"))
+    weld = FrameAnchor("weld", held, pin.SE3.Identity())
     impact = resolve_impact(robot, q, v, [weld])
     here = Dynamics.at(robot, q, impact.v_plus)
     assert np.abs(weld.bind(robot, q).jacobian(here) @ impact.v_plus).max() < 1e-12
     assert impact.energy_lost > 0.0
     sim = simulator(robot, q, impact.v_plus, [weld])
-    before = here.placement(robot.link_placement(link)[0])
+    before = here.placement(robot.link_placement(held)[0])
     for _ in range(200):
         sim.step()
-    after = Dynamics.at(robot, sim.state.q, sim.state.v).placement(robot.link_placement(link)[0])
+    after = Dynamics.at(robot, sim.state.q, sim.state.v).placement(robot.link_placement(held)[0])
     assert np.abs(pin.log6(before.actInv(after)).vector).max() < 2e-8
 
 
-def test_wrench_of_a_weld_is_the_multipliers_power() -> None:
+@pytest.mark.parametrize("axes", [None, np.eye(6)[[0, 2, 3, 4]] + 0.3])
+def test_wrench_of_a_weld_is_the_multipliers_power(axes: np.ndarray | None) -> None:
     """The wrench on both links does the same power as the multipliers: J^T lam = J_a^T w - J_b^T w at any distance."""
     rng = np.random.default_rng(8)
     robot = random_tree(rng, 5, floating_base=True)
     q, v = random_state(robot, rng)
     links = [name for name in robot.links if name not in ("universe", "world")]
-    weld = FrameAnchor("weld", links[-1], pin.SE3.Random(), links[0], pin.SE3.Random())
-    bound, here, lam = weld.bind(robot, q), Dynamics.at(robot, q, v), rng.normal(size=6)
+    weld = FrameAnchor("weld", links[-1], pin.SE3.Random(), links[0], pin.SE3.Random(), axes)
+    bound, here = weld.bind(robot, q), Dynamics.at(robot, q, v)
+    lam = rng.normal(size=bound.dim)
     joint_a, joint_b = (robot.link_placement(link)[0] for link in (links[-1], links[0]))
     origin = (here.placement(joint_a) * robot.link_placement(links[-1])[1] * weld.placement_a).translation
     power = 0.0
-    for link, joint in ((links[-1], joint_a), (links[0], joint_b)):
-        wrench, body = bound.wrench(here, lam, link), here.body(joint)
+    for name, index in ((links[-1], joint_a), (links[0], joint_b)):
+        wrench, body = bound.wrench(here, lam, name), here.body(index)
         power += wrench[:3] @ velocity_at(body, origin) + wrench[3:] @ body.angular_velocity
     assert power == pytest.approx(lam @ (bound.jacobian(here) @ v), rel=1e-11)
 
@@ -268,6 +287,9 @@ def test_wrench_of_a_weld_is_the_multipliers_power() -> None:
         lambda: JointVelocity("c", "a", "fast"),
         lambda: FrameAnchor("c", "a", np.ones((4, 4))),
         lambda: FrameAnchor("c", "a", np.zeros(7)),
+        lambda: FrameAnchor("c", "a", np.eye(4), axes=np.zeros((1, 6))),
+        lambda: FrameAnchor("c", "a", np.eye(4), axes=np.eye(3)),
+        lambda: FrameAnchor("c", "a", np.eye(4), axes=[]),
         lambda: CustomConstraint("c", 0),
         lambda: CustomConstraint("c", 1, phi=lambda q, v, t: [0.0]),
         lambda: CustomConstraint("", 1),
@@ -283,3 +305,53 @@ def test_bad_declarations_are_refused(bad) -> None:  # type: ignore[no-untyped-d
     """What makes no sense is refused where it enters, with our own exception."""
     with pytest.raises(ConstrainedSimError):
         bad()
+
+
+HINGE = np.eye(6)[:5]
+
+
+def crooked_door(floating: bool) -> Robot:
+    """Return a body with its centre of mass off every axis, free or on a hinge about z; gravity along -y."""
+    body = link("door", 2.0, (0.4, 0.1, -0.2), (0.3, 0.2, 0.4))
+    post = ['<link name="post"/>', joint("turn", "continuous", "post", "door", (0, 0, 1))]
+    return Robot.from_urdf(
+        urdf(body, *([] if floating else post)), floating_base=floating, gravity=(0.0, -GRAVITY, 0.0)
+    )
+
+
+@pytest.mark.parametrize("angle", [0.3, 2.0, -3.1, 3.14159])
+def test_five_axes_of_a_frame_are_a_hinge(angle: float) -> None:
+    """Reactions by Newton and Euler, whatever the angle: ``F = m (a - g)``, ``M = dL/dt + r x F``."""
+    robot, rate = crooked_door(True), 2.5
+    q = np.concatenate([np.zeros(3), tilted(angle, 2)])
+    v = np.array([0.0, 0.0, 0.0, 0.0, 0.0, rate])
+    hinge = FrameAnchor("hinge", "door", np.eye(4), placement_b=np.eye(4), axes=HINGE)
+    turned = pin.Quaternion(tilted(angle, 2)).matrix()
+    arm, inertia = turned @ [0.4, 0.1, -0.2], turned @ np.diag([0.3, 0.2, 0.4]) @ turned.T
+    gravity, z = np.array([0.0, -GRAVITY, 0.0]), np.array([0.0, 0.0, 1.0])
+    about_z = inertia[2, 2] + 2.0 * (arm[0] ** 2 + arm[1] ** 2)
+    spin = 2.0 * np.cross(arm, gravity)[2] / about_z
+    force = 2.0 * (spin * np.cross(z, arm) + rate**2 * np.cross(z, np.cross(z, arm)) - gravity)
+    moment = inertia @ z * spin + rate**2 * np.cross(z, inertia @ z) + np.cross(arm, force)
+    for solver in every_solver([hinge]):
+        motion = constrained_acceleration(robot, q, v, np.zeros(0), [hinge], solver)
+        assert motion.rank == 5
+        assert motion.a == pytest.approx([0.0, 0.0, 0.0, 0.0, 0.0, spin], abs=1e-10)
+        assert motion.wrench("hinge", "door") == pytest.approx(np.concatenate([force, moment]), rel=1e-9, abs=1e-9)
+
+
+def test_hinge_of_a_frame_turns_without_end() -> None:
+    """The same motion as on a revolute joint, over several turns."""
+    free, hinged = crooked_door(True), crooked_door(False)
+    hinge = FrameAnchor("hinge", "door", np.eye(4), placement_b=np.eye(4), axes=HINGE)
+    first = simulator(free, free.neutral(), [0.0, 0.0, 0.0, 0.0, 0.0, 12.0], [hinge], stepper="event_driven", dt=0.02)
+    other = simulator(hinged, hinged.neutral(), [12.0], stepper="event_driven", dt=0.02)
+    first.run(2.0)
+    other.run(2.0)
+    turned = placement(free, first.state.q, "door").rotation
+    assert turned == pytest.approx(placement(hinged, other.state.q, "door").rotation, abs=1e-9)
+    assert first.state.v[5] == pytest.approx(other.state.v[0], abs=1e-9)
+    stepped = simulator(free, free.neutral(), [0.0, 0.0, 0.0, 0.0, 0.0, 12.0], [hinge])
+    stepped.run(2.0)
+    assert placement(free, stepped.state.q, "door").rotation == pytest.approx(turned, abs=2e-3)
+    assert stepped.largest_violation()[0] < 1e-9

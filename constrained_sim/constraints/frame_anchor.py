@@ -14,15 +14,17 @@ from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, c
 from constrained_sim.dynamics import Dynamics, kinematics_at
 from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.robot import WORLD, Robot
-from constrained_sim.validation import Array, finite_array
+from constrained_sim.validation import Array, finite_array, read_only
 
 
 @dataclass(frozen=True, eq=False)
 class FrameAnchor(Bilateral):
-    """Holds the frame `placement_a` of `link_a` on the frame `placement_b` of `link_b`: six rows, a weld.
+    """Holds the frame `placement_a` of `link_a` on the frame `placement_b` of `link_b`: a weld, or in parts of it.
 
     ``phi = log6(b^-1 a)``, 3 linear rows [m], then 3 angular rows [rad], with a and b the frames' placements. Its
     derivative is exact at any distance: ``s = Jlog6(b^-1 a) nu``, nu the velocity of a relative to b in the axes of a.
+    With `axes` N, the rows are N times these. Any five of the six unit directions but a linear one leave a hinge, which
+    may turn without end, any five but an angular one a slide (as RBDL's loop constraints, one of which has one axis).
 
     Attributes:
         name: unique name.
@@ -30,9 +32,10 @@ class FrameAnchor(Bilateral):
         placement_a: pinocchio.SE3, 4 x 4 matrix, or position and quaternion xyzw (7,), in link_a.
         link_b: link or frame that holds it, or ``"world"``.
         placement_b: likewise, in link_b; None: where the first frame is when the constraint is bound.
+        axes: (k, 6) held directions, three linear and three angular components along the axes of the frames; None: all.
 
     Raises:
-        InvalidValue: not a placement.
+        InvalidValue: not a placement, or directions that are not finite or zero.
     """
 
     name: str
@@ -40,9 +43,9 @@ class FrameAnchor(Bilateral):
     placement_a: Any
     link_b: str = WORLD
     placement_b: Any = None
+    axes: Any = None
 
     kind = "frame_anchor"
-    pinocchio_type = pin.ContactType.CONTACT_6D
 
     def __post_init__(self) -> None:
         """Check and convert."""
@@ -50,6 +53,17 @@ class FrameAnchor(Bilateral):
         object.__setattr__(self, "placement_a", as_placement(f"placement_a of {self.name!r}", self.placement_a))
         if self.placement_b is not None:
             object.__setattr__(self, "placement_b", as_placement(f"placement_b of {self.name!r}", self.placement_b))
+        if self.axes is not None:
+            what = f"axes of frame anchor {self.name!r}"
+            axes = finite_array(what, self.axes, (len(self.axes) if np.ndim(self.axes) == 2 else 1, 6))
+            if not (len(axes) and axes.any(axis=1).all()):
+                raise InvalidValue(what, axes.tolist(), "k x 6 directions that are not zero, or None for all six")
+            object.__setattr__(self, "axes", read_only(axes))
+
+    @property
+    def pinocchio_type(self) -> pin.ContactType | None:  # type: ignore[override]
+        """All six directions are a 6-D contact of Pinocchio's; others have no model there."""
+        return pin.ContactType.CONTACT_6D if self.axes is None else None
 
     def bind(self, robot: Robot, q: Array) -> BoundFrameAnchor:
         """Resolve links; take `placement_b` from `q` where it is None."""
@@ -59,11 +73,11 @@ class FrameAnchor(Bilateral):
 class BoundFrameAnchor(BoundConstraint):
     """A :class:`FrameAnchor` on one robot."""
 
-    dim = 6
-
     def __init__(self, declaration: FrameAnchor, robot: Robot, q: Array) -> None:
         """Resolve the links of `declaration`."""
         self.declaration: FrameAnchor = declaration
+        self._axes = np.eye(6) if declaration.axes is None else declaration.axes
+        self.dim = len(self._axes)
         self._joint_a, link_a = robot.link_placement(declaration.link_a)
         self._joint_b, link_b = robot.link_placement(declaration.link_b)
         self._in_a = link_a * declaration.placement_a
@@ -75,11 +89,11 @@ class BoundFrameAnchor(BoundConstraint):
         self._moves = (robot.support[self._joint_a].astype(float) - robot.support[self._joint_b])[:, None]
 
     def phi(self, dynamics: Dynamics) -> Array:
-        """Return (6,) ``log6(b^-1 a)`` [m, rad]."""
-        return pin.log6(self._relative(dynamics)[1]).vector
+        """Return (dim,) ``N log6(b^-1 a)`` [m, rad]."""
+        return self._axes @ pin.log6(self._relative(dynamics)[1]).vector
 
     def jacobian(self, dynamics: Dynamics) -> Array:
-        """Return (6, nv) ``Jlog6 Ad(a^-1) (J_a - J_b)``, from the joints' axes in the world frame."""
+        """Return (dim, nv) ``N Jlog6 Ad(a^-1) (J_a - J_b)``, from the joints' axes in the world frame."""
         a, relative = self._relative(dynamics)
         axes = (dynamics.joint_axes * self._moves).T
         jlog, to_a = pin.Jlog6(relative), a.toActionMatrixInverse()
@@ -90,10 +104,11 @@ class BoundFrameAnchor(BoundConstraint):
         rows = np.where(np.abs(rows) > noise, rows, 0.0)
         for part in (rows[:3], rows[3:]):
             kinematics.drop_spurious(part)
-        return rows
+        held = self._axes @ rows
+        return np.where(np.abs(held) > np.abs(self._axes) @ noise, held, 0.0)
 
     def gamma(self, dynamics: Dynamics) -> Array:
-        """Return (6,) ``Jlog6 dnu/dt + d(Jlog6)/dt nu`` for zero joint accelerations [m/s^2, rad/s^2].
+        """Return (dim,) ``N (Jlog6 dnu/dt + d(Jlog6)/dt nu)`` for zero joint accelerations [m/s^2, rad/s^2].
 
         With spatial velocities V and accelerations A of the bodies in world axes, ``nu = Ad(a^-1) (V_a - V_b)`` and
         ``dnu/dt = Ad(a^-1) (A_a - A_b - V_a x (V_a - V_b))``.
@@ -107,7 +122,7 @@ class BoundFrameAnchor(BoundConstraint):
         jlog = pin.Jlog6(relative)
         x_dot = jlog @ nu
         turning = _right_jacobian_derivative(pin.log6(relative), pin.Motion(x_dot))
-        return jlog @ (nu_dot - turning @ x_dot)
+        return self._axes @ (jlog @ (nu_dot - turning @ x_dot))
 
     def wrench(self, dynamics: Dynamics, multipliers: Array, link: str) -> Array:
         """Return (6,) force and moment on `link` about the origin of the first frame, world axes."""
@@ -115,7 +130,7 @@ class BoundFrameAnchor(BoundConstraint):
         if link not in signs:
             raise UnknownName(f"link of constraint {self.name!r}", link, signs)
         a, relative = self._relative(dynamics)
-        in_a = pin.Jlog6(relative).T @ multipliers
+        in_a = pin.Jlog6(relative).T @ (multipliers @ self._axes)
         return signs[link] * np.concatenate([a.rotation @ in_a[:3], a.rotation @ in_a[3:]])
 
     def wrench_point(self, dynamics: Dynamics) -> Array:

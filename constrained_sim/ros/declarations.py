@@ -83,7 +83,12 @@ def _point_anchor(message: msg.Constraint) -> PointAnchor:
 
 def _frame_anchor(message: msg.Constraint) -> FrameAnchor:
     target = None if message.hold_current else pose_values(message.pose_b)
-    return FrameAnchor(message.name, message.link_a, pose_values(message.pose_a), message.link_b, target)
+    if len(message.axes) % 6:
+        raise InvalidValue(
+            f"axes of frame anchor {message.name!r}", list(message.axes), "six numbers for each direction"
+        )
+    axes = np.reshape(message.axes, (-1, 6)) if message.axes else None
+    return FrameAnchor(message.name, message.link_a, pose_values(message.pose_a), message.link_b, target, axes)
 
 
 def _joint_coupling(message: msg.Constraint) -> JointCoupling:
@@ -118,6 +123,7 @@ def constraint_to_message(constraint: Constraint, enabled: bool) -> msg.Constrai
         message.hold_current = constraint.placement_b is None
         if not message.hold_current:
             message.pose_b = _pose(constraint.placement_b)
+        message.axes = [] if constraint.axes is None else constraint.axes.ravel().tolist()
     elif isinstance(constraint, JointCoupling):
         message.joint, message.reference_joint = constraint.joint, constraint.reference_joint
         message.ratio, message.offset = constraint.ratio, constraint.offset

@@ -30,7 +30,7 @@ class Proximal(Solver):
 
     name = "proximal"
     needs_robot = True
-    supported = "frame anchors, point anchors in three independent directions, contacts and limits"
+    supported = "whole frame anchors, point anchors in three independent directions, contacts and limits"
 
     def supports(self, constraint: Constraint) -> bool:
         """Return whether Pinocchio has a model of `constraint`, or it is unilateral, which no solver needs to know."""

@@ -125,9 +125,26 @@ def test_disabled_constraint_is_listed_and_does_nothing(leg):
     assert leg.call(RemoveConstraint, "remove_constraint", name="lock").success
 
 
+def test_anchor_of_some_axes_is_listed_and_holds_these(leg):
+    """One linear direction, which carries the weight, and one angular one, on a carriage that moves along z only."""
+    axes = np.eye(6)[[2, 4]]
+    answer = add(leg, Constraint(name="rail", kind="frame_anchor", link_a="carriage", axes=axes.ravel()))
+    assert answer.success, answer.message
+    (listed,) = leg.call(ListConstraints, "list_constraints").constraints
+    assert list(listed.axes) == axes.ravel().tolist()
+    state, _ = leg.step(3)
+    (force,) = carried_at(leg, stamp(state)).constraints
+    assert len(force.multipliers) == 2
+    assert force.wrench.force.z == pytest.approx(force.multipliers[0], abs=1e-12)
+    assert 0.0 < force.wrench.force.z < 2 * WEIGHT
+    assert state.velocity[0] == pytest.approx(0.0, abs=1e-12)
+    assert leg.call(RemoveConstraint, "remove_constraint", name="rail").success
+
+
 REFUSED = {
     "kind": (Constraint(name="c", kind="rope"), ("kind of constraint", "rope", "point_anchor")),
     "link": (Constraint(name="c", kind="frame_anchor", link_a="tail"), ("link", "tail", "foot")),
+    "axes": (Constraint(name="c", kind="frame_anchor", link_a="foot", axes=[1.0] * 7), ("axes", "six numbers")),
     "joint": (Constraint(name="c", kind="joint_velocity", joint="tail"), ("joint", "tail", "knee")),
     "name": (Constraint(name="", kind="joint_velocity", joint="hip"), ("name", "non-empty")),
     "NaN": (Constraint(name="c", kind="joint_velocity", joint="hip", velocity=math.nan), ("velocity", "nan")),
