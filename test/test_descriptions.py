@@ -170,6 +170,37 @@ def test_second_parent_becomes_an_anchor(closing, rows):
     assert (np.abs(sim.state.v).max() > 0.5) == (closing != "fixed")
 
 
+@pytest.mark.parametrize("across", [(1.0, 0.0), (0.8, 0.6)])
+def test_slide_may_close_a_loop(across):
+    """A slider-crank whose slide closes the loop moves as one whose slide is in the tree; in its plane two rows do."""
+    along = (across[0], 0.0, across[1])
+    links = (
+        sdf_link("base", (0, 0, 0, 0, 0, 0), 3.0),
+        sdf_link("crank", (0, 0, 0, 0, 0, 0), 0.5, (0, 0, 0.15)),
+        sdf_link("rod", (0, 0, 0.3, 0, 0, 0), 1.0, (0.4, 0, 0.1)),
+        sdf_link("slider", (0.8, 0, 0.5, 0, 0, 0), 0.7, (0.1, 0, 0)),
+        sdf_joint("first", "revolute", "base", "crank"),
+        sdf_joint("second", "revolute", "crank", "rod"),
+    )
+    pin_joint = sdf_joint("pin", "revolute", "rod", "slider")
+    slide = sdf_joint("slide", "prismatic", "base", "slider", along)
+    robots = Robot.from_sdf(sdf(*links, pin_joint, slide)), Robot.from_sdf(sdf(*links, slide, pin_joint))
+    sims = [Simulator(robot, stepper="event_driven", dt=0.01) for robot in robots]
+    for sim in sims:
+        sim.run(0.5, lambda t, q, v: [0.4, 0.0, 0.0])
+    states = [sim.state for sim in sims]
+    assert robots[0].joint_names == ("first", "second", "pin")
+    assert robots[1].joint_names == ("first", "second", "slide")
+    motion = constrained_acceleration(robots[0], states[0].q, states[0].v, np.zeros(3), [])
+    assert motion.lam.shape == (2,)
+    assert motion.wrench("slide", "slider")[:3] @ along == pytest.approx(0.0, abs=1e-9)
+    assert np.abs(states[0].v).max() > 0.3
+    np.testing.assert_allclose(states[0].q[:2], states[1].q[:2], atol=1e-9)
+    np.testing.assert_allclose(states[0].v[:2], states[1].v[:2], atol=1e-9)
+    ends = [placement(robot, state.q, "slider") for robot, state in zip(robots, states, strict=True)]
+    np.testing.assert_allclose(*ends, atol=1e-9)
+
+
 def test_loop_of_anchors_in_a_file_beside_a_urdf():
     """The loop of a URDF's chain is closed by a constraint in the configuration."""
     text = urdf(

@@ -14,8 +14,9 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 import pinocchio as pin
+from scipy.linalg import block_diag, null_space
 
-from constrained_sim.constraints import Constraint, FrameAnchor, PointAnchor
+from constrained_sim.constraints import FrameAnchor, PointAnchor
 from constrained_sim.descriptions.description import Description, Spring
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.exceptions import ModelError
@@ -31,6 +32,7 @@ UNIT_INERTIA = {"xx": 1.0, "yy": 1.0, "zz": 1.0, "xy": 0.0, "xz": 0.0, "yz": 0.0
 
 NOT_UNDERSTOOD = ("include", "joint/axis/mimic", "link/gravity", "static")
 """Elements of a model that would make another robot of it."""
+
 PLANE = 1e-6
 """Motion of a loop's ends in a direction, relative to the largest, that is rounding of the file."""
 
@@ -203,42 +205,51 @@ class _Builder:
         if stiffness:
             self.springs[joint.name] = Spring(stiffness, joint.value("dynamics/spring_reference", 0.0))
 
-    def _anchors(self, joint: _Joint) -> list[Constraint]:
-        """Return what holds a link on its second parent: a point, a frame, or two points of an axis."""
+    def _anchors(self, joint: _Joint) -> list[PointAnchor | FrameAnchor]:
+        """Return what holds a link on its second parent: a point, two points of an axis, or a frame."""
         in_child = self.poses[joint.child].actInv(joint.placement)
         parent = self.poses[joint.parent] if joint.parent != WORLD else pin.SE3.Identity()
         in_parent = parent.actInv(joint.placement)
         if joint.type == "fixed":
             return [FrameAnchor(joint.name, joint.child, in_child, joint.parent, in_parent)]
+        if joint.type == "prismatic":
+            axes = block_diag(null_space(joint.axis[None]).T, np.eye(3))
+            return [FrameAnchor(joint.name, joint.child, in_child, joint.parent, in_parent, axes)]
         points = {joint.name: np.zeros(3)}
         if joint.type == "revolute":
             points[f"{joint.name} axis"] = joint.axis
-        elif joint.type == "prismatic":
-            raise ModelError(
-                f"joint {joint.name!r} closes a loop: got type 'prismatic', allowed: fixed, revolute, ball"
-            )
         return [
             PointAnchor(name, joint.child, in_child.act(point), joint.parent, in_parent.act(point))
             for name, point in points.items()
         ]
 
 
-def _without_planes(robot: Robot, anchor: Constraint) -> Constraint:
-    """Return `anchor` without the direction in which its points cannot move apart, as out of the plane of a four-bar.
+def _without_planes(robot: Robot, anchor: PointAnchor | FrameAnchor) -> PointAnchor | FrameAnchor:
+    """Return `anchor` without the directions in which its frames cannot move apart, as out of the plane of a four-bar.
 
-    The joints of the tree hold that direction already. Poses in files are rounded, so that a row for it would not be
-    redundant but contradict the motion. Such a direction is one in which nothing moves at several configurations.
+    The joints of the tree hold these directions already. Poses in files are rounded, so that a row for one would not be
+    redundant but contradict the motion. They are those in which nothing moves at several configurations.
     """
-    if not isinstance(anchor, PointAnchor):
+    if isinstance(anchor, FrameAnchor) and anchor.axes is None:
         return anchor
     rng, dynamics = np.random.default_rng(0), Dynamics(robot)
     moves = []
     for _ in range(8):
         dynamics.update_kinematics(pin.integrate(robot.model, robot.neutral(), rng.uniform(-0.5, 0.5, robot.nv)))
         moves.append(anchor.bind(robot, robot.neutral()).jacobian(dynamics))
-    directions, sizes, _ = np.linalg.svd(np.hstack(moves))
-    held = directions.T[sizes > PLANE * sizes[0]]
-    return anchor if len(held) == 3 else replace(anchor, normals=held)
+    rows = np.hstack(moves)
+    largest = float(np.linalg.norm(rows, 2))
+    if isinstance(anchor, PointAnchor):
+        held = _moving(rows, largest)
+        return anchor if len(held) == 3 else replace(anchor, normals=held)
+    linear, angular = rows[:-3], rows[-3:]
+    return replace(anchor, axes=block_diag(_moving(linear, largest), _moving(angular, largest)) @ anchor.axes)
+
+
+def _moving(rows: Array, largest: float) -> Array:
+    """Return the combinations of `rows` that are not zero, relative to the `largest` one."""
+    directions, sizes, _ = np.linalg.svd(rows)
+    return directions.T[sizes > PLANE * largest]
 
 
 def _joint_model(joint: _Joint) -> pin.JointModel:
