@@ -307,6 +307,10 @@ class Robot:
         return -self.effort_limits
 
     @cached_property
+    def _tau(self) -> str:
+        return f"tau of {', '.join(self.actuated_joints) or 'no joint'}"
+
+    @cached_property
     def velocity_limits(self) -> Array:
         """(nv,) largest speed [rad/s, m/s]; infinite where the description gives none."""
         limits = np.asarray(self.model.upperVelocityLimit)
@@ -516,7 +520,7 @@ class Robot:
         Raises:
             InvalidValue: wrong length or not finite.
         """
-        tau = finite_array("tau", tau, (self.nu,))
+        tau = finite_array(self._tau, tau, (self.nu,))
         np.minimum(tau, self.effort_limits, out=tau)
         return np.maximum(tau, self._least_efforts, out=tau)
 

@@ -34,7 +34,7 @@ from constrained_sim import (
     resolve_impact,
 )
 from constrained_sim.dynamics import Dynamics
-from constrained_sim.exceptions import ConstrainedSimError
+from constrained_sim.exceptions import ConstrainedSimError, InvalidValue
 from constrained_sim.kinematics import velocity_at
 
 SEEDS = st.integers(0, 2**31)
@@ -277,6 +277,23 @@ def test_wrench_of_a_weld_is_the_multipliers_power(axes: np.ndarray | None) -> N
         wrench, body = bound.wrench(here, lam, name), here.body(index)
         power += wrench[:3] @ velocity_at(body, origin) + wrench[3:] @ body.angular_velocity
     assert power == pytest.approx(lam @ (bound.jacobian(here) @ v), rel=1e-11)
+
+
+class Unnamed(CustomConstraint):
+    """Forgets to tell its base class what it is."""
+
+    def __init__(self) -> None:
+        """Do nothing."""
+
+
+def test_subclass_that_says_neither_name_nor_rows_is_refused() -> None:
+    """What is missing, and in which class; a simulation does not change."""
+    robot = double_pendulum()
+    sim = simulator(robot, np.zeros(2))
+    with pytest.raises(InvalidValue, match=r"'Unnamed': got 'no name', allowed: .*super\(\).__init__\(name, dim\)"):
+        sim.add(Unnamed())
+    assert sim.constraints == ()
+    assert not hasattr(Unnamed(), "mass")
 
 
 @pytest.mark.parametrize(

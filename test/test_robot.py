@@ -66,8 +66,8 @@ def test_effort_limits():
 
 @pytest.mark.parametrize("tau", [[np.nan, 0], [np.inf, 0], [1.0], "strong", None], ids=str)
 def test_clamp_refuses_what_is_no_effort(tau):
-    """Infinity is not limited but refused."""
-    with pytest.raises(InvalidValue, match="tau"):
+    """Infinity is not limited but refused; the message names the joints."""
+    with pytest.raises(InvalidValue, match="tau of hip, knee"):
         leg().clamp(tau)
 
 

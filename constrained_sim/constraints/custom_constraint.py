@@ -85,6 +85,13 @@ class CustomConstraint(Constraint):
                 f"functions of {name!r}", sorted(own), "phi, jacobian and gamma of a unilateral constraint"
             )
 
+    def __getattr__(self, attribute: str) -> Any:
+        """Refuse a subclass that has not called this class's ``__init__``: only what that sets is asked for here."""
+        if attribute not in ("name", "dim", "is_position_level", "is_unilateral", "restitution"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {attribute!r}")
+        what = f"constraint of class {type(self).__name__!r}"
+        raise InvalidValue(what, f"no {attribute}", "an __init__ that calls super().__init__(name, dim)")
+
     def phi(self, q: Array, v: Array, t: float) -> Any:
         """Return (dim,) the violation [m, rad]."""
         return np.zeros(self.dim)
