@@ -44,7 +44,7 @@ from constrained_sim.sensors import SENSORS, Sensor, SensorSet
 from constrained_sim.simulator import Simulator
 from constrained_sim.solvers import SOLVERS, Solver, make_solver
 from constrained_sim.steppers import STEPPERS
-from constrained_sim.validation import Array, finite_array, lookup, number
+from constrained_sim.validation import Array, directions, finite_array, lookup, number
 
 
 def at_least(default: float, lower: float) -> Any:
@@ -566,16 +566,8 @@ def _read_point_anchor(section: _Section) -> PointAnchor:
         section.take("point_a", tuple, (0.0, 0.0, 0.0)),
         section.take("link_b", str, WORLD),
         section.take("point_b", tuple, None),
-        None if normals is None else _directions(f"{section.where}.normals", normals),
+        None if normals is None else directions(f"{section.where}.normals", normals, 3),
     )
-
-
-def _directions(what: str, values: tuple[Any, ...], size: int = 3) -> Array:
-    """Return (k, size) directions from a list of lists, or (as in ROS parameters) from one list of all numbers."""
-    shape = (len(values), size) if values and np.ndim(values[0]) else (len(values),)
-    if len(shape) == 1 and len(values) % size:
-        raise InvalidValue(what, list(values), f"{size} numbers for each direction")
-    return finite_array(what, values, shape).reshape(-1, size)
 
 
 def _read_frame_anchor(section: _Section) -> FrameAnchor:
@@ -586,7 +578,7 @@ def _read_frame_anchor(section: _Section) -> FrameAnchor:
         section.take("placement_a", tuple, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)),
         section.take("link_b", str, WORLD),
         section.take("placement_b", tuple, None),
-        None if axes is None else _directions(f"{section.where}.axes", axes, 6),
+        None if axes is None else directions(f"{section.where}.axes", axes, 6),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any, TypeVar
 
@@ -13,6 +13,9 @@ from constrained_sim.exceptions import InvalidValue, UnknownName
 
 Array = npt.NDArray[np.float64]
 T = TypeVar("T")
+
+NAMES = {3: "three", 6: "six"}
+"""Of the sizes of vectors, in messages."""
 
 
 def finite_array(what: str, value: Any, shape: tuple[int, ...]) -> Array:
@@ -45,6 +48,18 @@ def number(what: str, value: Any, lower: float = -np.inf, upper: float = np.inf,
         return float(value)
     bracket = "(" if open_lower else "["
     raise InvalidValue(what, value, f"a finite number in {bracket}{lower:g}, {upper:g}]")
+
+
+def directions(what: str, values: Sequence[Any], size: int) -> Array:
+    """Return (k, size) directions from a list of lists, or (as in ROS parameters) from one list of all numbers.
+
+    Raises:
+        InvalidValue: another number of numbers, or numbers that are not finite.
+    """
+    shape = (len(values), size) if len(values) and np.ndim(values[0]) else (len(values),)
+    if len(shape) == 1 and len(values) % size:
+        raise InvalidValue(what, list(values), f"{NAMES[size]} numbers for each direction")
+    return finite_array(what, values, shape).reshape(-1, size)
 
 
 def unit_vector(what: str, value: Any) -> Array:

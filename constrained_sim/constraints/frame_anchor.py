@@ -23,8 +23,8 @@ class FrameAnchor(Bilateral):
 
     ``phi = log6(b^-1 a)``, 3 linear rows [m], then 3 angular rows [rad], with a and b the frames' placements. Its
     derivative is exact at any distance: ``s = Jlog6(b^-1 a) nu``, nu the velocity of a relative to b in the axes of a.
-    With `axes` N, the rows are N times these. Any five of the six unit directions but a linear one leave a hinge, which
-    may turn without end, any five but an angular one a slide (as RBDL's loop constraints, one of which has one axis).
+    With `axes` N, the rows are N times these. All unit directions but an angular one make a hinge, which may turn
+    without end; all but a linear one a slide. (Each axis is a loop constraint of RBDL's.)
 
     Attributes:
         name: unique name.
@@ -55,9 +55,11 @@ class FrameAnchor(Bilateral):
             object.__setattr__(self, "placement_b", as_placement(f"placement_b of {self.name!r}", self.placement_b))
         if self.axes is not None:
             what = f"axes of frame anchor {self.name!r}"
-            axes = finite_array(what, self.axes, (len(self.axes) if np.ndim(self.axes) == 2 else 1, 6))
-            if not (len(axes) and axes.any(axis=1).all()):
-                raise InvalidValue(what, axes.tolist(), "k x 6 directions that are not zero, or None for all six")
+            if np.ndim(self.axes) != 2 or not len(self.axes):
+                raise InvalidValue(what, self.axes, "k x 6 directions, or None for all six")
+            axes = finite_array(what, self.axes, (len(self.axes), 6))
+            if not axes.any(axis=1).all():
+                raise InvalidValue(what, axes.tolist(), "directions that are not zero")
             object.__setattr__(self, "axes", read_only(axes))
 
     @property

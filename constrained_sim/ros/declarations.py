@@ -15,7 +15,7 @@ from constrained_sim.contact import Plane, make_law
 from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.robot import WORLD
 from constrained_sim.ros.conversions import point, pose_values, vector, xyz
-from constrained_sim.validation import lookup
+from constrained_sim.validation import directions, lookup
 from constrained_sim.wrench import Wrench
 
 SOFT_PARAMETERS = ("stiffness", "damping")
@@ -83,11 +83,7 @@ def _point_anchor(message: msg.Constraint) -> PointAnchor:
 
 def _frame_anchor(message: msg.Constraint) -> FrameAnchor:
     target = None if message.hold_current else pose_values(message.pose_b)
-    if len(message.axes) % 6:
-        raise InvalidValue(
-            f"axes of frame anchor {message.name!r}", list(message.axes), "six numbers for each direction"
-        )
-    axes = np.reshape(message.axes, (-1, 6)) if message.axes else None
+    axes = directions(f"axes of frame anchor {message.name!r}", message.axes, 6) if message.axes else None
     return FrameAnchor(message.name, message.link_a, pose_values(message.pose_a), message.link_b, target, axes)
 
 
