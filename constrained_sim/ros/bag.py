@@ -37,24 +37,14 @@ class Record:
     """A message of a recording.
 
     Attributes:
-        channel: topic that it was recorded on.
+        topic: that it was recorded on.
         stamp: [ns].
         data: serialised.
     """
 
-    channel: RecordedTopic
+    topic: RecordedTopic
     stamp: int
     data: bytes
-
-    @property
-    def topic(self) -> str:
-        """Name of the topic."""
-        return self.channel.name
-
-    @property
-    def type_name(self) -> str:
-        """Name of the message's type, as ``std_msgs/msg/String``."""
-        return self.channel.type_name
 
 
 def bag_file(directory: Path) -> Path:
@@ -76,7 +66,7 @@ def read_records(file: Path) -> Iterator[Record]:
         ConfigError: not an MCAP file.
     """
     types: dict[int, str] = {}
-    channels: dict[int, RecordedTopic] = {}
+    topics: dict[int, RecordedTopic] = {}
     with file.open("rb") as stream:
         if stream.read(8) != b"\x89MCAP0\r\n":
             raise ConfigError(f"{str(file)!r} is not an MCAP file")
@@ -91,6 +81,6 @@ def read_records(file: Path) -> Iterator[Record]:
                 types[record.id] = record.name
             elif isinstance(record, Channel):
                 qos = record.metadata.get(QOS_KEY, "")
-                channels[record.id] = RecordedTopic(record.topic, types[record.schema_id], qos)
+                topics[record.id] = RecordedTopic(record.topic, types[record.schema_id], qos)
             elif isinstance(record, Message):
-                yield Record(channels[record.channel_id], record.log_time, record.data)
+                yield Record(topics[record.channel_id], record.log_time, record.data)

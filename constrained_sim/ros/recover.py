@@ -27,8 +27,8 @@ def recover(directory: Path) -> int:
     count = 0
     writer = BagWriter(directory, file.name)
     for record in read_records(broken):
-        number = numbers.setdefault(record.channel, len(numbers))
-        writer.add_channel(number, record.channel)
+        number = numbers.setdefault(record.topic, len(numbers))
+        writer.add_channel(number, record.topic)
         writer.add_message(number, record.stamp, record.data)
         count += 1
     writer.finish()

@@ -154,13 +154,13 @@ def replay(directory: Path) -> Comparison:
     counts: Counter[str] = Counter()
     difference = ""
     for record in chain(beginning, records):
-        if record.type_name == INPUT:
+        if record.topic.type_name == INPUT:
             simulation.take(deserialize_message(record.data, msg.Input))
-        elif record.type_name not in NOT_COMPARED:
+        elif record.topic.type_name not in NOT_COMPARED:
             difference = _difference(record, simulation)
             if difference:
                 break
-            counts[record.topic] += 1
+            counts[record.topic.name] += 1
     return Comparison(counts, difference, warnings)
 
 
@@ -170,7 +170,7 @@ def _configuration(beginning: Sequence[Record]) -> dict[str, Any]:
     Raises:
         ConfigError: it is not a configuration.
     """
-    inputs = [deserialize_message(record.data, msg.Input) for record in beginning if record.type_name == INPUT]
+    inputs = [deserialize_message(record.data, msg.Input) for record in beginning if record.topic.type_name == INPUT]
     if not inputs or inputs[0].name != "configuration":
         raise ConfigError("the recording does not begin with a configuration: it was not made by this node")
     return dict(json.loads(inputs[0].content))
@@ -191,11 +191,11 @@ def _changes(configuration: Mapping[str, Any], present_digest: str) -> tuple[str
 def _difference(record: Record, simulation: Replay) -> str:
     """Return how the next message of `simulation` differs from a recorded one; empty if it does not."""
     kind, data = simulation.next_message()
-    if (kind, data) == (record.type_name, record.data):
+    if (kind, data) == (record.topic.type_name, record.data):
         return ""
-    where = f"step {simulation.world.sim.steps} (stamp {record.stamp / NANOSECONDS:.9f} s), {record.topic}"
-    if kind != record.type_name:
-        return f"{where}: recorded a {record.type_name}, the replay gives a {kind}"
+    where = f"step {simulation.world.sim.steps} (stamp {record.stamp / NANOSECONDS:.9f} s), {record.topic.name}"
+    if kind != record.topic.type_name:
+        return f"{where}: recorded a {record.topic.type_name}, the replay gives a {kind}"
     message = message_type(kind)
     recorded, replayed = (to_plain(deserialize_message(part, message)) for part in (record.data, data))
     return f"{where}: {_first_difference(recorded, replayed)}"

@@ -69,7 +69,7 @@ def fields(request):
 
 def test_requests_are_repeated(served):
     """Services take effect at the recorded boundaries; those that were refused are not in the recording."""
-    inputs = [deserialize_message(r.data, Input) for r in read_records(bag_file(served)) if r.type_name == INPUT]
+    inputs = [deserialize_message(r.data, Input) for r in read_records(bag_file(served)) if r.topic.type_name == INPUT]
     names = [given.name for given in inputs]
     assert names[0] == "configuration"
     assert names[1:] == [
@@ -95,14 +95,14 @@ def rewritten(bag, folder, change):
         writer.start(profile="ros2", library="test")
         channels = {}
         for record in records:
-            if record.topic not in channels:
+            if record.topic.name not in channels:
                 schema = writer.register_schema(
-                    record.type_name, "ros2msg", message_definition(record.type_name).encode()
+                    record.topic.type_name, "ros2msg", message_definition(record.topic.type_name).encode()
                 )
-                channels[record.topic] = writer.register_channel(record.topic, "cdr", schema)
+                channels[record.topic.name] = writer.register_channel(record.topic.name, "cdr", schema)
             data = change(record)
             if data is not None:
-                writer.add_message(channels[record.topic], record.stamp, data, record.stamp)
+                writer.add_message(channels[record.topic.name], record.stamp, data, record.stamp)
         writer.finish()
     return folder
 
@@ -111,7 +111,7 @@ def test_first_step_that_differs_is_named(served, tmp_path):
     """An effort that is changed in its last bits shows in the first state that follows, and the field is named."""
 
     def change(record):
-        given = deserialize_message(record.data, Input) if record.type_name == INPUT else None
+        given = deserialize_message(record.data, Input) if record.topic.type_name == INPUT else None
         if given is None or given.name != "commands":
             return record.data
         given.content = given.content.replace("1.0", repr(1.0 + 2.0**-40))
@@ -121,7 +121,7 @@ def test_first_step_that_differs_is_named(served, tmp_path):
     step = int(difference.split()[1])
     assert difference.startswith(f"step {step} (stamp ") and "/joint_states: " in difference
     assert "recorded" in difference and "replayed" in difference
-    inputs = [deserialize_message(r.data, Input) for r in read_records(bag_file(served)) if r.type_name == INPUT]
+    inputs = [deserialize_message(r.data, Input) for r in read_records(bag_file(served)) if r.topic.type_name == INPUT]
     assert step == next(given.step for given in inputs if given.name == "commands") + 1
 
 
@@ -129,7 +129,7 @@ def test_changed_model_is_named(served, tmp_path):
     """A recording whose robot was another says so beside what differs."""
 
     def change(record):
-        given = deserialize_message(record.data, Input) if record.type_name == INPUT else None
+        given = deserialize_message(record.data, Input) if record.topic.type_name == INPUT else None
         if given is None or given.name != "configuration":
             return record.data
         content = json.loads(given.content)
@@ -146,7 +146,9 @@ def test_changed_model_is_named(served, tmp_path):
 
 def test_bag_of_others_is_refused(served, tmp_path):
     """Without inputs there is nothing to replay."""
-    folder = rewritten(served, tmp_path / "other", lambda record: None if record.type_name == INPUT else record.data)
+    folder = rewritten(
+        served, tmp_path / "other", lambda record: None if record.topic.type_name == INPUT else record.data
+    )
     with pytest.raises(ConfigError, match="does not begin with a configuration"):
         replay(folder)
     assert main([str(tmp_path)]) == 1
@@ -160,11 +162,11 @@ def test_cut_off_recording_is_read_and_recovered(served, tmp_path):
     data = file.read_bytes()
     file.write_bytes(data[: len(data) * 2 // 3])
     whole, cut = (sum(1 for _ in read_records(bag_file(bag))) for bag in (served, folder))
-    topics = {record.channel for record in read_records(file)}
+    topics = {record.topic for record in read_records(file)}
     assert 0 < cut < whole
     assert replay(folder).difference == ""
     assert recover(folder) == cut
-    assert {record.channel for record in read_records(file)} == topics
+    assert {record.topic for record in read_records(file)} == topics
     bag = Bag(folder)
     assert sum(len(messages) for messages in bag.raw.values()) == cut == bag.metadata["message_count"]
     assert replay(folder).difference == ""
