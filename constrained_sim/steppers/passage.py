@@ -69,12 +69,13 @@ class ScaledRows:
     A row may vanish in a singular position: its own length there would say nothing.
 
     Attributes:
+        system: that they are of.
         length: (m,) that greatest length.
     """
 
     def __init__(self, system: System, before: Array | float = 0.0) -> None:
         """Decompose the rows of `system`, at least one, that had the lengths `before` (m,)."""
-        self._system = system
+        self.system = system
         self.length = np.maximum(np.linalg.norm(system.whitened_rows, axis=1), before)
         self._unit = np.where(self.length > 0.0, self.length, 1.0)
         self._left, self._values, self._right = np.linalg.svd(
@@ -87,7 +88,7 @@ class ScaledRows:
 
     def within(self, door: Door, t: float) -> WithinDoor:
         """Return the factored system of a passage at the time `t`."""
-        rank, system = self.rank(DOOR), self._system
+        rank, system = self.rank(DOOR), self.system
         left, small = self._left[:, :rank], self._right[rank:]
         lam = door.lam - left @ (left.T @ (door.lam * self._unit)) / self._unit
         push = (system.whiten((door.push + (t - door.t) * door.rate)[None])[0] @ small.T) @ small
@@ -110,10 +111,7 @@ class WithinDoor:
 
     def solve(self, f: Array, b: Array) -> tuple[Array, Array]:
         """Solve ``M x - J^T lam = f, J x = b``, see :meth:`Factorization.solve`; lam without those."""
-        if f.ndim == 1:
-            x, lam = self.solve(f[None], b[None])
-            return x[0], lam[0]
-        system, right = self._system, self._right
-        white = system.whiten(f)
-        wanted = b @ self._inverse - white @ right.T
-        return system.unwhiten(white + wanted @ right), wanted @ self._inverse.T
+        white = self._system.whiten(np.atleast_2d(f))
+        wanted = b @ self._inverse - white @ self._right.T
+        x, lam = self._system.unwhiten(white + wanted @ self._right), wanted @ self._inverse.T
+        return x.reshape(f.shape), lam.reshape(b.shape)

@@ -197,10 +197,10 @@ class Segment:
         )
         before = self._slopes(0.0, self._y0)
         entry, door = (0.0, self._y0), self._door
-        if door is None or not door.passed:
-            door = self._seen(0.0, self._y0, door)
-            if door is not None and door.passed:
-                return Flight(0.0, self._y0, False, door)
+        if not _is_passed(door):
+            door = self._seen(*entry, door)
+            if _is_passed(door):
+                return Flight(*entry, False, door)
         while solver.status == "running":
             try:
                 advance(solver)
@@ -210,15 +210,15 @@ class Segment:
                 raise
             t, y, last = solver.t, solver.y, door
             after, door = self._slopes(t, y), self._seen(t, y, last)
-            if door is not None and not door.passed:
-                entry = (t, y) if door is not last else entry
-            elif door is not None and last is not None and not last.passed:
+            if _is_passed(door) and not _is_passed(last):
                 return Flight(*entry, False, door)
+            if door is not last:
+                entry = t, y
             if np.abs(after.a).max() > JAMMED * np.abs(after.free).max() and self._jams(t, y):
                 return Flight(t, y, True, door)
             if looking and (event := self._first_event(solver, margins, before, after)) is not None:
                 return Flight(*event, False, last)
-            if last is not None and last.passed and not (door is not None and door.passed):
+            if _is_passed(last) and not _is_passed(door):
                 return Flight(t, y, False, door)
             before = after
         return Flight(duration, solver.y, False, door)
@@ -236,25 +236,24 @@ class Segment:
         v, robot = y[nv:velocities].copy(), dynamics.robot
         q, now = integrate(robot, self._start.q, y[:nv]), self._start.t + t
 
-        def rows_at(q: Array, length: Array | float = 0.0) -> tuple[Array, ScaledRows]:
+        def rows_at(q: Array, length: Array | float) -> ScaledRows:
             dynamics.update(q, v, now)
-            system = RobotSystem(dynamics, bilateral.jacobian(dynamics), bilateral.members)
-            return system.J, ScaledRows(system, length)
+            return ScaledRows(RobotSystem(dynamics, bilateral.jacobian(dynamics)), length)
 
-        J, rows = rows_at(q, 0.0 if door is None else door.length)
+        rows = rows_at(q, 0.0 if door is None else door.length)
         if door is None and rows.rank(DEEP) < bilateral.dim and v.any():
-            ahead = rows_at(integrate(robot, q, AHEAD * v / np.abs(v).max()), rows.length)[1]
+            ahead = rows_at(integrate(robot, q, AHEAD * v / np.abs(v).max()), rows.length)
             door = Door(now, np.zeros(bilateral.dim), np.zeros(nv), np.zeros(nv), ahead.rank(DEEP), ahead.length)
-            J, rows = rows_at(q, door.length)
+            rows = rows_at(q, door.length)
         rank = rows.rank(DEEP) if door is None else door.rank
         left = bilateral.velocity(dynamics, v, now)
-        if door is not None and door.passed and np.abs(left).max() > max(UNDERWAY * np.abs(v).max(), RESTING):
+        if _is_passed(door) and np.abs(left).max() > max(UNDERWAY * np.abs(v).max(), RESTING):
             raise NonFiniteMotion("a singular position from which no motion goes on: forces grow without bound there")
         if rows.rank(DOOR) < rank:
             return door if door is None or rows.rank(DEEP) == rank else door._replace(passed=True)
         if door is None or not door.passed:
             lam = self._slopes(t, y).rates[: bilateral.dim]
-            push = lam @ J
+            push = lam @ rows.system.J
             door = Door(now, lam, push, np.zeros_like(push), rank, rows.length) if door is None else door
             return door.at(now, lam, push, rows)
         return door._replace(passed=False)
@@ -469,6 +468,11 @@ class _Equations(NamedTuple):
         acceleration = self.mode.moving.discs.components(self.J @ self.solve(friction)[0] + self.rate)[onset]
         x, y = friction[onset].T
         return (x * acceleration[:, 1] - y * acceleration[:, 0]) / np.hypot(x, y)
+
+
+def _is_passed(door: Door | None) -> bool:
+    """Return whether the mechanism is within a door."""
+    return door is not None and door.passed
 
 
 def _turned(friction: Array, which: npt.NDArray[np.intp], angles: Array) -> Array:
