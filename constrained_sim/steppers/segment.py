@@ -243,7 +243,8 @@ class Segment:
         rows = rows_at(q, 0.0 if door is None else door.length)
         if door is None and rows.rank(DEEP) < bilateral.dim and v.any():
             ahead = rows_at(integrate(robot, q, AHEAD * v / np.abs(v).max()), rows.length)
-            door = Door(now, np.zeros(bilateral.dim), np.zeros(nv), np.zeros(nv), ahead.rank(DEEP), ahead.length)
+            rank, none = max(rows.rank(DEEP), ahead.rank(DEEP)), np.zeros(nv)
+            door = Door(now, np.zeros(bilateral.dim), none, none, rank, ahead.length)
             rows = rows_at(q, door.length)
         rank = rows.rank(DEEP) if door is None else door.rank
         left = bilateral.velocity(dynamics, v, now)
