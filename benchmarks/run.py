@@ -9,11 +9,13 @@ where it is installed (`scripts/run pip install -r requirements/benchmark.lock`)
 
 from __future__ import annotations
 
+import copy
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 from xml.etree import ElementTree
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -28,6 +30,7 @@ from constrained_sim import (
     Plane,
     PointAnchor,
     PointContact,
+    Posture,
     Simulator,
     constrained_acceleration,
     load_config,
@@ -46,7 +49,18 @@ FEET = ("FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT")
 BENT = (("3", -0.4), ("4", 0.8), ("5", -0.4))
 """Hip, knee and ankle of a leg of talos [rad]."""
 
-Row = tuple[str, Callable[[], object]]
+STRETCH = 100
+"""Steps of one run, whose time is that of each."""
+
+
+class Row(NamedTuple):
+    """What is measured, the call that does it, and how often that does it."""
+
+    what: str
+    call: Callable[[], object]
+    times: int = 1
+
+
 Point = tuple[str, tuple[float, float, float]]
 """Link and offset [m]."""
 
@@ -90,17 +104,25 @@ def holding(sim: Simulator, q: np.ndarray, kp: float, kd: float) -> Callable[[],
     return step
 
 
+def running(sim: Simulator, q: np.ndarray, kp: float, kd: float) -> Callable[[], object]:
+    """Return a run of `sim` under the same feedback, a posture, after it has settled."""
+    posture = Posture(sim.robot, q, kp, kd)
+    sim.run(1.5, posture)
+    return lambda: sim.run(STRETCH * sim.dt, posture)
+
+
 def steps() -> Iterator[tuple[Robot, np.ndarray, list[Row]]]:
     """Time steps of 1 ms, standing and moving."""
     config = load_config(ROOT / "config" / "leg.yaml")
-    leg = config.simulator()
+    leg, run = config.simulator(), config.simulator()
     tumbling = config.simulator(constraints=())
     yield (
         config.robot,
         config.q,
         [
-            ("leg, standing", holding(leg, config.q, 60.0, 1.5)),
-            ("leg, falling", lambda: tumbling.step() if tumbling.steps < 150 else tumbling.reset(config.q)),
+            Row("leg, standing", holding(leg, config.q, 60.0, 1.5)),
+            Row("leg, standing, a step of a run", running(run, config.q, 60.0, 1.5), STRETCH),
+            Row("leg, falling", lambda: tumbling.step() if tumbling.steps < 150 else tumbling.reset(config.q)),
         ],
     )
     for name, (robot, q, points, gains) in standing().items():
@@ -108,14 +130,21 @@ def steps() -> Iterator[tuple[Robot, np.ndarray, list[Row]]]:
         sim.reset(q)
         for link, offset in points:
             sim.add(PointContact(f"{link} {offset}", link, offset, friction=0.7))
-        rows = [(f"{name}, standing on points", holding(sim, q, *gains))]
+        rows = [
+            Row(f"{name}, standing on points", holding(sim, q, *gains)),
+            Row(f"{name}, standing on points, a step of a run", running(copy.deepcopy(sim), q, *gains), STRETCH),
+        ]
         yield robot, q, rows + mujoco_standing(f"MuJoCo mj_step, {name} likewise", robot, q, points, gains)
     talos = Robot.from_urdf(ROBOTS / "talos_data/robots/talos_reduced.urdf", floating_base=True)
     ground = Collisions({"ground": Plane(offset=-1.1)}, friction=0.7)
     lying = Simulator(talos, collisions=ground, contact_tolerance=1e-7)
     lying.reset(talos.neutral())
     lying.run(1.5)
-    yield talos, talos.neutral(), [("talos, collision meshes, on the ground, contact tolerance 1e-7 N s", lying.step)]
+    yield (
+        talos,
+        talos.neutral(),
+        [Row("talos, collision meshes, on the ground, contact tolerance 1e-7 N s", lying.step)],
+    )
 
 
 def standing() -> dict[str, Standing]:
@@ -175,7 +204,7 @@ def mujoco_standing(
 
     for _ in range(1500):
         step()
-    return [(f"{what} ({data.ncon} contacts)", step)]
+    return [Row(f"{what} ({data.ncon} contacts)", step)]
 
 
 def solvers() -> Iterator[tuple[Robot, np.ndarray, list[Row]]]:
@@ -193,10 +222,13 @@ def solvers() -> Iterator[tuple[Robot, np.ndarray, list[Row]]]:
             solver = make_solver(name, **options)
             label = " ".join([name, *options.values()])
             rows.append(
-                (f"solve: {label}", lambda s=solver: s.factor(RobotSystem(dynamics, J, bound.members)).solve(f, b))
+                Row(f"solve: {label}", lambda s=solver: s.factor(RobotSystem(dynamics, J, bound.members)).solve(f, b))
             )
     rows += [
-        (f"{call.__name__}: {name}", lambda call=call, extra=extra, name=name: call(robot, q, v, *extra, anchors, name))
+        Row(
+            f"{call.__name__}: {name}",
+            lambda call=call, extra=extra, name=name: call(robot, q, v, *extra, anchors, name),
+        )
         for call, extra in ((constrained_acceleration, (tau,)), (resolve_impact, ()))
         for name in SOLVERS
     ]
@@ -213,19 +245,19 @@ def peers() -> Iterator[tuple[Robot, np.ndarray, list[Row]]]:
     model = mujoco.MjModel.from_xml_string(config.robot.urdf)
     model.opt.timestep = 1e-3
     data = mujoco.MjData(model)
-    yield config.robot, config.q, [("MuJoCo mj_step, leg without ground", lambda: mujoco.mj_step(model, data))]
+    yield config.robot, config.q, [Row("MuJoCo mj_step, leg without ground", lambda: mujoco.mj_step(model, data))]
 
 
-def median_microseconds(call: Callable[[], object]) -> float:
-    """Return the median over blocks of the mean time of one call."""
+def median_microseconds(call: Callable[[], object], times: int = 1) -> float:
+    """Return the median over blocks of the mean time of one call, or of what a call does so many `times`."""
     call()
-    times = []
+    durations = []
     for _ in range(BLOCKS):
         begin = time.perf_counter()
-        for _ in range(CALLS):
+        for _ in range(CALLS // times):
             call()
-        times.append((time.perf_counter() - begin) / CALLS)
-    return 1e6 * float(np.median(times))
+        durations.append((time.perf_counter() - begin) / CALLS)
+    return 1e6 * float(np.median(durations))
 
 
 def main() -> None:
@@ -237,8 +269,8 @@ def main() -> None:
         for robot, q, rows in group():
             data, zero = robot.model.createData(), np.zeros(robot.nv)
             aba = median_microseconds(lambda: pin.aba(robot.model, data, q, zero, zero))  # noqa: B023
-            for what, call in rows:
-                duration = median_microseconds(call)
+            for what, call, times in rows:
+                duration = median_microseconds(call, times)
                 table.add_row(group.__name__, what, f"{duration:.1f}", f"{aba:.2f}", f"{duration / aba:.1f}")
     Console(width=110).print(table)
 

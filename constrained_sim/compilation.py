@@ -13,6 +13,7 @@ from constrained_sim.contact import Plane, compile_methods
 from constrained_sim.contact.collision import Collisions
 from constrained_sim.contact.scene import Box, SceneBody
 from constrained_sim.exceptions import ConstrainedSimError
+from constrained_sim.posture import Posture
 from constrained_sim.robot import Robot
 from constrained_sim.simulator import Simulator
 from constrained_sim.solvers import SOLVERS
@@ -67,7 +68,7 @@ def load_kernels(stepper: str, solver: str) -> None:
     feet = [PointContact(f"corner{k}", "box", corner, surface=floor, friction=0.1) for k, corner in enumerate(corners)]
     with contextlib.suppress(ConstrainedSimError):  # what cannot be done needs no kernels
         sim = Simulator(body, feet, stepper, solver)
-        sim.run(STEPS * sim.dt)
+        _step(sim, STEPS)
         sim.active_rows()
         sim.largest_violation()
         _throw(sim, floor.offset)
@@ -83,7 +84,13 @@ def _throw(sim: Simulator, floor: float) -> None:
     """Let a box fall onto a floor of this height [m], turning and sliding."""
     pose = (0.45, 0.0, floor + 0.1, 0.1, 0.1, 0.0, 1.0)
     sim.reset(sim.robot.configuration({}, pose), [1.0, 0.0, -1.0, 0.0, 1.0, 0.0])
-    sim.run(0.06)
+    _step(sim, 60)
+
+
+def _step(sim: Simulator, count: int) -> None:
+    """Do `count` single steps, as a node does."""
+    for _ in range(count):
+        sim.step()
 
 
 def _try(robot: Robot, q: Array, stepper: str, solver: str, constraints: tuple[Constraint, ...]) -> None:
@@ -93,7 +100,11 @@ def _try(robot: Robot, q: Array, stepper: str, solver: str, constraints: tuple[C
         sim.reset(q)
         for constraint in constraints:
             sim.add(constraint, assemble=not constraint.is_unilateral)
-        sim.run(STEPS * sim.dt)
+        _step(sim, STEPS)
         sim.largest_violation()
+        posture = Posture(robot, q, 1.0, 1.0)
+        posture.efforts(q, sim.state.v)
+        posture.efforts(sim.state.q, sim.state.v)
+        sim.run(STEPS * sim.dt, posture)
     except ConstrainedSimError:
         return

@@ -29,6 +29,7 @@ from constrained_sim.exceptions import (
 )
 from constrained_sim.impact import Impact, impact_at
 from constrained_sim.integrators import INTEGRATORS
+from constrained_sim.posture import JointFeedback, Posture, no_feedback
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import Solver, System, as_solver
 from constrained_sim.state import State
@@ -39,6 +40,9 @@ from constrained_sim.validation import Array, finite_array, lookup, number, read
 from constrained_sim.wrench import Wrench
 
 Controller = Callable[[float, Array, Array], Any]
+
+MOST_AT_ONCE = 1000
+"""Steps in one go of compiled code: so often a progress bar moves on, and an interrupt is heard."""
 
 NO_MOTION = ContactNotSolved, NonFiniteMotion, ArithmeticError, ValueError
 """Errors of a step for which there is no finite motion: our own, and those of libraries for what has overflown."""
@@ -376,6 +380,11 @@ class Simulator:
     ) -> Trajectory:
         """Simulate for `duration` [s].
 
+        Under a :class:`~constrained_sim.posture.Posture`, or without a controller, many steps are done in compiled code
+        at once, where they can be: with ``time_stepping``, rigid contacts, joint limits and dry friction, and without
+        bilateral constraints, collision geometry, external wrenches, command delay and velocity limits. What comes out
+        is the same, bit by bit.
+
         Args:
             duration: in whole steps.
             controller: ``controller(t, q, v) -> tau`` (nu,); None: zero efforts.
@@ -390,18 +399,72 @@ class Simulator:
         every = 1 if sample_period is None else self._multiple_of_dt("sample_period", sample_period)
         if not every:
             raise InvalidValue("sample_period", sample_period, "a positive multiple of dt")
-        steps: Iterable[int] = range(count)
         if progress:
-            from rich.progress import track
+            from rich.progress import Progress
 
-            steps = track(steps, description="simulating", transient=True)
-        tau: Any = None
-        results = []
-        for step in steps:
-            if controller is not None and step % every == 0:
-                tau = controller(self.state.t, self.state.q, self.state.v)
-            results.append(self.step(tau))
-        return Trajectory.from_results(results, self.robot.nq, self.robot.nv, self.robot.nu)
+            with Progress(transient=True) as bar:
+                task = bar.add_task("simulating", total=count)
+                return self._run(count, controller, every, lambda done: bar.update(task, completed=done))
+        return self._run(count, controller, every, lambda done: None)
+
+    def _run(self, count: int, controller: Controller | None, every: int, report: Callable[[int], None]) -> Trajectory:
+        """Do `count` steps; ask the controller in each one of `every`, and `report` how many are done."""
+        law, robot = self._feedback(controller), self.robot
+        parts: list[Trajectory] = []
+        results: list[StepResult] = []
+
+        def gather() -> None:
+            if results or not parts:
+                parts.append(Trajectory.from_results(results, robot.nq, robot.nv, robot.nu))
+                results.clear()
+
+        tau, done = np.zeros(robot.nu), 0
+        while done < count:
+            stretch = None
+            if law is not None:
+                stretch = self._stretch(law, (every, -done % every), tau, min(count - done, MOST_AT_ONCE))
+            if stretch is not None:
+                gather()
+                parts.append(stretch)
+                tau = stretch.tau[-1]
+                done += len(stretch.t)
+            else:
+                if controller is not None and done % every == 0:
+                    tau = robot.clamp(controller(self.state.t, self.state.q, self.state.v))
+                results.append(self.step(tau))
+                done += 1
+            report(done)
+        gather()
+        return Trajectory.joined(parts)
+
+    def _feedback(self, controller: Controller | None) -> JointFeedback | None:
+        """Return what compiled steps may evaluate in place of `controller`; None where only the controller will do.
+
+        Raises:
+            InvalidValue: a posture of another robot.
+        """
+        if controller is None:
+            return no_feedback(self.robot.nu)
+        if not isinstance(controller, Posture):
+            return None
+        mine, other = self.robot, controller.robot
+        if (mine.nq, mine.nv, mine.actuated_joints) != (other.nq, other.nv, other.actuated_joints):
+            raise InvalidValue("controller", "a posture of another robot", "one of the robot that is simulated")
+        return controller.law
+
+    def _stretch(self, law: JointFeedback, asked: tuple[int, int], tau: Array, steps: int) -> Trajectory | None:
+        """Do as many of `steps` steps as the stepper can at once; None if the first of them needs :meth:`step`."""
+        if self._detector is not None or self._applied or self._delay or self.velocity_limits:
+            return None
+        stretch = self._stepper.stretch(self._observation, law, asked, tau, steps, self._solver, self._method)
+        if stretch is None:
+            return None
+        done = len(stretch.q)
+        times = [self._start_time + step * self.dt for step in range(self.steps + 1, self.steps + done + 1)]
+        self._observation = stretch.end
+        self.steps += done
+        self._energy = np.add.accumulate(np.vstack([self._energy, stretch.energy]))[-1]
+        return Trajectory.from_stretch(stretch, np.array(times))
 
     def kinetic_energy(self) -> float:
         """Return the kinetic energy [J]."""

@@ -11,6 +11,7 @@ import numpy as np
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.step_result import StepResult
+from constrained_sim.steppers import Stretch
 from constrained_sim.validation import Array
 
 
@@ -72,6 +73,39 @@ class Trajectory:
             _by_name(moments),
         )
 
+    @classmethod
+    def from_stretch(cls, stretch: Stretch, t: Array) -> Trajectory:
+        """Take over the steps of `stretch`, which end at `t` (n,) [s]."""
+        bound = stretch.end.bound
+        forces = bound.contacts.forces(bound.split(stretch.lam)[1], stretch.axes)
+        names = [member.name for member in bound.contacts.members]
+        return cls(
+            t,
+            stretch.q,
+            stretch.v,
+            stretch.tau,
+            {name: forces[:, i] for i, name in enumerate(names)},
+            {name: stretch.lam[:, rows] for name, rows in bound.slices.items()},
+            {f.name: values for f, values in zip(fields(EnergyTerms), stretch.energy.T, strict=True)},
+            (),
+            {name: np.zeros_like(forces[:, i]) for i, name in enumerate(names)},
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Trajectory]) -> Trajectory:
+        """Return at least one trajectory, one after the other, as one."""
+        return cls(
+            np.concatenate([part.t for part in parts]),
+            np.concatenate([part.q for part in parts]),
+            np.concatenate([part.v for part in parts]),
+            np.concatenate([part.tau for part in parts]),
+            _joined([part.contact_forces for part in parts], [len(part.t) for part in parts]),
+            _joined([part.multipliers for part in parts], [len(part.t) for part in parts]),
+            _joined([part.energy for part in parts], [len(part.t) for part in parts]),
+            tuple(impact for part in parts for impact in part.impacts),
+            _joined([part.contact_moments for part in parts], [len(part.t) for part in parts]),
+        )
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to an ``.npz`` file."""
         arrays = {name: getattr(self, name) for name in ("t", "q", "v", "tau")}
@@ -118,4 +152,15 @@ def _by_name(records: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
     return {
         name: np.array([record.get(name, np.full(size, np.nan)) for record in records]).reshape(-1, size)
         for name, size in sizes.items()
+    }
+
+
+def _joined(parts: Sequence[Mapping[str, Array]], lengths: Sequence[int]) -> dict[str, Array]:
+    """Return the arrays of each name one after the other, NaN where a part of this length does not have it."""
+    shapes = {name: values.shape[1:] for part in parts for name, values in part.items()}
+    return {
+        name: np.concatenate(
+            [part.get(name, np.full((n, *shape), np.nan)) for part, n in zip(parts, lengths, strict=True)]
+        )
+        for name, shape in shapes.items()
     }

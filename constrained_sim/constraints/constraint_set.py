@@ -129,15 +129,15 @@ class ConstraintSet:
         return combined
 
     def rows(self, bilateral: Array, contact: Array) -> Array:
-        """Return (dim,) values of all rows in the order of declaration, from the two kinds."""
-        combined = np.zeros(self.dim)
-        combined[self._bilateral_rows] = bilateral
-        combined[self._contact_rows] = contact
+        """Return (..., dim) values of all rows in the order of declaration, from the two kinds."""
+        combined = np.zeros((*contact.shape[:-1], self.dim))
+        combined[..., self._bilateral_rows] = bilateral
+        combined[..., self._contact_rows] = contact
         return combined
 
     def split(self, rows: Array) -> tuple[Array, Array]:
-        """Return the bilateral and the contact part of `rows` (dim,)."""
-        return rows[self._bilateral_rows], rows[self._contact_rows]
+        """Return the bilateral and the contact part of `rows` (..., dim)."""
+        return rows[..., self._bilateral_rows], rows[..., self._contact_rows]
 
     def slice(self, name: str) -> slice:
         """Return the rows of `name`.

@@ -127,8 +127,13 @@ class ContactTable:
         return np.concatenate([gamma, self.limits.gamma(dynamics)])
 
     def forces(self, rows: Array, axes: Array) -> Array:
-        """Return (k, 3) the forces of the contacts, world axes, for values `rows` (3 k + l,) along `axes` (k, 3, 3)."""
-        return np.einsum("kr,kri->ki", rows[: 3 * len(self.members)].reshape(-1, 3), axes)
+        """Return (..., k, 3) the forces of the contacts, world axes.
+
+        Args:
+            rows: (..., 3 k + l) values.
+            axes: (..., k, 3, 3) along which those of the contacts act.
+        """
+        return np.einsum("...r,...ri->...i", rows[..., : 3 * len(self.members)].reshape(axes.shape[:-1]), axes)
 
     def laws_of(self, indices: npt.NDArray[np.intp]) -> tuple[Array, Array, Array, Array]:
         """Return friction, slip, lower and upper bounds of contacts and one-sided rows, at velocity level."""

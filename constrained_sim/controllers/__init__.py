@@ -3,9 +3,9 @@
 from constrained_sim.controllers.cassie import CassieController
 from constrained_sim.controllers.control_law import ControlLaw
 from constrained_sim.controllers.four_bar import FourBarController
-from constrained_sim.controllers.posture import Posture
 from constrained_sim.controllers.quadruped import QuadrupedController
 from constrained_sim.controllers.statics import standing_efforts
+from constrained_sim.posture import Posture
 
 __all__ = [
     "CassieController",

@@ -8,9 +8,9 @@ import numpy as np
 
 from constrained_sim.config import Config
 from constrained_sim.controllers.control_law import checked_mode
-from constrained_sim.controllers.posture import Posture
 from constrained_sim.controllers.statics import standing_efforts
 from constrained_sim.exceptions import UnknownName
+from constrained_sim.posture import Posture
 from constrained_sim.validation import Array
 
 

@@ -55,6 +55,16 @@ PROJECTION = list(vars(EnergyTerms())).index("projection")
 def step(  # type: ignore[no-untyped-def]
     robot, contacts, limits, scheme, begin, acceleration, tau, middle, impulses, found, end
 ):
+    """Do a step as :func:`advance` does, from a state that cannot be written to."""
+    q, v, M, frames, gaps, s = begin
+    writable = q.copy(), v.copy(), M, frames, gaps, s
+    return advance(robot, contacts, limits, scheme, writable, acceleration, tau, middle, impulses, found, end)
+
+
+@numba.njit(cache=True)
+def advance(  # type: ignore[no-untyped-def]
+    robot, contacts, limits, scheme, begin, acceleration, tau, middle, impulses, found, end
+):
     """Do a step without impact, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
     Args:
@@ -137,9 +147,9 @@ def step(  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def observe(robot, contacts, limits, placements, end):  # type: ignore[no-untyped-def]
-    """Fill in the rest of `end` at its configuration and velocity, see :func:`step`; return the potential energy [J].
+    """Fill in the rest of `end` at its configuration and velocity, see :func:`advance`; return the potential energy.
 
-    The other arguments are those of :func:`step`, and the placements (n, 4, 3) of the joints there.
+    In joules. The other arguments are those of :func:`advance`, and the placements (n, 4, 3) of the joints there.
     """
     tree, support, free, cores, k = robot[0], robot[1], robot[6], contacts[0], contacts[1].shape[0]
     at_q, signs, values, limit_rows = limits
@@ -163,14 +173,14 @@ def hold(robot, contacts, limits, held, status, tolerance, energy, end):  # type
     As :meth:`~constrained_sim.steppers.stepper.Stepper.hold_positions` does in the metric of the kinetic energy.
 
     Args:
-        robot: this and the following two, see :func:`step`.
+        robot: this and the following two, see :func:`advance`.
         contacts: likewise.
         limits: likewise.
         held: what presses or has sunk, ascending.
         status: of all contacts and limits.
         tolerance: drift up to which positions stay as they are [m, rad].
         energy: potential energy there [J].
-        end: see :func:`step`; changes.
+        end: see :func:`advance`; changes.
 
     Returns:
         The potential energy [J] that this brings in.

@@ -19,6 +19,7 @@ from constrained_sim.exceptions import InvalidValue, NotSupported
 from constrained_sim.impact import Impact
 from constrained_sim.integrators import INTEGRATORS, Integrator
 from constrained_sim.motion import Motion
+from constrained_sim.posture import JointFeedback
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import RobotSystem, Solver
 from constrained_sim.steppers import kernels
@@ -116,6 +117,28 @@ class StepOutcome(NamedTuple):
     energy: Array
     motion: Motion
     moments: Array
+
+
+class Stretch(NamedTuple):
+    """What n steps gave, a row for each; see :class:`StepOutcome`.
+
+    Attributes:
+        end: the state after the last of them.
+        q: (n, nq) at the end of each.
+        v: (n, nv) likewise.
+        tau: (n, nu) efforts, within the limits [N m, N].
+        lam: (n, rows) mean constraint and contact forces [N, N m].
+        axes: (n, k, 3, 3) along which those of the contacts act.
+        energy: (n, 9) terms of the audit.
+    """
+
+    end: Observation
+    q: Array
+    v: Array
+    tau: Array
+    lam: Array
+    axes: Array
+    energy: Array
 
 
 class Stepper(ABC):
@@ -266,3 +289,29 @@ class Stepper(ABC):
         Raises:
             ContactNotSolved: no contact method found a solution.
         """
+
+    def stretch(
+        self,
+        start: Observation,
+        law: JointFeedback,
+        asked: tuple[int, int],
+        tau: Array,
+        steps: int,
+        solver: Solver,
+        method: ContactMethod,
+    ) -> Stretch | None:
+        """Do the first of `steps` steps at once, as many as this stepper can: as :meth:`step` does them, bit by bit.
+
+        Args:
+            start: the state at the beginning.
+            law: gives the efforts, which are limited to those of the robot.
+            asked: how many steps there are from one evaluation of `law` to the next, and to the first.
+            tau: (nu,) efforts until then [N m, N].
+            steps: at most so many.
+            solver: of the linear part.
+            method: of the contact problem.
+
+        Returns:
+            What they gave; None if the first of them needs :meth:`step`.
+        """
+        return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +21,13 @@ from constrained_sim.exceptions import FINE, CoarseStep
 from constrained_sim.impact import Impact, bouncing, impact_at
 from constrained_sim.integrators import Integrator, Midpoint, SteppingScheme
 from constrained_sim.motion import NOTHING_KNOWN, ContactRows, Motion, solve_motion
+from constrained_sim.posture import JointFeedback
 from constrained_sim.robot import Robot
-from constrained_sim.solvers import Gauss, RobotSystem, Solver
+from constrained_sim.solvers import RobotSystem, Solver
 from constrained_sim.steppers import flight, kernels, rigid
-from constrained_sim.steppers.stepper import NO_CONTACT, Observation, StepOutcome, Stepper
+from constrained_sim.steppers.parts import Loads, Part, Prediction, outcome_of, work_space
+from constrained_sim.steppers.stepper import NO_CONTACT, Observation, StepOutcome, Stepper, Stretch
+from constrained_sim.steppers.stretch import go_on
 from constrained_sim.validation import Array, read_only
 from constrained_sim.wrench import Wrench, generalised_force
 
@@ -138,8 +141,8 @@ class TimeStepping(Stepper):
         method: ContactMethod,
     ) -> StepOutcome:
         """Advance by dt, see the class."""
-        loads = _Loads(tau, wrenches, solver, method, method)
-        parts: list[_Part] = []
+        loads = Loads(tau, wrenches, solver, method, method)
+        parts: list[Part] = []
         impacts: list[Impact] = []
         here, rest, settled = start, self.dt, NO_CONTACT
         while (closing := self._closing(here, rest, settled)).size:
@@ -162,7 +165,46 @@ class TimeStepping(Stepper):
             parts.append(self._advance(here, rest, loads))
             here = parts[-1].end
             self._acceleration, self._passes = parts[-1].a, 1
-        return _outcome(start, here, parts, impacts, self.dt, self.robot.rubbing)
+        return outcome_of(start, here, parts, impacts, self.dt, self.robot.rubbing)
+
+    def stretch(
+        self,
+        start: Observation,
+        law: JointFeedback,
+        asked: tuple[int, int],
+        tau: Array,
+        steps: int,
+        solver: Solver,
+        method: ContactMethod,
+    ) -> Stretch | None:
+        """Do steps in one kernel, see the base class."""
+        if not (Loads(tau, (), solver, method, method).are_plain and self._is_usual(start)):
+            return None
+        robot, contact, bound = self.robot, start.contact, start.bound
+        work = work_space(robot, start)
+        here = tuple(np.array(values) for values in (start.q, start.v, start.M, start.frames, *contact[:-1]))
+        q, v, taus = np.empty((steps, robot.nq)), np.empty((steps, robot.nv)), np.empty((steps, robot.nu))
+        impulses, energy = np.empty((steps, len(contact.s))), np.empty((steps, len(work.found[-1])))
+        axes, acceleration = np.empty((steps, *contact.axes.shape)), self._acceleration.copy()
+        limits = -robot.effort_limits, robot.effort_limits, tau
+        records = q, v, taus, impulses, axes, energy
+        done, t = go_on(  # type: ignore[call-arg]
+            *self._problem(start, self.dt, method),
+            UNFELT / self.dt,
+            law,
+            limits,
+            asked,
+            (start.t, here),
+            acceleration,
+            records,
+            *work,
+        )
+        if not done:
+            return None
+        self._acceleration, self._passes = acceleration, 1
+        q, v, taus, impulses, axes, energy = (record[:done] for record in records)
+        lam = bound.rows(no_values(), impulses / self.dt)
+        return Stretch(_at(start, t, here), q, v, taus, lam, axes, energy)
 
     def _closing(self, here: Observation, rest: float, settled: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
         """Return what but `settled` is predicted to close within `rest` [s], in the order of linear closing times."""
@@ -180,7 +222,7 @@ class TimeStepping(Stepper):
 
     # -- impacts
 
-    def _fly_to_touchdown(self, here: Observation, closing: npt.NDArray[np.intp], rest: float, loads: _Loads) -> _Part:
+    def _fly_to_touchdown(self, here: Observation, closing: npt.NDArray[np.intp], rest: float, loads: Loads) -> Part:
         """Advance to the instant at which the first of `closing` touches, or by `rest` [s] if none does.
 
         The secant method on the length h of this part of the step, always towards the contact that is due first, and
@@ -207,7 +249,7 @@ class TimeStepping(Stepper):
             last, h, near = h, wanted, wanted / h * predicted.motion.impulse
         return self._finish(here, predicted, end, loads)
 
-    def _impact(self, here: Observation, touching: npt.NDArray[np.intp], loads: _Loads) -> Impact:
+    def _impact(self, here: Observation, touching: npt.NDArray[np.intp], loads: Loads) -> Impact:
         """Resolve the impact of all contacts that touch."""
         bound = here.bound
         self._here.update_inertia(here.q, here.t)
@@ -223,9 +265,9 @@ class TimeStepping(Stepper):
 
     # -- smooth motion
 
-    def _advance(self, begin: Observation, h: float, loads: _Loads) -> _Part:
+    def _advance(self, begin: Observation, h: float, loads: Loads) -> Part:
         """Advance by `h` [s] without impact."""
-        if loads.are_plain and begin.bound.bounds is not None and self._model is not None:
+        if loads.are_plain and self._is_usual(begin):
             part = self._advance_compiled(begin, h, loads)
             if part is not None:
                 return part
@@ -233,48 +275,45 @@ class TimeStepping(Stepper):
         predicted = self._predict(begin, h, loads, NO_CONTACT)
         return self._finish(begin, predicted, self._reach(begin, predicted), loads)
 
-    def _advance_compiled(self, begin: Observation, h: float, loads: _Loads) -> _Part | None:
+    def _advance_compiled(self, begin: Observation, h: float, loads: Loads) -> Part | None:
         """Advance as `_advance` does, as a rule in one kernel; None where contacts need more than usual."""
-        robot, table, contact, method = self.robot, begin.bound.contacts, begin.contact, loads.method
-        share, tolerances = self.integrator.share, (self.stabilization.position_tolerance, method.tolerance)
-        nq, nv, count, contacts, rows = robot.nq, robot.nv, len(contact.gaps), len(contact.points), len(contact.s)
-        q_mid, v_mid, x, impulses = np.empty(nq), np.empty(nv), np.empty(nv), np.empty((6, nv))
-        found = np.empty(rows), np.empty(len(robot.rubbing)), np.empty(count, dtype=np.int64), np.empty(9)
-        q, v, M, frames = np.empty(nq), np.empty(nv), np.empty((nv, nv)), np.empty_like(begin.frames)
-        places = np.empty((contacts, 3, 3)), np.empty((contacts, 3)), np.empty(contacts)
-        opening = np.empty(count), np.empty((rows, nv)), np.empty(rows)
-        state, (pushes, pushed, steps, residual, magnitude, _, dynamics) = rigid.step(
-            self._model,
-            (tuple(table.cores), table.friction, contact.normals),
-            begin.bound.bounds,
-            (h, share, self._passes, REACH, SLOW, *tolerances, method.usual_steps),
+        work, contact, method = work_space(self.robot, begin), begin.contact, loads.method
+        state, (pushes, pushed, steps, residual, magnitude, _, dynamics) = rigid.step(  # type: ignore[call-arg]
+            *self._problem(begin, h, method),
             (read_only(begin.q), read_only(begin.v), begin.M, begin.frames, contact.gaps, contact.s),
             self._acceleration,
             loads.tau,
-            (q_mid, v_mid, x),
-            impulses,
-            found,
-            (q, v, M, frames, *places, *opening),
+            *work,
         )
         if state == rigid.UNSOLVED:
             return None
         none, solution = no_values(), None
-        if count or robot.rubbing.size:
+        if len(contact.gaps) or self.robot.rubbing.size:
             solution = method.usual_solution(pushes, pushed, steps, residual, magnitude)
+        (q_mid, v_mid, x), impulses, (impulse, dry, status, energy), end = work
         motion = Motion(x, none, pushes, solution, dynamics, 0.0)
-        impulse, dry, status, energy = found
-        predicted = _Prediction(h, q_mid, v_mid, motion, impulses, impulse, dry, none, status, energy, begin.stretch)
-        geometry = ContactGeometry(*places, *opening, contact.normals)
-        end = begin._replace(t=begin.t + h, q=read_only(q), v=read_only(v), M=M, frames=frames, contact=geometry)
+        predicted = Prediction(h, q_mid, v_mid, motion, impulses, impulse, dry, none, status, energy, begin.stretch)
+        reached = _at(begin, begin.t + h, end)
         if state == rigid.DONE:
-            return predicted.part(begin, end)
+            return predicted.part(begin, reached)
         self._mid.update(q_mid, v_mid, begin.t + 0.5 * h)
-        self._here.update_inertia(end.q, end.t)
-        return self._finish(begin, predicted, end, loads._replace(near=method.without_newton))
+        self._here.update_inertia(reached.q, reached.t)
+        return self._finish(begin, predicted, reached, loads._replace(near=method.without_newton))
+
+    def _is_usual(self, begin: Observation) -> bool:
+        """Whether the kernels of a whole step can do what is declared."""
+        return begin.bound.bounds is not None and self._model is not None
+
+    def _problem(self, begin: Observation, h: float, method: ContactMethod) -> tuple[Any, ...]:
+        """Return the first arguments of :func:`~constrained_sim.steppers.rigid.advance`, which no step changes."""
+        table, bounds = begin.bound.contacts, begin.bound.bounds
+        tolerances = self.stabilization.position_tolerance, method.tolerance
+        scheme = (h, self.integrator.share, self._passes, REACH, SLOW, *tolerances, method.usual_steps)
+        return self._model, (tuple(table.cores), table.friction, begin.contact.normals), bounds, scheme
 
     def _predict(
-        self, begin: Observation, h: float, loads: _Loads, excluded: npt.NDArray[np.intp], start: Array = NOTHING_KNOWN
-    ) -> _Prediction:
+        self, begin: Observation, h: float, loads: Loads, excluded: npt.NDArray[np.intp], start: Array = NOTHING_KNOWN
+    ) -> Prediction:
         """Solve the smooth problem over `h` [s], in as many passes as the acceleration needs; `start`: see `_solve`."""
         acceleration = self._acceleration
         for _ in range(self._passes):
@@ -289,11 +328,11 @@ class TimeStepping(Stepper):
         self,
         begin: Observation,
         h: float,
-        loads: _Loads,
+        loads: Loads,
         excluded: npt.NDArray[np.intp],
         acceleration: Array,
         start: Array,
-    ) -> _Prediction:
+    ) -> Prediction:
         """Solve the smooth problem over `h` [s], forces at the velocity extrapolated by `acceleration`.
 
         Impulses will be near `start`, if that is not empty.
@@ -339,9 +378,9 @@ class TimeStepping(Stepper):
             impulse[soft.rows], status[table.soft[soft.members]] = pads, pad_status
             stretch = dragged(table, soft, pads, pad_status, 0.5 * soft.J @ (v + motion.x), stretch, h)
         energy = kernels.energy_of(v, motion.x, mid.M, impulses)
-        return _Prediction(h, q_mid, v_mid, motion, impulses, impulse, dry, moments, status, energy, stretch)
+        return Prediction(h, q_mid, v_mid, motion, impulses, impulse, dry, moments, status, energy, stretch)
 
-    def _reach(self, begin: Observation, predicted: _Prediction) -> Observation:
+    def _reach(self, begin: Observation, predicted: Prediction) -> Observation:
         """Return the state to which a prediction leads."""
         x, h, mid, (free, rows) = predicted.motion.x, predicted.h, self._mid, self._free
         q_plus = self.integrator.advance(self.robot, predicted.q_mid, x, h)
@@ -356,7 +395,7 @@ class TimeStepping(Stepper):
         first = (1.0 - self.integrator.share) * h
         return np.asarray(flight.middle_centres(first, begin.M, begin.v, begin.frames, self._free[1]), dtype=np.float64)
 
-    def _finish(self, begin: Observation, predicted: _Prediction, end: Observation, loads: _Loads) -> _Part:
+    def _finish(self, begin: Observation, predicted: Prediction, end: Observation, loads: Loads) -> Part:
         """Hold what was predicted, at `end`, and correct the velocity there."""
         pressed, held = kernels.pressing(predicted.status, begin.contact.gaps, end.contact.gaps)
         part = self._hold(predicted.part(begin, end), held, loads)
@@ -366,7 +405,7 @@ class TimeStepping(Stepper):
         momentum = self._end_momentum(begin, part, predicted)
         return self._correct(begin, part, momentum, pressed, loads)
 
-    def _end_momentum(self, begin: Observation, part: _Part, predicted: _Prediction) -> Array:
+    def _end_momentum(self, begin: Observation, part: Part, predicted: Prediction) -> Array:
         """Return the generalised momentum (nv,) at the end of a part of a step.
 
         Inertial forces are those at the velocity found, not at the one extrapolated for the prediction: on a fast robot
@@ -390,8 +429,8 @@ class TimeStepping(Stepper):
         )
 
     def _correct(
-        self, begin: Observation, part: _Part, momentum: Array, pressed: npt.NDArray[np.intp], loads: _Loads
-    ) -> _Part:
+        self, begin: Observation, part: Part, momentum: Array, pressed: npt.NDArray[np.intp], loads: Loads
+    ) -> Part:
         """Make the momentum at the end of the step what it must be, and the row velocities there obey their laws.
 
         Friction of what slides on opposes the mean slip, which is of second order where the slip turns. Where slip ends
@@ -452,7 +491,7 @@ class TimeStepping(Stepper):
             end=corrected, lam=lam, impulse=impulse, dry=dry, moments=moments, status=status, energy=energy
         )
 
-    def _hold(self, part: _Part, held: npt.NDArray[np.intp], loads: _Loads) -> _Part:
+    def _hold(self, part: Part, held: npt.NDArray[np.intp], loads: Loads) -> Part:
         """Project the configuration onto the bilateral rows and the contacts `held`, which press or have sunk.
 
         The tangential rows of sticking contacts keep their position meanwhile.
@@ -562,6 +601,13 @@ def _model_of(robot: Robot) -> tuple[Any, ...] | None:
     return robot.tree, robot.support, robot.damping, robot.actuation, *dry, *robot.free_joints
 
 
+def _at(begin: Observation, t: float, end: tuple[Array, ...]) -> Observation:
+    """Return the state at time `t` [s] from what :func:`~constrained_sim.steppers.rigid.advance` left in `end`."""
+    q, v, M, frames, axes, points, distances, gaps, J, s = end
+    contact = ContactGeometry(axes, points, distances, gaps, J, s, begin.contact.normals)
+    return begin._replace(t=t, q=read_only(q), v=read_only(v), M=M, frames=frames, contact=contact)
+
+
 def _moves(*velocities: Array) -> bool:
     """Return whether any of the velocities of a step, those at which forces were evaluated too, is not slow."""
     for v in velocities:
@@ -586,121 +632,3 @@ def _take_out(
     first = contacts - len(soft.members)
     members, rows = np.arange(first, contacts), np.arange(3 * first, 3 * contacts)
     return np.delete(pushes, rows), np.delete(status, members), pushes[rows], status[members]
-
-
-class _Loads(NamedTuple):
-    """What acts on the robot during a step, and how its problems are solved.
-
-    Attributes:
-        tau: (nu,) efforts [N m, N].
-        wrenches: external ones.
-        solver: of the linear part.
-        method: of contact problems.
-        near: of those whose solution is nearly known: Newton's method gets on there though it did not without that.
-    """
-
-    tau: Array
-    wrenches: tuple[Wrench, ...]
-    solver: Solver
-    method: ContactMethod
-    near: ContactMethod
-
-    @property
-    def are_plain(self) -> bool:
-        """Whether there are only efforts, and a solver that leaves contacts to the contact methods."""
-        return not (self.wrenches or isinstance(self.solver, Gauss))
-
-
-class _Prediction(NamedTuple):
-    """The smooth problem of a part of a step, solved; `impulses` (6, nv) of the causes in the order of ``FORCES``."""
-
-    h: float
-    q_mid: Array
-    v_mid: Array
-    motion: Motion
-    impulses: Array
-    impulse: Array
-    dry: Array
-    moments: Array
-    status: npt.NDArray[np.int64]
-    energy: Array
-    stretch: Array
-
-    def acceleration(self, v: Array) -> Array:
-        """Return the mean acceleration (nv,) from velocity v on."""
-        return (self.motion.x - v) / self.h
-
-    def part(self, begin: Observation, end: Observation) -> _Part:
-        """Return the part of a step that it is, before its end is held and corrected."""
-        motion = self.motion
-        return _Part(
-            self.h,
-            end,
-            motion.lam,
-            self.impulse,
-            self.dry,
-            self.moments,
-            self.status,
-            self.energy,
-            motion,
-            begin.v,
-        )
-
-
-class _Part(NamedTuple):
-    """A part of a step without impact, of length h [s], from velocity v on; lam, impulse, dry and moments in N s."""
-
-    h: float
-    end: Observation
-    lam: Array
-    impulse: Array
-    dry: Array
-    moments: Array
-    status: npt.NDArray[np.int64]
-    energy: Array
-    motion: Motion
-    v: Array
-
-    @property
-    def a(self) -> Array:
-        """Mean acceleration (nv,)."""
-        return (self.end.v - self.v) / self.h
-
-    @property
-    def rows(self) -> Array:
-        """(rows,) impulses of all rows in the order of declaration [N s]."""
-        return self.end.bound.rows(self.lam, self.impulse)
-
-
-def _outcome(
-    start: Observation,
-    end: Observation,
-    parts: list[_Part],
-    impacts: list[Impact],
-    dt: float,
-    rubbing: npt.NDArray[np.intp],
-) -> StepOutcome:
-    """Put the parts of a step together; `end` is the state after them and all impacts."""
-    last = parts[-1]
-    rows, energy, moments, dry, change = last.rows, last.energy, last.moments, last.dry, last.end.v - last.v
-    for part in parts[:-1]:
-        rows, energy, moments = rows + part.rows, energy + part.energy, moments + part.moments
-        dry, change = dry + part.dry, change + (part.end.v - part.v)
-    if impacts:
-        lost = sum(impact.energy_lost for impact in impacts)
-        energy = energy + EnergyTerms(impact_losses=lost).as_array()
-    efforts = np.zeros(len(change))
-    efforts[rubbing] = dry / dt
-    forces, turning, status = read_only(rows / dt), read_only(moments / dt), read_only(last.status)
-    return StepOutcome(
-        end,
-        change / dt,
-        forces,
-        end.mean_axes(start),
-        read_only(efforts),
-        status,
-        tuple(impacts),
-        energy,
-        last.motion,
-        turning,
-    )

@@ -1,0 +1,128 @@
+"""Springs and dampers in the joints that hold a posture."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from constrained_sim.joints import SingleJoint
+from constrained_sim.robot import Robot
+from constrained_sim.validation import Array, finite_array
+
+
+class JointFeedback(NamedTuple):
+    """What :func:`feedback_efforts` needs of a posture.
+
+    Attributes:
+        at_q: (nu,) index into the configuration of each joint; of the cosine, where it is continuous.
+        at_v: (nu,) index into the velocity.
+        turns: (nu,) whether it is continuous.
+        goal: (nu,) positions [rad, m].
+        stiffness: (nu,) [N m/rad, N/m].
+        damping: (nu,) [N m s/rad, N s/m].
+        feed_forward: (nu,) [N m, N].
+    """
+
+    at_q: npt.NDArray[np.int64]
+    at_v: npt.NDArray[np.int64]
+    turns: npt.NDArray[np.bool_]
+    goal: Array
+    stiffness: Array
+    damping: Array
+    feed_forward: Array
+
+
+def no_feedback(nu: int) -> JointFeedback:
+    """Return the feedback that asks `nu` joints for no efforts."""
+    nothing, first = np.zeros(nu), np.zeros(nu, dtype=np.int64)
+    return JointFeedback(first, first, np.zeros(nu, dtype=np.bool_), nothing, nothing, nothing, nothing)
+
+
+class Posture:
+    """Holds actuated joints where a configuration has them, by proportional and derivative feedback.
+
+    ``tau = feed_forward + stiffness (q_0 - q) - damping v``, joint by joint; a continuous joint goes the shorter way.
+
+    It is a controller for :meth:`Simulator.run <constrained_sim.simulator.Simulator.run>`, which evaluates it within
+    its compiled steps.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        q: Any,
+        stiffness: Any,
+        damping: Any,
+        feed_forward: Any = 0.0,
+    ) -> None:
+        """Hold the posture that `robot` has at `q`.
+
+        Args:
+            robot: the robot.
+            q: (nq,) configuration.
+            stiffness: (nu,) or for all joints [N m/rad, N/m].
+            damping: (nu,) or for all joints [N m s/rad, N s/m].
+            feed_forward: (nu,) or for all joints [N m, N].
+
+        Raises:
+            UnknownName: an actuated joint with several degrees of freedom.
+            InvalidValue: another number of numbers, or numbers that are not finite.
+        """
+        self.robot = robot
+        self._joints = [SingleJoint.of(robot, name) for name in robot.actuated_joints]
+        self.law = JointFeedback(
+            np.array([joint.q for joint in self._joints], dtype=np.int64),
+            np.array([joint.v for joint in self._joints], dtype=np.int64),
+            np.array([joint.turns for joint in self._joints], dtype=np.bool_),
+            self._positions(q),
+            self._by_joint("stiffness", stiffness),
+            self._by_joint("damping", damping),
+            self._by_joint("feed_forward", feed_forward),
+        )
+
+    def about(self, q: Any) -> Posture:
+        """Return the same feedback about another configuration `q` (nq,).
+
+        Raises:
+            InvalidValue: another number of numbers, or numbers that are not finite.
+        """
+        other = copy.copy(self)
+        other.law = self.law._replace(goal=self._positions(q))
+        return other
+
+    def __call__(self, t: float, q: Array, v: Array) -> Array:
+        """Return (nu,) the efforts [N m, N] at `q` (nq,) and `v` (nv,), whatever the time `t` [s]."""
+        return self.efforts(q, v)
+
+    def efforts(self, q: Array, v: Array) -> Array:
+        """Return (nu,) the efforts [N m, N] at `q` (nq,) and `v` (nv,)."""
+        return np.asarray(feedback_efforts(self.law, q, v), dtype=np.float64)
+
+    def _positions(self, q: Any) -> Array:
+        configuration = self.robot.checked_configuration(q)
+        return np.array([joint.position(configuration) for joint in self._joints], dtype=np.float64)
+
+    def _by_joint(self, what: str, value: Any) -> Array:
+        """Return (nu,) a value that may be one for all joints."""
+        shape = (self.robot.nu,) if np.ndim(value) else ()
+        return np.full(self.robot.nu, finite_array(f"{what} of a posture", value, shape))
+
+
+@numba.njit(cache=True)
+def feedback_efforts(law, q, v):  # type: ignore[no-untyped-def]
+    """Return (nu,) the efforts [N m, N] of a :class:`JointFeedback` at `q` (nq,) and `v` (nv,)."""
+    at_q, at_v, turns, goal, stiffness, damping, feed_forward = law
+    tau = np.empty(at_q.shape[0])
+    for i in range(tau.shape[0]):
+        k = at_q[i]
+        if turns[i]:
+            error = goal[i] - np.arctan2(q[k + 1], q[k])
+            error -= 2.0 * np.pi * np.round(error / (2.0 * np.pi))
+        else:
+            error = goal[i] - q[k]
+        tau[i] = feed_forward[i] + stiffness[i] * error - damping[i] * v[at_v[i]]
+    return tau

@@ -1,0 +1,159 @@
+"""What a step of time stepping is made of: loads, predictions, and the parts between which contacts close."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from constrained_sim.contact import ContactMethod
+from constrained_sim.energy import EnergyTerms
+from constrained_sim.impact import Impact
+from constrained_sim.motion import Motion
+from constrained_sim.robot import Robot
+from constrained_sim.solvers import Gauss, Solver
+from constrained_sim.steppers.stepper import Observation, StepOutcome
+from constrained_sim.validation import Array, read_only
+from constrained_sim.wrench import Wrench
+
+
+class Loads(NamedTuple):
+    """What acts on the robot during a step, and how its problems are solved.
+
+    Attributes:
+        tau: (nu,) efforts [N m, N].
+        wrenches: external ones.
+        solver: of the linear part.
+        method: of contact problems.
+        near: of those whose solution is nearly known: Newton's method gets on there though it did not without that.
+    """
+
+    tau: Array
+    wrenches: tuple[Wrench, ...]
+    solver: Solver
+    method: ContactMethod
+    near: ContactMethod
+
+    @property
+    def are_plain(self) -> bool:
+        """Whether there are only efforts, and a solver that leaves contacts to the contact methods."""
+        return not (self.wrenches or isinstance(self.solver, Gauss))
+
+
+class Prediction(NamedTuple):
+    """The smooth problem of a part of a step, solved; `impulses` (6, nv) of the causes in the order of ``FORCES``."""
+
+    h: float
+    q_mid: Array
+    v_mid: Array
+    motion: Motion
+    impulses: Array
+    impulse: Array
+    dry: Array
+    moments: Array
+    status: npt.NDArray[np.int64]
+    energy: Array
+    stretch: Array
+
+    def acceleration(self, v: Array) -> Array:
+        """Return the mean acceleration (nv,) from velocity v on."""
+        return (self.motion.x - v) / self.h
+
+    def part(self, begin: Observation, end: Observation) -> Part:
+        """Return the part of a step that it is, before its end is held and corrected."""
+        motion = self.motion
+        return Part(
+            self.h,
+            end,
+            motion.lam,
+            self.impulse,
+            self.dry,
+            self.moments,
+            self.status,
+            self.energy,
+            motion,
+            begin.v,
+        )
+
+
+class Part(NamedTuple):
+    """A part of a step without impact, of length h [s], from velocity v on; lam, impulse, dry and moments in N s."""
+
+    h: float
+    end: Observation
+    lam: Array
+    impulse: Array
+    dry: Array
+    moments: Array
+    status: npt.NDArray[np.int64]
+    energy: Array
+    motion: Motion
+    v: Array
+
+    @property
+    def a(self) -> Array:
+        """Mean acceleration (nv,)."""
+        return (self.end.v - self.v) / self.h
+
+    @property
+    def rows(self) -> Array:
+        """(rows,) impulses of all rows in the order of declaration [N s]."""
+        return self.end.bound.rows(self.lam, self.impulse)
+
+
+def outcome_of(
+    start: Observation,
+    end: Observation,
+    parts: list[Part],
+    impacts: list[Impact],
+    dt: float,
+    rubbing: npt.NDArray[np.intp],
+) -> StepOutcome:
+    """Put the parts of a step together; `end` is the state after them and all impacts."""
+    last = parts[-1]
+    rows, energy, moments, dry, change = last.rows, last.energy, last.moments, last.dry, last.end.v - last.v
+    for part in parts[:-1]:
+        rows, energy, moments = rows + part.rows, energy + part.energy, moments + part.moments
+        dry, change = dry + part.dry, change + (part.end.v - part.v)
+    if impacts:
+        lost = sum(impact.energy_lost for impact in impacts)
+        energy = energy + EnergyTerms(impact_losses=lost).as_array()
+    efforts = np.zeros(len(change))
+    efforts[rubbing] = dry / dt
+    forces, turning, status = read_only(rows / dt), read_only(moments / dt), read_only(last.status)
+    return StepOutcome(
+        end,
+        change / dt,
+        forces,
+        end.mean_axes(start),
+        read_only(efforts),
+        status,
+        tuple(impacts),
+        energy,
+        last.motion,
+        turning,
+    )
+
+
+class WorkSpace(NamedTuple):
+    """Arrays that a compiled step fills, see :func:`~constrained_sim.steppers.rigid.advance`."""
+
+    middle: tuple[Array, ...]
+    impulses: Array
+    found: tuple[npt.NDArray[Any], ...]
+    end: tuple[Array, ...]
+
+
+def work_space(robot: Robot, begin: Observation) -> WorkSpace:
+    """Return arrays for a step of `robot` from `begin`."""
+    contact, nq, nv = begin.contact, robot.nq, robot.nv
+    count, contacts, rows = len(contact.gaps), len(contact.points), len(contact.s)
+    places = np.empty((contacts, 3, 3)), np.empty((contacts, 3)), np.empty(contacts)
+    opening = np.empty(count), np.empty((rows, nv)), np.empty(rows)
+    return WorkSpace(
+        (np.empty(nq), np.empty(nv), np.empty(nv)),
+        np.empty((6, nv)),
+        (np.empty(rows), np.empty(len(robot.rubbing)), np.empty(count, dtype=np.int64), np.empty(9)),
+        (np.empty(nq), np.empty(nv), np.empty((nv, nv)), np.empty_like(begin.frames), *places, *opening),
+    )

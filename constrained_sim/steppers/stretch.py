@@ -1,0 +1,64 @@
+"""Many steps at once, compiled: those under a feedback that is compiled too, as long as nothing unusual happens."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from constrained_sim.posture import feedback_efforts
+from constrained_sim.steppers.kernels import are_finite, closing_contacts
+from constrained_sim.steppers.rigid import DONE, advance
+
+
+@numba.njit(cache=True)
+def go_on(  # type: ignore[no-untyped-def]
+    robot, contacts, limits, scheme, impact_speed, law, efforts, asked, here, acceleration, records, middle, impulses,
+    found, end,
+):  # fmt: skip
+    """Do steps as :func:`~constrained_sim.steppers.rigid.advance` does, until one needs another way.
+
+    Args:
+        robot: this and the following three, see ``advance``.
+        contacts: likewise.
+        limits: likewise.
+        scheme: likewise.
+        impact_speed: see :func:`~constrained_sim.steppers.kernels.closing_contacts`.
+        law: see :class:`~constrained_sim.posture.JointFeedback`.
+        efforts: (nu,) smallest and (nu,) largest ones; the (nu,) that are held until the law is asked [N m, N].
+        asked: how many steps there are from one evaluation of the law to the next, and to the first.
+        here: time [s] and the state at the beginning, as `end`; changes to that after the last step.
+        acceleration: (nv,) of the last step; changes likewise.
+        records: filled, a row for each step: q (n, nq), v (n, nv), tau (n, nu), impulses of contacts and one-sided rows
+            (n, 3 k + l) [N s, N m s], means (n, k, 3, 3) of the contacts' axes, and terms of the audit (n, 9).
+        middle: this and the following three are work space, see ``advance``.
+        impulses: likewise.
+        found: likewise.
+        end: likewise.
+
+    Returns:
+        How many steps were done, and the time [s].
+    """
+    h, share, passes, reach, slow, position_tolerance, tolerance, newton_steps = scheme
+    least, most, tau = efforts
+    every, wait = asked
+    t, state = here
+    q, v, M, frames, axes, points, distances, gaps, J, s = state
+    all_q, all_v, all_tau, all_impulses, all_axes, all_energy = records
+    closing = np.empty(gaps.shape[0], dtype=np.int64)
+    for i in range(all_q.shape[0]):
+        if closing_contacts(gaps, contacts[2], s, J, acceleration, h, impact_speed, closing):
+            return i, t
+        if i >= wait and (i - wait) % every == 0:
+            tau = np.maximum(np.minimum(feedback_efforts(law, q, v), most), least)
+        settings = h, share, passes, reach, slow, position_tolerance, tolerance, newton_steps
+        begin = q, v, M, frames, gaps, s
+        reached, _ = advance(robot, contacts, limits, settings, begin, acceleration, tau, middle, impulses, found, end)
+        if reached != DONE or not are_finite(end[0], end[1]):
+            return i, t
+        acceleration[:] = (end[1] - v) / h
+        all_q[i], all_v[i], all_tau[i] = end[0], end[1], tau
+        all_impulses[i], all_axes[i], all_energy[i] = found[0], 0.5 * (axes + end[4]), found[3]
+        q[:], v[:], M[:], frames[:], axes[:] = end[0], end[1], end[2], end[3], end[4]
+        points[:], distances[:], gaps[:], J[:], s[:] = end[5], end[6], end[7], end[8], end[9]
+        t, passes = t + h, 1
+    return all_q.shape[0], t

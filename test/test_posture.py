@@ -1,0 +1,259 @@
+"""Runs under joint feedback: the law itself, and that many steps in one kernel are those steps one by one."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from mechanisms import (
+    BLOCK_HALF,
+    bias_of,
+    block,
+    corners,
+    double_pendulum,
+    joint,
+    leg,
+    leg_config,
+    link,
+    random_tree,
+    simulator,
+    solo12,
+    solo_contacts,
+    standing_solo,
+    urdf,
+)
+
+from constrained_sim import JointLimit, PointAnchor, Posture, Robot, Simulator, Trajectory, Wrench
+from constrained_sim.exceptions import InvalidValue, NonFiniteState, UnknownName
+
+
+def one_by_one(posture):
+    """Return `posture` as a function that no kernel knows."""
+    return lambda t, q, v: posture.efforts(q, v)
+
+
+# -- the law
+
+
+def test_feedback_is_that_of_springs_and_dampers():
+    """tau = feed_forward + stiffness (q_0 - q) - damping v, joint by joint, gains one for all or one for each."""
+    robot, v = double_pendulum(), np.array([0.5, -2.0])
+    posture = Posture(robot, [0.3, -0.2], [10.0, 20.0], 0.5, [1.0, 2.0])
+    expected = [1.0 + 10.0 * (0.3 - 0.1) - 0.5 * 0.5, 2.0 + 20.0 * (-0.2 - 0.4) + 0.5 * 2.0]
+    np.testing.assert_allclose(posture(0.0, np.array([0.1, 0.4]), v), expected, rtol=1e-15)
+    moved = posture.about([1.3, 0.8])
+    np.testing.assert_allclose(moved(0.0, np.array([1.1, 1.4]), v), expected, rtol=1e-14)
+    np.testing.assert_allclose(posture(0.0, np.array([0.1, 0.4]), v), expected, rtol=1e-15)
+
+
+@pytest.mark.parametrize(("goal", "angle", "way"), [(3.0, -3.0, 6.0 - 2.0 * np.pi), (0.5, 0.2, 0.3)])
+def test_continuous_joints_go_the_shorter_way(goal, angle, way):
+    """They have no first turn: from -3 rad to 3 rad it is 0.28 rad backwards."""
+    robot = Robot.from_urdf(
+        urdf('<link name="base"/>', link("wheel", 1.0), joint("axle", "continuous", "base", "wheel"))
+    )
+    posture = Posture(robot, robot.configuration({"axle": goal}), 1.0, 0.0)
+    effort = posture.efforts(robot.configuration({"axle": angle}), np.zeros(1))
+    assert effort[0] == pytest.approx(way, rel=1e-14)
+
+
+def test_springs_carry_the_weight_at_rest():
+    """A pendulum that has come to rest is where stiffness times sag is the moment of its weight."""
+    robot, goal = double_pendulum(), np.array([0.6, -0.4])
+    end = simulator(robot, goal).run(5.0, Posture(robot, goal, 200.0, 20.0))
+    weight = bias_of(robot, end.q[-1], np.zeros(2))
+    np.testing.assert_allclose(200.0 * (goal - end.q[-1]), weight, rtol=1e-9)
+    np.testing.assert_allclose(end.tau[-1], weight, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (([0.3], 1.0, 1.0), InvalidValue, "q"),
+        (([0.3, np.nan], 1.0, 1.0), InvalidValue, "q"),
+        (([0.3, 0.2], [1.0, 2.0, 3.0], 1.0), InvalidValue, "stiffness"),
+        (([0.3, 0.2], 1.0, np.inf), InvalidValue, "damping"),
+        (([0.3, 0.2], 1.0, 1.0, "much"), InvalidValue, "feed_forward"),
+    ],
+)
+def test_bad_postures_are_refused(arguments, error, message):
+    """With the name of what is wrong."""
+    with pytest.raises(error, match=message):
+        Posture(double_pendulum(), *arguments)
+
+
+def test_a_joint_with_several_degrees_of_freedom_has_no_posture():
+    """Its name is in the message."""
+    parts = ['<link name="base"/>', link("body", 1.0), joint("free", "floating", "base", "body")]
+    robot = Robot.from_urdf(urdf(*parts), actuated_joints=["free"])
+    with pytest.raises(UnknownName, match="free"):
+        Posture(robot, robot.neutral(), 1.0, 1.0)
+    assert simulator(robot, robot.neutral()).run(0.01).q[-1, 2] < 0.0
+
+
+def test_a_posture_of_another_robot_is_refused():
+    """Its indices would be those of other joints; that of an equal robot, as from a pickle, is taken."""
+    sim = leg_config().simulator()
+    with pytest.raises(InvalidValue, match="another robot"):
+        sim.run(0.01, Posture(solo12(), standing_solo(), 1.0, 1.0))
+    assert sim.steps == 0
+    posture = pickle.loads(pickle.dumps(Posture(sim.robot, leg_config().q, 60.0, 1.5)))
+    assert len(sim.run(0.01, posture).t) == 10
+
+
+# -- many steps at once
+
+
+def falling_leg():
+    """Return the leg above the ground, and its posture."""
+    config = leg_config()
+    return config.simulator(), Posture(config.robot, config.q, 60.0, 1.5)
+
+
+def limp_leg():
+    """Return the leg above the ground without efforts: it folds up and falls over its foot."""
+    return leg_config().simulator(), None
+
+
+def overcharged_leg():
+    """Return the leg with springs whose efforts are beyond its limits all the time."""
+    config = leg_config()
+    return config.simulator(), Posture(config.robot, config.q, 60.0, 1.5, 1e4)
+
+
+def sliding_solo():
+    """Return solo12 that lands on slippery feet, tilted and with a run."""
+    v = np.zeros(solo12().nv)
+    v[0] = 1.0
+    sim = simulator(solo12(), standing_solo(0.01, 0.1), v, solo_contacts(friction=0.1))
+    return sim, Posture(solo12(), standing_solo(), 10.0, 0.2)
+
+
+def rubbing_pendulum():
+    """Return a double pendulum with dry friction and damping that comes to its joint limits."""
+    robot = double_pendulum().with_joints({"joint0": {"friction": 0.2, "damping": 0.05}})
+    limits = [JointLimit("down", "joint1", -0.3, 0.4), JointLimit("up", "joint0", -2.0, 0.9)]
+    return simulator(robot, [0.5, 0.0], [3.0, -4.0], limits), Posture(robot, [0.0, 0.0], 0.5, 0.0)
+
+
+def sliding_block():
+    """Return a block without joints that is thrown onto the ground, turning."""
+    q = np.array([0.0, 0.0, BLOCK_HALF[2] + 0.02, 0.0, 0.0, 0.0, 1.0])
+    return simulator(block(), q, [2.0, 0.3, 0.0, 0.1, 0.2, 2.0], corners(friction=0.3)), None
+
+
+def tree_in_flight():
+    """Return a random tree with continuous joints on a free-flyer, which no contact disturbs."""
+    robot = random_tree(np.random.default_rng(3), 6, floating_base=True)
+    rng = np.random.default_rng(4)
+    return simulator(robot, robot.neutral(), rng.normal(size=robot.nv)), Posture(robot, robot.neutral(), 1.0, 0.1)
+
+
+SCENES = [falling_leg, limp_leg, overcharged_leg, sliding_solo, rubbing_pendulum, sliding_block, tree_in_flight]
+
+
+def assert_same_bits(one, other):
+    """Assert that two trajectories are equal bit by bit."""
+    for name in ("t", "q", "v", "tau"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
+    for name in ("contact_forces", "contact_moments", "multipliers", "energy"):
+        mine, theirs = getattr(one, name), getattr(other, name)
+        assert mine.keys() == theirs.keys()
+        for key in mine:
+            np.testing.assert_array_equal(mine[key], theirs[key], f"{name} of {key}")
+    assert [impact.t for impact in one.impacts] == [impact.t for impact in other.impacts]
+
+
+@pytest.mark.parametrize("period", [None, 0.007])
+@pytest.mark.parametrize("scene", SCENES)
+def test_many_steps_at_once_are_those_steps(scene, period, monkeypatch):
+    """Flight, touchdown, sticking, sliding, limits: each bit as from steps one by one, of which few are needed."""
+    sim, posture = scene()
+    twin = copy.deepcopy(sim)
+    law = one_by_one(posture) if posture is not None else (lambda t, q, v: np.zeros(sim.robot.nu))
+    expected = twin.run(0.5, law, period)
+    singles = []
+    step = Simulator.step
+    monkeypatch.setattr(Simulator, "step", lambda self, *args: singles.append(1) or step(self, *args))
+    found = sim.run(0.5, posture, period)
+    assert len(found.t) == 500
+    assert len(singles) < 200
+    assert_same_bits(found, expected)
+    assert (sim.steps, sim.energy, sim.state.t) == (twin.steps, twin.energy, twin.state.t)
+    assert sim.largest_violation() == twin.largest_violation()
+    assert sim.active_rows() == twin.active_rows()
+    assert_same_bits(sim.run(0.05, posture, period), twin.run(0.05, law, period))
+
+
+def test_runs_in_parts_are_one_run():
+    """Where one ends and the next begins shows nowhere, not even in the parts' own first steps."""
+    (sim, posture), (twin, _) = falling_leg(), falling_leg()
+    parts = [sim.run(0.013 * (k % 3), posture) for k in range(20)]
+    assert_same_bits(Trajectory.joined(parts), twin.run(sim.steps * sim.dt, posture))
+
+
+def test_scenes_are_what_they_say():
+    """The legs and the block land, limits are hit, contacts stick and slide, efforts come to their limits."""
+    for scene in (falling_leg, limp_leg, sliding_solo, rubbing_pendulum, sliding_block):
+        sim, posture = scene()
+        assert sim.run(0.5, posture).impacts, scene.__name__
+    sim, posture = overcharged_leg()
+    np.testing.assert_array_equal(sim.run(0.1, posture).tau, np.tile(leg().effort_limits, (100, 1)))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"command_delay": 0.003},
+        {"velocity_limits": True},
+        {"stepper": "event_driven"},
+        {"stepper": "smooth"},
+        {"solver": "gauss"},
+        {"constraints": [PointAnchor("hand", "tip", (0, 0, 0), normals=[(1, 0, 0)])]},
+        {"constraints": [PointAnchor("hand", "tip", (0, 0, 0), normals=[(1, 0, 0)])], "solver": "null_space"},
+    ],
+    ids=str,
+)
+def test_what_no_kernel_does_whole_comes_out_the_same(options):
+    """Then the posture is asked step by step."""
+    robot = double_pendulum()
+    posture = Posture(robot, [0.0, 0.0], 5.0, 0.1)
+    runs = [
+        simulator(robot, [0.4, -0.9], **options).run(0.05, controller) for controller in (posture, one_by_one(posture))
+    ]
+    assert_same_bits(*runs)
+    assert np.abs(runs[0].tau[4:]).min() > 0.0
+
+
+def test_a_push_ends_within_a_run():
+    """A wrench that was applied acts for its time, and not a step longer."""
+    sim, posture = falling_leg()
+    twin = copy.deepcopy(sim)
+    for each in (sim, twin):
+        each.apply(Wrench("foot", force=(0.0, 0.0, 3.0)), 0.02)
+    assert_same_bits(sim.run(0.1, posture), twin.run(0.1, one_by_one(posture)))
+
+
+def test_efforts_beyond_all_numbers_end_a_run_where_they_end_a_step():
+    """The state before it is kept, and the step is named."""
+    robot = double_pendulum().with_joints({name: {"effort": np.inf} for name in double_pendulum().actuated_joints})
+    posture = Posture(robot, [0.0, 0.0], -1e5, 0.0)
+    ends = []
+    for controller in (posture, one_by_one(posture)):
+        sim = simulator(robot, [0.4, -0.9])
+        with pytest.raises(NonFiniteState) as caught:
+            sim.run(10.0, controller)
+        ends.append((str(caught.value), sim.steps, sim.state.q.tobytes(), sim.state.v.tobytes()))
+    assert ends[0] == ends[1]
+    assert 2 < ends[0][1] < 10_000
+
+
+def test_a_run_leaves_what_it_returned_alone():
+    """Rows that were recorded stay as they are when the simulation goes on, and its state cannot be written."""
+    sim, posture = falling_leg()
+    first = sim.run(0.05, posture)
+    before = first.q.tobytes(), first.contact_forces["foot"].tobytes()
+    sim.run(0.05, posture)
+    assert (first.q.tobytes(), first.contact_forces["foot"].tobytes()) == before
+    with pytest.raises(ValueError, match="read-only"):
+        sim.state.q[0] = 1.0
