@@ -414,9 +414,8 @@ class Simulator:
         results: list[StepResult] = []
 
         def gather() -> None:
-            if results or not parts:
-                parts.append(Trajectory.from_results(results, robot.nq, robot.nv, robot.nu))
-                results.clear()
+            parts.append(Trajectory.from_results(results, robot.nq, robot.nv, robot.nu))
+            results.clear()
 
         tau, done = np.zeros(robot.nu), 0
         while done < count:
@@ -424,7 +423,8 @@ class Simulator:
             if law is not None:
                 stretch = self._stretch(law, (every, -done % every), tau, min(count - done, MOST_AT_ONCE))
             if stretch is not None:
-                gather()
+                if results:
+                    gather()
                 parts.append(stretch)
                 tau = stretch.tau[-1]
                 done += len(stretch.t)
@@ -434,7 +434,8 @@ class Simulator:
                 results.append(self.step(tau))
                 done += 1
             report(done)
-        gather()
+        if results or not parts:
+            gather()
         return Trajectory.joined(parts)
 
     def _feedback(self, controller: Controller | None) -> JointFeedback | None:

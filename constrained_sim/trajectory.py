@@ -93,7 +93,9 @@ class Trajectory:
 
     @classmethod
     def joined(cls, parts: Sequence[Trajectory]) -> Trajectory:
-        """Return at least one trajectory, one after the other, as one."""
+        """Return `parts`, at least one, one after the other."""
+        if len(parts) == 1:
+            return parts[0]
         return cls(
             np.concatenate([part.t for part in parts]),
             np.concatenate([part.q for part in parts]),

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -190,6 +191,17 @@ def test_runs_in_parts_are_one_run():
     (sim, posture), (twin, _) = falling_leg(), falling_leg()
     parts = [sim.run(0.013 * (k % 3), posture) for k in range(20)]
     assert_same_bits(Trajectory.joined(parts), twin.run(sim.steps * sim.dt, posture))
+
+
+def test_threads_run_copies_side_by_side():
+    """Each is what it would be alone."""
+    sim, posture = sliding_solo()
+    sims = [copy.deepcopy(sim) for _ in range(6)]
+    with ThreadPoolExecutor(3) as pool:
+        runs = list(pool.map(lambda each: each.run(0.3, posture), sims))
+    alone = sim.run(0.3, posture)
+    for run in runs:
+        assert_same_bits(run, alone)
 
 
 def test_scenes_are_what_they_say():

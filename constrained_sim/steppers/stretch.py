@@ -10,12 +10,14 @@ from constrained_sim.steppers.kernels import are_finite, closing_contacts
 from constrained_sim.steppers.rigid import DONE, advance
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def go_on(  # type: ignore[no-untyped-def]
     robot, contacts, limits, scheme, impact_speed, law, efforts, asked, here, acceleration, records, middle, impulses,
     found, end,
 ):  # fmt: skip
     """Do steps as :func:`~constrained_sim.steppers.rigid.advance` does, until one needs another way.
+
+    Other threads of Python go on meanwhile.
 
     Args:
         robot: this and the following three, see ``advance``.
