@@ -75,10 +75,10 @@ class Simulator:
         command_delay: float = 0.0,
         velocity_limits: bool = False,
         collisions: Collisions | None = None,
+        q: Any = None,
+        v: Any = None,
     ) -> None:
-        """Set up a simulation that begins at the neutral configuration, at rest.
-
-        A robot with constraints of its own begins where these hold, nearest to neutral.
+        """Set up a simulation that begins at (q, v).
 
         Args:
             robot: the robot.
@@ -94,15 +94,16 @@ class Simulator:
             position_tolerance: [m, rad] by how much a constraint may be violated when it is added.
             command_delay: time from an effort's command to its effect [s], a multiple of dt; no effort before.
             velocity_limits: apply no effort that drives a joint on beyond its velocity limit.
-            collisions: what the robot's collision geometry may touch; its contacts are found anew at every step. It may
-                penetrate at the neutral configuration, where few simulations begin: :meth:`reset` refuses that.
+            collisions: what the robot's collision geometry may touch; its contacts are found anew at every step.
+            q: (nq,) configuration; None: neutral, where few simulations begin, so that collision geometry may penetrate
+                there. A robot with constraints of its own begins where these hold, nearest to neutral.
+            v: (nv,) velocity; None: at rest.
 
         Raises:
             UnknownName: a name that does not exist.
             InvalidValue: a value that is not allowed.
             DuplicateName: two constraints of one name.
-            ViolatedConstraint: a constraint that does not hold at the neutral configuration. (Constraints that hold
-                elsewhere only: construct without, ``reset(q, v)``, then :meth:`add`.)
+            ViolatedConstraint: a constraint that does not hold at q.
         """
         self.robot = robot
         self._dt = number("dt", dt, 0.0, open_lower=True)
@@ -118,8 +119,11 @@ class Simulator:
         self._applied: list[tuple[Wrench, int]] = []
         self._commands: deque[Array] = deque()
         self._observation: Observation
-        self.reset(assemble=bool(robot.constraints))
-        self._detector = collisions.bind(robot) if collisions is not None else None
+        detector = collisions.bind(robot) if collisions is not None else None
+        if q is not None:
+            self._detector = detector
+        self.reset(q, v, assemble=bool(robot.constraints) and q is None)
+        self._detector = detector
         self._solver.check(self._all_kinds())
         self._stepper.check(self._all_kinds())
 

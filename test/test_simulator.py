@@ -199,6 +199,22 @@ def test_multipliers_follow_names_not_order():
 # -- resetting
 
 
+def test_a_simulation_begins_where_it_is_told_to():
+    """As one that was reset there before its contacts came; what does not hold there is refused."""
+    q, v = standing_solo(0.05), np.linspace(-0.1, 0.1, solo12().nv)
+    feet = solo_contacts()
+    sim, twin = Simulator(solo12(), feet, q=q, v=v), simulator(solo12(), q, v, feet)
+    assert (sim.state.q.tobytes(), sim.state.v.tobytes()) == (twin.state.q.tobytes(), v.tobytes())
+    assert sim.run(0.1).q.tobytes() == twin.run(0.1).q.tobytes()
+    with pytest.raises(ViolatedConstraint, match="FL_FOOT"):
+        Simulator(solo12(), feet, q=standing_solo(-0.01))
+    with pytest.raises(InvalidValue, match="q"):
+        Simulator(solo12(), feet, q=q[:-1])
+    closed = double_pendulum()
+    hand = PointAnchor("hand", "tip", (0, 0, 0), point_b=point_of(closed, np.array([0.4, -0.9]), "tip"))
+    assert Simulator(closed, [hand], q=[0.4, -0.9]).largest_violation()[0] < 1e-15
+
+
 def test_reset_starts_anew():
     """Time, steps, energies, wrenches and history are gone: the same run follows, bit for bit."""
     sim = simulator(double_pendulum(), [0.4, -0.9])
