@@ -43,9 +43,11 @@ from constrained_sim import (
     Plane,
     PointAnchor,
     PointContact,
+    Posture,
     Projection,
     Robot,
     Simulator,
+    Sticking,
     Wrench,
     constrained_acceleration,
     resolve_impact,
@@ -1140,3 +1142,29 @@ def test_rows_that_nearly_depend_on_each_other_do_not_throw_the_robot():
         assert abs(result.energy.projection) < 1e-6
     assert np.abs(sim.state.q - q).max() < 1e-6
     assert np.abs(sim.state.v).max() < 1e-4
+
+
+@pytest.mark.parametrize("stepper", ["time_stepping", "event_driven"])
+def test_landing_on_feet_that_stick(stepper):
+    """Each landing has a motion: nothing sinks in, pulls or brings energy; what sticks is at rest, or its mean is."""
+    robot, posture = solo12(), Posture(solo12(), standing_solo(), 10.0, 0.2)
+    rng = np.random.default_rng(1)
+    stuck = landings = 0
+    for _ in range(5 if stepper == "time_stepping" else 1):
+        q, v = standing_solo(0.02, 0.15 * rng.normal()), 0.2 * rng.normal(size=robot.nv)
+        sim, slips = Simulator(robot, solo_contacts(law=Sticking()), stepper, q=q, v=v), {}
+        for _ in range(300 if stepper == "time_stepping" else 150):
+            result = sim.step(posture(0.0, sim.state.q, sim.state.v))
+            assert result.energy.contacts < 1e-12
+            landings += len(result.impacts)
+            assert all(impact.energy_lost >= 0.0 for impact in result.impacts)
+            for contact in result.contact_forces.values():
+                assert contact.gap > -1e-8
+                assert contact.normal_force >= 0.0
+                if contact.status == ContactStatus.STICKING and not result.impacts:
+                    stuck += 1
+                    turned = slips[contact.name] + contact.slip  # see kernels.oppose_mean_slip
+                    assert min(np.linalg.norm(contact.slip), np.linalg.norm(turned)) < 1e-9
+                slips[contact.name] = contact.slip
+    assert stuck > 100
+    assert landings > 4

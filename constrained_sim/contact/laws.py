@@ -60,7 +60,11 @@ class Frictionless(_WithoutCoefficient):
 
 @dataclass(frozen=True)
 class Sticking(_WithoutCoefficient):
-    """Held in all directions until the normal force would pull (the model of lift-off in simple simulators)."""
+    """Held in all directions until the normal force would pull (the model of lift-off in simple simulators).
+
+    Several such contacts may have no common motion: one of them would pull, and without it sink in. Then Coulomb's law
+    with a coefficient of 100 decides which of them slide.
+    """
 
     name = "sticking"
     _coefficient = math.inf

@@ -16,6 +16,7 @@ from constrained_sim.contact.least_norm import with_least_norm
 from constrained_sim.contact.pivoting import pivoting
 from constrained_sim.contact.problem import (
     RELATIVE_TOLERANCE,
+    STRONG,
     SUFFICIENT,
     ContactProblem,
     ContactSolution,
@@ -107,7 +108,30 @@ def solve_unusual(
     usual: tuple[Array, npt.NDArray[np.int64], int, float, float],
     start: Array,
 ) -> ContactSolution:
-    """Go on as :func:`solve_contacts` does where the usual way returned no solution but what is in `usual`."""
+    """Go on as :func:`solve_contacts` does where the usual way returned no solution but what is in `usual`.
+
+    Contacts that stick whatever the force may have no solution: one of them would pull, and without it penetrate, as
+    where a quadruped lands on such feet. With Coulomb's law there is one at the velocity level, in which this contact
+    slides: they have the coefficient :data:`~constrained_sim.contact.problem.STRONG` then.
+    """
+    if not np.isinf(problem.friction).any():
+        return _solve_unusual(problem, method, usual, start)
+    nearly = replace(problem, friction=np.minimum(problem.friction, STRONG))
+    found = solve_contacts(nearly, method, start if start.size else None)
+    laws = problem.laws
+    *sticking, solved = solve_usually(problem.G, problem.b, *laws, found.impulse, method.tolerance, NEWTON_STEPS)
+    if solved:
+        return method.usual_solution(*sticking)
+    return found if found.converged else _solve_unusual(problem, method, usual, start)
+
+
+def _solve_unusual(
+    problem: ContactProblem,
+    method: ContactMethod,
+    usual: tuple[Array, npt.NDArray[np.int64], int, float, float],
+    start: Array,
+) -> ContactSolution:
+    """Try one method after the other, see :func:`solve_contacts`."""
     G, b, laws = problem.G, problem.b, problem.laws
     if not (np.isfinite(G).all() and np.isfinite(b).all()):
         raise NonFiniteMotion("the velocities of contacts are NaN or infinite")

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from constrained_sim.contact.discs import COEFFICIENT, CONTACT, SIZE
 from constrained_sim.contact.kernels import OPEN, STICKING
-from constrained_sim.contact.problem import no_values
+from constrained_sim.contact.problem import STRONG, no_values
 from constrained_sim.contact.table import ContactTable
 from constrained_sim.validation import Array
 
@@ -246,7 +246,9 @@ class Moving(NamedTuple):
 
     def friction(self, s: Array) -> Array:
         """Return (g, 2) ``-c u / |u|``, the force or moment of each per unit of its normal force, at `s` as above."""
-        return -self.discs.coefficient[:, None] * self.directions(s) if len(self.begins) else self.direction
+        if not len(self.begins):
+            return self.direction
+        return -np.minimum(self.discs.coefficient, STRONG)[:, None] * self.directions(s)
 
     def events(self, s: Array) -> Array:
         """Return what is positive as long as they move on, at `s` as above: speeds, along the first direction too."""

@@ -18,6 +18,9 @@ SUFFICIENT = 1e-11
 """Error relative to the impulses in play at which no other method is tried; each aims at ``RELATIVE_TOLERANCE``."""
 
 ACCEPTABLE_RESIDUAL = 1e-9
+STRONG = 100.0
+"""Coefficient of friction of contacts that stick whatever the force, where this allows no motion."""
+
 TOLERABLE_RESIDUAL = 1e-5
 """Of impulses with which a simulation goes on, with a warning, where no method came closer."""
 
@@ -37,7 +40,7 @@ class ContactProblem:
     Attributes:
         G: (n, n), n = 3 k + m + e, Delassus matrix of the rows, other constraints held.
         b: (n,) row velocities without these impulses [m/s, rad/s].
-        friction: (k,) Coulomb coefficients; 0 frictionless, infinity sticks as long as it is pressed.
+        friction: (k,) Coulomb coefficients; 0 frictionless, infinity sticks as long as it is pressed, if it can.
         slip: (k, 2) at acceleration level, unit direction of the present slip along (t1, t2); zero where there is none.
         lower: (m,) least impulse of the interval rows; 0 of a limit.
         upper: (m,) largest; infinite of a limit.

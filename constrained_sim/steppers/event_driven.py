@@ -11,7 +11,7 @@ from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import ContactMethod
 from constrained_sim.contact.modes import SLIP_SPEED, Mode
 from constrained_sim.contact.most_inside import most_inside
-from constrained_sim.contact.problem import ContactSolution
+from constrained_sim.contact.problem import STRONG, ContactSolution
 from constrained_sim.drift import Baumgarte, Projection
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.exceptions import NonFiniteMotion
@@ -209,7 +209,8 @@ class EventDriven(Stepper):
             offset[normals] += loads.feedback.feedback(here.contact.gaps[candidates], here.contact.s[normals])
         s = here.contact.s[rows[: 3 * len(friction)]].reshape(-1, 3)[:, :2]
         speed = np.linalg.norm(s, axis=1)
-        slips = (speed > SLIP_SPEED) & np.isfinite(friction)
+        slips = speed > SLIP_SPEED
+        friction = np.where(slips, np.minimum(friction, STRONG), friction)
         slip[slips] = s[slips] / speed[slips, None]
         most, moving = robot.breakaway, here.v[robot.rubbing]
         dry = np.where(np.abs(moving) > SLIP_SPEED, -np.sign(moving) * most, np.nan)
