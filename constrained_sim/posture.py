@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 import numpy.typing as npt
 
+from constrained_sim.exceptions import InvalidValue
 from constrained_sim.joints import SingleJoint
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array, finite_array
@@ -99,8 +101,23 @@ class Posture:
         return self.efforts(q, v)
 
     def efforts(self, q: Array, v: Array) -> Array:
-        """Return (nu,) the efforts [N m, N] at `q` (nq,) and `v` (nv,)."""
+        """Return (nu,) the efforts [N m, N] at `q` (nq,) and `v` (nv,).
+
+        Raises:
+            InvalidValue: another number of numbers.
+        """
+        if q.shape != (self.robot.nq,) or v.shape != (self.robot.nv,):
+            given, allowed = (q.shape, v.shape), f"({self.robot.nq},) and ({self.robot.nv},)"
+            raise InvalidValue("shapes of q and v", given, allowed)
         return np.asarray(feedback_efforts(self.law, q, v), dtype=np.float64)
+
+    def suits(self, robot: Robot) -> bool:
+        """Return whether `robot` has the same joints in the same places."""
+        if robot is self.robot:
+            return True
+        if (robot.nq, robot.nv, robot.actuated_joints) != (self.robot.nq, self.robot.nv, self.robot.actuated_joints):
+            return False
+        return [SingleJoint.of(robot, name) for name in robot.actuated_joints] == self._joints
 
     def _positions(self, q: Any) -> Array:
         configuration = self.robot.checked_configuration(q)
@@ -108,7 +125,7 @@ class Posture:
 
     def _by_joint(self, what: str, value: Any) -> Array:
         """Return (nu,) a value that may be one for all joints."""
-        shape = (self.robot.nu,) if np.ndim(value) else ()
+        shape = () if isinstance(value, Real) else (self.robot.nu,)
         return np.full(self.robot.nu, finite_array(f"{what} of a posture", value, shape))
 
 

@@ -361,7 +361,7 @@ class Simulator:
             outcome = self._stepper.step(self._observation, tau, acting, self._solver, self._method)
             if not kernels.are_finite(outcome.end.q, outcome.end.v):
                 raise NonFiniteMotion("the equations of motion gave NaN or infinity")
-        except Exception as error:
+        except BaseException as error:  # an interrupt too
             self._stepper.memory = memory
             if isinstance(error, NO_MOTION) and not isinstance(error, InvalidValue | NotSupported):
                 raise NonFiniteState(self.steps, self.state.t, str(error)) from error
@@ -385,9 +385,11 @@ class Simulator:
         """Simulate for `duration` [s].
 
         Under a :class:`~constrained_sim.posture.Posture`, or without a controller, many steps are done in compiled code
-        at once, where they can be: with ``time_stepping``, rigid contacts, joint limits and dry friction, and without
-        bilateral constraints, collision geometry, external wrenches, command delay and velocity limits. What comes out
-        is the same, bit by bit.
+        at once, past :meth:`step`, where they can be: with ``time_stepping``, projection in the metric of the kinetic
+        energy, rigid contacts, joint limits and dry friction; without bilateral and custom constraints, resistance to
+        rolling and spinning, springs in joints, collision geometry, external wrenches, command delay, velocity limits
+        and the solver ``gauss``; and while contacts do not slide, unless ``newton`` is the contact method. What comes
+        out is the same, bit by bit.
 
         Args:
             duration: in whole steps.
@@ -421,11 +423,12 @@ class Simulator:
             parts.append(Trajectory.from_results(results, robot.nq, robot.nv, robot.nu))
             results.clear()
 
-        tau, done = np.zeros(robot.nu), 0
+        tau, done, is_usual = np.zeros(robot.nu), 0, True
         while done < count:
-            stretch = None
-            if law is not None:
-                stretch = self._stretch(law, (every, -done % every), tau, min(count - done, MOST_AT_ONCE))
+            stretch, most = None, min(count - done, MOST_AT_ONCE)
+            if law is not None and is_usual:
+                stretch = self._stretch(law, (every, -done % every), tau, most)
+            is_usual = stretch is None or len(stretch.t) == most  # else the step after it is none for the kernel
             if stretch is not None:
                 if results:
                     gather()
@@ -452,10 +455,9 @@ class Simulator:
             return no_feedback(self.robot.nu)
         if not isinstance(controller, Posture):
             return None
-        mine, other = self.robot, controller.robot
-        if (mine.nq, mine.nv, mine.actuated_joints) != (other.nq, other.nv, other.actuated_joints):
+        if not controller.suits(self.robot):
             raise InvalidValue("controller", "a posture of another robot", "one of the robot that is simulated")
-        return controller.law
+        return controller.law if type(controller) is Posture else None
 
     def _stretch(self, law: JointFeedback, asked: tuple[int, int], tau: Array, steps: int) -> Trajectory | None:
         """Do as many of `steps` steps as the stepper can at once; None if the first of them needs :meth:`step`."""
@@ -466,10 +468,11 @@ class Simulator:
             return None
         done = len(stretch.q)
         times = [self._start_time + step * self.dt for step in range(self.steps + 1, self.steps + done + 1)]
-        self._observation = stretch.end
-        self.steps += done
-        self._energy = np.add.accumulate(np.vstack([self._energy, stretch.energy]))[-1]
-        return Trajectory.from_stretch(stretch, np.array(times))
+        energy = np.add.accumulate(np.vstack([self._energy, stretch.energy]))[-1]
+        trajectory = Trajectory.from_stretch(stretch, np.array(times))
+        self._stepper.memory = stretch.memory
+        self._observation, self.steps, self._energy = stretch.end, self.steps + done, energy
+        return trajectory
 
     def kinetic_energy(self) -> float:
         """Return the kinetic energy [J]."""

@@ -5,7 +5,17 @@ import pickle
 
 import numpy as np
 import pytest
-from mechanisms import ROOT, block, corners, leg_config, simulator, solo12, solo_contacts, standing_solo
+from mechanisms import (
+    ROOT,
+    block,
+    corners,
+    double_pendulum,
+    leg_config,
+    simulator,
+    solo12,
+    solo_contacts,
+    standing_solo,
+)
 
 from constrained_sim import Box, Collisions, Plane, PointAnchor, Wrench, load_config
 from constrained_sim.robot import Robot
@@ -49,6 +59,12 @@ def cassie(**options):
     return load_config(ROOT / "config" / "cassie.yaml").simulator()
 
 
+def led_pendulum(**options):
+    """Return a double pendulum whose tip is led along a line."""
+    rail = PointAnchor("rail", "tip", (0, 0, 0), normals=[(1, 0, 0)])
+    return simulator(double_pendulum(), [0.4, -0.9], constraints=[rail], **options)
+
+
 def same(one, other):
     """Return whether two simulations are in the same state, bit by bit, with the same energy audit."""
     states = zip(one.state, other.state, strict=True)
@@ -64,6 +80,7 @@ def same(one, other):
         (tumbling_block, {"command_delay": 0.003, "contact_method": "gauss_seidel"}, 0.04, 0.05),
         (stone_on_a_step, {}, 0.15, 0.15),
         *((hanging_solo, {"solver": name}, 0.02, 0.03) for name in SOLVERS if name != "gauss"),
+        (led_pendulum, {"solver": "gauss"}, 0.02, 0.03),
         (cassie, {}, 0.02, 0.03),
     ],
 )

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from mechanisms import (
     BLOCK_HALF,
+    LIMIT,
     bias_of,
     block,
     corners,
@@ -25,6 +26,7 @@ from mechanisms import (
 )
 
 from constrained_sim import JointLimit, PointAnchor, Posture, Robot, Simulator, Trajectory, Wrench
+from constrained_sim.contact import METHODS
 from constrained_sim.exceptions import InvalidValue, NonFiniteState, UnknownName
 
 
@@ -75,12 +77,15 @@ def test_springs_carry_the_weight_at_rest():
         (([0.3, 0.2], [1.0, 2.0, 3.0], 1.0), InvalidValue, "stiffness"),
         (([0.3, 0.2], 1.0, np.inf), InvalidValue, "damping"),
         (([0.3, 0.2], 1.0, 1.0, "much"), InvalidValue, "feed_forward"),
+        (([0.3, 0.2], [[1.0], [1.0, 2.0]], 1.0), InvalidValue, "stiffness"),
     ],
 )
 def test_bad_postures_are_refused(arguments, error, message):
     """With the name of what is wrong."""
     with pytest.raises(error, match=message):
         Posture(double_pendulum(), *arguments)
+    with pytest.raises(InvalidValue, match="q and v"):
+        Posture(double_pendulum(), [0.3, 0.2], 1.0, 1.0).efforts(np.zeros(1), np.zeros(2))
 
 
 def test_a_joint_with_several_degrees_of_freedom_has_no_posture():
@@ -98,6 +103,14 @@ def test_a_posture_of_another_robot_is_refused():
     with pytest.raises(InvalidValue, match="another robot"):
         sim.run(0.01, Posture(solo12(), standing_solo(), 1.0, 1.0))
     assert sim.steps == 0
+    links = ['<link name="base"/>', link("one", 1.0), link("two", 1.0)]
+    ends, robots = (("base", "one"), ("one", "two")), []
+    for names in (("a", "b"), ("b", "c")):  # the same joint is the second here, and the first there
+        joints = [joint(name, "revolute", *pair, more=LIMIT) for name, pair in zip(names, ends, strict=True)]
+        robots.append(Robot.from_urdf(urdf(*links, *joints), actuated_joints=["b"]))
+    one, other = robots
+    with pytest.raises(InvalidValue, match="another robot"):
+        simulator(one, [0.0, 0.0]).run(0.01, Posture(other, [0.0, 0.0], 1.0, 1.0))
     posture = pickle.loads(pickle.dumps(Posture(sim.robot, leg_config().q, 60.0, 1.5)))
     assert len(sim.run(0.01, posture).t) == 10
 
@@ -156,13 +169,16 @@ SCENES = [falling_leg, limp_leg, overcharged_leg, sliding_solo, rubbing_pendulum
 def assert_same_bits(one, other):
     """Assert that two trajectories are equal bit by bit."""
     for name in ("t", "q", "v", "tau"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
+        assert getattr(one, name).tobytes() == getattr(other, name).tobytes(), name
     for name in ("contact_forces", "contact_moments", "multipliers", "energy"):
         mine, theirs = getattr(one, name), getattr(other, name)
-        assert mine.keys() == theirs.keys()
+        assert list(mine) == list(theirs)
         for key in mine:
-            np.testing.assert_array_equal(mine[key], theirs[key], f"{name} of {key}")
-    assert [impact.t for impact in one.impacts] == [impact.t for impact in other.impacts]
+            assert mine[key].tobytes() == theirs[key].tobytes(), f"{name} of {key}"
+    assert len(one.impacts) == len(other.impacts)
+    for mine, theirs in zip(one.impacts, other.impacts, strict=True):
+        assert (mine.t, mine.energy_lost) == (theirs.t, theirs.energy_lost)
+        assert (mine.v_minus.tobytes(), mine.v_plus.tobytes()) == (theirs.v_minus.tobytes(), theirs.v_plus.tobytes())
 
 
 @pytest.mark.parametrize("period", [None, 0.007])
@@ -191,6 +207,52 @@ def test_runs_in_parts_are_one_run():
     (sim, posture), (twin, _) = falling_leg(), falling_leg()
     parts = [sim.run(0.013 * (k % 3), posture) for k in range(20)]
     assert_same_bits(Trajectory.joined(parts), twin.run(sim.steps * sim.dt, posture))
+
+
+@pytest.mark.parametrize("period", [None, 0.005])
+def test_where_one_call_of_the_kernel_ends_shows_nowhere(period, monkeypatch):
+    """A few steps in each, which no sample period divides."""
+    (sim, posture), (twin, _) = sliding_solo(), sliding_solo()
+    expected = twin.run(0.3, one_by_one(posture), period)
+    monkeypatch.setattr("constrained_sim.simulator.MOST_AT_ONCE", 7)
+    assert_same_bits(sim.run(0.3, posture, period), expected)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"contact_method": name} for name in METHODS),
+        {"contact_tolerance": 1e-6},
+        {"integrator": "semi_implicit_euler"},
+        {"solver": "range_space"},
+        {"dt": 0.0005},
+    ],
+    ids=str,
+)
+def test_options_show_in_both(options):
+    """Whatever the contact method, tolerance, integrator and step: bouncing, sliding feet, one of them switched off."""
+    posture, runs = Posture(solo12(), standing_solo(), 10.0, 0.2), []
+    for controller in (posture, one_by_one(posture)):
+        contacts = solo_contacts(friction=0.2, restitution=0.4)
+        sim = Simulator(solo12(), contacts, q=standing_solo(0.01, 0.1), **options)
+        first = sim.run(0.08, controller)
+        sim.enable("HR_FOOT", False)
+        runs.append(Trajectory.joined([first, sim.run(0.04, controller)]))
+    assert runs[0].impacts
+    assert_same_bits(*runs)
+
+
+def test_what_a_subclass_changes_counts():
+    """Its own efforts are asked for, step by step."""
+
+    class Raised(Posture):
+        def efforts(self, q, v):
+            return super().efforts(q, v) + 1.0
+
+    robot = double_pendulum()
+    (plain, raised) = (kind(robot, [0.0, 0.0], 5.0, 0.1) for kind in (Posture, Raised))
+    first = [simulator(robot, [0.4, -0.9]).run(0.001, posture).tau[0] for posture in (plain, raised)]
+    np.testing.assert_allclose(first[1], first[0] + 1.0, rtol=1e-15)
 
 
 def test_threads_run_copies_side_by_side():
@@ -249,6 +311,9 @@ def test_a_push_ends_within_a_run():
 def test_efforts_beyond_all_numbers_end_a_run_where_they_end_a_step():
     """The state before it is kept, and the step is named."""
     robot = double_pendulum().with_joints({name: {"effort": np.inf} for name in double_pendulum().actuated_joints})
+    for bounded in (robot, double_pendulum()):  # infinite efforts are refused, and not limited
+        with pytest.raises(InvalidValue, match="tau"):
+            simulator(bounded, [4.0, -9.0]).run(0.01, Posture(bounded, [0.0, 0.0], 1e308, 0.0))
     posture = Posture(robot, [0.0, 0.0], -1e5, 0.0)
     ends = []
     for controller in (posture, one_by_one(posture)):

@@ -47,6 +47,10 @@ class Gauss(FullRankSolver):
             raise MissingLibrary("proxsuite", "solver 'gauss'") from error
         self._proxqp = proxqp
 
+    def __reduce__(self) -> tuple[type[Gauss], tuple[()]]:
+        """Return how to make another: a module can be neither copied nor pickled."""
+        return type(self), ()
+
     def supports(self, constraint: Constraint) -> bool:
         """Return whether `constraint` is no contact, or one without friction, resistance to turning, or softness."""
         if not isinstance(constraint, PointContact):

@@ -124,6 +124,7 @@ class Stretch(NamedTuple):
 
     Attributes:
         end: the state after the last of them.
+        memory: of the stepper there.
         q: (n, nq) at the end of each.
         v: (n, nv) likewise.
         tau: (n, nu) efforts, within the limits [N m, N].
@@ -133,6 +134,7 @@ class Stretch(NamedTuple):
     """
 
     end: Observation
+    memory: Any
     q: Array
     v: Array
     tau: Array
@@ -301,6 +303,8 @@ class Stepper(ABC):
         method: ContactMethod,
     ) -> Stretch | None:
         """Do the first of `steps` steps at once, as many as this stepper can: as :meth:`step` does them, bit by bit.
+
+        The stepper goes on from there once it is given the memory that comes with them.
 
         Args:
             start: the state at the beginning.

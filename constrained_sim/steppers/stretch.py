@@ -51,7 +51,10 @@ def go_on(  # type: ignore[no-untyped-def]
         if closing_contacts(gaps, contacts[2], s, J, acceleration, h, impact_speed, closing):
             return i, t
         if i >= wait and (i - wait) % every == 0:
-            tau = np.maximum(np.minimum(feedback_efforts(law, q, v), most), least)
+            wanted = feedback_efforts(law, q, v)
+            if not are_finite(wanted, v):
+                return i, t
+            tau = np.maximum(np.minimum(wanted, most), least)
         settings = h, share, passes, reach, slow, position_tolerance, tolerance, newton_steps
         begin = q, v, M, frames, gaps, s
         reached, _ = advance(robot, contacts, limits, settings, begin, acceleration, tau, middle, impulses, found, end)

@@ -201,10 +201,11 @@ class TimeStepping(Stepper):
         )
         if not done:
             return None
-        self._acceleration, self._passes = acceleration, 1
-        q, v, taus, impulses, axes, energy = (record[:done] for record in records)
+        if done < steps:
+            records = tuple(record[:done].copy() for record in records)  # type: ignore[assignment]
+        q, v, taus, impulses, axes, energy = records
         lam = bound.rows(no_values(), impulses / self.dt)
-        return Stretch(_at(start, t, here), q, v, taus, lam, axes, energy)
+        return Stretch(_at(start, t, here), (acceleration, 1), q, v, taus, lam, axes, energy)
 
     def _closing(self, here: Observation, rest: float, settled: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
         """Return what but `settled` is predicted to close within `rest` [s], in the order of linear closing times."""
