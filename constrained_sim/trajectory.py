@@ -34,7 +34,8 @@ class Trajectory:
         q: (n, nq).
         v: (n, nv).
         tau: (n, nu) applied efforts [N m, N].
-        contact_forces: (n, 3) mean force over the step [N], world axes, by contact; NaN while absent.
+        contact_forces: (n, 3) mean force over the step [N], world axes, by contact, percussions excluded (`impacts`
+            have their jumps of velocity); NaN while absent.
         multipliers: (n, rows) mean forces [N, N m], by constraint or contact; NaN while absent.
         energy: (n,) each term of the audit [J], by name, of the single steps.
         impacts: in the order of time.
