@@ -101,6 +101,17 @@ class Impact:
         """
         return self.impulse[self.constraints.slice(name)]
 
+    @property
+    def contact_impulses(self) -> dict[str, Array]:
+        """(3,) impulse on each contact that passed one [N s], world axes, by name."""
+        table = self.constraints.contacts
+        impulses = table.forces(self.constraints.split(self.impulse)[1], self.axes)
+        return {
+            member.name: read_only(impulse)
+            for member, impulse in zip(table.members, impulses, strict=True)
+            if impulse.any()
+        }
+
     def wrench(self, name: str, link: str, axes: str = WORLD) -> Array:
         """Return (6,) the impulse [N s] and the angular impulse [N m s] about the point where it acts, on `link`.
 

@@ -49,6 +49,10 @@ class Posture:
 
     ``tau = feed_forward + stiffness (q_0 - q) - damping v``, joint by joint; a continuous joint goes the shorter way.
 
+    Efforts are held over a step of dt. So damping is stable only where ``dt M^-1 damping``, of the joints at hand, is
+    below 2: a light link takes less of it. Damping of the joints themselves (``Robot.with_joints``) is implicit in time
+    stepping, and knows no such bound.
+
     It is a controller for :meth:`Simulator.run <constrained_sim.simulator.Simulator.run>`, which evaluates it within
     its compiled steps.
     """

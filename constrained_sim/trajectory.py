@@ -10,6 +10,7 @@ import numpy as np
 
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.exceptions import InvalidValue
+from constrained_sim.impact import Impact
 from constrained_sim.step_result import StepResult
 from constrained_sim.steppers import Stretch
 from constrained_sim.validation import Array
@@ -17,12 +18,26 @@ from constrained_sim.validation import Array
 
 @dataclass(frozen=True, eq=False)
 class ImpactRecord:
-    """One impact of a run: instant [s], kinetic energy lost [J], velocities before and after (nv,)."""
+    """One impact of a run.
+
+    Attributes:
+        t: instant [s].
+        energy_lost: kinetic energy [J].
+        v_minus: (nv,) velocity before.
+        v_plus: (nv,) after.
+        impulses: (3,) on each contact that passed one [N s], world axes, by name.
+    """
 
     t: float
     energy_lost: float
     v_minus: Array
     v_plus: Array
+    impulses: Mapping[str, Array]
+
+    @classmethod
+    def of(cls, impact: Impact, t: float) -> ImpactRecord:
+        """Return what is kept of `impact`, at the instant `t` [s]."""
+        return cls(t, impact.energy_lost, impact.v_minus, impact.v_plus, impact.contact_impulses)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +50,7 @@ class Trajectory:
         v: (n, nv).
         tau: (n, nu) applied efforts [N m, N].
         contact_forces: (n, 3) mean force over the step [N], world axes, by contact, percussions excluded (`impacts`
-            have their jumps of velocity); NaN while absent.
+            have those); NaN while absent.
         multipliers: (n, rows) mean forces [N, N m], by constraint or contact; NaN while absent.
         energy: (n,) each term of the audit [J], by name, of the single steps.
         impacts: in the order of time.
@@ -66,11 +81,7 @@ class Trajectory:
             _by_name(forces),
             _by_name(rows),
             {f.name: np.array([getattr(result.energy, f.name) for result in results]) for f in fields(EnergyTerms)},
-            tuple(
-                ImpactRecord(impact.t, impact.energy_lost, impact.v_minus, impact.v_plus)
-                for result in results
-                for impact in result.impacts
-            ),
+            tuple(ImpactRecord.of(impact, impact.t) for result in results for impact in result.impacts),
             _by_name(moments),
         )
 
@@ -114,8 +125,10 @@ class Trajectory:
         arrays = {name: getattr(self, name) for name in ("t", "q", "v", "tau")}
         for group in ("contact_forces", "contact_moments", "multipliers", "energy"):
             arrays |= {f"{group}/{name}": values for name, values in getattr(self, group).items()}
-        for part in fields(ImpactRecord):
-            arrays[f"impacts/{part.name}"] = np.array([getattr(impact, part.name) for impact in self.impacts])
+        for name in ("t", "energy_lost", "v_minus", "v_plus"):
+            arrays[f"impacts/{name}"] = np.array([getattr(impact, name) for impact in self.impacts])
+        impulses = _by_name([impact.impulses for impact in self.impacts])
+        arrays |= {f"impulses/{name}": values for name, values in impulses.items()}
         with open(path, "wb") as file:
             np.savez_compressed(file, **arrays)
 
@@ -135,7 +148,8 @@ class Trajectory:
         def group(prefix: str) -> dict[str, Array]:
             return {key.removeprefix(prefix): value for key, value in arrays.items() if key.startswith(prefix)}
 
-        impacts = zip(*(arrays[f"impacts/{part.name}"] for part in fields(ImpactRecord)), strict=True)
+        jumps = zip(*(arrays[f"impacts/{name}"] for name in ("t", "energy_lost", "v_minus", "v_plus")), strict=True)
+        impulses = group("impulses/")
         return cls(
             arrays["t"],
             arrays["q"],
@@ -144,7 +158,10 @@ class Trajectory:
             group("contact_forces/"),
             group("multipliers/"),
             group("energy/"),
-            tuple(ImpactRecord(float(t), float(lost), minus, plus) for t, lost, minus, plus in impacts),
+            tuple(
+                ImpactRecord(float(t), float(lost), minus, plus, _present(impulses, i))
+                for i, (t, lost, minus, plus) in enumerate(jumps)
+            ),
             group("contact_moments/"),
         )
 
@@ -156,6 +173,11 @@ def _by_name(records: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
         name: np.array([record.get(name, np.full(size, np.nan)) for record in records]).reshape(-1, size)
         for name, size in sizes.items()
     }
+
+
+def _present(arrays: Mapping[str, Array], i: int) -> dict[str, Array]:
+    """Return row `i` of each array, unless it is NaN there."""
+    return {name: values[i] for name, values in arrays.items() if not np.isnan(values[i]).any()}
 
 
 def _joined(parts: Sequence[Mapping[str, Array]], lengths: Sequence[int]) -> dict[str, Array]:

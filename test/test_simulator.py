@@ -4,6 +4,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from mechanisms import (
     BLOCK_HALF,
@@ -597,6 +598,18 @@ def test_trajectories_are_saved_and_loaded(tmp_path):
     for one, other in zip(trajectory.impacts, loaded.impacts, strict=True):
         assert (one.t, one.energy_lost) == (other.t, other.energy_lost)
         assert (one.v_minus.tobytes(), one.v_plus.tobytes()) == (other.v_minus.tobytes(), other.v_plus.tobytes())
+        assert one.impulses.keys() == other.impulses.keys() == {"foot"}
+        assert one.impulses["foot"].tobytes() == other.impulses["foot"].tobytes()
+
+
+def test_impulses_of_a_run_explain_its_jumps():
+    """Momentum gained in an impact is what recorded impulses pass to it; contacts that pass none are not named."""
+    robot, attitude = block(), tilted(0.1)
+    q = np.concatenate([(0.0, 0.0, 0.3), attitude])
+    first, *_ = Simulator(robot, corners(friction=0.5), q=q, v=[0.5, 0, 0, 0, 0, 0]).run(0.4).impacts
+    assert set(first.impulses) == {"corner1", "corner3"}  # the lower edge
+    gained = robot.mass * pin.Quaternion(attitude).matrix() @ (first.v_plus - first.v_minus)[:3]
+    np.testing.assert_allclose(sum(first.impulses.values()), gained, atol=1e-13 * np.abs(gained).max())
 
 
 def test_trajectories_without_impacts_are_saved_too(tmp_path):

@@ -236,7 +236,8 @@ def impact_message(header: Header, impact: Impact, robot: Robot, prefix: str) ->
         restitution_scale=impact.restitution_scale,
     )
     names = [member.name for member in impact.constraints.contacts.members]
-    places = dict(zip(names, zip(impact.points, impact.axes, impact.moments, strict=True), strict=True))
+    places = dict(zip(names, zip(impact.points, impact.moments, strict=True), strict=True))
+    linear = impact.contact_impulses
     for member in impact.constraints.members:
         rows = impact.constraints.slice(member.name)
         if not impact.impulse[rows].any():
@@ -250,9 +251,9 @@ def impact_message(header: Header, impact: Impact, robot: Robot, prefix: str) ->
         declaration = member.declaration
         if isinstance(declaration, PointContact):
             impulse.link = prefix + declaration.link
-            position, axes, moment = places[member.name]
+            position, moment = places[member.name]
             impulse.position, impulse.angular = point(position), vector(moment)
-            impulse.linear = vector(impact.impulse[rows] @ axes)
+            impulse.linear = vector(linear[member.name])
         elif hasattr(declaration, "link_a"):
             there = kinematics_at(robot, impact.q, impact.t)
             wrench = member.wrench(there, impact.impulse[rows], declaration.link_a)  # type: ignore[union-attr]

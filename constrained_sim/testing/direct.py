@@ -69,8 +69,7 @@ class DirectRobot(SimulatedRobot):
                 raise SimulationFailed(self._world.frozen)
             self.history.append(self._snapshot(period))
             self._impacts += [
-                ImpactRecord((stamp - self._start_ns) * 1e-9, impact.energy_lost, impact.v_minus, impact.v_plus)
-                for stamp, impact in period.impacts
+                ImpactRecord.of(impact, (stamp - self._start_ns) * 1e-9) for stamp, impact in period.impacts
             ]
 
     def _push(self, wrench: Wrench, nanoseconds: int) -> None:

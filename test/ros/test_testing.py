@@ -57,7 +57,10 @@ def bits(snapshot):
 
 
 def impact_bits(robot):
-    return [(i.t, i.energy_lost, bytes(i.v_minus), bytes(i.v_plus)) for i in robot.impacts]
+    return [
+        (i.t, i.energy_lost, bytes(i.v_minus), bytes(i.v_plus), {name: bytes(p) for name, p in i.impulses.items()})
+        for i in robot.impacts
+    ]
 
 
 SETTINGS = {

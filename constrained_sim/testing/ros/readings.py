@@ -37,6 +37,7 @@ class Readings:
         for name, joint in joints.items():
             if joint.nv != 1:
                 raise NotSupported("topic joint_states", name, "joints with one degree of freedom, and a floating base")
+        self._anchors = {c.name for c in (*robot.constraints, *config.constraints) if not c.is_unilateral}
         self._robot, self._joints, self._prefix = robot, joints, config.node.frame_prefix
         self._states = States(config)
         self._start = round(config.node.start_time * 1e9)
@@ -75,11 +76,13 @@ class Readings:
 
     def impact(self, message: Any) -> ImpactRecord:
         """Return an impact."""
+        at_points = [part for part in message.impulses if part.link and part.name not in self._anchors]
         return ImpactRecord(
             (stamp(message) - self._start) * 1e-9,
             message.energy_lost,
             np.array(message.velocity_minus),
             np.array(message.velocity_plus),
+            {part.name: _vector(part.linear) for part in at_points},
         )
 
     def _contact(self, message: Any) -> ContactForce:
