@@ -153,19 +153,22 @@ def _friction_forces(contacts, dry, discs, rows):  # type: ignore[no-untyped-def
 
 
 @numba.njit(cache=True)
-def pressing(status, gaps, end):  # type: ignore[no-untyped-def]
+def pressing(status, gaps, end, excluded):  # type: ignore[no-untyped-def]
     """Find what carries force, and whose position is to be held.
 
     Args:
         status: (k + l,) of contacts and one-sided rows at the end of a step.
         gaps: (k + l,) at its beginning [m, rad]; infinite of soft contacts.
         end: (k + l,) at its end [m, rad].
+        excluded: what neither carries force nor is held.
 
     Returns:
         (what carries force, what of it touched at the beginning, or sank within the step with or without force).
     """
     presses = (status > 0) & np.isfinite(gaps)
     touched, sank = presses & (gaps <= TOUCHING), (gaps >= -TOUCHING) & (end < -TOUCHING)
+    for c in excluded:
+        sank[c] = False
     return np.flatnonzero(presses), np.flatnonzero(touched | sank)
 
 

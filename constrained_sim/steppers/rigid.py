@@ -53,17 +53,17 @@ PROJECTION = list(vars(EnergyTerms())).index("projection")
 
 @numba.njit(cache=True)
 def step(  # type: ignore[no-untyped-def]
-    robot, contacts, limits, scheme, begin, acceleration, tau, middle, impulses, found, end
+    robot, contacts, limits, scheme, begin, acceleration, tau, excluded, middle, impulses, found, end
 ):
     """Do a step as :func:`advance` does, from a state that cannot be written to."""
     q, v, M, frames, gaps, s = begin
     writable = q.copy(), v.copy(), M, frames, gaps, s
-    return advance(robot, contacts, limits, scheme, writable, acceleration, tau, middle, impulses, found, end)
+    return advance(robot, contacts, limits, scheme, writable, acceleration, tau, excluded, middle, impulses, found, end)
 
 
 @numba.njit(cache=True)
 def advance(  # type: ignore[no-untyped-def]
-    robot, contacts, limits, scheme, begin, acceleration, tau, middle, impulses, found, end
+    robot, contacts, limits, scheme, begin, acceleration, tau, excluded, middle, impulses, found, end
 ):
     """Do a step without impact, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
@@ -82,6 +82,7 @@ def advance(  # type: ignore[no-untyped-def]
             beginning.
         acceleration: (nv,) of the last step.
         tau: (nu,) efforts [N m, N].
+        excluded: contacts and limits that carry no force, whatever becomes of their gaps.
         middle: filled with the configuration (nq,) and the velocity (nv,) where forces were evaluated, and the
             velocity x (nv,) predicted for the end.
         impulses: this and the following, see :func:`predict`.
@@ -118,7 +119,7 @@ def advance(  # type: ignore[no-untyped-def]
         bias = bias_forces(tree, bodies, base_axes, v_middle)
         predicted = predict(
             h, reach, M_middle, bias, v, damping, tree.rows, actuation, tau, cores, where, limit_rows, laws, opening,
-            start, impulses, x, found,
+            excluded, start, impulses, x, found,
         )  # fmt: skip
         if not predicted[5]:
             return UNSOLVED, predicted
@@ -131,7 +132,7 @@ def advance(  # type: ignore[no-untyped-def]
     for i in range(free.shape[0]):
         carry(tree, end[0], placements, support, free[i], centre[i])
     energy = observe(robot, contacts, limits, placements, end)
-    pressed, held = pressing(found[2], gaps, end[7])
+    pressed, held = pressing(found[2], gaps, end[7], excluded)
     found[3][PROJECTION] += hold(robot, contacts, limits, held, found[2], position_tolerance, energy, end)
     if not (exceeds(v, slow) or exceeds(v_middle, slow) or exceeds(x, slow)):
         return DONE, predicted
@@ -211,8 +212,9 @@ def hold(robot, contacts, limits, held, status, tolerance, energy, end):  # type
 
 @numba.njit(cache=True)
 def predict(  # type: ignore[no-untyped-def]
-    h, reach, M, bias, v, damping, parents, actuation, tau, cores, where, limits, laws, begin, start, impulses, x, found
-):
+    h, reach, M, bias, v, damping, parents, actuation, tau, cores, where, limits, laws, begin, excluded, start,
+    impulses, x, found,
+):  # fmt: skip
     """Solve the smooth problem of a step, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
     Args:
@@ -233,6 +235,7 @@ def predict(  # type: ignore[no-untyped-def]
             :func:`~constrained_sim.contact.usual.solve_usually`.
         begin: gaps (k + l,) at the beginning [m, rad]; which rows open and close (k + l,); row velocities (3 k + l,)
             there [m/s, rad/s].
+        excluded: contacts and limits that take no part.
         start: impulses near those of the rows that take part, see ``usual_motion``.
         impulses: (6, nv) is filled with generalised impulses of the causes in the order of ``FORCES``.
         x: (nv,) is filled with the velocity at the end.
@@ -256,7 +259,6 @@ def predict(  # type: ignore[no-untyped-def]
     J_middle, s_middle = np.empty((s.shape[0], v.shape[0])), np.empty(s.shape[0])
     J_middle[3 * k :], s_middle[3 * k :] = limits, limits @ v
     contact_rows(*cores, *where, v, axes, points, distances, J_middle[: 3 * k], s_middle[: 3 * k])  # type: ignore[call-arg]
-    excluded = np.empty(0, dtype=np.int64)
     candidates, J, offset = candidate_rows(gaps, normals, s, s_middle, J_middle, excluded, h, share, reach)
     inertia = M.copy()
     for i in range(v.shape[0]):

@@ -46,7 +46,7 @@ def go_on(  # type: ignore[no-untyped-def]
     t, state = here
     q, v, M, frames, axes, points, distances, gaps, J, s = state
     all_q, all_v, all_tau, all_impulses, all_axes, all_energy = records
-    closing = np.empty(gaps.shape[0], dtype=np.int64)
+    closing, nothing = np.empty(gaps.shape[0], dtype=np.int64), np.empty(0, dtype=np.int64)
     for i in range(all_q.shape[0]):
         if closing_contacts(gaps, contacts[2], s, J, acceleration, h, impact_speed, closing):
             return i, t
@@ -57,7 +57,9 @@ def go_on(  # type: ignore[no-untyped-def]
             tau = np.maximum(np.minimum(wanted, most), least)
         settings = h, share, passes, reach, slow, position_tolerance, tolerance, newton_steps
         begin = q, v, M, frames, gaps, s
-        reached, _ = advance(robot, contacts, limits, settings, begin, acceleration, tau, middle, impulses, found, end)
+        reached, _ = advance(
+            robot, contacts, limits, settings, begin, acceleration, tau, nothing, middle, impulses, found, end
+        )
         if reached != DONE or not are_finite(end[0], end[1]):
             return i, t
         acceleration[:] = (end[1] - v) / h

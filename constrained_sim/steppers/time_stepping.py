@@ -234,10 +234,9 @@ class TimeStepping(Stepper):
         h, last, near = min(float((-gaps / s).min()), rest), 0.0, NOTHING_KNOWN
         early, late = 0.0, np.inf
         for _ in range(MOST_TRIALS):
-            predicted = self._predict(here, h, loads, closing, near)
-            end = self._reach(here, predicted)
-            self._acceleration, self._passes = predicted.acceleration(here.v), 1
-            before, gaps = gaps, end.contact.all_gaps[closing]
+            part = self._advance(here, h, loads, closing, near)
+            self._acceleration, self._passes = part.a, 1
+            before, gaps = gaps, part.end.contact.all_gaps[closing]
             fall = (before - gaps) / (h - last)
             due = np.where(fall > 0.0, h + gaps / np.where(fall > 0.0, fall, 1.0), np.inf)
             first = int(np.argmin(due))
@@ -247,8 +246,8 @@ class TimeStepping(Stepper):
             wanted = min(float(due[first]), rest)
             if not early < wanted < late:
                 wanted = 0.5 * (early + min(late, rest))
-            last, h, near = h, wanted, wanted / h * predicted.motion.impulse
-        return self._finish(here, predicted, end, loads)
+            last, h, near = h, wanted, wanted / h * part.motion.impulse
+        return part
 
     def _impact(self, here: Observation, touching: npt.NDArray[np.intp], loads: Loads) -> Impact:
         """Resolve the impact of all contacts that touch."""
@@ -266,17 +265,29 @@ class TimeStepping(Stepper):
 
     # -- smooth motion
 
-    def _advance(self, begin: Observation, h: float, loads: Loads) -> Part:
-        """Advance by `h` [s] without impact."""
+    def _advance(
+        self,
+        begin: Observation,
+        h: float,
+        loads: Loads,
+        excluded: npt.NDArray[np.intp] = NO_CONTACT,
+        near: Array = NOTHING_KNOWN,
+    ) -> Part:
+        """Advance by `h` [s] without impact, and without forces of what is `excluded`.
+
+        Impulses will be `near` those, if it is not empty.
+        """
         if loads.are_plain and self._is_usual(begin):
-            part = self._advance_compiled(begin, h, loads)
+            part = self._advance_compiled(begin, h, loads, excluded)
             if part is not None:
                 return part
             loads = loads._replace(method=loads.method.without_newton)
-        predicted = self._predict(begin, h, loads, NO_CONTACT)
-        return self._finish(begin, predicted, self._reach(begin, predicted), loads)
+        predicted = self._predict(begin, h, loads, excluded, near)
+        return self._finish(begin, predicted, self._reach(begin, predicted), loads, excluded)
 
-    def _advance_compiled(self, begin: Observation, h: float, loads: Loads) -> Part | None:
+    def _advance_compiled(
+        self, begin: Observation, h: float, loads: Loads, excluded: npt.NDArray[np.intp]
+    ) -> Part | None:
         """Advance as `_advance` does, as a rule in one kernel; None where contacts need more than usual."""
         work, contact, method = work_space(self.robot, begin), begin.contact, loads.method
         state, (pushes, pushed, steps, residual, magnitude, _, dynamics) = rigid.step(  # type: ignore[call-arg]
@@ -284,6 +295,7 @@ class TimeStepping(Stepper):
             (read_only(begin.q), read_only(begin.v), begin.M, begin.frames, contact.gaps, contact.s),
             self._acceleration,
             loads.tau,
+            excluded,
             *work,
         )
         if state == rigid.UNSOLVED:
@@ -299,7 +311,7 @@ class TimeStepping(Stepper):
             return predicted.part(begin, reached)
         self._mid.update(q_mid, v_mid, begin.t + 0.5 * h)
         self._here.update_inertia(reached.q, reached.t)
-        return self._finish(begin, predicted, reached, loads._replace(near=method.without_newton))
+        return self._finish(begin, predicted, reached, loads._replace(near=method.without_newton), excluded)
 
     def _is_usual(self, begin: Observation) -> bool:
         """Whether the kernels of a whole step can do what is declared."""
@@ -396,9 +408,16 @@ class TimeStepping(Stepper):
         first = (1.0 - self.integrator.share) * h
         return np.asarray(flight.middle_centres(first, begin.M, begin.v, begin.frames, self._free[1]), dtype=np.float64)
 
-    def _finish(self, begin: Observation, predicted: Prediction, end: Observation, loads: Loads) -> Part:
+    def _finish(
+        self,
+        begin: Observation,
+        predicted: Prediction,
+        end: Observation,
+        loads: Loads,
+        excluded: npt.NDArray[np.intp],
+    ) -> Part:
         """Hold what was predicted, at `end`, and correct the velocity there."""
-        pressed, held = kernels.pressing(predicted.status, begin.contact.gaps, end.contact.gaps)
+        pressed, held = kernels.pressing(predicted.status, begin.contact.gaps, end.contact.gaps, excluded)
         part = self._hold(predicted.part(begin, end), held, loads)
         if not _moves(begin.v, predicted.v_mid, predicted.motion.x):
             predicted.motion.check_contacts(TOLERABLE_RESIDUAL)
