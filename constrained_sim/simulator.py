@@ -617,7 +617,7 @@ def _checked(wrenches: Iterable[Wrench]) -> tuple[Wrench, ...]:
     Raises:
         InvalidValue: something else, or one that is not in a sequence.
     """
-    if isinstance(wrenches, Wrench) or not isinstance(wrenches, Iterable):
+    if not isinstance(wrenches, list | tuple) and (isinstance(wrenches, Wrench) or not isinstance(wrenches, Iterable)):
         raise InvalidValue("wrenches", wrenches, "a sequence of instances of Wrench")
     checked = tuple(wrenches)
     for wrench in checked:

@@ -54,6 +54,7 @@ class ConstraintSet:
         self.bounds = limits.bounds if isinstance(limits, JointLimitStack) and not unusual else None
         self._bilateral_rows = self._rows_of(self.bilateral.slices)
         self._contact_rows = self._rows_of(self.contacts.slices)
+        self._places = np.argsort(self._contact_rows)
 
     @classmethod
     def bind(cls, robot: Robot, q: Array, constraints: Iterable[Constraint]) -> ConstraintSet:
@@ -130,6 +131,8 @@ class ConstraintSet:
 
     def rows(self, bilateral: Array, contact: Array) -> Array:
         """Return (..., dim) values of all rows in the order of declaration, from the two kinds."""
+        if not self.bilateral.dim:
+            return np.take(contact, self._places, axis=-1)
         combined = np.zeros((*contact.shape[:-1], self.dim))
         combined[..., self._bilateral_rows] = bilateral
         combined[..., self._contact_rows] = contact

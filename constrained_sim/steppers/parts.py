@@ -120,19 +120,12 @@ def outcome_of(
         lost = sum(impact.energy_lost for impact in impacts)
         energy = energy + EnergyTerms(impact_losses=lost).as_array()
     efforts = np.zeros(len(change))
-    efforts[rubbing] = dry / dt
+    if rubbing.size:
+        efforts[rubbing] = dry / dt
     forces, turning, status = read_only(rows / dt), read_only(moments / dt), read_only(last.status)
+    axes, motion = end.mean_axes(start), last.motion
     return StepOutcome(
-        end,
-        change / dt,
-        forces,
-        end.mean_axes(start),
-        read_only(efforts),
-        status,
-        tuple(impacts),
-        energy,
-        last.motion,
-        turning,
+        end, change / dt, forces, axes, read_only(efforts), status, tuple(impacts), energy, motion, turning
     )
 
 
