@@ -74,9 +74,7 @@ class ViolatedConstraint(ConstrainedSimError):
         tolerance: what is allowed.
     """
 
-    def __init__(
-        self, name: str, violation: float, tolerance: float, where: str = "at the present configuration"
-    ) -> None:
+    def __init__(self, name: str, violation: float, tolerance: float, where: str = "at this configuration") -> None:
         """Say by how much `name` is violated, and where."""
         super().__init__(f"{name!r} is violated by {violation:.6g} (m or rad) {where}, allowed: {tolerance:.6g}")
         self.name, self.violation, self.tolerance = name, violation, tolerance

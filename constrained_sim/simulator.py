@@ -392,7 +392,7 @@ class Simulator:
         out is the same, bit by bit.
 
         Args:
-            duration: in whole steps.
+            duration: in whole steps, to the nearest one.
             controller: ``controller(t, q, v) -> tau`` (nu,); None: zero efforts.
             sample_period: how often the controller is asked [s], a multiple of dt; None: every step.
             progress: show a progress bar (needs the library rich).
@@ -402,6 +402,8 @@ class Simulator:
             NonFiniteState: see :meth:`step`.
         """
         count = round(number("duration", duration, 0.0) / self.dt)
+        if duration and not count:
+            raise InvalidValue("duration", duration, f"0, or more than half a step (dt = {self.dt})")
         every = 1 if sample_period is None else self._multiple_of_dt("sample_period", sample_period)
         if not every:
             raise InvalidValue("sample_period", sample_period, "a positive multiple of dt")
@@ -425,16 +427,16 @@ class Simulator:
 
         tau, done, is_usual = np.zeros(robot.nu), 0, True
         while done < count:
-            stretch, most = None, min(count - done, MOST_AT_ONCE)
+            part, most = None, min(count - done, MOST_AT_ONCE)
             if law is not None and is_usual:
-                stretch = self._stretch(law, (every, -done % every), tau, most)
-            is_usual = stretch is None or len(stretch.t) == most  # else the step after it is none for the kernel
-            if stretch is not None:
+                part = self._run_compiled(law, (every, -done % every), tau, most)
+            is_usual = part is None or len(part.t) == most  # else the step after it is none for the kernel
+            if part is not None:
                 if results:
                     gather()
-                parts.append(stretch)
-                tau = stretch.tau[-1]
-                done += len(stretch.t)
+                parts.append(part)
+                tau = part.tau[-1]
+                done += len(part.t)
             else:
                 if controller is not None and done % every == 0:
                     tau = robot.clamp(controller(self.state.t, self.state.q, self.state.v))
@@ -459,19 +461,19 @@ class Simulator:
             raise InvalidValue("controller", "a posture of another robot", "one of the robot that is simulated")
         return controller.law if type(controller) is Posture else None
 
-    def _stretch(self, law: JointFeedback, asked: tuple[int, int], tau: Array, steps: int) -> Trajectory | None:
+    def _run_compiled(self, law: JointFeedback, asked: tuple[int, int], tau: Array, steps: int) -> Trajectory | None:
         """Do as many of `steps` steps as the stepper can at once; None if the first of them needs :meth:`step`."""
         if self._detector is not None or self._applied or self._delay or self.velocity_limits:
             return None
-        stretch = self._stepper.stretch(self._observation, law, asked, tau, steps, self._solver, self._method)
-        if stretch is None:
+        run = self._stepper.run(self._observation, law, asked, tau, steps, self._solver, self._method)
+        if run is None:
             return None
-        done = len(stretch.q)
+        done = len(run.q)
         times = [self._start_time + step * self.dt for step in range(self.steps + 1, self.steps + done + 1)]
-        energy = np.add.accumulate(np.vstack([self._energy, stretch.energy]))[-1]
-        trajectory = Trajectory.from_stretch(stretch, np.array(times))
-        self._stepper.memory = stretch.memory
-        self._observation, self.steps, self._energy = stretch.end, self.steps + done, energy
+        energy = np.add.accumulate(np.vstack([self._energy, run.energy]))[-1]
+        trajectory = Trajectory.from_run(run, np.array(times))
+        self._stepper.memory = run.memory
+        self._observation, self.steps, self._energy = run.end, self.steps + done, energy
         return trajectory
 
     def kinetic_energy(self) -> float:

@@ -12,7 +12,7 @@ from constrained_sim.energy import EnergyTerms
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.impact import Impact
 from constrained_sim.step_result import StepResult
-from constrained_sim.steppers import Stretch
+from constrained_sim.steppers import Run
 from constrained_sim.validation import Array
 
 
@@ -40,7 +40,7 @@ class ImpactRecord:
         return cls(t, impact.energy_lost, impact.v_minus, impact.v_plus, impact.contact_impulses)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trajectory:
     """What :meth:`Simulator.run` recorded: n steps, one row each, taken at the end of the step.
 
@@ -67,6 +67,12 @@ class Trajectory:
     impacts: tuple[ImpactRecord, ...]
     contact_moments: Mapping[str, Array]
 
+    def __repr__(self) -> str:
+        """Say what was recorded, not every number of it."""
+        span = f"{self.t[0]:g} to {self.t[-1]:g} s" if len(self.t) else "empty"
+        rows = ", ".join(self.multipliers)
+        return f"Trajectory({len(self.t)} steps, {span}, {len(self.impacts)} impacts, multipliers of [{rows}])"
+
     @classmethod
     def from_results(cls, results: Sequence[StepResult], nq: int, nv: int, nu: int) -> Trajectory:
         """Collect `results` of a robot with these dimensions."""
@@ -86,19 +92,19 @@ class Trajectory:
         )
 
     @classmethod
-    def from_stretch(cls, stretch: Stretch, t: Array) -> Trajectory:
-        """Take over the steps of `stretch`, which end at `t` (n,) [s]."""
-        bound = stretch.end.bound
-        forces = bound.contacts.forces(bound.split(stretch.lam)[1], stretch.axes)
+    def from_run(cls, run: Run, t: Array) -> Trajectory:
+        """Take over the steps of `run`, which end at `t` (n,) [s]."""
+        bound = run.end.bound
+        forces = bound.contacts.forces(bound.split(run.lam)[1], run.axes)
         names = [member.name for member in bound.contacts.members]
         return cls(
             t,
-            stretch.q,
-            stretch.v,
-            stretch.tau,
+            run.q,
+            run.v,
+            run.tau,
             {name: forces[:, i] for i, name in enumerate(names)},
-            {name: stretch.lam[:, rows] for name, rows in bound.slices.items()},
-            {f.name: values for f, values in zip(fields(EnergyTerms), stretch.energy.T, strict=True)},
+            {name: run.lam[:, rows] for name, rows in bound.slices.items()},
+            {f.name: values for f, values in zip(fields(EnergyTerms), run.energy.T, strict=True)},
             (),
             {name: np.zeros_like(forces[:, i]) for i, name in enumerate(names)},
         )

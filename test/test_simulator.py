@@ -573,6 +573,18 @@ def test_run_without_actuators_and_without_steps():
     assert trajectory.q.shape == (3, 7)
     empty = moving_pendulum().run(0.0)
     assert (empty.q.shape, empty.v.shape, empty.tau.shape) == ((0, 2), (0, 2), (0, 2))
+    assert repr(empty) == "Trajectory(0 steps, empty, 0 impacts, multipliers of [])"
+    assert repr(trajectory) == "Trajectory(3 steps, 0.001 to 0.003 s, 0 impacts, multipliers of [])"
+
+
+def test_run_refuses_less_than_a_step():
+    """A time that would round to no step at all is no time to simulate; more rounds to the nearest step."""
+    sim = moving_pendulum()
+    before = snapshot(sim)
+    with pytest.raises(InvalidValue, match="more than half a step"):
+        sim.run(4e-4)
+    assert snapshot(sim) == before
+    assert len(sim.run(2.6e-3).t) == 3
 
 
 def landing_leg():

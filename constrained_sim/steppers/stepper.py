@@ -119,7 +119,7 @@ class StepOutcome(NamedTuple):
     moments: Array
 
 
-class Stretch(NamedTuple):
+class Run(NamedTuple):
     """What n steps gave, a row for each; see :class:`StepOutcome`.
 
     Attributes:
@@ -292,7 +292,7 @@ class Stepper(ABC):
             ContactNotSolved: no contact method found a solution.
         """
 
-    def stretch(
+    def run(
         self,
         start: Observation,
         law: JointFeedback,
@@ -301,7 +301,7 @@ class Stepper(ABC):
         steps: int,
         solver: Solver,
         method: ContactMethod,
-    ) -> Stretch | None:
+    ) -> Run | None:
         """Do the first of `steps` steps at once, as many as this stepper can: as :meth:`step` does them, bit by bit.
 
         The stepper goes on from there once it is given the memory that comes with them.

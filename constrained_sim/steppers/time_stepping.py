@@ -26,8 +26,8 @@ from constrained_sim.robot import Robot
 from constrained_sim.solvers import RobotSystem, Solver
 from constrained_sim.steppers import flight, kernels, rigid
 from constrained_sim.steppers.parts import Loads, Part, Prediction, outcome_of, work_space
-from constrained_sim.steppers.stepper import NO_CONTACT, Observation, StepOutcome, Stepper, Stretch
-from constrained_sim.steppers.stretch import go_on
+from constrained_sim.steppers.run import run_steps
+from constrained_sim.steppers.stepper import NO_CONTACT, Observation, Run, StepOutcome, Stepper
 from constrained_sim.validation import Array, read_only
 from constrained_sim.wrench import Wrench, generalised_force
 
@@ -167,7 +167,7 @@ class TimeStepping(Stepper):
             self._acceleration, self._passes = parts[-1].a, 1
         return outcome_of(start, here, parts, impacts, self.dt, self.robot.rubbing)
 
-    def stretch(
+    def run(
         self,
         start: Observation,
         law: JointFeedback,
@@ -176,7 +176,7 @@ class TimeStepping(Stepper):
         steps: int,
         solver: Solver,
         method: ContactMethod,
-    ) -> Stretch | None:
+    ) -> Run | None:
         """Do steps in one kernel, see the base class."""
         if not (Loads(tau, (), solver, method, method).are_plain and self._is_usual(start)):
             return None
@@ -188,7 +188,7 @@ class TimeStepping(Stepper):
         axes, acceleration = np.empty((steps, *contact.axes.shape)), self._acceleration.copy()
         limits = -robot.effort_limits, robot.effort_limits, tau
         records = q, v, taus, impulses, axes, energy
-        done, t = go_on(  # type: ignore[call-arg]
+        done, t = run_steps(  # type: ignore[call-arg]
             *self._problem(start, self.dt, method),
             UNFELT / self.dt,
             law,
@@ -205,7 +205,7 @@ class TimeStepping(Stepper):
             records = tuple(record[:done].copy() for record in records)  # type: ignore[assignment]
         q, v, taus, impulses, axes, energy = records
         lam = bound.rows(no_values(), impulses / self.dt)
-        return Stretch(_at(start, t, here), (acceleration, 1), q, v, taus, lam, axes, energy)
+        return Run(_at(start, t, here), (acceleration, 1), q, v, taus, lam, axes, energy)
 
     def _closing(self, here: Observation, rest: float, settled: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
         """Return what but `settled` is predicted to close within `rest` [s], in the order of linear closing times."""

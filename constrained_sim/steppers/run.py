@@ -11,7 +11,7 @@ from constrained_sim.steppers.rigid import DONE, advance
 
 
 @numba.njit(cache=True, nogil=True)
-def go_on(  # type: ignore[no-untyped-def]
+def run_steps(  # type: ignore[no-untyped-def]
     robot, contacts, limits, scheme, impact_speed, law, efforts, asked, here, acceleration, records, middle, impulses,
     found, end,
 ):  # fmt: skip
