@@ -11,7 +11,8 @@ what is at rest. With Q an orthonormal basis of the columns h of G and P the pro
 convex: ``minimise z^T P(z) - |P(z)|^2 / 2 - y^T Q^T r`` over y, where ``z = Q y`` and ``x = P(z)``. Newton's method on
 its gradient, ``Q^T P(Q y) = Q^T r``, solves it. What slides has another velocity with x than with r, which may turn the
 rays: they are followed until x obeys the laws. Where that leads nowhere, as where a slip comes to its end, all rows are
-held: forces of least norm with the motion of r.
+held: forces of least norm with the motion of r. It begins where the equation is linear: as if all that is at rest were
+inside its cone, and all that slides pressed. So most often it ends there too.
 """
 
 from __future__ import annotations
@@ -141,6 +142,12 @@ def least_norm(transposed, goal, y, u, friction, slip, lower, upper, status, tol
     x, slope = np.empty(u.shape), np.empty((status.shape[0], 3, 3))
     _project(Q @ y, u, friction, slip, lower, upper, status, x, slope)
     F = transposed @ x - goal
+    inside = _inside(transposed, Q, goal, u, friction, slip, lower, upper, status)
+    _project(Q @ inside, u, friction, slip, lower, upper, status, x, slope)
+    if np.abs(transposed @ x - goal).max() < np.abs(F).max():
+        y, F = inside, transposed @ x - goal
+    else:
+        _project(Q @ y, u, friction, slip, lower, upper, status, x, slope)
     best, chosen, least, before, idle = x, y, np.inf, np.inf, 0
     for _ in range(STEPS):
         error = np.abs(F).max()
@@ -166,6 +173,31 @@ def least_norm(transposed, goal, y, u, friction, slip, lower, upper, status, tol
             length = 0.5 * (near + far)
         y = candidate
     return best, chosen
+
+
+@numba.njit(cache=True)
+def _inside(transposed, Q, goal, u, friction, slip, lower, upper, status):  # type: ignore[no-untyped-def]
+    """Return the y (q,) that would solve the equation if no force reached the bounds of its set; see the module.
+
+    Arguments as in :func:`least_norm`.
+    """
+    slope, fixed = np.zeros((status.shape[0], 3, 3)), np.zeros(u.shape)
+    for c in range(friction.shape[0]):
+        if status[c] == SLIDING:
+            t0, t1 = _drag(u[3 * c], u[3 * c + 1], friction[c], slip[c])
+            _set_ray(slope[c], t0, t1, 1.0 + t0 * t0 + t1 * t1)
+        elif status[c] == STICKING:
+            for i in range(3):
+                slope[c, i, i] = 1.0
+    for j in range(friction.shape[0], status.shape[0]):
+        if status[j] == STICKING:
+            slope[j, 0, 0] = 1.0
+        elif status[j] == SLIDING:
+            i, m = j + 2 * friction.shape[0], j - friction.shape[0]
+            fixed[i] = lower[m] if u[i] > 0.0 else upper[m]
+    H = transposed @ block_times(slope, Q, friction.shape[0], NO_DISCS)
+    H += 1e-13 * np.eye(H.shape[0])
+    return solve(H, goal - transposed @ fixed)
 
 
 @numba.njit(cache=True)
