@@ -49,8 +49,8 @@ FEET = ("FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT")
 BENT = (("3", -0.4), ("4", 0.8), ("5", -0.4))
 """Hip, knee and ankle of a leg of talos [rad]."""
 
-STRETCH = 100
-"""Steps of one run, whose time is that of each."""
+RUN = 1000
+"""Steps of one run, whose time is shared among them."""
 
 
 class Row(NamedTuple):
@@ -108,7 +108,7 @@ def running(sim: Simulator, q: np.ndarray, kp: float, kd: float) -> Callable[[],
     """Return a run of `sim` under the same feedback, a posture, after it has settled."""
     posture = Posture(sim.robot, q, kp, kd)
     sim.run(1.5, posture)
-    return lambda: sim.run(STRETCH * sim.dt, posture)
+    return lambda: sim.run(RUN * sim.dt, posture)
 
 
 def steps() -> Iterator[tuple[Robot, np.ndarray, list[Row]]]:
@@ -121,7 +121,7 @@ def steps() -> Iterator[tuple[Robot, np.ndarray, list[Row]]]:
         config.q,
         [
             Row("leg, standing", holding(leg, config.q, 60.0, 1.5)),
-            Row("leg, standing, a step of a run", running(run, config.q, 60.0, 1.5), STRETCH),
+            Row("leg, standing, a step of a run", running(run, config.q, 60.0, 1.5), RUN),
             Row("leg, falling", lambda: tumbling.step() if tumbling.steps < 150 else tumbling.reset(config.q)),
         ],
     )
@@ -132,7 +132,7 @@ def steps() -> Iterator[tuple[Robot, np.ndarray, list[Row]]]:
             sim.add(PointContact(f"{link} {offset}", link, offset, friction=0.7))
         rows = [
             Row(f"{name}, standing on points", holding(sim, q, *gains)),
-            Row(f"{name}, standing on points, a step of a run", running(copy.deepcopy(sim), q, *gains), STRETCH),
+            Row(f"{name}, standing on points, a step of a run", running(copy.deepcopy(sim), q, *gains), RUN),
         ]
         yield robot, q, rows + mujoco_standing(f"MuJoCo mj_step, {name} likewise", robot, q, points, gains)
     talos = Robot.from_urdf(ROBOTS / "talos_data/robots/talos_reduced.urdf", floating_base=True)
@@ -251,12 +251,12 @@ def peers() -> Iterator[tuple[Robot, np.ndarray, list[Row]]]:
 def median_microseconds(call: Callable[[], object], times: int = 1) -> float:
     """Return the median over blocks of the mean time of one call, or of what a call does so many `times`."""
     call()
-    durations = []
+    durations, calls = [], max(1, CALLS // times)
     for _ in range(BLOCKS):
         begin = time.perf_counter()
-        for _ in range(CALLS // times):
+        for _ in range(calls):
             call()
-        durations.append((time.perf_counter() - begin) / CALLS)
+        durations.append((time.perf_counter() - begin) / (calls * times))
     return 1e6 * float(np.median(durations))
 
 

@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 import pinocchio as pin
 
-from constrained_sim.kinematics import cross
 from constrained_sim.validation import Array
 
 SLIDES, TURNS, TURNS_FREELY, BALL, FREE = range(5)
@@ -114,50 +113,54 @@ def moved(tree, q, x):  # type: ignore[no-untyped-def]
         elif kind == BALL:
             end[i : i + 4] = _turned(q[i : i + 4], x[k : k + 3])
         else:
-            end[i : i + 3] += _displacement(x[k : k + 3], x[k + 3 : k + 6]) @ _columns(q[i + 3 : i + 7])
-            quaternion = _turned(q[i + 3 : i + 7], x[k + 3 : k + 6])
-            end[i + 3 : i + 7] = quaternion if np.dot(quaternion, q[i + 3 : i + 7]) >= 0.0 else -quaternion
+            quaternion, turn = q[i + 3 : i + 7], x[k + 3 : k + 6]
+            dx, dy, dz = _rotated(quaternion, *_displacement(x[k : k + 3], turn))
+            end[i], end[i + 1], end[i + 2] = q[i] + dx, q[i + 1] + dy, q[i + 2] + dz
+            a, b, c, d = _turned(quaternion, turn)
+            sign = 1.0 if a * quaternion[0] + b * quaternion[1] + c * quaternion[2] + d * quaternion[3] >= 0.0 else -1.0
+            end[i + 3], end[i + 4], end[i + 5], end[i + 6] = sign * a, sign * b, sign * c, sign * d
     return end
 
 
 @numba.njit(cache=True)
 def _turned(quaternion, w):  # type: ignore[no-untyped-def]
-    """Return a quaternion (4,) xyzw after the turn by the vector w (3,) in its own axes [rad]."""
+    """Return the components xyzw of a quaternion (4,) after the turn by the vector w (3,) in its own axes [rad]."""
     angle = np.sqrt(w[0] ** 2 + w[1] ** 2 + w[2] ** 2)
     share = np.sin(0.5 * angle) / angle if angle > SMALL_ANGLE else 0.5 - angle**2 / 48.0 + angle**4 / 3840.0
     a, b, c, d = share * w[0], share * w[1], share * w[2], np.cos(0.5 * angle)
     x, y, z, s = quaternion
-    end = np.empty(4)
-    end[0] = s * a + x * d + y * c - z * b
-    end[1] = s * b + y * d + z * a - x * c
-    end[2] = s * c + z * d + x * b - y * a
-    end[3] = s * d - x * a - y * b - z * c
-    return end / np.sqrt(end[0] ** 2 + end[1] ** 2 + end[2] ** 2 + end[3] ** 2)
+    e, f, g = s * a + x * d + y * c - z * b, s * b + y * d + z * a - x * c, s * c + z * d + x * b - y * a
+    h = s * d - x * a - y * b - z * c
+    length = np.sqrt(e**2 + f**2 + g**2 + h**2)
+    return e / length, f / length, g / length, h / length
 
 
 @numba.njit(cache=True)
 def _displacement(v, w):  # type: ignore[no-untyped-def]
-    """Return (3,) where a frame comes to that moves with v and turns with w (3,) in its own axes for a unit of time."""
+    """Return where a frame comes to that moves with v (3,) and turns with w (3,) in its own axes for a unit of time."""
     angle = np.sqrt(w[0] ** 2 + w[1] ** 2 + w[2] ** 2)
     if angle > SMALL_ANGLE:
         first, second = (1.0 - np.cos(angle)) / angle**2, (angle - np.sin(angle)) / angle**3
     else:
         first, second = 0.5 - angle**2 / 24.0 + angle**4 / 720.0, 1.0 / 6.0 - angle**2 / 120.0 + angle**4 / 5040.0
-    across = cross(w, v)
-    return v + first * across + second * cross(w, across)
+    x, y, z = _cross(w[0], w[1], w[2], v[0], v[1], v[2])
+    xx, yy, zz = _cross(w[0], w[1], w[2], x, y, z)
+    return v[0] + first * x + second * xx, v[1] + first * y + second * yy, v[2] + first * z + second * zz
 
 
 @numba.njit(cache=True)
-def _columns(quaternion):  # type: ignore[no-untyped-def]
-    """Return the columns (3, 3) of the rotation of a unit quaternion (4,) xyzw, one per row."""
-    x, y, z, w = quaternion
-    return np.array(
-        [
-            [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + w * z), 2.0 * (x * z - w * y)],
-            [2.0 * (x * y - w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z + w * x)],
-            [2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)],
-        ]
-    )
+def _rotated(quaternion, x, y, z):  # type: ignore[no-untyped-def]
+    """Return the components of a vector turned by a unit quaternion (4,) xyzw: ``v + 2 s (u x v) + 2 u x (u x v)``."""
+    a, b, c, s = quaternion
+    tx, ty, tz = _cross(2.0 * a, 2.0 * b, 2.0 * c, x, y, z)
+    ux, uy, uz = _cross(a, b, c, tx, ty, tz)
+    return x + s * tx + ux, y + s * ty + uy, z + s * tz + uz
+
+
+@numba.njit(cache=True)
+def _cross(a, b, c, x, y, z):  # type: ignore[no-untyped-def]
+    """Return the components of a vector product; as an array they would take ten times as long."""
+    return b * z - c * y, c * x - a * z, a * y - b * x
 
 
 # -- placements
@@ -181,10 +184,10 @@ def place(tree, q):  # type: ignore[no-untyped-def]
         elif kind == TURNS_FREELY:
             _turn(here, tree.motions[k, 3:], q[i], q[i + 1])
         elif kind == BALL:
-            here[:3] = _columns(q[i : i + 4]) @ here[:3]
+            _turn_by(here, q[i : i + 4])
         else:
             _shift(here, q[i], q[i + 1], q[i + 2])
-            here[:3] = _columns(q[i + 3 : i + 7]) @ here[:3]
+            _turn_by(here, q[i + 3 : i + 7])
     return placements
 
 
@@ -287,6 +290,15 @@ def _turn(placement, axis, cos, sin):  # type: ignore[no-untyped-def]
         placement[row, 0] = cos * x + sin * (ay * z - az * y) + along * ax
         placement[row, 1] = cos * y + sin * (az * x - ax * z) + along * ay
         placement[row, 2] = cos * z + sin * (ax * y - ay * x) + along * az
+
+
+@numba.njit(cache=True)
+def _turn_by(placement, quaternion):  # type: ignore[no-untyped-def]
+    """Turn a placement (4, 3) by a unit quaternion (4,) xyzw in its own axes, in place."""
+    first = in_world(*_rotated(quaternion, 1.0, 0.0, 0.0), placement)  # type: ignore[call-arg]
+    second = in_world(*_rotated(quaternion, 0.0, 1.0, 0.0), placement)  # type: ignore[call-arg]
+    third = in_world(*_rotated(quaternion, 0.0, 0.0, 1.0), placement)  # type: ignore[call-arg]
+    placement[0], placement[1], placement[2] = first, second, third
 
 
 # -- inertia

@@ -75,16 +75,30 @@ def _subtract(target, factor, values):  # type: ignore[no-untyped-def]
         target[i] -= factor * values[i]
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def whiten_one(L, parents, f):  # type: ignore[no-untyped-def]
     """Return ``L^-T f`` (nv,), see :func:`whiten`."""
-    return whiten(L, parents, f.reshape(1, -1))[0]
+    solved = f.copy()
+    for i in range(L.shape[0] - 1, -1, -1):
+        solved[i] /= L[i, i]
+        j = parents[i]
+        while j >= 0:
+            solved[j] -= L[i, j] * solved[i]
+            j = parents[j]
+    return solved
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def unwhiten_one(L, parents, f):  # type: ignore[no-untyped-def]
     """Return ``L^-1 f`` (nv,), see :func:`unwhiten`."""
-    return unwhiten(L, parents, f.reshape(1, -1))[0]
+    solved = f.copy()
+    for i in range(L.shape[0]):
+        j = parents[i]
+        while j >= 0:
+            solved[i] -= L[i, j] * solved[j]
+            j = parents[j]
+        solved[i] /= L[i, i]
+    return solved
 
 
 @numba.njit(cache=True)
