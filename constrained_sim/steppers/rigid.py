@@ -53,17 +53,19 @@ PROJECTION = list(vars(EnergyTerms())).index("projection")
 
 @numba.njit(cache=True)
 def step(  # type: ignore[no-untyped-def]
-    robot, contacts, limits, scheme, begin, acceleration, tau, excluded, middle, impulses, found, end
+    robot, contacts, limits, scheme, begin, acceleration, tau, excluded, near, middle, impulses, found, end
 ):
     """Do a step as :func:`advance` does, from a state that cannot be written to."""
     q, v, M, frames, gaps, s = begin
     writable = q.copy(), v.copy(), M, frames, gaps, s
-    return advance(robot, contacts, limits, scheme, writable, acceleration, tau, excluded, middle, impulses, found, end)
+    return advance(
+        robot, contacts, limits, scheme, writable, acceleration, tau, excluded, near, middle, impulses, found, end
+    )
 
 
 @numba.njit(cache=True)
 def advance(  # type: ignore[no-untyped-def]
-    robot, contacts, limits, scheme, begin, acceleration, tau, excluded, middle, impulses, found, end
+    robot, contacts, limits, scheme, begin, acceleration, tau, excluded, near, middle, impulses, found, end
 ):
     """Do a step without impact, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
@@ -83,6 +85,7 @@ def advance(  # type: ignore[no-untyped-def]
         acceleration: (nv,) of the last step.
         tau: (nu,) efforts [N m, N].
         excluded: contacts and limits that carry no force, whatever becomes of their gaps.
+        near: impulses near those of the rows that take part; of another length than these, and nothing is known.
         middle: filled with the configuration (nq,) and the velocity (nv,) where forces were evaluated, and the
             velocity x (nv,) predicted for the end.
         impulses: this and the following, see :func:`predict`.
@@ -111,7 +114,7 @@ def advance(  # type: ignore[no-untyped-def]
     base_axes = about_base(placements, joint_axes)
     weight = inertia(tree, bodies, base_axes, M_middle)
     where = placements, joint_axes, support
-    start = np.empty(0)
+    start = near
     for done in range(passes + 1):
         if done == passes and (exceeds(v, slow) or exceeds(x, slow) or not exceeds(v_middle, slow)):
             break  # else what stopped within the last step would have forces at a velocity that it does not have
@@ -236,7 +239,7 @@ def predict(  # type: ignore[no-untyped-def]
         begin: gaps (k + l,) at the beginning [m, rad]; which rows open and close (k + l,); row velocities (3 k + l,)
             there [m/s, rad/s].
         excluded: contacts and limits that take no part.
-        start: impulses near those of the rows that take part, see ``usual_motion``.
+        start: impulses near those of the rows that take part, see ``advance``.
         impulses: (6, nv) is filled with generalised impulses of the causes in the order of ``FORCES``.
         x: (nv,) is filled with the velocity at the end.
         found: filled with the impulses of contacts and one-sided rows (3 k + l,) [N s, N m s], those of dry friction
@@ -265,6 +268,8 @@ def predict(  # type: ignore[no-untyped-def]
         inertia[i, i] += h * damping[i]
     f = momentum(M, v, impulses)
     J, offset = with_dry_rows(J, offset, rubbing)
+    if start.shape[0] != offset.shape[0]:
+        start = np.empty(0)
     v_plus, pushes, pushed, done, residual, magnitude, solved, dynamics = _solve(
         inertia, parents, f, J, offset, friction, candidates, most, start, tolerance, steps
     )

@@ -46,7 +46,8 @@ def run_steps(  # type: ignore[no-untyped-def]
     t, state = here
     q, v, M, frames, axes, points, distances, gaps, J, s = state
     all_q, all_v, all_tau, all_impulses, all_axes, all_energy = records
-    closing, nothing = np.empty(gaps.shape[0], dtype=np.int64), np.empty(0, dtype=np.int64)
+    closing = np.empty(gaps.shape[0], dtype=np.int64)
+    nothing, unknown = np.empty(0, dtype=np.int64), np.empty(0)
     for i in range(all_q.shape[0]):
         if closing_contacts(gaps, contacts[2], s, J, acceleration, h, impact_speed, closing):
             return i, t
@@ -58,7 +59,7 @@ def run_steps(  # type: ignore[no-untyped-def]
         settings = h, share, passes, reach, slow, position_tolerance, tolerance, newton_steps
         begin = q, v, M, frames, gaps, s
         reached, _ = advance(
-            robot, contacts, limits, settings, begin, acceleration, tau, nothing, middle, impulses, found, end
+            robot, contacts, limits, settings, begin, acceleration, tau, nothing, unknown, middle, impulses, found, end
         )
         if reached != DONE or not are_finite(end[0], end[1]):
             return i, t

@@ -226,19 +226,21 @@ class TimeStepping(Stepper):
     def _fly_to_touchdown(self, here: Observation, closing: npt.NDArray[np.intp], rest: float, loads: Loads) -> Part:
         """Advance to the instant at which the first of `closing` touches, or by `rest` [s] if none does.
 
-        The secant method on the length h of this part of the step, always towards the contact that is due first, and
-        the middle of what is left where it leads astray: gaps at the end are those of another motion for each h, which
-        may bend sharply where a contact opens or begins to slip.
+        It looks where parabolas through the gaps at the last lengths h of this part of the step meet zero, always for
+        the contact that is due first, and in the middle of what is left where they lead astray: gaps at the end are
+        those of another motion for each h, which may bend sharply where a contact opens or begins to slip.
         """
-        gaps, s = _open_gaps(here)[closing], here.contact.s_normal[closing]
-        h, last, near = min(float((-gaps / s).min()), rest), 0.0, NOTHING_KNOWN
+        gaps, fall = _open_gaps(here)[closing], -here.contact.s_normal[closing]
+        h, last, before_last, near = min(float((gaps / fall).min()), rest), 0.0, 0.0, NOTHING_KNOWN
         early, late = 0.0, np.inf
         for _ in range(MOST_TRIALS):
             part = self._advance(here, h, loads, closing, near)
             self._acceleration, self._passes = part.a, 1
-            before, gaps = gaps, part.end.contact.all_gaps[closing]
+            fall_before, before, gaps = fall, gaps, part.end.contact.all_gaps[closing]
             fall = (before - gaps) / (h - last)
-            due = np.where(fall > 0.0, h + gaps / np.where(fall > 0.0, fall, 1.0), np.inf)
+            bend = (fall - fall_before) * (h - last) / (h - before_last)
+            slope = np.clip(fall + bend, 0.5 * fall, 2.0 * fall)
+            due = np.where(slope > 0.0, h + gaps / np.where(slope > 0.0, slope, 1.0), np.inf)
             first = int(np.argmin(due))
             if abs(gaps[first]) <= 0.1 * TOUCHING or (h == rest and gaps.min() > 0.0):
                 break
@@ -246,7 +248,7 @@ class TimeStepping(Stepper):
             wanted = min(float(due[first]), rest)
             if not early < wanted < late:
                 wanted = 0.5 * (early + min(late, rest))
-            last, h, near = h, wanted, wanted / h * part.motion.impulse
+            before_last, last, h, near = last, h, wanted, wanted / h * part.motion.impulse
         return part
 
     def _impact(self, here: Observation, touching: npt.NDArray[np.intp], loads: Loads) -> Impact:
@@ -278,7 +280,7 @@ class TimeStepping(Stepper):
         Impulses will be `near` those, if it is not empty.
         """
         if loads.are_plain and self._is_usual(begin):
-            part = self._advance_compiled(begin, h, loads, excluded)
+            part = self._advance_compiled(begin, h, loads, excluded, near)
             if part is not None:
                 return part
             loads = loads._replace(method=loads.method.without_newton)
@@ -286,7 +288,7 @@ class TimeStepping(Stepper):
         return self._finish(begin, predicted, self._reach(begin, predicted), loads, excluded)
 
     def _advance_compiled(
-        self, begin: Observation, h: float, loads: Loads, excluded: npt.NDArray[np.intp]
+        self, begin: Observation, h: float, loads: Loads, excluded: npt.NDArray[np.intp], near: Array
     ) -> Part | None:
         """Advance as `_advance` does, as a rule in one kernel; None where contacts need more than usual."""
         work, contact, method = work_space(self.robot, begin), begin.contact, loads.method
@@ -296,6 +298,7 @@ class TimeStepping(Stepper):
             self._acceleration,
             loads.tau,
             excluded,
+            near,
             *work,
         )
         if state == rigid.UNSOLVED:
