@@ -1,6 +1,7 @@
 """Exact rigid-body simulation of robots under constraints and contact; this package runs without ROS."""
 
 from constrained_sim.assembly import assemble
+from constrained_sim.compilation import load_kernels
 from constrained_sim.config import load_config
 from constrained_sim.constraint_system import constraint_system
 from constrained_sim.constraints import (
@@ -75,6 +76,7 @@ __all__ = [
     "inverse_dynamics",
     "kkt_inverse",
     "load_config",
+    "load_kernels",
     "minimal_acceleration",
     "project_position",
     "project_velocity",

@@ -18,7 +18,7 @@ from constrained_sim.robot import Robot
 from constrained_sim.simulator import Simulator
 from constrained_sim.solvers import SOLVERS
 from constrained_sim.steppers import STEPPERS
-from constrained_sim.validation import Array
+from constrained_sim.validation import Array, lookup
 
 STEPS = 4
 BOX = """
@@ -53,13 +53,18 @@ def compile_kernels(urdf: Path) -> None:
     _try(rubbing, q, "time_stepping", "direct", (foot,))
 
 
-def load_kernels(stepper: str, solver: str) -> None:
+def load_kernels(stepper: str = "time_stepping", solver: str = "direct") -> None:
     """Load what contacts need that come and go, which takes a second: done at the first touchdown, it would stop time.
 
     Args:
-        stepper: of the simulation that is to come.
-        solver: of the same.
+        stepper: of the simulation that is to come, in ``STEPPERS``.
+        solver: of the same, in ``SOLVERS``.
+
+    Raises:
+        UnknownName: no such stepper or solver.
     """
+    lookup("stepper", stepper, STEPPERS)
+    lookup("solver", solver, SOLVERS)
     compile_methods()
     importlib.import_module("scipy.optimize")  # SciPy loads it at its first use: the first impact with restitution
     body = Robot.from_urdf(BOX, floating_base=True)

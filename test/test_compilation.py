@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from constrained_sim import load_kernels
+from constrained_sim.exceptions import UnknownName
+
 SCRIPT = """
 import gc, sys
 from numba.core.dispatcher import Dispatcher
-from constrained_sim import load_config
-from constrained_sim.compilation import load_kernels
+from constrained_sim import load_config, load_kernels
 
 def loaded():
     kernels = [item for item in gc.get_objects() if isinstance(item, Dispatcher)]
@@ -37,3 +39,11 @@ def test_no_kernel_is_missing_at_touchdown(robot):
     run = subprocess.run([sys.executable, "-c", SCRIPT, config], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     assert run.stdout.split() == []
+
+
+def test_kernels_of_nothing_known_are_refused():
+    """A name that does not exist is an error, not nothing to load."""
+    with pytest.raises(UnknownName, match="event_driven"):
+        load_kernels("event-driven")
+    with pytest.raises(UnknownName, match="null_space"):
+        load_kernels(solver="nullspace")
