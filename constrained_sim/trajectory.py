@@ -111,7 +111,14 @@ class Trajectory:
 
     @classmethod
     def joined(cls, parts: Sequence[Trajectory]) -> Trajectory:
-        """Return `parts`, at least one, one after the other."""
+        """Return `parts`, at least one, one after the other.
+
+        Raises:
+            InvalidValue: none, or those of different robots.
+        """
+        sizes = {part.q.shape[1:] + part.v.shape[1:] + part.tau.shape[1:] for part in parts}
+        if len(sizes) != 1:
+            raise InvalidValue("parts of a trajectory, (nq, nv, nu)", sorted(sizes), "one or more of the same robot")
         if len(parts) == 1:
             return parts[0]
         return cls(

@@ -209,6 +209,14 @@ def test_runs_in_parts_are_one_run():
     assert_same_bits(Trajectory.joined(parts), twin.run(sim.steps * sim.dt, posture))
 
 
+def test_parts_that_are_no_run_are_refused():
+    """None at all, or those of two robots."""
+    leg, quadruped = (sim.run(0.002, posture) for sim, posture in (falling_leg(), sliding_solo()))
+    for parts in ([], [leg, quadruped]):
+        with pytest.raises(InvalidValue, match="of the same robot"):
+            Trajectory.joined(parts)
+
+
 @pytest.mark.parametrize("period", [None, 0.005])
 def test_where_one_call_of_the_kernel_ends_shows_nowhere(period, monkeypatch):
     """A few steps in each, which no sample period divides."""
