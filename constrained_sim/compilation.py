@@ -54,7 +54,10 @@ def compile_kernels(urdf: Path) -> None:
 
 
 def load_kernels(stepper: str = "time_stepping", solver: str = "direct") -> None:
-    """Load what contacts need that come and go, which takes a second: done at the first touchdown, it would stop time.
+    """Load what :meth:`Simulator.step` needs of contacts that come and go: at the first touchdown it would stop time.
+
+    It takes a second. What only :meth:`Simulator.run`, bilateral constraints or collision geometry need is loaded when
+    it is first used.
 
     Args:
         stepper: of the simulation that is to come, in ``STEPPERS``.

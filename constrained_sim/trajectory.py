@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -54,7 +55,7 @@ class Trajectory:
         multipliers: (n, rows) mean forces [N, N m], by constraint or contact; NaN while absent.
         energy: (n,) each term of the audit [J], by name, of the single steps.
         impacts: in the order of time.
-        contact_moments: (n, 3) likewise of moments about the contact point [N m].
+        contact_moments: (n, 3) likewise of moments about the contact point [N m]; those of percussions are not kept.
     """
 
     t: Array
@@ -114,7 +115,7 @@ class Trajectory:
         """Return `parts`, at least one, one after the other.
 
         Raises:
-            InvalidValue: none, or those of different robots.
+            InvalidValue: none, those of robots of other sizes, or one name for other numbers of rows.
         """
         sizes = {part.q.shape[1:] + part.v.shape[1:] + part.tau.shape[1:] for part in parts}
         if len(sizes) != 1:
@@ -195,7 +196,10 @@ def _present(arrays: Mapping[str, Array], i: int) -> dict[str, Array]:
 
 def _joined(parts: Sequence[Mapping[str, Array]], lengths: Sequence[int]) -> dict[str, Array]:
     """Return the arrays of each name one after the other, NaN where a part of this length does not have it."""
-    shapes = {name: values.shape[1:] for part in parts for name, values in part.items()}
+    shapes: dict[str, tuple[int, ...]] = {}
+    for name, values in itertools.chain.from_iterable(part.items() for part in parts):
+        if shapes.setdefault(name, values.shape[1:]) != values.shape[1:]:
+            raise InvalidValue(f"rows of {name!r} in parts of a trajectory", values.shape[1:], str(shapes[name]))
     return {
         name: np.concatenate(
             [part.get(name, np.full((n, *shape), np.nan)) for part, n in zip(parts, lengths, strict=True)]

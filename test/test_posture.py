@@ -1,6 +1,7 @@
 """Runs under joint feedback: the law itself, and that many steps in one kernel are those steps one by one."""
 
 import copy
+import dataclasses
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
@@ -210,11 +211,14 @@ def test_runs_in_parts_are_one_run():
 
 
 def test_parts_that_are_no_run_are_refused():
-    """None at all, or those of two robots."""
+    """None at all, those of two robots, or forces of other constraints under one name."""
     leg, quadruped = (sim.run(0.002, posture) for sim, posture in (falling_leg(), sliding_solo()))
     for parts in ([], [leg, quadruped]):
         with pytest.raises(InvalidValue, match="of the same robot"):
             Trajectory.joined(parts)
+    one, other = (dataclasses.replace(leg, multipliers={"held": np.zeros((2, rows))}) for rows in (1, 3))
+    with pytest.raises(InvalidValue, match="rows of 'held'"):
+        Trajectory.joined([one, other])
 
 
 @pytest.mark.parametrize("period", [None, 0.005])

@@ -226,9 +226,10 @@ class TimeStepping(Stepper):
     def _fly_to_touchdown(self, here: Observation, closing: npt.NDArray[np.intp], rest: float, loads: Loads) -> Part:
         """Advance to the instant at which the first of `closing` touches, or by `rest` [s] if none does.
 
-        It looks where parabolas through the gaps at the last lengths h of this part of the step meet zero, always for
-        the contact that is due first, and in the middle of what is left where they lead astray: gaps at the end are
-        those of another motion for each h, which may bend sharply where a contact opens or begins to slip.
+        It looks where tangents of the parabolas through the gaps at the last lengths h of this part of the step meet
+        zero, always for the contact that is due first, and in the middle of what is left where they lead astray: gaps
+        at the end are those of another motion for each h, which may bend sharply where a contact opens or begins to
+        slip.
         """
         gaps, fall = _open_gaps(here)[closing], -here.contact.s_normal[closing]
         h, last, before_last, near = min(float((gaps / fall).min()), rest), 0.0, 0.0, NOTHING_KNOWN
