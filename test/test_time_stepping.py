@@ -56,8 +56,10 @@ from constrained_sim.contact import ContactMethod
 from constrained_sim.contact.problem import RELATIVE_TOLERANCE
 from constrained_sim.contact.table import TOUCHING
 from constrained_sim.dynamics import Dynamics
+from constrained_sim.exceptions import NonFiniteState
 from constrained_sim.kinematics import velocity_at
 from constrained_sim.step_result import ContactStatus
+from constrained_sim.steppers import time_stepping
 from constrained_sim.steppers.time_stepping import TimeStepping
 
 ORDERS = {"midpoint": 2, "semi_implicit_euler": 1}
@@ -915,6 +917,47 @@ def test_compiled_way_is_the_general_way(make, monkeypatch):
         assert ours.dynamics_residual < 1e-13
         assert ours.complementarity_residual < 1e-11
     assert sum(part is not None for part in used) > 40
+
+
+@pytest.mark.parametrize("trial", [1, None])
+def test_only_the_flight_that_ends_at_a_touchdown_must_be_solved(trial, monkeypatch):
+    """Where the contacts of its first trial are unsolved the rest goes on; of all, and the step is refused."""
+    flying, trials, spoiled = [False], [0], [0]
+    fly, advance, solve = TimeStepping._fly_to_touchdown, TimeStepping._advance, time_stepping.solve_motion
+
+    def in_flight(*args):
+        flying[0], trials[0] = True, 0
+        try:
+            part = fly(*args)
+        finally:
+            flying[0] = False
+        return part
+
+    def counting(*args):
+        trials[0] += 1
+        return advance(*args)
+
+    def spoiling(*args):
+        motion = solve(*args)
+        if not (flying[0] and motion.contact is not None and trials[0] == (trial or trials[0])):
+            return motion
+        spoiled[0] += 1
+        return motion._replace(contact=motion.contact._replace(residual=1.0))
+
+    (sim, _), (twin, _) = kicked_quadruped(), kicked_quadruped()
+    monkeypatch.setattr(TimeStepping, "_advance_compiled", lambda *_: None)
+    expected = [twin.step() for _ in range(150)]
+    for name, patch in (("_fly_to_touchdown", in_flight), ("_advance", counting)):
+        monkeypatch.setattr(TimeStepping, name, patch)
+    monkeypatch.setattr(time_stepping, "solve_motion", spoiling)
+    if trial is None:
+        with pytest.raises(NonFiniteState, match="contact"):
+            for _ in expected:
+                sim.step()
+        return
+    for result in expected:
+        assert (sim.step().state.v == result.state.v).all()
+    assert spoiled[0]
 
 
 def standing_leg():

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.contact import ContactMethod
+from constrained_sim.contact.problem import TOLERABLE_RESIDUAL
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.impact import Impact
 from constrained_sim.motion import Motion
@@ -73,12 +74,16 @@ class Prediction(NamedTuple):
             self.status,
             self.energy,
             motion,
+            motion,
             begin.v,
         )
 
 
 class Part(NamedTuple):
-    """A part of a step without impact, of length h [s], from velocity v on; lam, impulse, dry and moments in N s."""
+    """A part of a step without impact, of length h [s], from velocity v on; lam, impulse, dry and moments in N s.
+
+    `motion` is as predicted; `decisive` is what the velocity at the end comes from.
+    """
 
     h: float
     end: Observation
@@ -89,7 +94,17 @@ class Part(NamedTuple):
     status: npt.NDArray[np.int64]
     energy: Array
     motion: Motion
+    decisive: Motion
     v: Array
+
+    def checked(self) -> Part:
+        """Return this, unless its contact problem is not solved: what is thrown away need not be.
+
+        Raises:
+            ContactNotSolved: see :meth:`~constrained_sim.motion.Motion.check_contacts`.
+        """
+        self.decisive.check_contacts(TOLERABLE_RESIDUAL)
+        return self
 
     @property
     def a(self) -> Array:

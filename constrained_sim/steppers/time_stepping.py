@@ -12,7 +12,7 @@ from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import ContactMethod
 from constrained_sim.contact.compliance import SoftRows, dragged, soft_rows
 from constrained_sim.contact.geometry import ContactGeometry
-from constrained_sim.contact.problem import TOLERABLE_RESIDUAL, no_values
+from constrained_sim.contact.problem import no_values
 from constrained_sim.contact.table import TOUCHING
 from constrained_sim.drift import Projection, Stabilization
 from constrained_sim.dynamics import Dynamics
@@ -153,7 +153,7 @@ class TimeStepping(Stepper):
                 settled = np.union1d(settled, early)
             else:
                 if _open_gaps(here)[closing[0]] > TOUCHING:
-                    parts.append(self._fly_to_touchdown(here, closing, rest, loads))
+                    parts.append(self._fly_to_touchdown(here, closing, rest, loads).checked())
                     here, rest, settled = parts[-1].end, rest - parts[-1].h, NO_CONTACT
                 if not (here.contact.gaps[closing] <= TOUCHING).any():
                     continue  # what touches is soft, or forces have changed since the prediction and nothing does yet
@@ -162,7 +162,7 @@ class TimeStepping(Stepper):
             here = here.with_velocity(impacts[-1].v_plus)
             self._forget()
         if rest > 0.0:
-            parts.append(self._advance(here, rest, loads))
+            parts.append(self._advance(here, rest, loads).checked())
             here = parts[-1].end
             self._acceleration, self._passes = parts[-1].a, 1
         return outcome_of(start, here, parts, impacts, self.dt, self.robot.rubbing)
@@ -424,7 +424,6 @@ class TimeStepping(Stepper):
         pressed, held = kernels.pressing(predicted.status, begin.contact.gaps, end.contact.gaps, excluded)
         part = self._hold(predicted.part(begin, end), held, loads)
         if not _moves(begin.v, predicted.v_mid, predicted.motion.x):
-            predicted.motion.check_contacts(TOLERABLE_RESIDUAL)
             return part
         momentum = self._end_momentum(begin, part, predicted)
         return self._correct(begin, part, momentum, pressed, loads)
@@ -490,7 +489,6 @@ class TimeStepping(Stepper):
             s, *count, discs, contacts.J, contacts.offset, motion.x, motion.impulse, loads.method.tolerance
         ):
             motion = solve_motion(loads.solver, system, free, b, contacts, loads.near, motion.impulse)
-        motion.check_contacts(TOLERABLE_RESIDUAL)
         impulse, moments, status = part.impulse.copy(), part.moments.copy(), part.status.copy()
         impulse[rows], dry, moments[turning] = self._split(motion.impulse, len(turning))
         if pressed.size and motion.contact is not None:
@@ -512,7 +510,14 @@ class TimeStepping(Stepper):
             rubbing = self.robot.rubbing
             kernels.attribute_dry_work(energy, begin.v[rubbing], end.v[rubbing], motion.x[rubbing], part.dry, dry)
         return part._replace(
-            end=corrected, lam=lam, impulse=impulse, dry=dry, moments=moments, status=status, energy=energy
+            end=corrected,
+            lam=lam,
+            impulse=impulse,
+            dry=dry,
+            moments=moments,
+            status=status,
+            energy=energy,
+            decisive=motion,
         )
 
     def _hold(self, part: Part, held: npt.NDArray[np.intp], loads: Loads) -> Part:
