@@ -72,12 +72,21 @@ class ViolatedConstraint(ConstrainedSimError):
         name: the constraint.
         violation: largest ``|phi|`` [m, rad], or depth of the penetration [m].
         tolerance: what is allowed.
+        others: constraints that are violated too.
     """
 
-    def __init__(self, name: str, violation: float, tolerance: float, where: str = "at this configuration") -> None:
+    def __init__(
+        self,
+        name: str,
+        violation: float,
+        tolerance: float,
+        where: str = "at this configuration",
+        others: Iterable[str] = (),
+    ) -> None:
         """Say by how much `name` is violated, and where."""
-        super().__init__(f"{name!r} is violated by {violation:.6g} (m or rad) {where}, allowed: {tolerance:.6g}")
-        self.name, self.violation, self.tolerance = name, violation, tolerance
+        self.name, self.violation, self.tolerance, self.others = name, violation, tolerance, tuple(others)
+        too = f"; violated too: {', '.join(map(repr, self.others))}" if self.others else ""
+        super().__init__(f"{name!r} is violated by {violation:.6g} (m or rad) {where}, allowed: {tolerance:.6g}{too}")
 
 
 class NonFiniteState(ConstrainedSimError):
@@ -171,6 +180,24 @@ class InexactContact(UserWarning):
             "depend on each other do that: contact_tolerance [N s] says what is good enough, and saves the attempts"
         )
         self.residual = residual
+
+
+class LightJoint(UserWarning):
+    """A joint that moves next to nothing at this configuration: inertia times acceleration is nearly singular.
+
+    Attributes:
+        joint: its name.
+        share: of the inertia that it moves while the joints behind it are locked, what is left when they give way.
+    """
+
+    def __init__(self, joint: str, share: float) -> None:
+        """Say what `share` of its inertia is left to `joint`."""
+        super().__init__(
+            f"joint {joint!r} moves next to no inertia at this configuration where the joints behind it give way "
+            f"({share:.1e} of what it moves while they are locked): the motion may blow up; give the links there an "
+            "<inertial>, or the joints an armature (Robot.with_joints)"
+        )
+        self.joint, self.share = joint, share
 
 
 class CoarseStep(UserWarning):

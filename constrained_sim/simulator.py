@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -22,6 +23,7 @@ from constrained_sim.exceptions import (
     ContactNotSolved,
     DuplicateName,
     InvalidValue,
+    LightJoint,
     NonFiniteMotion,
     NonFiniteState,
     NotSupported,
@@ -43,6 +45,9 @@ Controller = Callable[[float, Array, Array], Any]
 
 MOST_AT_ONCE = 1000
 """Steps in one go of compiled code: so often a progress bar moves on, and an interrupt is heard."""
+
+LIGHT = 1e-8
+"""Share of a joint's inertia below which the user is warned; robots in use have 1e-5 and more in every posture."""
 
 NO_MOTION = ContactNotSolved, NonFiniteMotion, ArithmeticError, ValueError
 """Errors of a step for which there is no finite motion: our own, and those of libraries for what has overflown."""
@@ -241,6 +246,9 @@ class Simulator:
         Raises:
             InvalidValue: wrong length, NaN or infinity.
             ViolatedConstraint: a constraint that does not hold at q, or cannot be assembled from there.
+
+        Warns:
+            LightJoint: a joint that moves next to no inertia at q.
         """
         q = self.robot.neutral() if q is None else self.robot.checked_configuration(q)
         v = np.zeros(self.robot.nv) if v is None else finite_array("v", v, (self.robot.nv,))
@@ -259,6 +267,7 @@ class Simulator:
         self._commands = deque(np.zeros((self._delay, self.robot.nu)))
         self._observation = here
         self._initial_energy = self.mechanical_energy()
+        self._warn_of_light_joint()
 
     def add(self, constraint: Constraint, assemble: bool = False, enabled: bool = True) -> Impact | None:
         """Make a constraint or contact active from now on.
@@ -573,10 +582,10 @@ class Simulator:
         gaps = bound.contacts.rows(dynamics, np.zeros(self.robot.nv)).gaps
         one_sided = bound.contacts.along_normals(np.minimum(gaps, 0.0))
         phi = np.abs(bound.rows(bound.bilateral.phi(dynamics), one_sided))
-        for name in names:
-            violation = float(phi[bound.slice(name)].max())
-            if violation > self.position_tolerance:
-                raise ViolatedConstraint(name, violation, self.position_tolerance)
+        violations = {name: float(phi[bound.slice(name)].max()) for name in names}
+        violated = [name for name, violation in violations.items() if violation > self.position_tolerance]
+        if violated:
+            raise ViolatedConstraint(violated[0], violations[violated[0]], self.position_tolerance, others=violated[1:])
 
     def _with_detected(self, detector: CollisionDetector) -> Observation:
         """Return the present state with the contacts that the collision geometry has there."""
@@ -598,6 +607,19 @@ class Simulator:
         if gaps.min(initial=0.0) < -self.position_tolerance:
             deepest = int(np.argmin(gaps))
             raise ViolatedConstraint(table.members[deepest].name, -float(gaps[deepest]), self.position_tolerance)
+
+    def _warn_of_light_joint(self) -> None:
+        """Warn of the joint that moves the smallest share of its inertia, where that is next to nothing.
+
+        With ``M = L^T L`` the square of a diagonal element of L is the inertia that its motion feels when all joints
+        behind it give way.
+        """
+        M = self._observation.M
+        system = System(M, np.zeros((0, self.robot.nv)), self.robot.inertia_parents)
+        shares = np.diag(system.inertia_factor) ** 2 / np.diag(M)
+        least = int(np.argmin(shares))
+        if not shares[least] >= LIGHT:
+            warnings.warn(LightJoint(self.robot.velocity_names[least], float(shares[least])), stacklevel=3)
 
     def _effective(self, tau: Array) -> Array:
         """Return the efforts that the actuators give of `tau` (nu,) at the present velocity."""

@@ -26,6 +26,7 @@ from constrained_sim import (
     PointAnchor,
     PointContact,
     Robot,
+    Simulator,
     constrained_acceleration,
     inverse_dynamics,
     resolve_impact,
@@ -251,6 +252,8 @@ def test_limits_that_cannot_be():
         sim.add(JointLimit("stop", "slide", 0.0, 0.4))
     sim.add(JointLimit("stop", "slide", -np.inf, 0.6))
     assert sim.step().multipliers("stop").shape == (1,)
+    with pytest.raises(ViolatedConstraint, match=r"'stop' is violated by 0\.4 .* too: 'fence'"):
+        Simulator(slider(), [JointLimit("stop", "slide", 1, 2), JointLimit("fence", "slide", 3, 4)], q=[0.6])
 
 
 # -- one-sided constraints of the user's own

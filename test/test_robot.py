@@ -1,12 +1,14 @@
 """Robot descriptions: what is read, what is refused, what is where."""
 
+import warnings
+
 import numpy as np
 import pinocchio as pin
 import pytest
 from mechanisms import ROOT, block, chain, double_pendulum, joint, leg, link, point_of, simulator, solo12, urdf
 
-from constrained_sim import Robot
-from constrained_sim.exceptions import InvalidValue, ModelError, UnknownName
+from constrained_sim import Robot, Simulator
+from constrained_sim.exceptions import InvalidValue, LightJoint, ModelError, UnknownName
 
 LEG = ROOT / "urdf" / "leg.urdf"
 
@@ -234,6 +236,21 @@ def test_massless_joint_is_refused():
         Robot.from_urdf(urdf('<link name="a"/>'), floating_base=True)
     with pytest.raises(ModelError, match="spin"):  # a free-flyer and a hinge, and nothing between them
         Robot.from_urdf(urdf('<link name="a"/>', link("b", 1.0), turning("spin", "a", "b")), floating_base=True)
+
+
+def test_joints_that_move_next_to_nothing_where_a_robot_begins_are_warned_of():
+    """The elbow gives way to the shoulder of a stretched arm but for the light upper link; of a bent one it cannot."""
+    light = 3e-12
+    upper, lower = link("upper", 1e-9, inertia=(light, light, light)), link("lower", 1.0, (0.2, 0, 0), (0, 0, 0))
+    elbow = joint("elbow", "revolute", "upper", "lower", origin=(0.3, 0, 0), more=LIMITS)
+    robot = Robot.from_urdf(urdf('<link name="a"/>', upper, lower, turning("shoulder", "a", "upper"), elbow))
+    with pytest.warns(LightJoint, match="'shoulder'.*behind it") as caught:
+        Simulator(robot)
+    assert caught[0].message.share == pytest.approx(light / 0.5**2, rel=1e-3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Simulator(robot, q=[0.0, 0.5])
+        Simulator(robot.with_joints({"shoulder": {"armature": 1e-3}}))
 
 
 LIMITS = '<limit lower="-1" upper="1" effort="1" velocity="1"/>'
