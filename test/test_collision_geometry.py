@@ -13,7 +13,7 @@ from hypothesis import given
 from mechanisms import joint, link, property_test, seeds, solo12, tilted, urdf
 
 from constrained_sim import Box, Mesh, Plane, Robot, Sphere
-from constrained_sim.contact import collision, patches
+from constrained_sim.contact import patches
 from constrained_sim.contact.collision import CollisionGeometry, DetectedContact
 from constrained_sim.contact.shapes import Shape
 from constrained_sim.dynamics import Dynamics, kinematics_at
@@ -321,7 +321,7 @@ def test_gaps_of_pairs_are_those_of_coal() -> None:
 
 
 def distance(first: Shape, second: Shape, dynamics: Dynamics) -> float:
-    one, two = (collision._in_world(shape, dynamics.placements[shape.joint]) for shape in (first, second))
+    one, two = (shape.in_world(dynamics.placements[shape.joint]) for shape in (first, second))
     return float(coal.distance(first.solid, one, second.solid, two, coal.DistanceRequest(), coal.DistanceResult()))
 
 

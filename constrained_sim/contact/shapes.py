@@ -156,6 +156,12 @@ class Shape:
             raise ModelError(f"collision element {name!r}: got {type(solid).__name__}, allowed: {SHAPES}")
         return cls(name, link, joint, placement, solid, local, float(radius))
 
+    def in_world(self, placement: Array) -> coal.Transform3s:
+        """Return where the solid is when its joint has this `placement` (4, 3)."""
+        rotation = placement[:3].T
+        translation = rotation @ self.placement.translation + placement[3]
+        return coal.Transform3s(rotation @ self.placement.rotation, translation)
+
     @property
     def is_cylinder(self) -> bool:
         """Whether the shape is a cylinder."""
