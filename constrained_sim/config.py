@@ -15,36 +15,35 @@ The wrapping ``/**: ros__parameters:`` may be left out for use without ROS. Ever
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields
-from importlib.metadata import PackageNotFoundError, distribution
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from constrained_sim.config_sections import (
+    Section,
+    read_collisions,
+    read_constraint,
+    read_contact,
+    read_initial,
+    read_robot,
+    read_sensor,
+)
 from constrained_sim.constraints import (
     Constraint,
-    FrameAnchor,
-    JointCoupling,
-    JointLimit,
-    JointVelocity,
-    PointAnchor,
-    PointContact,
 )
-from constrained_sim.contact import METHODS, Law, Plane, make_law
+from constrained_sim.contact import METHODS
 from constrained_sim.contact.collision import Collisions
-from constrained_sim.contact.scene import Box, Mesh, SceneBody, Sphere
 from constrained_sim.drift import Baumgarte, Projection, Stabilization
-from constrained_sim.exceptions import ConfigError, InvalidValue, UnknownName
+from constrained_sim.exceptions import InvalidValue
 from constrained_sim.integrators import INTEGRATORS
 from constrained_sim.parameter_file import load_parameters
-from constrained_sim.robot import WORLD, Robot
-from constrained_sim.sensors import SENSORS, Sensor, SensorSet
+from constrained_sim.robot import Robot
+from constrained_sim.sensors import Sensor, SensorSet
 from constrained_sim.simulator import Simulator
 from constrained_sim.solvers import SOLVERS, Solver, make_solver
 from constrained_sim.steppers import STEPPERS
-from constrained_sim.validation import Array, directions, finite_array, lookup, number
+from constrained_sim.validation import Array, lookup, number
 
 
 def at_least(default: float, lower: float) -> Any:
@@ -311,15 +310,15 @@ def read_config(parameters: Mapping[str, Any], base: Path | None = None) -> Conf
         ConfigError: an unknown key, or a value of the wrong kind.
         ConstrainedSimError: a name or value that is not allowed.
     """
-    top = _Section("configuration", parameters)
+    top = Section("configuration", parameters)
     simulation = SimulationOptions(**top.take_fields(SimulationOptions))
     node = NodeOptions(**top.take_fields(NodeOptions))
-    robot = _read_robot(top.section("robot"), base or Path.cwd())
-    constraints: list[Constraint] = [_read_contact(section) for section in top.named_sections("contacts")]
-    constraints += [_read_constraint(section) for section in top.named_sections("constraints")]
-    collisions = _read_collisions(top, base or Path.cwd())
-    sensors = tuple(_read_sensor(section) for section in top.named_sections("sensors"))
-    q, v = _read_initial(top.section("initial"), robot)
+    robot = read_robot(top.section("robot"), base or Path.cwd())
+    constraints: list[Constraint] = [read_contact(section) for section in top.named_sections("contacts")]
+    constraints += [read_constraint(section) for section in top.named_sections("constraints")]
+    collisions = read_collisions(top, base or Path.cwd())
+    sensors = tuple(read_sensor(section) for section in top.named_sections("sensors"))
+    q, v = read_initial(top.section("initial"), robot)
     top.finish()
     whole_nanoseconds("dt", simulation.dt)
     control_steps(node.control_period, simulation.dt)
@@ -362,289 +361,3 @@ def control_steps(control_period: float, dt: float) -> int:
     if remainder or not count:
         raise InvalidValue("control_period", control_period, f"a whole multiple of dt = {dt}")
     return count
-
-
-def resolve_path(text: str, base: Path) -> str | Path:
-    """Return the file that `text` means: XML is returned as it is; ``package://name/path`` is looked up.
-
-    A package is looked up in the ament index where there is one, then among the parents of `base`, then among the
-    Python packages of that name that bring a share folder (``example-robot-data`` from PyPI).
-
-    Raises:
-        ConfigError: no such package.
-    """
-    if text.lstrip().startswith("<"):
-        return text
-    if not text.startswith("package://"):
-        return base / text
-    package, _, path = text.removeprefix("package://").partition("/")
-    try:
-        from ament_index_python.packages import get_package_share_directory
-
-        try:
-            return Path(get_package_share_directory(package)) / path
-        except (LookupError, ValueError):
-            pass
-    except ImportError:
-        pass
-    for folder in (base, *base.parents):
-        manifest = folder / "package.xml"
-        if manifest.is_file() and f"<name>{package}</name>" in manifest.read_text(encoding="utf-8"):
-            return folder / path
-    share = _share_of_wheel(package)
-    if share is None:
-        raise ConfigError(
-            f"{text!r}: package {package!r} is neither in the ament index nor around {str(base)!r} nor installed by pip"
-        )
-    return share / path
-
-
-def _share_of_wheel(package: str) -> Path | None:
-    """Return the share folder of an installed wheel, laid out as those of Pinocchio and its relatives are."""
-    try:
-        share = Path(str(distribution(package).locate_file(f"cmeel.prefix/share/{package}")))
-    except (PackageNotFoundError, ValueError):
-        return None
-    return share if share.is_dir() else None
-
-
-class _Section:
-    """A mapping of which every key must be taken."""
-
-    def __init__(self, where: str, values: Any) -> None:
-        if not isinstance(values, Mapping):
-            raise ConfigError(f"{where}: got {values!r}, allowed: a mapping of keys to values")
-        self.where = where
-        self._values = dict(values)
-        self._known: list[str] = []
-
-    def take(self, key: str, kind: type, default: Any = MISSING) -> Any:
-        """Return the value of `key` as `kind` (float accepts whole numbers, tuple any list)."""
-        self._known.append(key)
-        if key not in self._values:
-            if default is MISSING:
-                raise ConfigError(f"{self.where}: the key {key!r} is missing")
-            return default
-        value = self._values.pop(key)
-        if kind is float and isinstance(value, int) and not isinstance(value, bool):
-            return float(value)
-        if kind is tuple and isinstance(value, (list, tuple, np.ndarray)):
-            return tuple(value)
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise ConfigError(f"{self.where}.{key}: got {value!r}, allowed: a value of type {kind.__name__}")
-        return value
-
-    def take_fields(self, options: type) -> dict[str, Any]:
-        """Return the values of all fields of the dataclass `options`."""
-        return {f.name: self.take(f.name, type(f.default), f.default) for f in fields(options)}
-
-    def section(self, key: str) -> _Section:
-        """Return the mapping under `key`, empty if there is none."""
-        self._known.append(key)
-        return _Section(f"{self.where}.{key}", self._values.pop(key, {}))
-
-    def named_sections(self, key: str) -> Iterator[_Section]:
-        """Yield the mappings under `key`, one for each name in it; their `name` is that name."""
-        group = self.section(key)
-        for name, values in group._values.items():
-            section = _Section(f"{group.where}.{name}", values)
-            section.name = str(name)
-            yield section
-
-    def remaining(self) -> dict[str, Any]:
-        """Return what is left: a mapping whose keys are names."""
-        values, self._values = self._values, {}
-        return values
-
-    def finish(self) -> None:
-        """Refuse keys that nobody took."""
-        for key in self._values:
-            raise ConfigError(f"{self.where}: nobody reads the key {key!r}, allowed: {', '.join(self._known)}")
-
-    name: str = ""
-
-
-def _read_robot(section: _Section, base: Path) -> Robot:
-    given = [(kind, text) for kind in DESCRIPTIONS if (text := section.take(kind, str, ""))]
-    if len(given) != 1:
-        raise ConfigError(f"{section.where}: got {len(given)} descriptions, allowed: one of {', '.join(DESCRIPTIONS)}")
-    (kind, text), options = given[0], {}
-    if kind != "mjcf":
-        options["floating_base"] = section.take("floating_base", bool, False)
-    for option in ("gravity", "actuated_joints"):
-        value = section.take(option, tuple, None)
-        options |= {option: value} if value is not None else {}
-    joints = {part.name: part.remaining() for part in section.named_sections("joints")}
-    section.finish()
-    return DESCRIPTIONS[kind](resolve_path(text, base), **options).with_joints(joints)
-
-
-DESCRIPTIONS: dict[str, Callable[..., Robot]] = {
-    "urdf": Robot.from_urdf,
-    "sdf": Robot.from_sdf,
-    "mjcf": Robot.from_mjcf,
-}
-
-
-def _read_collisions(top: _Section, base: Path) -> Collisions | None:
-    """Read the scene and how the robot's collision geometry touches it; None where there is neither."""
-    scene = {section.name: _read_body(section, base) for section in top.named_sections("scene")}
-    section = top.section("collisions")
-    keys: dict[str, tuple[type, Any]] = {
-        "friction": (float, 0.0),
-        "restitution": (float, 0.0),
-        "restitution_law": (str, "newton"),
-        "torsional_friction": (float, 0.0),
-        "rolling_friction": (float, 0.0),
-        "margin": (float, 0.02),
-        "self_collision": (bool, False),
-        "package_dirs": (tuple, ()),
-    }
-    values = {key: section.take(key, kind, default) for key, (kind, default) in keys.items()}
-    law, srdf = section.take("law", str, "rigid"), section.take("srdf", str, "")
-    section.finish()
-    if not scene and not values["self_collision"]:
-        return None
-    return Collisions(scene, law=make_law(law, {}), srdf=resolve_path(srdf, base) if srdf else "", **values)
-
-
-def _read_body(section: _Section, base: Path) -> SceneBody:
-    """Read a body of the scene by its kind."""
-    kind = section.take("kind", str)
-    pose = {"position": section.take("position", tuple, (0.0, 0.0, 0.0))} if kind != "plane" else {}
-    if kind in ("box", "mesh"):
-        pose["rpy"] = section.take("rpy", tuple, (0.0, 0.0, 0.0))
-    body: SceneBody
-    if kind == "plane":
-        body = Plane(section.take("normal", tuple, (0.0, 0.0, 1.0)), section.take("offset", float, 0.0))
-    elif kind == "box":
-        body = Box(section.take("size", tuple), **pose)
-    elif kind == "sphere":
-        body = Sphere(section.take("radius", float), **pose)
-    elif kind == "mesh":
-        body = Mesh(resolve_path(section.take("file", str), base), **pose)
-    else:
-        raise UnknownName("kind of scene body", kind, ("plane", "box", "sphere", "mesh"))
-    section.finish()
-    return body
-
-
-def _read_contact(section: _Section) -> PointContact:
-    """Read a PointContact; the keys are those of constrained_sim/msg/Contact."""
-    contact = PointContact(
-        section.name,
-        section.take("link", str),
-        section.take("point", tuple, (0.0, 0.0, 0.0)),
-        Plane(section.take("normal", tuple, (0.0, 0.0, 1.0)), section.take("offset", float, 0.0)),
-        _read_law(section),
-        section.take("friction", float, 0.0),
-        section.take("restitution", float, 0.0),
-        section.take("radius", float, 0.0),
-        section.take("restitution_law", str, "newton"),
-        section.take("torsional_friction", float, 0.0),
-        section.take("rolling_friction", float, 0.0),
-    )
-    section.finish()
-    return contact
-
-
-def _read_law(section: _Section) -> Law:
-    """Read the law of a contact; the keys of soft laws are their attributes."""
-    parameters = {key: section.take(key, float, None) for key in LAW_PARAMETERS}
-    name = section.take("law", str, "rigid")
-    return make_law(name, {key: value for key, value in parameters.items() if value is not None})
-
-
-LAW_PARAMETERS = ("stiffness", "damping", "dissipation", "exponent", "tangential_stiffness", "tangential_damping")
-
-
-def _read_point_anchor(section: _Section) -> PointAnchor:
-    normals = section.take("normals", tuple, None)
-    return PointAnchor(
-        section.name,
-        section.take("link_a", str),
-        section.take("point_a", tuple, (0.0, 0.0, 0.0)),
-        section.take("link_b", str, WORLD),
-        section.take("point_b", tuple, None),
-        None if normals is None else directions(f"{section.where}.normals", normals, 3),
-    )
-
-
-def _read_frame_anchor(section: _Section) -> FrameAnchor:
-    axes = section.take("axes", tuple, None)
-    return FrameAnchor(
-        section.name,
-        section.take("link_a", str),
-        section.take("placement_a", tuple, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)),
-        section.take("link_b", str, WORLD),
-        section.take("placement_b", tuple, None),
-        None if axes is None else directions(f"{section.where}.axes", axes, 6),
-    )
-
-
-def _read_joint_coupling(section: _Section) -> JointCoupling:
-    return JointCoupling(
-        section.name,
-        section.take("joint", str),
-        section.take("reference_joint", str),
-        section.take("ratio", float),
-        section.take("offset", float, 0.0),
-    )
-
-
-def _read_joint_velocity(section: _Section) -> JointVelocity:
-    return JointVelocity(section.name, section.take("joint", str), section.take("velocity", float))
-
-
-def _read_joint_limit(section: _Section) -> JointLimit:
-    return JointLimit(
-        section.name,
-        section.take("joint", str),
-        section.take("lower", float, -np.inf),
-        section.take("upper", float, np.inf),
-        section.take("restitution", float, 0.0),
-    )
-
-
-def _read_constraint(section: _Section) -> Constraint:
-    """Read a constraint by its kind."""
-    constraint = lookup("kind of constraint", section.take("kind", str), CONSTRAINT_READERS)(section)
-    section.finish()
-    return constraint
-
-
-CONSTRAINT_READERS = {
-    PointAnchor.kind: _read_point_anchor,
-    FrameAnchor.kind: _read_frame_anchor,
-    JointCoupling.kind: _read_joint_coupling,
-    JointVelocity.kind: _read_joint_velocity,
-    JointLimit.kind: _read_joint_limit,
-}
-
-
-def _read_sensor(section: _Section) -> Sensor:
-    """Read a sensor by its kind; the keys are its attributes."""
-    kind = lookup("kind of sensor", section.take("kind", str), SENSORS)
-    link = section.take("link", str)
-    options = [option for option in fields(kind) if option.default is not MISSING]
-    values = {option.name: section.take(option.name, type(option.default), option.default) for option in options}
-    section.finish()
-    return kind(section.name, link, **values)
-
-
-def _read_initial(section: _Section, robot: Robot) -> tuple[Array, Array]:
-    positions = section.section("positions").remaining()
-    velocities = section.section("velocities").remaining()
-    base = section.take("base_pose", tuple, None)
-    twist = section.take("base_twist", tuple, None)
-    section.finish()
-    v = np.zeros(robot.nv)
-    for name, value in velocities.items():
-        if name not in robot.velocity_names:
-            raise UnknownName("joint velocity", name, robot.velocity_names)
-        v[robot.velocity_names.index(name)] = number(f"velocity of {name!r}", value)
-    if twist is not None:
-        if not robot.floating_base:
-            raise InvalidValue("base_twist", list(twist), "none: this robot has no floating base")
-        v[:6] = finite_array("base_twist", twist, (6,))
-    return robot.configuration(positions, base), v

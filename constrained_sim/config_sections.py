@@ -1,0 +1,326 @@
+"""The sections of a configuration: each becomes an object, and every key in it is read or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, fields
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from constrained_sim.constraints import (
+    Constraint,
+    FrameAnchor,
+    JointCoupling,
+    JointLimit,
+    JointVelocity,
+    PointAnchor,
+    PointContact,
+)
+from constrained_sim.contact import Law, Plane, make_law
+from constrained_sim.contact.collision import Collisions
+from constrained_sim.contact.scene import Box, Mesh, SceneBody, Sphere
+from constrained_sim.exceptions import ConfigError, InvalidValue, UnknownName
+from constrained_sim.robot import WORLD, Robot
+from constrained_sim.sensors import SENSORS, Sensor
+from constrained_sim.validation import Array, directions, finite_array, lookup, number
+
+
+class Section:
+    """A mapping of which every key must be taken.
+
+    Attributes:
+        where: keys that lead to it, for messages.
+        name: its own, where names lead to sections.
+    """
+
+    name: str = ""
+
+    def __init__(self, where: str, values: Any) -> None:
+        """Take over `values`.
+
+        Raises:
+            ConfigError: no mapping.
+        """
+        if not isinstance(values, Mapping):
+            raise ConfigError(f"{where}: got {values!r}, allowed: a mapping of keys to values")
+        self.where = where
+        self._values = dict(values)
+        self._known: list[str] = []
+
+    def take(self, key: str, kind: type, default: Any = MISSING) -> Any:
+        """Return the value of `key` as `kind` (float accepts whole numbers, tuple any list)."""
+        self._known.append(key)
+        if key not in self._values:
+            if default is MISSING:
+                raise ConfigError(f"{self.where}: the key {key!r} is missing")
+            return default
+        value = self._values.pop(key)
+        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+            return float(value)
+        if kind is tuple and isinstance(value, (list, tuple, np.ndarray)):
+            return tuple(value)
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise ConfigError(f"{self.where}.{key}: got {value!r}, allowed: a value of type {kind.__name__}")
+        return value
+
+    def take_fields(self, options: type) -> dict[str, Any]:
+        """Return the values of all fields of the dataclass `options`."""
+        return {f.name: self.take(f.name, type(f.default), f.default) for f in fields(options)}
+
+    def section(self, key: str) -> Section:
+        """Return the mapping under `key`, empty if there is none."""
+        self._known.append(key)
+        return Section(f"{self.where}.{key}", self._values.pop(key, {}))
+
+    def named_sections(self, key: str) -> Iterator[Section]:
+        """Yield the mappings under `key`, one for each name in it; their `name` is that name."""
+        group = self.section(key)
+        for name, values in group._values.items():
+            section = Section(f"{group.where}.{name}", values)
+            section.name = str(name)
+            yield section
+
+    def remaining(self) -> dict[str, Any]:
+        """Return what is left: a mapping whose keys are names."""
+        values, self._values = self._values, {}
+        return values
+
+    def finish(self) -> None:
+        """Refuse keys that nobody took."""
+        for key in self._values:
+            raise ConfigError(f"{self.where}: nobody reads the key {key!r}, allowed: {', '.join(self._known)}")
+
+
+def resolve_path(text: str, base: Path) -> str | Path:
+    """Return the file that `text` means: XML is returned as it is; ``package://name/path`` is looked up.
+
+    A package is looked up in the ament index where there is one, then among the parents of `base`, then among the
+    Python packages of that name that bring a share folder (``example-robot-data`` from PyPI).
+
+    Raises:
+        ConfigError: no such package.
+    """
+    if text.lstrip().startswith("<"):
+        return text
+    if not text.startswith("package://"):
+        return base / text
+    package, _, path = text.removeprefix("package://").partition("/")
+    try:
+        from ament_index_python.packages import get_package_share_directory
+
+        try:
+            return Path(get_package_share_directory(package)) / path
+        except (LookupError, ValueError):
+            pass
+    except ImportError:
+        pass
+    for folder in (base, *base.parents):
+        manifest = folder / "package.xml"
+        if manifest.is_file() and f"<name>{package}</name>" in manifest.read_text(encoding="utf-8"):
+            return folder / path
+    share = _share_of_wheel(package)
+    if share is None:
+        raise ConfigError(
+            f"{text!r}: package {package!r} is neither in the ament index nor around {str(base)!r} nor installed by pip"
+        )
+    return share / path
+
+
+def _share_of_wheel(package: str) -> Path | None:
+    """Return the share folder of an installed wheel, laid out as those of Pinocchio and its relatives are."""
+    try:
+        share = Path(str(distribution(package).locate_file(f"cmeel.prefix/share/{package}")))
+    except (PackageNotFoundError, ValueError):
+        return None
+    return share if share.is_dir() else None
+
+
+def read_robot(section: Section, base: Path) -> Robot:
+    """Read a robot by the format of its description; relative paths start at `base`."""
+    given = [(kind, text) for kind in DESCRIPTIONS if (text := section.take(kind, str, ""))]
+    if len(given) != 1:
+        raise ConfigError(f"{section.where}: got {len(given)} descriptions, allowed: one of {', '.join(DESCRIPTIONS)}")
+    (kind, text), options = given[0], {}
+    if kind != "mjcf":
+        options["floating_base"] = section.take("floating_base", bool, False)
+    for option in ("gravity", "actuated_joints"):
+        value = section.take(option, tuple, None)
+        options |= {option: value} if value is not None else {}
+    joints = {part.name: part.remaining() for part in section.named_sections("joints")}
+    section.finish()
+    return DESCRIPTIONS[kind](resolve_path(text, base), **options).with_joints(joints)
+
+
+DESCRIPTIONS: dict[str, Callable[..., Robot]] = {
+    "urdf": Robot.from_urdf,
+    "sdf": Robot.from_sdf,
+    "mjcf": Robot.from_mjcf,
+}
+
+
+def read_collisions(top: Section, base: Path) -> Collisions | None:
+    """Read the scene and how the robot's collision geometry touches it; None where there is neither."""
+    scene = {section.name: _read_body(section, base) for section in top.named_sections("scene")}
+    section = top.section("collisions")
+    keys: dict[str, tuple[type, Any]] = {
+        "friction": (float, 0.0),
+        "restitution": (float, 0.0),
+        "restitution_law": (str, "newton"),
+        "torsional_friction": (float, 0.0),
+        "rolling_friction": (float, 0.0),
+        "margin": (float, 0.02),
+        "self_collision": (bool, False),
+        "package_dirs": (tuple, ()),
+    }
+    values = {key: section.take(key, kind, default) for key, (kind, default) in keys.items()}
+    law, srdf = section.take("law", str, "rigid"), section.take("srdf", str, "")
+    section.finish()
+    if not scene and not values["self_collision"]:
+        return None
+    return Collisions(scene, law=make_law(law, {}), srdf=resolve_path(srdf, base) if srdf else "", **values)
+
+
+def _read_body(section: Section, base: Path) -> SceneBody:
+    """Read a body of the scene by its kind."""
+    kind = section.take("kind", str)
+    pose = {"position": section.take("position", tuple, (0.0, 0.0, 0.0))} if kind != "plane" else {}
+    if kind in ("box", "mesh"):
+        pose["rpy"] = section.take("rpy", tuple, (0.0, 0.0, 0.0))
+    body: SceneBody
+    if kind == "plane":
+        body = Plane(section.take("normal", tuple, (0.0, 0.0, 1.0)), section.take("offset", float, 0.0))
+    elif kind == "box":
+        body = Box(section.take("size", tuple), **pose)
+    elif kind == "sphere":
+        body = Sphere(section.take("radius", float), **pose)
+    elif kind == "mesh":
+        body = Mesh(resolve_path(section.take("file", str), base), **pose)
+    else:
+        raise UnknownName("kind of scene body", kind, ("plane", "box", "sphere", "mesh"))
+    section.finish()
+    return body
+
+
+def read_contact(section: Section) -> PointContact:
+    """Read a PointContact; the keys are those of constrained_sim/msg/Contact."""
+    contact = PointContact(
+        section.name,
+        section.take("link", str),
+        section.take("point", tuple, (0.0, 0.0, 0.0)),
+        Plane(section.take("normal", tuple, (0.0, 0.0, 1.0)), section.take("offset", float, 0.0)),
+        _read_law(section),
+        section.take("friction", float, 0.0),
+        section.take("restitution", float, 0.0),
+        section.take("radius", float, 0.0),
+        section.take("restitution_law", str, "newton"),
+        section.take("torsional_friction", float, 0.0),
+        section.take("rolling_friction", float, 0.0),
+    )
+    section.finish()
+    return contact
+
+
+def _read_law(section: Section) -> Law:
+    """Read the law of a contact; the keys of soft laws are their attributes."""
+    parameters = {key: section.take(key, float, None) for key in LAW_PARAMETERS}
+    name = section.take("law", str, "rigid")
+    return make_law(name, {key: value for key, value in parameters.items() if value is not None})
+
+
+LAW_PARAMETERS = ("stiffness", "damping", "dissipation", "exponent", "tangential_stiffness", "tangential_damping")
+
+
+def _read_point_anchor(section: Section) -> PointAnchor:
+    normals = section.take("normals", tuple, None)
+    return PointAnchor(
+        section.name,
+        section.take("link_a", str),
+        section.take("point_a", tuple, (0.0, 0.0, 0.0)),
+        section.take("link_b", str, WORLD),
+        section.take("point_b", tuple, None),
+        None if normals is None else directions(f"{section.where}.normals", normals, 3),
+    )
+
+
+def _read_frame_anchor(section: Section) -> FrameAnchor:
+    axes = section.take("axes", tuple, None)
+    return FrameAnchor(
+        section.name,
+        section.take("link_a", str),
+        section.take("placement_a", tuple, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)),
+        section.take("link_b", str, WORLD),
+        section.take("placement_b", tuple, None),
+        None if axes is None else directions(f"{section.where}.axes", axes, 6),
+    )
+
+
+def _read_joint_coupling(section: Section) -> JointCoupling:
+    return JointCoupling(
+        section.name,
+        section.take("joint", str),
+        section.take("reference_joint", str),
+        section.take("ratio", float),
+        section.take("offset", float, 0.0),
+    )
+
+
+def _read_joint_velocity(section: Section) -> JointVelocity:
+    return JointVelocity(section.name, section.take("joint", str), section.take("velocity", float))
+
+
+def _read_joint_limit(section: Section) -> JointLimit:
+    return JointLimit(
+        section.name,
+        section.take("joint", str),
+        section.take("lower", float, -np.inf),
+        section.take("upper", float, np.inf),
+        section.take("restitution", float, 0.0),
+    )
+
+
+def read_constraint(section: Section) -> Constraint:
+    """Read a constraint by its kind."""
+    constraint = lookup("kind of constraint", section.take("kind", str), CONSTRAINT_READERS)(section)
+    section.finish()
+    return constraint
+
+
+CONSTRAINT_READERS = {
+    PointAnchor.kind: _read_point_anchor,
+    FrameAnchor.kind: _read_frame_anchor,
+    JointCoupling.kind: _read_joint_coupling,
+    JointVelocity.kind: _read_joint_velocity,
+    JointLimit.kind: _read_joint_limit,
+}
+
+
+def read_sensor(section: Section) -> Sensor:
+    """Read a sensor by its kind; the keys are its attributes."""
+    kind = lookup("kind of sensor", section.take("kind", str), SENSORS)
+    link = section.take("link", str)
+    options = [option for option in fields(kind) if option.default is not MISSING]
+    values = {option.name: section.take(option.name, type(option.default), option.default) for option in options}
+    section.finish()
+    return kind(section.name, link, **values)
+
+
+def read_initial(section: Section, robot: Robot) -> tuple[Array, Array]:
+    """Read a configuration (nq,) and a velocity (nv,) of `robot`."""
+    positions = section.section("positions").remaining()
+    velocities = section.section("velocities").remaining()
+    base = section.take("base_pose", tuple, None)
+    twist = section.take("base_twist", tuple, None)
+    section.finish()
+    v = np.zeros(robot.nv)
+    for name, value in velocities.items():
+        if name not in robot.velocity_names:
+            raise UnknownName("joint velocity", name, robot.velocity_names)
+        v[robot.velocity_names.index(name)] = number(f"velocity of {name!r}", value)
+    if twist is not None:
+        if not robot.floating_base:
+            raise InvalidValue("base_twist", list(twist), "none: this robot has no floating base")
+        v[:6] = finite_array("base_twist", twist, (6,))
+    return robot.configuration(positions, base), v
