@@ -59,7 +59,7 @@ from constrained_sim.dynamics import Dynamics
 from constrained_sim.exceptions import NonFiniteState
 from constrained_sim.kinematics import velocity_at
 from constrained_sim.step_result import ContactStatus
-from constrained_sim.steppers import time_stepping
+from constrained_sim.steppers import smooth_parts
 from constrained_sim.steppers.time_stepping import TimeStepping
 
 ORDERS = {"midpoint": 2, "semi_implicit_euler": 1}
@@ -923,7 +923,7 @@ def test_compiled_way_is_the_general_way(make, monkeypatch):
 def test_only_the_flight_that_ends_at_a_touchdown_must_be_solved(trial, monkeypatch):
     """Where the contacts of its first trial are unsolved the rest goes on; of all, and the step is refused."""
     flying, trials, spoiled = [False], [0], [0]
-    fly, advance, solve = TimeStepping._fly_to_touchdown, TimeStepping._advance, time_stepping.solve_motion
+    fly, advance, solve = TimeStepping._fly_to_touchdown, TimeStepping._advance, smooth_parts.solve_motion
 
     def in_flight(*args):
         flying[0], trials[0] = True, 0
@@ -949,7 +949,7 @@ def test_only_the_flight_that_ends_at_a_touchdown_must_be_solved(trial, monkeypa
     expected = [twin.step() for _ in range(150)]
     for name, patch in (("_fly_to_touchdown", in_flight), ("_advance", counting)):
         monkeypatch.setattr(TimeStepping, name, patch)
-    monkeypatch.setattr(time_stepping, "solve_motion", spoiling)
+    monkeypatch.setattr(smooth_parts, "solve_motion", spoiling)
     if trial is None:
         with pytest.raises(NonFiniteState, match="contact"):
             for _ in expected:

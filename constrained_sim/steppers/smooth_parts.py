@@ -1,0 +1,389 @@
+"""Parts of a step of time stepping between which nothing closes, done the general way."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import numpy.typing as npt
+
+from constrained_sim.contact.compliance import SoftRows, dragged, soft_rows
+from constrained_sim.drift import Projection, Stabilization
+from constrained_sim.dynamics import Dynamics
+from constrained_sim.energy import EnergyTerms
+from constrained_sim.exceptions import FINE, CoarseStep
+from constrained_sim.integrators import Integrator, SteppingScheme
+from constrained_sim.motion import NOTHING_KNOWN, ContactRows, solve_motion
+from constrained_sim.robot import Robot
+from constrained_sim.solvers import RobotSystem
+from constrained_sim.steppers import flight, kernels
+from constrained_sim.steppers.parts import Loads, Part, Prediction
+from constrained_sim.steppers.stepper import NO_CONTACT, Observation, Stepper
+from constrained_sim.validation import Array
+from constrained_sim.wrench import generalised_force
+
+SLOW = 1e-7
+"""Largest velocity [rad/s, m/s] whose square, and so all that the second half of a step corrects, is below rounding."""
+
+PASSES_AFTER_JUMP = 2
+"""Passes over a step whose predecessor's acceleration is unknown: the first finds it to O(h), as exactly as needed."""
+
+PROJECTED = EnergyTerms(projection=1.0).as_array()
+"""Terms of the energy audit per joule that a projection brings in."""
+
+REACH = 1e-3
+"""Predicted gap [m] up to which a contact takes part in the contact problem of a step."""
+
+
+class SmoothParts(Stepper):
+    """Does parts of a step without impact, with every constraint, contact law, spring and solver.
+
+    What it solves, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`: a prediction first, the smooth
+    problem with the momentum and the rows of an evaluation point; then, at the configuration to which that leads, drift
+    is removed and the velocity corrected.
+    """
+
+    does_feedback = False
+    integrator: SteppingScheme
+    stabilization: Projection
+    _acceleration: Array
+    _passes: int
+
+    def __init__(self, robot: Robot, dt: float, integrator: Integrator, stabilization: Stabilization) -> None:
+        """Allocate the work space for steps of `dt` [s].
+
+        Raises:
+            InvalidValue: an integrator that is no stepping scheme, or a stabilization that is no projection.
+        """
+        super().__init__(robot, dt, integrator, stabilization)
+        self._mid, self._free = Dynamics(robot), robot.free_joints
+        self._judged: set[str] = set()
+        self._forget()
+
+    @property
+    def memory(self) -> tuple[Array, int]:
+        """The acceleration of the last step, and how many passes over the next one it makes necessary."""
+        return self._acceleration, self._passes
+
+    @memory.setter
+    def memory(self, memory: tuple[Array, int]) -> None:
+        self._acceleration, self._passes = memory
+
+    @classmethod
+    def takes(cls, integrator: Integrator) -> bool:
+        """Return whether `integrator` is a stepping scheme."""
+        return isinstance(integrator, SteppingScheme)
+
+    def _forget(self) -> None:
+        """After a jump the last acceleration says nothing: take as many passes over the next part as make up for it."""
+        self._acceleration, self._passes = np.zeros(self.robot.nv), PASSES_AFTER_JUMP
+
+    def _predict(
+        self, begin: Observation, h: float, loads: Loads, excluded: npt.NDArray[np.intp], start: Array = NOTHING_KNOWN
+    ) -> Prediction:
+        """Solve the smooth problem over `h` [s], in as many passes as the acceleration needs; `start`: see `_solve`."""
+        acceleration = self._acceleration
+        for _ in range(self._passes):
+            predicted = self._solve(begin, h, loads, excluded, acceleration, start)
+            acceleration, start = predicted.acceleration(begin.v), predicted.motion.impulse
+        if not _moves(begin.v, predicted.motion.x) and _moves(predicted.v_mid):
+            # What stopped within the last step would have forces at a velocity that it does not have.
+            return self._solve(begin, h, loads, excluded, acceleration, start)
+        return predicted
+
+    def _solve(
+        self,
+        begin: Observation,
+        h: float,
+        loads: Loads,
+        excluded: npt.NDArray[np.intp],
+        acceleration: Array,
+        start: Array,
+    ) -> Prediction:
+        """Solve the smooth problem over `h` [s], forces at the velocity extrapolated by `acceleration`.
+
+        Impulses will be near `start`, if that is not empty.
+        """
+        robot, mid, v = self.robot, self._mid, begin.v
+        q_mid, v_mid = self.integrator.evaluation_point(robot, begin.q, v, acceleration, h)
+        if self._free[0].size:
+            q_mid = mid.carried(q_mid, self._free[0], self._centres(begin, h))
+        mid.update(q_mid, v_mid, begin.t + 0.5 * h)
+        impulses = np.zeros((6, robot.nv))
+        gravity_coriolis, actuators, external, damping, contact, constraint = impulses
+        gravity_coriolis -= h * mid.h
+        if robot.springs:
+            gravity_coriolis += h * (robot.spring_effort(begin.q) - 0.25 * h * robot.stiffness * v)
+        actuators[robot.actuation] = h * loads.tau
+        if loads.wrenches:
+            external += h * generalised_force(robot, mid, loads.wrenches)
+        candidates, turning, rows, soft = self._unilateral_rows(begin, h, excluded)
+        bilateral, b = self._bilateral_rows(begin, h)
+        system = RobotSystem(mid, bilateral, begin.bound.bilateral.members, self._implicit(h))
+        momentum = kernels.momentum(mid.M, v, impulses)
+        start = start if len(start) == len(rows.offset) else NOTHING_KNOWN  # what takes part depends on h
+        method = loads.near if len(start) else loads.method
+        motion = solve_motion(loads.solver, system, momentum, b, rows, method, start)
+        pushes, dry, turned = self._split(motion.impulse, len(turning))
+        damping -= h * robot.damping * motion.x
+        if robot.springs:
+            gravity_coriolis -= 0.25 * h**2 * robot.stiffness * motion.x
+        damping[robot.rubbing] += dry
+        contact += pushes @ rows.J[: len(pushes)]
+        moments = np.zeros(len(begin.turning))
+        if turning.size:
+            contact += turned @ rows.J[-len(turned) :]
+            moments[turning] = turned
+        constraint += motion.lam @ bilateral
+        found = motion.contact.status if motion.contact is not None else NO_CONTACT
+        stretch = begin.stretch
+        if soft is not None:
+            pushes, found, pads, pad_status = _take_out(soft, len(rows.friction), pushes, found)
+        impulse, status = kernels.spread(candidates, begin.contact.normals, pushes, found, len(begin.contact.s))
+        if soft is not None:
+            table = begin.bound.contacts
+            impulse[soft.rows], status[table.soft[soft.members]] = pads, pad_status
+            stretch = dragged(table, soft, pads, pad_status, 0.5 * soft.J @ (v + motion.x), stretch, h)
+        energy = kernels.energy_of(v, motion.x, mid.M, impulses)
+        return Prediction(h, q_mid, v_mid, motion, impulses, impulse, dry, moments, status, energy, stretch)
+
+    def _reach(self, begin: Observation, predicted: Prediction) -> Observation:
+        """Return the state to which a prediction leads."""
+        x, h, mid, (free, rows) = predicted.motion.x, predicted.h, self._mid, self._free
+        q_plus = self.integrator.advance(self.robot, predicted.q_mid, x, h)
+        if free.size:
+            forces = mid.M, predicted.impulses, self.robot.gravity
+            flown = flight.end_velocities(h, begin.M, begin.v, *forces, rows, begin.frames, mid.placements[free])
+            q_plus = mid.carried(q_plus, free, self._centres(begin, h) + self.integrator.share * h * flown)
+        return self.observe(begin.bound, begin.t + h, q_plus, x, predicted.stretch)
+
+    def _centres(self, begin: Observation, h: float) -> Array:
+        """Return (r, 3) where the centres of mass of what free-flyers carry are at the evaluation [m]."""
+        first = (1.0 - self.integrator.share) * h
+        return np.asarray(flight.middle_centres(first, begin.M, begin.v, begin.frames, self._free[1]), dtype=np.float64)
+
+    def _finish(
+        self,
+        begin: Observation,
+        predicted: Prediction,
+        end: Observation,
+        loads: Loads,
+        excluded: npt.NDArray[np.intp],
+    ) -> Part:
+        """Hold what was predicted, at `end`, and correct the velocity there."""
+        pressed, held = kernels.pressing(predicted.status, begin.contact.gaps, end.contact.gaps, excluded)
+        part = self._hold(predicted.part(begin, end), held, loads)
+        if not _moves(begin.v, predicted.v_mid, predicted.motion.x):
+            return part
+        momentum = self._end_momentum(begin, part, predicted)
+        return self._correct(begin, part, momentum, pressed, loads)
+
+    def _end_momentum(self, begin: Observation, part: Part, predicted: Prediction) -> Array:
+        """Return the generalised momentum (nv,) at the end of a part of a step.
+
+        Inertial forces are those at the velocity found, not at the one extrapolated for the prediction: on a fast robot
+        the difference would feed itself.
+        """
+        mid, v, (free, rows) = self._mid, self.integrator.inertial_velocity(begin.v, predicted.motion.x), self._free
+        C, middle = mid.inertia_rate(v), mid.placements[free]
+        return flight.end_momentum(
+            predicted.h,
+            begin.M,
+            begin.v,
+            mid.M,
+            mid.bias_change(v) + v @ C + C @ v,
+            predicted.impulses,
+            self.robot.gravity,
+            part.end.M,
+            rows,
+            begin.frames,
+            middle,
+            part.end.frames,
+        )
+
+    def _correct(
+        self, begin: Observation, part: Part, momentum: Array, pressed: npt.NDArray[np.intp], loads: Loads
+    ) -> Part:
+        """Make the momentum at the end of the step what it must be, and the row velocities there obey their laws.
+
+        Friction of what slides on opposes the mean slip, which is of second order where the slip turns. Where slip ends
+        within the step, the friction that holds at its end may be along the slip at its beginning: there it is made to
+        oppose the mean slip too, so that it never does positive work.
+
+        Args:
+            begin: the state at the beginning.
+            part: the step as predicted; its configuration stays.
+            momentum: (nv,) generalised momentum at the end, with the constraint impulses of the prediction.
+            pressed: contacts that carry force in the prediction.
+            loads: how to solve.
+        """
+        end, table = part.end, part.end.bound.contacts
+        rows = table.rows_of(pressed)
+        turning, discs = table.resistance.of(pressed)
+        J, predicted = end.contact.J[rows], np.concatenate([part.impulse[rows], part.dry, part.moments[turning]])
+        contacts = self._with_dry_friction(ContactRows(J, np.zeros(len(J)), *table.laws_of(pressed)), part.h)
+        contacts = contacts.with_discs(end.turning[turning], np.zeros(len(turning)), discs)
+        gaps, s, share = begin.contact.gaps[pressed], begin.contact.s_normal[pressed], self.integrator.share
+        contacts.offset[contacts.normals[: len(pressed)]] = [
+            kernels.allowed_approach(gap, speed, part.h, share) for gap, speed in zip(gaps, s, strict=True)
+        ]
+        w = begin.turning @ begin.v
+        s = np.concatenate([begin.contact.s[rows], begin.v[self.robot.rubbing], w[turning]])
+        system = RobotSystem(self._here, end.J_bilateral, end.bound.bilateral.members)
+        free = momentum - predicted @ contacts.J
+        b = end.J_bilateral @ end.v - end.s_bilateral
+        count = len(contacts.friction), len(part.dry)
+        kernels.follow_mean_slip(s, count[0], discs, contacts.J, contacts.offset, end.v)
+        motion = solve_motion(loads.solver, system, free, b, contacts, loads.near, predicted)
+        if kernels.oppose_mean_slip(
+            s, *count, discs, contacts.J, contacts.offset, motion.x, motion.impulse, loads.method.tolerance
+        ):
+            motion = solve_motion(loads.solver, system, free, b, contacts, loads.near, motion.impulse)
+        impulse, moments, status = part.impulse.copy(), part.moments.copy(), part.status.copy()
+        impulse[rows], dry, moments[turning] = self._split(motion.impulse, len(turning))
+        if pressed.size and motion.contact is not None:
+            status[pressed] = motion.contact.status[: len(pressed)]
+        impulses = np.zeros((6, self.robot.nv))
+        impulses[0] = momentum - end.M @ end.v
+        impulses[3, self.robot.rubbing] = dry - part.dry
+        impulses[4] = (impulse[rows] - part.impulse[rows]) @ J + (moments - part.moments) @ end.turning
+        impulses[5] = motion.lam @ end.J_bilateral
+        corrected = end.with_velocity(motion.x)
+        energy = part.energy + kernels.energy_of(end.v, motion.x, end.M, impulses)
+        lam = part.lam + motion.lam
+        held_work = 0.5 * float(lam @ (begin.J_bilateral @ begin.v + end.J_bilateral @ motion.x))
+        contact_work = 0.5 * float(impulse @ (begin.contact.s + corrected.contact.s))
+        if moments.size:
+            contact_work += 0.5 * float(moments @ (w + end.turning @ motion.x))
+        kernels.attribute_work(energy, contact_work, held_work)
+        if dry.size:
+            rubbing = self.robot.rubbing
+            kernels.attribute_dry_work(energy, begin.v[rubbing], end.v[rubbing], motion.x[rubbing], part.dry, dry)
+        return part._replace(
+            end=corrected,
+            lam=lam,
+            impulse=impulse,
+            dry=dry,
+            moments=moments,
+            status=status,
+            energy=energy,
+            decisive=motion,
+        )
+
+    def _hold(self, part: Part, held: npt.NDArray[np.intp], loads: Loads) -> Part:
+        """Project the configuration onto the bilateral rows and the contacts `held`, which press or have sunk.
+
+        The tangential rows of sticking contacts keep their position meanwhile.
+        """
+        here = part.end
+        if kernels.largest_drift(here.phi, here.contact.gaps, held) <= self.stabilization.position_tolerance:
+            return part
+        rows = kernels.held_rows(held, here.contact.normals, part.status)
+        end, energy = self.hold_positions(self.stabilization, here, loads.solver, held, rows)
+        return part._replace(end=end, energy=part.energy + energy * PROJECTED)
+
+    def _implicit(self, h: float) -> Array | None:
+        """Return (nv,) what forces that depend on the velocity at the end add to the inertia, or None.
+
+        Joint damping acts at that velocity; springs act at the mean of the positions at both ends, which keeps their
+        energy whatever their frequency.
+        """
+        robot = self.robot
+        if not robot.springs:
+            return h * robot.damping if robot.is_damped else None
+        return h * robot.damping + 0.25 * h**2 * robot.stiffness
+
+    # -- constraints
+
+    def _bilateral_rows(self, begin: Observation, h: float) -> tuple[Array, Array]:
+        """Return the rows at the evaluation point, and b such that ``J v' = b`` makes s' vanish at the end."""
+        bilateral, mid, v = begin.bound.bilateral, self._mid, begin.v
+        if not bilateral.dim:
+            return begin.J_bilateral, begin.s_bilateral
+        J = bilateral.jacobian(mid)
+        change = bilateral.velocity(mid, v, begin.t) - begin.s_bilateral
+        return J, J @ v - bilateral.velocity(mid, v, begin.t + h) - change
+
+    def _unilateral_rows(
+        self, begin: Observation, h: float, excluded: npt.NDArray[np.intp]
+    ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], ContactRows, SoftRows | None]:
+        """Return what may carry force within the next `h` [s].
+
+        Returns:
+            The contacts and limits, the places of the rows in which they resist turning, and the rows of all that
+            pushes, at the evaluation point: contacts, soft contacts (also returned by themselves, last), limits, dry
+            joint friction, resistance to turning.
+        """
+        table, contact = begin.bound.contacts, begin.contact
+        if not len(table):
+            return NO_CONTACT, NO_CONTACT, self._with_dry_friction(ContactRows.none(self.robot.nv), h), None
+        middle = table.rows(self._mid, begin.v)
+        candidates, J, offset = kernels.candidate_rows(
+            contact.gaps, contact.normals, contact.s, middle.s, middle.J, excluded, h, self.integrator.share, REACH
+        )
+        rows = ContactRows(J, offset, *table.laws_of(candidates))
+        soft = None
+        if table.soft.size:
+            soft = soft_rows(table, contact, middle, excluded, begin.stretch, h, self.robot.mass)
+            rows = rows.with_contacts(soft.J, soft.offset, table.friction[table.soft[soft.members]], soft.compliance)
+            self._judge(begin, soft, h)
+        rows = self._with_dry_friction(rows, h)
+        turning, discs = table.resistance.of(candidates)
+        if turning.size:
+            J = table.resistance.rows(self._mid, middle.axes)[turning]
+            rows = rows.with_discs(J, (J - begin.turning[turning]) @ begin.v, discs)
+        return candidates, turning, rows, soft
+
+    def _judge(self, begin: Observation, soft: SoftRows, h: float) -> None:
+        """Warn, once per contact, where a step is too long for the stiffness or the damping of a soft contact.
+
+        With the impedance ``alpha = h^2 k / 4 + h d`` and the mass m that the contact feels, a step turns an undamped
+        vibration by ``2 sqrt(alpha / m)``.
+        """
+        names = [begin.bound.contacts.members[i].name for i in begin.bound.contacts.soft[soft.members]]
+        for row, name in enumerate(names):
+            if name not in self._judged:
+                self._judged.add(name)
+                normal = soft.J[3 * row + 2]
+                angle = 2.0 * np.sqrt(normal @ np.linalg.solve(begin.M, normal) / soft.compliance[3 * row + 2])
+                if angle > FINE:
+                    warnings.warn(CoarseStep(name, h, float(angle)), stacklevel=2)
+
+    def _with_dry_friction(self, rows: ContactRows, h: float) -> ContactRows:
+        """Append a row for each joint with dry friction: ``|impulse| <= h tau_f``, and less only at rest."""
+        rubbing = self.robot.rubbing
+        if not rubbing.size:
+            return rows
+        most = h * self.robot.breakaway
+        return ContactRows(
+            np.vstack([rows.J, np.eye(self.robot.nv)[rubbing]]),
+            np.concatenate([rows.offset, np.zeros(len(most))]),
+            rows.friction,
+            rows.slip,
+            np.concatenate([rows.lower, -most]),
+            np.concatenate([rows.upper, most]),
+            None if rows.compliance is None else np.concatenate([rows.compliance, np.zeros(len(most))]),
+        )
+
+    def _split(self, impulse: Array, turning: int) -> tuple[Array, Array, Array]:
+        """Return the impulses of contacts and limits, of dry joint friction, and of `turning` rows of discs."""
+        end = len(impulse) - turning
+        pushes = end - len(self.robot.rubbing)
+        return impulse[:pushes], impulse[pushes:end], impulse[end:]
+
+
+def _moves(*velocities: Array) -> bool:
+    """Return whether any of the velocities of a step, those at which forces were evaluated too, is not slow."""
+    for v in velocities:
+        if kernels.exceeds(v, SLOW):
+            return True
+    return False
+
+
+def _take_out(
+    soft: SoftRows, contacts: int, pushes: Array, status: npt.NDArray[np.int64]
+) -> tuple[Array, npt.NDArray[np.int64], Array, npt.NDArray[np.int64]]:
+    """Separate soft contacts, the last of `contacts`: impulses and status of all others, and theirs."""
+    first = contacts - len(soft.members)
+    members, rows = np.arange(first, contacts), np.arange(3 * first, 3 * contacts)
+    return np.delete(pushes, rows), np.delete(status, members), pushes[rows], status[members]
