@@ -1,0 +1,77 @@
+"""Robots as they are published, dropped in any attitude on their collision geometry."""
+
+from __future__ import annotations
+
+from importlib.metadata import files
+
+import numpy as np
+import pytest
+from mechanisms import linear_momentum
+
+from constrained_sim import Collisions, Plane, Robot, Simulator
+from constrained_sim.contact.collision import CollisionDetector
+from constrained_sim.dynamics import kinematics_at
+
+FALL = 0.02
+"""Height [m] of the lowest point at the beginning."""
+
+DESCRIPTIONS = {
+    file.name.removesuffix(".urdf"): file.locate()
+    for file in files("example-robot-data") or []
+    if file.name
+    in {
+        "a1.urdf",
+        "alex_nub_hands.urdf",
+        "b1.urdf",
+        "bolt.urdf",
+        "borinot_flying_arm_2.urdf",
+        "centauro.urdf",
+        "g1_29dof_rev_1_0.urdf",
+        "go2.urdf",
+        "hyq_no_sensors.urdf",
+        "icub_reduced.urdf",
+        "iris.urdf",
+        "quadruped.urdf",
+        "romeo_small.urdf",
+        "simple_humanoid.urdf",
+        "solo.urdf",
+        "talos_reduced_box.urdf",
+        "tiago_no_hand.urdf",
+    }
+}
+
+
+def falling(path: object, seed: int) -> Simulator:
+    """Return a robot in a random attitude, its joints within their limits, spinning :data:`FALL` above the ground."""
+    robot = Robot.from_urdf(str(path), floating_base=True)
+    rng = np.random.default_rng(seed)
+    q, v = robot.within_limits(robot.neutral()), np.zeros(robot.nv)
+    q[3:7] = rng.normal(size=4)
+    q[3:7] /= np.linalg.norm(q[3:7])
+    v[3:6] = rng.normal(size=3)
+    everything = Collisions({"ground": Plane()}, margin=100.0)
+    lowest = min(contact.gap for contact in CollisionDetector(everything, robot).detect(kinematics_at(robot, q)))
+    q[2] += FALL - lowest
+    ground = Collisions({"ground": Plane()}, friction=0.7)
+    return Simulator(robot, robot.joint_limits(), q=q, v=v, collisions=ground, contact_tolerance=1e-7)
+
+
+@pytest.mark.parametrize("name", sorted(DESCRIPTIONS))
+def test_published_robots_fall(name: str) -> None:
+    """Contact forces, impulses and weight are the change of momentum; contacts only take energy, nothing sinks in."""
+    sim = falling(DESCRIPTIONS[name], seed=1)
+    robot, before = sim.robot, linear_momentum(sim.robot, sim.state.q, sim.state.v)
+    received, touched = np.zeros(3), 0
+    for _ in range(250):
+        result = sim.step()
+        received += sim.dt * sum((contact.force for contact in result.contact_forces.values()), np.zeros(3))
+        for impact in result.impacts:
+            received += sum(impact.contact_impulses.values(), np.zeros(3))
+        touched += any(contact.normal_force > 0.0 for contact in result.contact_forces.values())
+        assert sim.largest_violation()[0] < 1e-6
+        assert result.energy.contacts < 1e-9 * robot.mass
+    gained = linear_momentum(robot, sim.state.q, sim.state.v) - before
+    weight = robot.mass * robot.gravity * sim.state.t
+    assert touched > 20
+    assert gained == pytest.approx(received + weight, abs=1e-12 * robot.mass)
+    assert abs(sim.integration_energy()) < 1e-4 * robot.mass
