@@ -1,11 +1,14 @@
-"""Compiles every kernel when the package is built, and loads those of contact before a simulation needs them."""
+"""Compiles every kernel when the package is built, loads those of contact before a simulation needs them, says so."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib
 import itertools
+import logging
 from pathlib import Path
+
+from numba.core.event import Event, Listener, register
 
 from constrained_sim.constraints import FrameAnchor, JointCoupling, JointLimit, JointVelocity, PointAnchor, PointContact
 from constrained_sim.constraints.constraint import Constraint
@@ -80,6 +83,28 @@ def load_kernels(stepper: str = "time_stepping", solver: str = "direct") -> None
         sim.active_rows()
         sim.largest_violation()
         _throw(sim, floor.offset)
+
+
+class _Announcement(Listener):
+    """Says, once per process, that there is a wait: kernels are compiled that no process has left in the cache."""
+
+    def __init__(self) -> None:
+        self._is_made = False
+
+    def on_start(self, event: Event) -> None:
+        """Say it, if it is the first kernel of ours."""
+        if not self._is_made and event.data["dispatcher"].__module__.startswith(__package__):
+            self._is_made = True
+            logging.getLogger(__package__).warning(
+                "%s compiles kernels that are used for the first time on this machine: some minutes where none was",
+                __package__,
+            )
+
+    def on_end(self, event: Event) -> None:
+        """Say nothing."""
+
+
+register("numba:compile", _Announcement())
 
 
 def _collide() -> None:

@@ -1,5 +1,6 @@
 """Kernels are there before a simulation needs them."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -47,3 +48,24 @@ def test_kernels_of_nothing_known_are_refused():
         load_kernels("event-driven")
     with pytest.raises(UnknownName, match="null_space"):
         load_kernels(solver="nullspace")
+
+
+def test_the_first_compilation_is_announced(tmp_path):
+    """Once per process that compiles kernels, however many; never by one that finds them in the cache."""
+    script = """
+import numba, numpy
+from constrained_sim.contact.kernels import solve
+from constrained_sim.solvers.kernels import cholesky
+numba.njit(lambda x: x + 1)(1)
+print("before", flush=True, file=__import__("sys").stderr)
+solve(numpy.eye(2), numpy.ones(2)), cholesky(numpy.eye(2))
+"""
+    run, environment = [sys.executable, "-c", script], os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    first, second = (
+        subprocess.run(run, capture_output=True, text=True, check=True, env=environment).stderr for _ in range(2)
+    )
+    before, _, after = first.partition("before\n")
+    assert before == ""
+    assert after.count("\n") == 1
+    assert "constrained_sim compiles kernels" in after
+    assert second == "before\n"
