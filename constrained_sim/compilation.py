@@ -52,6 +52,8 @@ def compile_kernels(urdf: Path) -> None:
             for constraints in kinds:
                 _try(leg, q, stepper, solver, constraints)
     _collide()
+    body = Robot.from_urdf(BOX, floating_base=True)
+    _try(body, body.neutral(), "time_stepping", "direct", (PointAnchor("corner", "box", (0.1, 0.1, 0.05)),))
     rubbing = leg.with_joints({"hip": {"friction": 0.1}})
     _try(rubbing, q, "time_stepping", "direct", (foot,))
 
