@@ -48,6 +48,9 @@ NO_DISCS = no_discs()
 
 UNSOLVED, PREDICTED, DONE = range(3)
 
+STEPS_AGAIN = 8
+"""Steps of Newton's method after friction was turned against the mean slip: it gets there soon, or not at all."""
+
 PROJECTION = list(vars(EnergyTerms())).index("projection")
 
 
@@ -329,9 +332,9 @@ def correct(total, h, v, M, parents, laws, pressed, begin, J, impulses, x, found
     free = total - predicted @ rows
     follow_mean_slip(s_begin, contacts, NO_DISCS, rows, offset, x)
     pushes = predicted
-    for _ in range(2):
+    for limit in (steps, min(steps, STEPS_AGAIN)):
         v_plus, pushes, pushed, _, _, _, solved, _ = _solve(
-            M, parents, free, rows, offset, friction, pressed, most, pushes, tolerance, steps
+            M, parents, free, rows, offset, friction, pressed, most, pushes, tolerance, limit
         )
         if not solved:
             return False

@@ -238,7 +238,8 @@ class SmoothParts(Stepper):
         if kernels.oppose_mean_slip(
             s, *count, discs, contacts.J, contacts.offset, motion.x, motion.impulse, loads.method.tolerance
         ):
-            motion = solve_motion(loads.solver, system, free, b, contacts, loads.near, motion.impulse)
+            again = loads.near.without_newton  # from friction along the slip it seldom gets there
+            motion = solve_motion(loads.solver, system, free, b, contacts, again, motion.impulse)
         impulse, moments, status = part.impulse.copy(), part.moments.copy(), part.status.copy()
         impulse[rows], dry, moments[turning] = self._split(motion.impulse, len(turning))
         if pressed.size and motion.contact is not None:

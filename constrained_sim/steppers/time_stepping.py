@@ -275,7 +275,7 @@ class TimeStepping(SmoothParts):
             return predicted.part(begin, reached)
         self._mid.update(q_mid, v_mid, begin.t + 0.5 * h)
         self._here.update_inertia(reached.q, reached.t)
-        return self._finish(begin, predicted, reached, loads._replace(near=method.without_newton), excluded)
+        return self._finish(begin, predicted, reached, loads, excluded)
 
     def _is_usual(self, begin: Observation) -> bool:
         """Whether the kernels of a whole step can do what is declared."""
