@@ -35,7 +35,8 @@ from constrained_sim.contact.discs import (
 )
 
 RANK_TOLERANCE = 1e-11
-TRIALS = ((1e-9, 1), (1e-6, 8), (1e-9, 8), (1e-4, 8), (1e-2, 8))
+LEAST_SHIFT = 1e-9
+TRIALS = ((LEAST_SHIFT, 1), (1e-6, 8), (LEAST_SHIFT, 8), (1e-4, 8), (1e-2, 8))
 """Regularisations of a Newton step, whose rows are without dimension, and how many lengths of it are tried: the next
 where the last did not lead nearer. Where forces are indeterminate, the least shift lets rounding lead far aside."""
 
@@ -373,8 +374,11 @@ def newton(G, b, friction, slip, lower, upper, discs, p, r, tolerance, iteration
             return r, error, done
         B, C = _derivative(G, b, friction, slip, lower, upper, discs, p, r)
         nearer = False
+        plain = _newton_step(G, L, B, C, F, friction.shape[0], discs, LEAST_SHIFT)
         for shift, lengths in TRIALS:
-            direction, length = _newton_step(G, L, B, C, F, friction.shape[0], discs, shift), 1.0
+            length, direction = 1.0, plain
+            if shift != LEAST_SHIFT:
+                direction = _newton_step(G, L, B, C, F, friction.shape[0], discs, shift)
             for _ in range(lengths):
                 candidate = r + length * direction
                 F_candidate = natural_map(G, b, friction, slip, lower, upper, discs, p, candidate)
