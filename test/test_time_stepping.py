@@ -60,6 +60,7 @@ from constrained_sim.exceptions import NonFiniteState
 from constrained_sim.kinematics import velocity_at
 from constrained_sim.step_result import ContactStatus
 from constrained_sim.steppers import smooth_parts
+from constrained_sim.steppers.compiled import CompiledSteps
 from constrained_sim.steppers.time_stepping import TimeStepping
 
 ORDERS = {"midpoint": 2, "semi_implicit_euler": 1}
@@ -892,8 +893,7 @@ def test_compiled_way_is_the_general_way(make, monkeypatch):
 
     So both with Newton's method, as where the compiled way was not tried.
     """
-    monkeypatch.setattr(ContactMethod, "without_newton", property(lambda method: method))
-    used, compiled = [], TimeStepping._advance_compiled
+    used, compiled = [], CompiledSteps.step
 
     def counting(*args):
         used.append(compiled(*args))
@@ -903,9 +903,11 @@ def test_compiled_way_is_the_general_way(make, monkeypatch):
     rng = np.random.default_rng(5)
     for _ in range(250):
         tau = kick * rng.uniform(-1, 1, quick.robot.nu)
-        monkeypatch.setattr(TimeStepping, "_advance_compiled", counting)
+        monkeypatch.undo()
+        monkeypatch.setattr(ContactMethod, "without_newton", property(lambda method: method))
+        monkeypatch.setattr(CompiledSteps, "step", counting)
         ours = quick.step(tau)
-        monkeypatch.setattr(TimeStepping, "_advance_compiled", lambda *_: None)
+        monkeypatch.setattr(TimeStepping, "_is_usual", lambda *_: False)
         theirs = general.step(tau)
         assert np.abs(ours.state.q - theirs.state.q).max() < 1e-11
         rounding = 1e-11 * max(10.0, np.abs(theirs.state.v).max())
@@ -916,7 +918,7 @@ def test_compiled_way_is_the_general_way(make, monkeypatch):
         assert np.abs(ours.outcome.energy - theirs.outcome.energy).max() < 1e-10
         assert ours.dynamics_residual < 1e-13
         assert ours.complementarity_residual < 1e-11
-    assert sum(part is not None for part in used) > 40
+    assert sum(found is not None for found in used) > 40
 
 
 @pytest.mark.parametrize("trial", [1, None])
@@ -945,7 +947,7 @@ def test_only_the_flight_that_ends_at_a_touchdown_must_be_solved(trial, monkeypa
         return motion._replace(contact=motion.contact._replace(residual=1.0))
 
     (sim, _), (twin, _) = kicked_quadruped(), kicked_quadruped()
-    monkeypatch.setattr(TimeStepping, "_advance_compiled", lambda *_: None)
+    monkeypatch.setattr(TimeStepping, "_is_usual", lambda *_: False)
     expected = [twin.step() for _ in range(150)]
     for name, patch in (("_fly_to_touchdown", in_flight), ("_advance", counting)):
         monkeypatch.setattr(TimeStepping, name, patch)

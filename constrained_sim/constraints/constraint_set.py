@@ -27,6 +27,8 @@ class ConstraintSet:
         contacts: the contacts and all other one-sided rows, as a table.
         slices: rows of each member among all rows, by name.
         dim: number of all rows.
+        places: (dim,) where the rows are among those of the table of contacts, in the order of declaration; of sets
+            with bilateral rows of no use.
         bounds: of the joints, where besides there are only rigid contacts that resist neither rolling nor spinning; of
             sets with anything else None.
     """
@@ -54,7 +56,7 @@ class ConstraintSet:
         self.bounds = limits.bounds if isinstance(limits, JointLimitStack) and not unusual else None
         self._bilateral_rows = self._rows_of(self.bilateral.slices)
         self._contact_rows = self._rows_of(self.contacts.slices)
-        self._places = np.argsort(self._contact_rows)
+        self.places = np.argsort(self._contact_rows)
 
     @classmethod
     def bind(cls, robot: Robot, q: Array, constraints: Iterable[Constraint]) -> ConstraintSet:
@@ -132,7 +134,7 @@ class ConstraintSet:
     def rows(self, bilateral: Array, contact: Array) -> Array:
         """Return (..., dim) values of all rows in the order of declaration, from the two kinds."""
         if not self.bilateral.dim:
-            return np.take(contact, self._places, axis=-1)
+            return np.take(contact, self.places, axis=-1)
         combined = np.zeros((*contact.shape[:-1], self.dim))
         combined[..., self._bilateral_rows] = bilateral
         combined[..., self._contact_rows] = contact

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,6 @@ from constrained_sim.contact.problem import TOLERABLE_RESIDUAL
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.impact import Impact
 from constrained_sim.motion import Motion
-from constrained_sim.robot import Robot
 from constrained_sim.solvers import Gauss, Solver
 from constrained_sim.steppers.stepper import Observation, StepOutcome
 from constrained_sim.validation import Array, read_only
@@ -141,27 +140,4 @@ def outcome_of(
     axes, motion = end.mean_axes(start), last.motion
     return StepOutcome(
         end, change / dt, forces, axes, read_only(efforts), status, tuple(impacts), energy, motion, turning
-    )
-
-
-class WorkSpace(NamedTuple):
-    """Arrays that a compiled step fills, see :func:`~constrained_sim.steppers.rigid.advance`."""
-
-    middle: tuple[Array, ...]
-    impulses: Array
-    found: tuple[npt.NDArray[Any], ...]
-    end: tuple[Array, ...]
-
-
-def work_space(robot: Robot, begin: Observation) -> WorkSpace:
-    """Return arrays for a step of `robot` from `begin`."""
-    contact, nq, nv = begin.contact, robot.nq, robot.nv
-    count, contacts, rows = len(contact.gaps), len(contact.points), len(contact.s)
-    places = np.empty((contacts, 3, 3)), np.empty((contacts, 3)), np.empty(contacts)
-    opening = np.empty(count), np.empty((rows, nv)), np.empty(rows)
-    return WorkSpace(
-        (np.empty(nq), np.empty(nv), np.empty(nv)),
-        np.empty((6, nv)),
-        (np.empty(rows), np.empty(len(robot.rubbing)), np.empty(count, dtype=np.int64), np.empty(9)),
-        (np.empty(nq), np.empty(nv), np.empty((nv, nv)), np.empty_like(begin.frames), *places, *opening),
     )

@@ -55,18 +55,6 @@ PROJECTION = list(vars(EnergyTerms())).index("projection")
 
 
 @numba.njit(cache=True)
-def step(  # type: ignore[no-untyped-def]
-    robot, contacts, limits, scheme, begin, acceleration, tau, excluded, near, middle, impulses, found, end
-):
-    """Do a step as :func:`advance` does, from a state that cannot be written to."""
-    q, v, M, frames, gaps, s = begin
-    writable = q.copy(), v.copy(), M, frames, gaps, s
-    return advance(
-        robot, contacts, limits, scheme, writable, acceleration, tau, excluded, near, middle, impulses, found, end
-    )
-
-
-@numba.njit(cache=True)
 def advance(  # type: ignore[no-untyped-def]
     robot, contacts, limits, scheme, begin, acceleration, tau, excluded, near, middle, impulses, found, end
 ):

@@ -6,47 +6,45 @@ import numba
 import numpy as np
 
 from constrained_sim.posture import feedback_efforts
+from constrained_sim.steppers.compiled import blank_record
 from constrained_sim.steppers.kernels import are_finite, closing_contacts
 from constrained_sim.steppers.rigid import DONE, advance
 
 
 @numba.njit(cache=True, nogil=True)
-def run_steps(  # type: ignore[no-untyped-def]
-    robot, contacts, limits, scheme, impact_speed, law, efforts, asked, here, acceleration, records, middle, impulses,
-    found, end,
-):  # fmt: skip
+def run_steps(problem, settings, law, efforts, asked, here, acceleration, records):  # type: ignore[no-untyped-def]
     """Do steps as :func:`~constrained_sim.steppers.rigid.advance` does, until one needs another way.
 
     Other threads of Python go on meanwhile.
 
     Args:
-        robot: this and the following three, see ``advance``.
-        contacts: likewise.
-        limits: likewise.
-        scheme: likewise.
-        impact_speed: see :func:`~constrained_sim.steppers.kernels.closing_contacts`.
+        problem: what is the same in all steps.
+        settings: length h of each step [s]; passes, tolerance and steps of Newton's method, see ``advance``.
         law: see :class:`~constrained_sim.posture.JointFeedback`.
         efforts: (nu,) smallest and (nu,) largest ones; the (nu,) that are held until the law is asked [N m, N].
         asked: how many steps there are from one evaluation of the law to the next, and to the first.
-        here: time [s] and the state at the beginning, as `end`; changes to that after the last step.
+        here: time [s] and the state at the beginning, as in a record of
+            :func:`~constrained_sim.steppers.compiled.step`; changes to that after the last step.
         acceleration: (nv,) of the last step; changes likewise.
         records: filled, a row for each step: q (n, nq), v (n, nv), tau (n, nu), impulses of contacts and one-sided rows
             (n, 3 k + l) [N s, N m s], means (n, k, 3, 3) of the contacts' axes, and terms of the audit (n, 9).
-        middle: this and the following three are work space, see ``advance``.
-        impulses: likewise.
-        found: likewise.
-        end: likewise.
 
     Returns:
         How many steps were done, and the time [s].
     """
-    h, share, passes, reach, slow, position_tolerance, tolerance, newton_steps = scheme
+    h, passes, tolerance, newton_steps = settings
+    share, reach, slow, position_tolerance, impact_speed = problem.scheme
+    robot, contacts, limits, middle, impulses = (
+        problem.robot, problem.contacts, problem.limits, problem.middle, problem.impulses
+    )  # fmt: skip
     least, most, tau = efforts
     every, wait = asked
     t, state = here
     q, v, M, frames, axes, points, distances, gaps, J, s = state
     all_q, all_v, all_tau, all_impulses, all_axes, all_energy = records
+    _, (end, impulse, dry, energy, _, _, _, _, _) = blank_record(problem, (q, v, M, frames, axes, gaps, J, s))
     closing = np.empty(gaps.shape[0], dtype=np.int64)
+    found = impulse, dry, np.zeros_like(closing), energy
     nothing, unknown = np.empty(0, dtype=np.int64), np.empty(0)
     for i in range(all_q.shape[0]):
         if closing_contacts(gaps, contacts[2], s, J, acceleration, h, impact_speed, closing):
@@ -56,16 +54,16 @@ def run_steps(  # type: ignore[no-untyped-def]
             if not are_finite(wanted, v):
                 return i, t
             tau = np.maximum(np.minimum(wanted, most), least)
-        settings = h, share, passes, reach, slow, position_tolerance, tolerance, newton_steps
+        scheme = h, share, passes, reach, slow, position_tolerance, tolerance, newton_steps
         begin = q, v, M, frames, gaps, s
         reached, _ = advance(
-            robot, contacts, limits, settings, begin, acceleration, tau, nothing, unknown, middle, impulses, found, end
+            robot, contacts, limits, scheme, begin, acceleration, tau, nothing, unknown, middle, impulses, found, end
         )
         if reached != DONE or not are_finite(end[0], end[1]):
             return i, t
         acceleration[:] = (end[1] - v) / h
         all_q[i], all_v[i], all_tau[i] = end[0], end[1], tau
-        all_impulses[i], all_axes[i], all_energy[i] = found[0], 0.5 * (axes + end[4]), found[3]
+        all_impulses[i], all_axes[i], all_energy[i] = impulse, 0.5 * (axes + end[4]), energy
         q[:], v[:], M[:], frames[:], axes[:] = end[0], end[1], end[2], end[3], end[4]
         points[:], distances[:], gaps[:], J[:], s[:] = end[5], end[6], end[7], end[8], end[9]
         t, passes = t + h, 1

@@ -9,18 +9,19 @@ import numpy.typing as npt
 
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import ContactMethod
-from constrained_sim.contact.geometry import ContactGeometry
 from constrained_sim.contact.problem import no_values
 from constrained_sim.contact.table import TOUCHING
 from constrained_sim.drift import Stabilization
+from constrained_sim.energy import EnergyTerms
 from constrained_sim.impact import Impact, bouncing, impact_at
 from constrained_sim.integrators import Integrator, Midpoint
-from constrained_sim.motion import NOTHING_KNOWN, Motion
+from constrained_sim.motion import NOTHING_KNOWN
 from constrained_sim.posture import JointFeedback
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import Solver
-from constrained_sim.steppers import kernels, rigid
-from constrained_sim.steppers.parts import Loads, Part, Prediction, outcome_of, work_space
+from constrained_sim.steppers import kernels
+from constrained_sim.steppers.compiled import CompiledSteps, observed
+from constrained_sim.steppers.parts import Loads, Part, Prediction, outcome_of
 from constrained_sim.steppers.run import run_steps
 from constrained_sim.steppers.smooth_parts import REACH, SLOW, SmoothParts
 from constrained_sim.steppers.stepper import NO_CONTACT, Observation, Run, StepOutcome
@@ -86,6 +87,7 @@ class TimeStepping(SmoothParts):
         """
         super().__init__(robot, dt, integrator, stabilization)
         self._model = _model_of(robot) if self.stabilization.metric == "mass" else None
+        self._steps: CompiledSteps | None = None
 
     def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array, stretch: Array | None = None) -> Observation:
         """Start at (q, v) and time `t` with these constraints."""
@@ -102,6 +104,8 @@ class TimeStepping(SmoothParts):
     ) -> StepOutcome:
         """Advance by dt, see the class."""
         loads = Loads(tau, wrenches, solver, method, method)
+        if loads.are_plain and self._is_usual(start) and (outcome := self._step_compiled(start, loads)) is not None:
+            return outcome
         parts: list[Part] = []
         impacts: list[Impact] = []
         here, rest, settled = start, self.dt, NO_CONTACT
@@ -141,23 +145,21 @@ class TimeStepping(SmoothParts):
         if not (Loads(tau, (), solver, method, method).are_plain and self._is_usual(start)):
             return None
         robot, contact, bound = self.robot, start.contact, start.bound
-        work = work_space(robot, start)
         here = tuple(np.array(values) for values in (start.q, start.v, start.M, start.frames, *contact[:-1]))
         q, v, taus = np.empty((steps, robot.nq)), np.empty((steps, robot.nv)), np.empty((steps, robot.nu))
-        impulses, energy = np.empty((steps, len(contact.s))), np.empty((steps, len(work.found[-1])))
+        impulses, energy = np.empty((steps, len(contact.s))), np.empty((steps, len(vars(EnergyTerms()))))
         axes, acceleration = np.empty((steps, *contact.axes.shape)), self._acceleration.copy()
         limits = -robot.effort_limits, robot.effort_limits, tau
         records = q, v, taus, impulses, axes, energy
-        done, t = run_steps(  # type: ignore[call-arg]
-            *self._problem(start, self.dt, method),
-            UNFELT / self.dt,
+        done, t = run_steps(
+            self._compiled(start).problem,
+            (self.dt, self._passes, method.tolerance, method.usual_steps),
             law,
             limits,
             asked,
             (start.t, here),
             acceleration,
             records,
-            *work,
         )
         if not done:
             return None
@@ -165,7 +167,7 @@ class TimeStepping(SmoothParts):
             records = tuple(record[:done].copy() for record in records)  # type: ignore[assignment]
         q, v, taus, impulses, axes, energy = records
         lam = bound.rows(no_values(), impulses / self.dt)
-        return Run(_at(start, t, here), (acceleration, 1), q, v, taus, lam, axes, energy)
+        return Run(observed(here, start, t), (acceleration, 1), q, v, taus, lam, axes, energy)
 
     def _closing(self, here: Observation, rest: float, settled: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
         """Return what but `settled` is predicted to close within `rest` [s], in the order of linear closing times."""
@@ -248,30 +250,33 @@ class TimeStepping(SmoothParts):
         predicted = self._predict(begin, h, loads, excluded, near)
         return self._finish(begin, predicted, self._reach(begin, predicted), loads, excluded)
 
+    def _step_compiled(self, start: Observation, loads: Loads) -> StepOutcome | None:
+        """Do a step without impact in one kernel; None where there is one, or contacts need more than usual."""
+        found = self._compiled(start).step(start, self.dt, self.memory, loads.tau, loads.method, True)
+        if found is None or not found.is_done:
+            return None
+        _, _, _, energy, _, a, forces, axes, dry = found.parts
+        end = observed(found.parts[0], start, start.t + self.dt)
+        self._acceleration, self._passes = a, 1
+        lam, efforts, status = read_only(forces), read_only(dry), read_only(found.status)
+        return StepOutcome(end, a, lam, axes, efforts, status, (), energy, found.motion, NOTHING_KNOWN)
+
     def _advance_compiled(
         self, begin: Observation, h: float, loads: Loads, excluded: npt.NDArray[np.intp], near: Array
     ) -> Part | None:
         """Advance as `_advance` does, as a rule in one kernel; None where contacts need more than usual."""
-        work, contact, method = work_space(self.robot, begin), begin.contact, loads.method
-        state, (pushes, pushed, steps, residual, magnitude, _, dynamics) = rigid.step(  # type: ignore[call-arg]
-            *self._problem(begin, h, method),
-            (read_only(begin.q), read_only(begin.v), begin.M, begin.frames, contact.gaps, contact.s),
-            self._acceleration,
-            loads.tau,
-            excluded,
-            near,
-            *work,
-        )
-        if state == rigid.UNSOLVED:
+        steps = self._compiled(begin)
+        found = steps.step(begin, h, self.memory, loads.tau, loads.method, False, excluded, near)
+        if found is None:
             return None
-        none, solution = no_values(), None
-        if len(contact.gaps) or self.robot.rubbing.size:
-            solution = method.usual_solution(pushes, pushed, steps, residual, magnitude)
-        (q_mid, v_mid, x), impulses, (impulse, dry, status, energy), end = work
-        motion = Motion(x, none, pushes, solution, dynamics, 0.0)
-        predicted = Prediction(h, q_mid, v_mid, motion, impulses, impulse, dry, none, status, energy, begin.stretch)
-        reached = _at(begin, begin.t + h, end)
-        if state == rigid.DONE:
+        _, impulse, dry, energy, *_ = found.parts
+        q_mid, v_mid, _ = map(np.copy, steps.middle)
+        predicted = Prediction(
+            h, q_mid, v_mid, found.motion, steps.impulses.copy(), impulse, dry, NOTHING_KNOWN, found.status, energy,
+            begin.stretch,
+        )  # fmt: skip
+        reached = observed(found.parts[0], begin, begin.t + h)
+        if found.is_done:
             return predicted.part(begin, reached)
         self._mid.update(q_mid, v_mid, begin.t + 0.5 * h)
         self._here.update_inertia(reached.q, reached.t)
@@ -281,12 +286,17 @@ class TimeStepping(SmoothParts):
         """Whether the kernels of a whole step can do what is declared."""
         return begin.bound.bounds is not None and self._model is not None
 
-    def _problem(self, begin: Observation, h: float, method: ContactMethod) -> tuple[Any, ...]:
-        """Return the first arguments of :func:`~constrained_sim.steppers.rigid.advance`, which no step changes."""
-        table, bounds = begin.bound.contacts, begin.bound.bounds
-        tolerances = self.stabilization.position_tolerance, method.tolerance
-        scheme = (h, self.integrator.share, self._passes, REACH, SLOW, *tolerances, method.usual_steps)
-        return self._model, (tuple(table.cores), table.friction, begin.contact.normals), bounds, scheme
+    def _compiled(self, begin: Observation) -> CompiledSteps:
+        """Return the compiled steps under the constraints that act at the `begin`."""
+        steps = self._steps
+        if steps is None or steps.bound is not begin.bound:
+            scheme = self.integrator.share, REACH, SLOW, self.stabilization.position_tolerance, UNFELT / self.dt
+            steps = self._steps = CompiledSteps(self.robot, self._model, begin.bound, scheme)
+        return steps
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy begins with: it prepares compiled steps of its own."""
+        return self.__dict__ | {"_steps": None}
 
 
 def _model_of(robot: Robot) -> tuple[Any, ...] | None:
@@ -295,13 +305,6 @@ def _model_of(robot: Robot) -> tuple[Any, ...] | None:
         return None
     dry = robot.rubbing, robot.breakaway
     return robot.tree, robot.support, robot.damping, robot.actuation, *dry, *robot.free_joints
-
-
-def _at(begin: Observation, t: float, end: tuple[Array, ...]) -> Observation:
-    """Return the state at time `t` [s] from what :func:`~constrained_sim.steppers.rigid.advance` left in `end`."""
-    q, v, M, frames, axes, points, distances, gaps, J, s = end
-    contact = ContactGeometry(axes, points, distances, gaps, J, s, begin.contact.normals)
-    return begin._replace(t=t, q=read_only(q), v=read_only(v), M=M, frames=frames, contact=contact)
 
 
 def _open_gaps(here: Observation) -> Array:
