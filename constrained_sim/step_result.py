@@ -26,6 +26,9 @@ class ContactStatus(IntEnum):
     SLIDING = 2
 
 
+STATUSES = tuple(ContactStatus)
+
+
 @dataclass(frozen=True, eq=False)
 class ContactForce:
     """One contact at the end of a step.
@@ -153,18 +156,17 @@ class StepResult:
     @property
     def dynamics_residual(self) -> float:
         """Of the step's equation of motion, relative to its largest term."""
-        return self.outcome.motion.dynamics_residual
+        return self.outcome.residuals[0]
 
     @property
     def constraint_residual(self) -> float:
         """Of the bilateral rows, relative to their terms."""
-        return self.outcome.motion.constraint_residual
+        return self.outcome.residuals[1]
 
     @property
     def complementarity_residual(self) -> float:
         """Of the contact problem, relative to the largest impulse; 0 without contacts."""
-        contact = self.outcome.motion.contact
-        return contact.residual if contact is not None else 0.0
+        return self.outcome.residuals[2]
 
     def multipliers(self, name: str) -> Array:
         """Return the mean forces of the rows of constraint or contact `name` [N, N m].
@@ -201,26 +203,37 @@ class StepResult:
     @cached_property
     def contact_forces(self) -> dict[str, ContactForce]:
         """All contacts by name, open ones too, in the order of declaration."""
-        end = self.outcome.end
-        table, axes = end.bound.contacts, read_only(end.contact.axes.view())
-        pushes = end.bound.split(self.lam)[1][table.normals]
-        forces = self.forces_on_contacts(self.lam)
-        moments = table.resistance.moments(self.outcome.moments, self.outcome.axes)
+        end, outcome = self.outcome.end, self.outcome
+        table, contact = end.bound.contacts, end.contact
+        count = len(table.members)
+        rows = end.bound.split(self.lam)[1]
+        forces = read_only(table.forces(rows, outcome.axes))
+        points, normals = read_only(contact.points.copy()), read_only(contact.axes[:, 2].copy())
+        along = contact.s[: 3 * count].reshape(count, 1, 3)[:, :, :2]
+        slips = read_only((along @ contact.axes[:, :2])[:, 0])
+        moments = read_only(table.resistance.moments(outcome.moments, outcome.axes))
+        numbers = zip(
+            outcome.status[:count].tolist(),
+            rows[table.normals[:count]].tolist(),
+            table.friction.tolist(),
+            contact.distances.tolist(),
+            strict=True,
+        )
         return {
             member.name: ContactForce(
                 member.name,
                 member.declaration.link,
-                ContactStatus(int(self.outcome.status[i])),
-                read_only(end.contact.points[i].copy()),
-                axes[i, 2],
-                forces[member.name],
-                float(pushes[i]),
-                float(table.friction[i]),
-                float(end.contact.distances[i]),
-                read_only(end.contact.s[3 * i : 3 * i + 2] @ axes[i, :2]),
-                read_only(moments[i]),
+                STATUSES[status],
+                points[i],
+                normals[i],
+                forces[i],
+                push,
+                friction,
+                distance,
+                slips[i],
+                moments[i],
             )
-            for i, member in enumerate(table.members)
+            for i, (member, (status, push, friction, distance)) in enumerate(zip(table.members, numbers, strict=True))
         }
 
     @cached_property

@@ -133,7 +133,8 @@ class ContactTable:
             rows: (..., 3 k + l) values.
             axes: (..., k, 3, 3) along which those of the contacts act.
         """
-        return np.einsum("...r,...ri->...i", rows[..., : 3 * len(self.members)].reshape(axes.shape[:-1]), axes)
+        of_contacts = rows[..., : 3 * len(self.members)].reshape(*axes.shape[:-2], 1, 3)
+        return np.matmul(of_contacts, axes)[..., 0, :]
 
     def laws_of(self, indices: npt.NDArray[np.intp]) -> tuple[Array, Array, Array, Array]:
         """Return friction, slip, lower and upper bounds of contacts and one-sided rows, at velocity level."""

@@ -90,9 +90,9 @@ class Residuals:
         """Take a step into account."""
         position, velocity = result.outcome.end.largest_violation
         self.position, self.velocity = max(self.position, position), max(self.velocity, velocity)
-        self.dynamics = max(self.dynamics, result.dynamics_residual)
-        self.constraint = max(self.constraint, result.constraint_residual)
-        self.complementarity = max(self.complementarity, result.complementarity_residual)
+        dynamics, constraint, complementarity = result.outcome.residuals
+        self.dynamics, self.constraint = max(self.dynamics, dynamics), max(self.constraint, constraint)
+        self.complementarity = max(self.complementarity, complementarity)
 
 
 class World:

@@ -6,13 +6,13 @@ import numba
 import numpy as np
 
 from constrained_sim.posture import feedback_efforts
-from constrained_sim.steppers.compiled import blank_record
 from constrained_sim.steppers.kernels import are_finite, closing_contacts
+from constrained_sim.steppers.record import count_all, count_state, cut_outcome, cut_state
 from constrained_sim.steppers.rigid import DONE, advance
 
 
 @numba.njit(cache=True, nogil=True)
-def run_steps(problem, settings, law, efforts, asked, here, acceleration, records):  # type: ignore[no-untyped-def]
+def run_steps(problem, settings, law, efforts, asked, t, here, acceleration, records):  # type: ignore[no-untyped-def]
     """Do steps as :func:`~constrained_sim.steppers.rigid.advance` does, until one needs another way.
 
     Other threads of Python go on meanwhile.
@@ -23,8 +23,8 @@ def run_steps(problem, settings, law, efforts, asked, here, acceleration, record
         law: see :class:`~constrained_sim.posture.JointFeedback`.
         efforts: (nu,) smallest and (nu,) largest ones; the (nu,) that are held until the law is asked [N m, N].
         asked: how many steps there are from one evaluation of the law to the next, and to the first.
-        here: time [s] and the state at the beginning, as in a record of
-            :func:`~constrained_sim.steppers.compiled.step`; changes to that after the last step.
+        t: time [s] at the beginning.
+        here: record that begins with the state there; changes to that after the last step.
         acceleration: (nv,) of the last step; changes likewise.
         records: filled, a row for each step: q (n, nq), v (n, nv), tau (n, nu), impulses of contacts and one-sided rows
             (n, 3 k + l) [N s, N m s], means (n, k, 3, 3) of the contacts' axes, and terms of the audit (n, 9).
@@ -34,15 +34,15 @@ def run_steps(problem, settings, law, efforts, asked, here, acceleration, record
     """
     h, passes, tolerance, newton_steps = settings
     share, reach, slow, position_tolerance, impact_speed = problem.scheme
-    robot, contacts, limits, middle, impulses = (
-        problem.robot, problem.contacts, problem.limits, problem.middle, problem.impulses
-    )  # fmt: skip
+    robot, contacts, limits, sizes = problem.robot, problem.contacts, problem.limits, problem.sizes
+    middle, impulses = problem.middle, problem.impulses
     least, most, tau = efforts
     every, wait = asked
-    t, state = here
-    q, v, M, frames, axes, points, distances, gaps, J, s = state
+    q, v, M, frames, axes, _, _, gaps, J, s = cut_state(here, sizes)
     all_q, all_v, all_tau, all_impulses, all_axes, all_energy = records
-    _, (end, impulse, dry, energy, _, _, _, _, _) = blank_record(problem, (q, v, M, frames, axes, gaps, J, s))
+    record, size = np.zeros(count_all(sizes)), count_state(sizes)
+    end = cut_state(record, sizes)
+    energy, _, _, _, _, impulse, dry, _, _ = cut_outcome(record, sizes)
     closing = np.empty(gaps.shape[0], dtype=np.int64)
     found = impulse, dry, np.zeros_like(closing), energy
     nothing, unknown = np.empty(0, dtype=np.int64), np.empty(0)
@@ -64,7 +64,7 @@ def run_steps(problem, settings, law, efforts, asked, here, acceleration, record
         acceleration[:] = (end[1] - v) / h
         all_q[i], all_v[i], all_tau[i] = end[0], end[1], tau
         all_impulses[i], all_axes[i], all_energy[i] = impulse, 0.5 * (axes + end[4]), energy
-        q[:], v[:], M[:], frames[:], axes[:] = end[0], end[1], end[2], end[3], end[4]
-        points[:], distances[:], gaps[:], J[:], s[:] = end[5], end[6], end[7], end[8], end[9]
+        for k in range(size):
+            here[k] = record[k]
         t, passes = t + h, 1
     return all_q.shape[0], t

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,8 @@ from constrained_sim.wrench import Wrench
 NO_CONTACT = np.empty(0, dtype=np.int64)
 
 
-class Observation(NamedTuple):
+@dataclass(eq=False)
+class Observation:
     """A state, and the constraints as they are there.
 
     Attributes:
@@ -67,7 +69,9 @@ class Observation(NamedTuple):
     def moving(self, v: Array, s: Array) -> Observation:
         """Return the same configuration at the velocity `v` (nv,), where contacts' rows have the velocities `s`."""
         s_bilateral = self.s_bilateral + self.J_bilateral @ (v - self.v) if self.s_bilateral.size else self.s_bilateral
-        return self._replace(v=read_only(v), contact=self.contact._replace(s=s), s_bilateral=s_bilateral)
+        contact = self.contact._replace(s=s)
+        rest = self.phi, self.J_bilateral, s_bilateral, self.stretch, self.turning
+        return Observation(self.bound, self.t, self.q, read_only(v), self.M, self.frames, contact, *rest)
 
     @property
     def J_contact(self) -> Array:
@@ -91,7 +95,8 @@ class Observation(NamedTuple):
         return np.array(found).reshape(-1, 2)
 
 
-class StepOutcome(NamedTuple):
+@dataclass(eq=False)
+class StepOutcome:
     """What one step gave.
 
     Attributes:
@@ -117,6 +122,13 @@ class StepOutcome(NamedTuple):
     energy: Array
     motion: Motion
     moments: Array
+
+    @property
+    def residuals(self) -> tuple[float, float, float]:
+        """Relative residuals: of the equation of motion, of the bilateral rows, of the contact problem."""
+        motion = self.motion
+        contact = motion.contact.residual if motion.contact is not None else 0.0
+        return motion.dynamics_residual, motion.constraint_residual, contact
 
 
 class Run(NamedTuple):

@@ -20,12 +20,13 @@ from constrained_sim.posture import JointFeedback
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import Solver
 from constrained_sim.steppers import kernels
-from constrained_sim.steppers.compiled import CompiledSteps, observed
+from constrained_sim.steppers.compiled import CompiledSteps
 from constrained_sim.steppers.parts import Loads, Part, Prediction, outcome_of
+from constrained_sim.steppers.record import RecordedState, record_of
 from constrained_sim.steppers.run import run_steps
 from constrained_sim.steppers.smooth_parts import REACH, SLOW, SmoothParts
 from constrained_sim.steppers.stepper import NO_CONTACT, Observation, Run, StepOutcome
-from constrained_sim.validation import Array, read_only
+from constrained_sim.validation import Array
 from constrained_sim.wrench import Wrench
 
 UNFELT = 1e-7
@@ -145,19 +146,21 @@ class TimeStepping(SmoothParts):
         if not (Loads(tau, (), solver, method, method).are_plain and self._is_usual(start)):
             return None
         robot, contact, bound = self.robot, start.contact, start.bound
-        here = tuple(np.array(values) for values in (start.q, start.v, start.M, start.frames, *contact[:-1]))
+        compiled = self._compiled(start)
+        here = record_of(start, compiled.sizes).copy()
         q, v, taus = np.empty((steps, robot.nq)), np.empty((steps, robot.nv)), np.empty((steps, robot.nu))
         impulses, energy = np.empty((steps, len(contact.s))), np.empty((steps, len(vars(EnergyTerms()))))
         axes, acceleration = np.empty((steps, *contact.axes.shape)), self._acceleration.copy()
         limits = -robot.effort_limits, robot.effort_limits, tau
         records = q, v, taus, impulses, axes, energy
         done, t = run_steps(
-            self._compiled(start).problem,
+            compiled.problem,
             (self.dt, self._passes, method.tolerance, method.usual_steps),
             law,
             limits,
             asked,
-            (start.t, here),
+            start.t,
+            here,
             acceleration,
             records,
         )
@@ -167,7 +170,7 @@ class TimeStepping(SmoothParts):
             records = tuple(record[:done].copy() for record in records)  # type: ignore[assignment]
         q, v, taus, impulses, axes, energy = records
         lam = bound.rows(no_values(), impulses / self.dt)
-        return Run(observed(here, start, t), (acceleration, 1), q, v, taus, lam, axes, energy)
+        return Run(RecordedState(start, t, here, compiled.sizes), (acceleration, 1), q, v, taus, lam, axes, energy)
 
     def _closing(self, here: Observation, rest: float, settled: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
         """Return what but `settled` is predicted to close within `rest` [s], in the order of linear closing times."""
@@ -252,14 +255,11 @@ class TimeStepping(SmoothParts):
 
     def _step_compiled(self, start: Observation, loads: Loads) -> StepOutcome | None:
         """Do a step without impact in one kernel; None where there is one, or contacts need more than usual."""
-        found = self._compiled(start).step(start, self.dt, self.memory, loads.tau, loads.method, True)
-        if found is None or not found.is_done:
+        outcome = self._compiled(start).step(start, self.dt, self.memory, loads.tau, loads.method, True)
+        if outcome is None or not outcome.is_done:
             return None
-        _, _, _, energy, _, a, forces, axes, dry = found.parts
-        end = observed(found.parts[0], start, start.t + self.dt)
-        self._acceleration, self._passes = a, 1
-        lam, efforts, status = read_only(forces), read_only(dry), read_only(found.status)
-        return StepOutcome(end, a, lam, axes, efforts, status, (), energy, found.motion, NOTHING_KNOWN)
+        self._acceleration, self._passes = outcome.a, 1
+        return outcome
 
     def _advance_compiled(
         self, begin: Observation, h: float, loads: Loads, excluded: npt.NDArray[np.intp], near: Array
@@ -269,18 +269,26 @@ class TimeStepping(SmoothParts):
         found = steps.step(begin, h, self.memory, loads.tau, loads.method, False, excluded, near)
         if found is None:
             return None
-        _, impulse, dry, energy, *_ = found.parts
-        q_mid, v_mid, _ = map(np.copy, steps.middle)
+        impulse, dry, none = found.parts[5], found.parts[6], NOTHING_KNOWN
+        (q_mid, v_mid, _), impulses = map(np.copy, steps.middle), steps.impulses.copy()
         predicted = Prediction(
-            h, q_mid, v_mid, found.motion, steps.impulses.copy(), impulse, dry, NOTHING_KNOWN, found.status, energy,
+            h,
+            q_mid,
+            v_mid,
+            found.motion,
+            impulses,
+            impulse,
+            dry,
+            none,
+            found.status.copy(),
+            found.energy,
             begin.stretch,
-        )  # fmt: skip
-        reached = observed(found.parts[0], begin, begin.t + h)
+        )
         if found.is_done:
-            return predicted.part(begin, reached)
+            return predicted.part(begin, found.end)
         self._mid.update(q_mid, v_mid, begin.t + 0.5 * h)
-        self._here.update_inertia(reached.q, reached.t)
-        return self._finish(begin, predicted, reached, loads, excluded)
+        self._here.update_inertia(found.end.q, found.end.t)
+        return self._finish(begin, predicted, found.end, loads, excluded)
 
     def _is_usual(self, begin: Observation) -> bool:
         """Whether the kernels of a whole step can do what is declared."""

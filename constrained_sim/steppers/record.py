@@ -1,0 +1,220 @@
+"""What a compiled step leaves, in one array, and what it looks like from outside: parts are cut out when asked for.
+
+To make an array of each takes longer than the step of a leg.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba.extending import register_jitable
+
+from constrained_sim.contact.geometry import ContactGeometry
+from constrained_sim.motion import NOTHING_KNOWN, Motion
+from constrained_sim.steppers import kernels
+from constrained_sim.steppers.stepper import Observation, StepOutcome
+from constrained_sim.validation import Array, read_only
+
+
+class Sizes(NamedTuple):
+    """Of a robot and its constraints.
+
+    Attributes:
+        nq: length of q.
+        nv: of v.
+        flyers: number of free-flyers.
+        contacts: number k of contacts.
+        rows: number of rows, 3 k + l.
+        dry: number of degrees of freedom with dry friction.
+    """
+
+    nq: int
+    nv: int
+    flyers: int
+    contacts: int
+    rows: int
+    dry: int
+
+
+@register_jitable
+def count_state(sizes):  # type: ignore[no-untyped-def]
+    """Return how many numbers :func:`cut_state` cuts."""
+    nq, nv, flyers, k, rows, _ = sizes
+    return nq + nv * (nv + rows + 1) + 12 * flyers + 11 * k + 2 * rows
+
+
+@register_jitable
+def count_all(sizes):  # type: ignore[no-untyped-def]
+    """Return the length of a record."""
+    _, nv, _, k, rows, dry = sizes
+    return count_state(sizes) + 9 + 3 * nv + 3 * rows + 9 * k + 2 * dry
+
+
+@register_jitable
+def cut_state(record, sizes):  # type: ignore[no-untyped-def]
+    """Return the first parts of a `record`, of the length :func:`count_all` or less: the state at the end of a step.
+
+    These are q, v, M, placements of the free-flyers, and of the contacts and one-sided rows axes, points, distances,
+    gaps, rows and their velocities, see :class:`~constrained_sim.steppers.stepper.Observation`.
+    """
+    nq, nv, flyers, k, rows, _ = sizes
+    M = nq + nv
+    frames = M + nv * nv
+    axes = frames + 12 * flyers
+    points, distances, gaps = axes + 9 * k, axes + 12 * k, axes + 13 * k
+    J = gaps + rows - 2 * k
+    s = J + rows * nv
+    return (
+        record[:nq],
+        record[nq:M],
+        record[M:frames].reshape((nv, nv)),
+        record[frames:axes].reshape((flyers, 4, 3)),
+        record[axes:points].reshape((k, 3, 3)),
+        record[points:distances].reshape((k, 3)),
+        record[distances:gaps],
+        record[gaps:J],
+        record[J:s].reshape((rows, nv)),
+        record[s : s + rows],
+    )
+
+
+@register_jitable
+def cut_outcome(record, sizes):  # type: ignore[no-untyped-def]
+    """Return the other parts of a `record`: what happened during the step.
+
+    Terms of the audit (9,); mean acceleration (nv,); mean forces of contacts and one-sided rows (3 k + l,) in the order
+    of declaration [N, N m]; mean axes (k, 3, 3); mean efforts of dry friction (nv,) [N m, N]; impulses of contacts and
+    one-sided rows (3 k + l,) and of dry friction (d,) [N s, N m s]; of the prediction the velocity (nv,), and the
+    impulses of all that took part (3 k + l + d,), which may be fewer.
+    """
+    _, nv, _, k, rows, dry = sizes
+    energy = count_state(sizes)
+    a, forces = energy + 9, energy + 9 + nv
+    axes = forces + rows
+    efforts = axes + 9 * k
+    impulse, friction, x = efforts + nv, efforts + nv + rows, efforts + nv + rows + dry
+    pushes = x + nv
+    return (
+        record[energy:a],
+        record[a:forces],
+        record[forces:axes],
+        record[axes:efforts].reshape((k, 3, 3)),
+        record[efforts:impulse],
+        record[impulse:friction],
+        record[friction:x],
+        record[x:pushes],
+        record[pushes:],
+    )
+
+
+class RecordedState(Observation):
+    """A state that a compiled step left; all but q and v of its `record` can be written to.
+
+    Attributes:
+        record: begins with the state.
+        sizes: of its parts.
+    """
+
+    def __init__(self, before: Observation, t: float, record: Array, sizes: Sizes) -> None:
+        """Take over a `record` at time `t` [s], under the constraints of the observation `before`."""
+        self.bound, self.t, self.record, self.sizes = before.bound, t, record, sizes
+        self.q, self.v = read_only(record[: sizes.nq]), read_only(record[sizes.nq : sizes.nq + sizes.nv])
+        self.phi, self.J_bilateral, self.s_bilateral = before.phi, before.J_bilateral, before.s_bilateral
+        self.stretch, self.turning = before.stretch, before.turning
+
+    @cached_property
+    def _parts(self) -> tuple[Array, ...]:
+        parts: tuple[Array, ...] = cut_state(self.record, self.sizes)
+        return parts
+
+    @cached_property
+    def M(self) -> Array:  # type: ignore[override]
+        """(nv, nv) inertia at q."""
+        return self._parts[2]
+
+    @cached_property
+    def frames(self) -> Array:  # type: ignore[override]
+        """(r, 4, 3) placements of the free-flyers."""
+        return self._parts[3]
+
+    @cached_property
+    def contact(self) -> ContactGeometry:  # type: ignore[override]
+        """Points, gaps and rows of the contacts."""
+        axes, points, distances, gaps, J, s = self._parts[4:]
+        return ContactGeometry(axes, points, distances, gaps, J, s, self.bound.contacts.normals)
+
+    @property
+    def largest_violation(self) -> tuple[float, float]:
+        """The largest depth of a contact [m, rad], and bilateral row velocity: 0."""
+        _, nv, _, k, rows, _ = self.sizes
+        end = count_state(self.sizes) - rows * (nv + 1)
+        return kernels.largest_violation(self.phi, self.record[end - rows + 2 * k : end], self.s_bilateral)
+
+
+def record_of(state: Observation, sizes: Sizes) -> Array:
+    """Return an array that begins with the parts of a `state`; its record, where it has one."""
+    if isinstance(state, RecordedState):
+        return state.record
+    parts = state.q, state.v, state.M, state.frames, *state.contact[:-1]
+    return np.concatenate([part.ravel() for part in parts])
+
+
+class RecordedOutcome(StepOutcome):
+    """What a compiled step, or part of one, gave.
+
+    Attributes:
+        is_done: whether the record is complete; else it is that of a prediction.
+        solved: the method of contact problems; the status of all contacts and one-sided rows, then of what took part in
+            the problem; how many rows and how many of these did; steps of Newton's method; relative residual; magnitude
+            of the impulses in play; relative residual of the equation of motion.
+    """
+
+    impacts = ()
+    moments = NOTHING_KNOWN
+
+    def __init__(self, end: RecordedState, is_done: bool, solved: tuple[Any, ...]) -> None:
+        """Take over what a step left at its `end`."""
+        self.end: RecordedState
+        self.end, self.is_done, self.solved = end, is_done, solved
+        self.parts: tuple[Array, ...] = cut_outcome(end.record, end.sizes)
+        self.energy, self.a = self.parts[:2]
+
+    @cached_property
+    def lam(self) -> Array:  # type: ignore[override]
+        """(rows,) mean forces [N, N m]."""
+        return read_only(self.parts[2])
+
+    @cached_property
+    def axes(self) -> Array:  # type: ignore[override]
+        """(k, 3, 3) along which those of the contacts act."""
+        return self.parts[3]
+
+    @cached_property
+    def dry_friction(self) -> Array:  # type: ignore[override]
+        """(nv,) mean efforts [N m, N]."""
+        return read_only(self.parts[4])
+
+    @cached_property
+    def status(self) -> npt.NDArray[np.int64]:  # type: ignore[override]
+        """(k + l,) of the contacts and one-sided rows."""
+        sizes = self.end.sizes
+        return read_only(self.solved[1][: sizes.rows - 2 * sizes.contacts])
+
+    @property
+    def residuals(self) -> tuple[float, float, float]:
+        """Relative residuals: of the equation of motion, of the bilateral rows, of the contact problem."""
+        *_, contact, _, dynamics = self.solved
+        return dynamics, 0.0, contact
+
+    @cached_property
+    def motion(self) -> Motion:  # type: ignore[override]
+        """Solution of the step's problem."""
+        method, status, rows, members, steps, residual, magnitude, dynamics = self.solved
+        x, pushes, solution = self.parts[7], self.parts[8][:rows], None
+        if len(self.parts[8]):
+            first = len(self.status)
+            solution = method.usual_solution(pushes, status[first : first + members], steps, residual, magnitude)
+        return Motion(x, NOTHING_KNOWN, pushes, solution, dynamics, 0.0)
