@@ -29,7 +29,6 @@ from constrained_sim.contact.kernels import (
     independent_factor,
     natural_map,
     range_factor,
-    solve,
 )
 
 NO_DISCS = no_discs()
@@ -159,7 +158,7 @@ def least_norm(transposed, goal, y, u, friction, slip, lower, upper, status, tol
         before = error
         H = transposed @ block_times(slope, Q, friction.shape[0], NO_DISCS)
         H += (1e-13 + DAMPING * min(error / largest, 1.0)) * np.eye(H.shape[0])
-        step = solve(H, -F)
+        step = np.linalg.solve(H, -F)
         descent = -np.dot(F, step)
         near, far, length = 0.0, 1.0, 1.0
         for _ in range(HALVINGS):
@@ -197,7 +196,7 @@ def _inside(transposed, Q, goal, u, friction, slip, lower, upper, status):  # ty
             fixed[i] = lower[m] if u[i] > 0.0 else upper[m]
     H = transposed @ block_times(slope, Q, friction.shape[0], NO_DISCS)
     H += 1e-13 * np.eye(H.shape[0])
-    return solve(H, goal - transposed @ fixed)
+    return np.linalg.solve(H, goal - transposed @ fixed)
 
 
 @numba.njit(cache=True)

@@ -27,7 +27,7 @@ from constrained_sim.steppers.record import (
     cut_state,
     record_of,
 )
-from constrained_sim.steppers.rigid import DONE, UNSOLVED, advance
+from constrained_sim.steppers.rigid import UNSOLVED, advance
 from constrained_sim.steppers.stepper import NO_CONTACT, Observation
 from constrained_sim.validation import Array
 
@@ -71,7 +71,7 @@ class CompiledSteps:
         bound: the constraints.
         problem: what is the same in all steps.
         sizes: of the records' parts.
-        middle: configuration and velocity of the last evaluation of forces, and the velocity predicted.
+        middle: work space of the last step, see ``advance``.
         impulses: (6, nv) generalised impulses of the last prediction, see ``advance``.
     """
 
@@ -80,7 +80,8 @@ class CompiledSteps:
     ) -> None:
         """Prepare steps of `robot`, of which kernels know the `model`; the `scheme` is that of :class:`Problem`."""
         self.bound, table, nv = bound, bound.contacts, robot.nv
-        self.middle = np.empty(robot.nq), np.empty(nv), np.empty(nv)
+        rows = table.dim + len(robot.rubbing)
+        self.middle = np.empty(robot.nq), np.empty(nv), np.empty(nv), np.empty(nv), np.empty(rows)
         self.impulses = np.empty((6, nv))
         counts = len(robot.free_joints[0]), len(table.members), table.dim, len(robot.rubbing)
         self.sizes = Sizes(robot.nq, nv, *counts)
@@ -98,8 +99,8 @@ class CompiledSteps:
         is_whole: bool,
         excluded: npt.NDArray[np.int64] = NO_CONTACT,
         near: Array = NOTHING_KNOWN,
-    ) -> RecordedOutcome | None:
-        """Do a step of `h` [s], see :func:`step`; None where it has to be done another way."""
+    ) -> RecordedOutcome:
+        """Do a step of `h` [s], see :func:`step`; where this does not come so far there is nothing in its record."""
         sizes, (acceleration, passes) = self.sizes, memory
         record, status = np.zeros(self._length), np.zeros(self._members, dtype=np.int64)
         reached, *solved = step(
@@ -113,10 +114,7 @@ class CompiledSteps:
             record,
             status,
         )
-        if reached in (CLOSING, UNSOLVED):
-            return None
-        end = RecordedState(begin, begin.t + h, record, sizes)
-        return RecordedOutcome(end, reached == DONE, (method, status, *solved))
+        return RecordedOutcome(RecordedState(begin, begin.t + h, record, sizes), reached, (method, status, *solved))
 
 
 @numba.njit(cache=True)

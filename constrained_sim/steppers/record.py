@@ -166,7 +166,7 @@ class RecordedOutcome(StepOutcome):
     """What a compiled step, or part of one, gave.
 
     Attributes:
-        is_done: whether the record is complete; else it is that of a prediction.
+        reached: how far it came, see :func:`~constrained_sim.steppers.compiled.step`; what is done has a whole record.
         solved: the method of contact problems; the status of all contacts and one-sided rows, then of what took part in
             the problem; how many rows and how many of these did; steps of Newton's method; relative residual; magnitude
             of the impulses in play; relative residual of the equation of motion.
@@ -175,10 +175,10 @@ class RecordedOutcome(StepOutcome):
     impacts = ()
     moments = NOTHING_KNOWN
 
-    def __init__(self, end: RecordedState, is_done: bool, solved: tuple[Any, ...]) -> None:
+    def __init__(self, end: RecordedState, reached: int, solved: tuple[Any, ...]) -> None:
         """Take over what a step left at its `end`."""
         self.end: RecordedState
-        self.end, self.is_done, self.solved = end, is_done, solved
+        self.end, self.reached, self.solved = end, reached, solved
         self.parts: tuple[Array, ...] = cut_outcome(end.record, end.sizes)
         self.energy, self.a = self.parts[:2]
 

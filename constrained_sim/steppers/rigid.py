@@ -46,7 +46,8 @@ from constrained_sim.tree import (
 
 NO_DISCS = no_discs()
 
-UNSOLVED, PREDICTED, DONE = range(3)
+UNSOLVED, PREDICTED, TURNED, DONE = range(4)
+"""How far a step came, see :func:`advance`."""
 
 STEPS_AGAIN = 8
 """Steps of Newton's method after friction was turned against the mean slip: it gets there soon, or not at all."""
@@ -77,8 +78,9 @@ def advance(  # type: ignore[no-untyped-def]
         tau: (nu,) efforts [N m, N].
         excluded: contacts and limits that carry no force, whatever becomes of their gaps.
         near: impulses near those of the rows that take part; of another length than these, and nothing is known.
-        middle: filled with the configuration (nq,) and the velocity (nv,) where forces were evaluated, and the
-            velocity x (nv,) predicted for the end.
+        middle: filled with the configuration (nq,) and the velocity (nv,) where forces were evaluated; the velocity x
+            (nv,) predicted for the end; and the velocity (nv,) and the impulses (3 k + l + d,), or fewer, of the
+            correction before friction is turned against the mean slip.
         impulses: this and the following, see :func:`predict`.
         found: corrected, where this comes so far.
         end: filled with configuration, velocity, M and placements of the free-flyers there, and of the contacts there
@@ -86,7 +88,8 @@ def advance(  # type: ignore[no-untyped-def]
 
     Returns:
         How far this came, and what :func:`predict` returns. :data:`UNSOLVED`, and all else is of no use;
-        :data:`PREDICTED`, the correction needs another way; or :data:`DONE`.
+        :data:`PREDICTED`, the correction needs another way; :data:`TURNED`, it does where friction was turned; or
+        :data:`DONE`.
     """
     tree, support, damping, actuation, rubbing, breakaway, free, free_rows = robot
     cores, friction, normals = contacts
@@ -94,7 +97,7 @@ def advance(  # type: ignore[no-untyped-def]
     h, share, passes, reach, slow, position_tolerance, tolerance, steps = scheme
     q, v, M, frames, gaps, s = begin
     laws, opening = (friction, rubbing, h * breakaway, share, tolerance, steps), (gaps, normals, s)
-    q_middle, v_middle, x = middle
+    q_middle, v_middle, x, x_first, pushes_first = middle
 
     centre = middle_centres((1.0 - share) * h, M, v, frames, free_rows)
     q_middle[:] = moved(tree, q, (1.0 - share) * h * v)
@@ -136,8 +139,10 @@ def advance(  # type: ignore[no-untyped-def]
     total = end_momentum(
         h, M, v, M_middle, inertial, impulses, tree.gravity, M_end, free_rows, frames, frames_middle, frames_end
     )
-    is_done = correct(total, h, v, M_end, tree.rows, laws, pressed, opening, J, impulses, v_end, found, s_end)
-    return DONE if is_done else PREDICTED, predicted
+    first = x_first, pushes_first
+    return correct(
+        total, h, v, M_end, tree.rows, laws, pressed, opening, J, impulses, v_end, found, s_end, first
+    ), predicted
 
 
 @numba.njit(cache=True)
@@ -279,7 +284,9 @@ def predict(  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def correct(total, h, v, M, parents, laws, pressed, begin, J, impulses, x, found, s_plus):  # type: ignore[no-untyped-def]
+def correct(  # type: ignore[no-untyped-def]
+    total, h, v, M, parents, laws, pressed, begin, J, impulses, x, found, s_plus, first
+):
     """Correct what was predicted, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
     Args:
@@ -296,9 +303,11 @@ def correct(total, h, v, M, parents, laws, pressed, begin, J, impulses, x, found
         x: (nv,) velocity at the end: predicted, is corrected.
         found: what :func:`predict` found, is corrected.
         s_plus: (3 k + l,) is filled with the row velocities at the end [m/s, rad/s].
+        first: filled with the velocity and the impulses before friction is turned.
 
     Returns:
-        Whether the contact problem was solved; else nothing has changed.
+        :data:`DONE`; else nothing but `first` has changed: :data:`PREDICTED` where the contact problem was not solved,
+        :data:`TURNED` where that with friction turned was not.
     """
     friction, rubbing, most, share, tolerance, steps = laws
     gaps, normals, s = begin
@@ -320,12 +329,13 @@ def correct(total, h, v, M, parents, laws, pressed, begin, J, impulses, x, found
     free = total - predicted @ rows
     follow_mean_slip(s_begin, contacts, NO_DISCS, rows, offset, x)
     pushes = predicted
-    for limit in (steps, min(steps, STEPS_AGAIN)):
+    for turns, limit in enumerate((steps, min(steps, STEPS_AGAIN))):
         v_plus, pushes, pushed, _, _, _, solved, _ = _solve(
             M, parents, free, rows, offset, friction, pressed, most, pushes, tolerance, limit
         )
         if not solved:
-            return False
+            return TURNED if turns else PREDICTED
+        first[0][:], first[1][: pushes.shape[0]] = v_plus, pushes
         if not oppose_mean_slip(s_begin, contacts, rubbing.shape[0], NO_DISCS, rows, offset, v_plus, pushes, tolerance):
             break
     change = np.zeros_like(impulses)
@@ -339,7 +349,7 @@ def correct(total, h, v, M, parents, laws, pressed, begin, J, impulses, x, found
     attribute_work(energy, 0.5 * np.dot(impulse, s + s_plus), 0.0)
     attribute_dry_work(energy, v[rubbing], x[rubbing], v_plus[rubbing], dry, pushes[end:])
     dry[:], x[:] = pushes[end:], v_plus
-    return True
+    return DONE
 
 
 @numba.njit(cache=True)

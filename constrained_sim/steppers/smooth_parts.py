@@ -169,14 +169,15 @@ class SmoothParts(Stepper):
         end: Observation,
         loads: Loads,
         excluded: npt.NDArray[np.intp],
+        turned: tuple[Array, Array] | None = None,
     ) -> Part:
-        """Hold what was predicted, at `end`, and correct the velocity there."""
+        """Hold what was predicted, at `end`, and correct the velocity there; `turned`: see :meth:`_correct`."""
         pressed, held = kernels.pressing(predicted.status, begin.contact.gaps, end.contact.gaps, excluded)
         part = self._hold(predicted.part(begin, end), held, loads)
         if not _moves(begin.v, predicted.v_mid, predicted.motion.x):
             return part
         momentum = self._end_momentum(begin, part, predicted)
-        return self._correct(begin, part, momentum, pressed, loads)
+        return self._correct(begin, part, momentum, pressed, loads, turned)
 
     def _end_momentum(self, begin: Observation, part: Part, predicted: Prediction) -> Array:
         """Return the generalised momentum (nv,) at the end of a part of a step.
@@ -202,7 +203,13 @@ class SmoothParts(Stepper):
         )
 
     def _correct(
-        self, begin: Observation, part: Part, momentum: Array, pressed: npt.NDArray[np.intp], loads: Loads
+        self,
+        begin: Observation,
+        part: Part,
+        momentum: Array,
+        pressed: npt.NDArray[np.intp],
+        loads: Loads,
+        turned: tuple[Array, Array] | None = None,
     ) -> Part:
         """Make the momentum at the end of the step what it must be, and the row velocities there obey their laws.
 
@@ -216,6 +223,7 @@ class SmoothParts(Stepper):
             momentum: (nv,) generalised momentum at the end, with the constraint impulses of the prediction.
             pressed: contacts that carry force in the prediction.
             loads: how to solve.
+            turned: velocity (nv,) and impulses of the correction, where it is known that friction has to be turned.
         """
         end, table = part.end, part.end.bound.contacts
         rows = table.rows_of(pressed)
@@ -234,12 +242,17 @@ class SmoothParts(Stepper):
         b = end.J_bilateral @ end.v - end.s_bilateral
         count = len(contacts.friction), len(part.dry)
         kernels.follow_mean_slip(s, count[0], discs, contacts.J, contacts.offset, end.v)
-        motion = solve_motion(loads.solver, system, free, b, contacts, loads.near, predicted)
-        if kernels.oppose_mean_slip(
-            s, *count, discs, contacts.J, contacts.offset, motion.x, motion.impulse, loads.method.tolerance
-        ):
+        if turned is None:
+            motion = solve_motion(loads.solver, system, free, b, contacts, loads.near, predicted)
+            x, pushes = motion.x, motion.impulse
+        else:
+            x, pushes = turned[0], turned[1][: len(predicted)]
+        turns = kernels.oppose_mean_slip(
+            s, *count, discs, contacts.J, contacts.offset, x, pushes, loads.method.tolerance
+        )
+        if turns or turned is not None:
             again = loads.near.without_newton  # from friction along the slip it seldom gets there
-            motion = solve_motion(loads.solver, system, free, b, contacts, again, motion.impulse)
+            motion = solve_motion(loads.solver, system, free, b, contacts, again, pushes)
         impulse, moments, status = part.impulse.copy(), part.moments.copy(), part.status.copy()
         impulse[rows], dry, moments[turning] = self._split(motion.impulse, len(turning))
         if pressed.size and motion.contact is not None:

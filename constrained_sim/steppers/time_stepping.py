@@ -20,9 +20,10 @@ from constrained_sim.posture import JointFeedback
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import Solver
 from constrained_sim.steppers import kernels
-from constrained_sim.steppers.compiled import CompiledSteps
+from constrained_sim.steppers.compiled import CLOSING, CompiledSteps
 from constrained_sim.steppers.parts import Loads, Part, Prediction, outcome_of
-from constrained_sim.steppers.record import RecordedState, record_of
+from constrained_sim.steppers.record import RecordedOutcome, RecordedState, record_of
+from constrained_sim.steppers.rigid import DONE, TURNED, UNSOLVED
 from constrained_sim.steppers.run import run_steps
 from constrained_sim.steppers.smooth_parts import REACH, SLOW, SmoothParts
 from constrained_sim.steppers.stepper import NO_CONTACT, Observation, Run, StepOutcome
@@ -105,8 +106,10 @@ class TimeStepping(SmoothParts):
     ) -> StepOutcome:
         """Advance by dt, see the class."""
         loads = Loads(tau, wrenches, solver, method, method)
-        if loads.are_plain and self._is_usual(start) and (outcome := self._step_compiled(start, loads)) is not None:
-            return outcome
+        found = self._compiled_step(start, self.dt, loads, True) if self._is_usual(start, loads) else None
+        if found is not None and found.reached == DONE:
+            self._acceleration, self._passes = found.a, 1
+            return found
         parts: list[Part] = []
         impacts: list[Impact] = []
         here, rest, settled = start, self.dt, NO_CONTACT
@@ -127,7 +130,8 @@ class TimeStepping(SmoothParts):
             here = here.with_velocity(impacts[-1].v_plus)
             self._forget()
         if rest > 0.0:
-            parts.append(self._advance(here, rest, loads).checked())
+            known = found if here is start and found is not None and found.reached != CLOSING else None
+            parts.append(self._advance(here, rest, loads, found=known).checked())
             here = parts[-1].end
             self._acceleration, self._passes = parts[-1].a, 1
         return outcome_of(start, here, parts, impacts, self.dt, self.robot.rubbing)
@@ -143,7 +147,7 @@ class TimeStepping(SmoothParts):
         method: ContactMethod,
     ) -> Run | None:
         """Do steps in one kernel, see the base class."""
-        if not (Loads(tau, (), solver, method, method).are_plain and self._is_usual(start)):
+        if not self._is_usual(start, Loads(tau, (), solver, method, method)):
             return None
         robot, contact, bound = self.robot, start.contact, start.bound
         compiled = self._compiled(start)
@@ -240,59 +244,53 @@ class TimeStepping(SmoothParts):
         loads: Loads,
         excluded: npt.NDArray[np.intp] = NO_CONTACT,
         near: Array = NOTHING_KNOWN,
+        found: RecordedOutcome | None = None,
     ) -> Part:
         """Advance by `h` [s] without impact, and without forces of what is `excluded`.
 
-        Impulses will be `near` those, if it is not empty.
+        Impulses will be `near` those, if it is not empty. As a rule one kernel does it all: `found` is what it left, if
+        it has been tried already.
         """
-        if loads.are_plain and self._is_usual(begin):
-            part = self._advance_compiled(begin, h, loads, excluded, near)
-            if part is not None:
-                return part
+        if self._is_usual(begin, loads):
+            found = found or self._compiled_step(begin, h, loads, False, excluded, near)
+            if found.reached != UNSOLVED:
+                return self._go_on(begin, found, h, loads, excluded)
             loads = loads._replace(method=loads.method.without_newton)
         predicted = self._predict(begin, h, loads, excluded, near)
         return self._finish(begin, predicted, self._reach(begin, predicted), loads, excluded)
 
-    def _step_compiled(self, start: Observation, loads: Loads) -> StepOutcome | None:
-        """Do a step without impact in one kernel; None where there is one, or contacts need more than usual."""
-        outcome = self._compiled(start).step(start, self.dt, self.memory, loads.tau, loads.method, True)
-        if outcome is None or not outcome.is_done:
-            return None
-        self._acceleration, self._passes = outcome.a, 1
-        return outcome
+    def _compiled_step(
+        self,
+        begin: Observation,
+        h: float,
+        loads: Loads,
+        is_whole: bool,
+        excluded: npt.NDArray[np.intp] = NO_CONTACT,
+        near: Array = NOTHING_KNOWN,
+    ) -> RecordedOutcome:
+        """Return what a kernel finds of a step of `h` [s], or a part of one."""
+        return self._compiled(begin).step(begin, h, self.memory, loads.tau, loads.method, is_whole, excluded, near)
 
-    def _advance_compiled(
-        self, begin: Observation, h: float, loads: Loads, excluded: npt.NDArray[np.intp], near: Array
-    ) -> Part | None:
-        """Advance as `_advance` does, as a rule in one kernel; None where contacts need more than usual."""
-        steps = self._compiled(begin)
-        found = steps.step(begin, h, self.memory, loads.tau, loads.method, False, excluded, near)
-        if found is None:
-            return None
-        impulse, dry, none = found.parts[5], found.parts[6], NOTHING_KNOWN
-        (q_mid, v_mid, _), impulses = map(np.copy, steps.middle), steps.impulses.copy()
+    def _go_on(
+        self, begin: Observation, found: RecordedOutcome, h: float, loads: Loads, excluded: npt.NDArray[np.intp]
+    ) -> Part:
+        """Return the part of a step that a kernel has `found`, finished where that left it unfinished."""
+        steps, none = self._compiled(begin), NOTHING_KNOWN
+        q_mid, v_mid, _, *first = map(np.copy, steps.middle)
+        impulses, impulse, dry, status = steps.impulses.copy(), found.parts[5], found.parts[6], found.status.copy()
         predicted = Prediction(
-            h,
-            q_mid,
-            v_mid,
-            found.motion,
-            impulses,
-            impulse,
-            dry,
-            none,
-            found.status.copy(),
-            found.energy,
-            begin.stretch,
+            h, q_mid, v_mid, found.motion, impulses, impulse, dry, none, status, found.energy, begin.stretch
         )
-        if found.is_done:
+        if found.reached == DONE:
             return predicted.part(begin, found.end)
         self._mid.update(q_mid, v_mid, begin.t + 0.5 * h)
         self._here.update_inertia(found.end.q, found.end.t)
-        return self._finish(begin, predicted, found.end, loads, excluded)
+        turned = (first[0], first[1]) if found.reached == TURNED else None
+        return self._finish(begin, predicted, found.end, loads, excluded, turned)
 
-    def _is_usual(self, begin: Observation) -> bool:
-        """Whether the kernels of a whole step can do what is declared."""
-        return begin.bound.bounds is not None and self._model is not None
+    def _is_usual(self, begin: Observation, loads: Loads) -> bool:
+        """Whether the kernels of a whole step can do what is declared, and what acts."""
+        return loads.are_plain and begin.bound.bounds is not None and self._model is not None
 
     def _compiled(self, begin: Observation) -> CompiledSteps:
         """Return the compiled steps under the constraints that act at the `begin`."""
