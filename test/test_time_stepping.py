@@ -926,7 +926,7 @@ def test_compiled_way_is_the_general_way(make, monkeypatch):
 def test_only_the_flight_that_ends_at_a_touchdown_must_be_solved(trial, monkeypatch):
     """Where the contacts of its first trial are unsolved the rest goes on; of all, and the step is refused."""
     flying, trials, spoiled = [False], [0], [0]
-    fly, advance, solve = TimeStepping._fly_to_touchdown, TimeStepping._advance, smooth_parts.solve_motion
+    fly, tried, solve = TimeStepping._fly_to_touchdown, TimeStepping._try, smooth_parts.solve_motion
 
     def in_flight(*args):
         flying[0], trials[0] = True, 0
@@ -936,9 +936,9 @@ def test_only_the_flight_that_ends_at_a_touchdown_must_be_solved(trial, monkeypa
             flying[0] = False
         return part
 
-    def counting(*args, **options):
+    def counting(*args):
         trials[0] += 1
-        return advance(*args, **options)
+        return tried(*args)
 
     def spoiling(*args):
         motion = solve(*args)
@@ -950,7 +950,7 @@ def test_only_the_flight_that_ends_at_a_touchdown_must_be_solved(trial, monkeypa
     (sim, _), (twin, _) = kicked_quadruped(), kicked_quadruped()
     monkeypatch.setattr(TimeStepping, "_is_usual", lambda *_: False)
     expected = [twin.step() for _ in range(150)]
-    for name, patch in (("_fly_to_touchdown", in_flight), ("_advance", counting)):
+    for name, patch in (("_fly_to_touchdown", in_flight), ("_try", counting)):
         monkeypatch.setattr(TimeStepping, name, patch)
     monkeypatch.setattr(smooth_parts, "solve_motion", spoiling)
     if trial is None:

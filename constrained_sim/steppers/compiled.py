@@ -34,6 +34,9 @@ from constrained_sim.validation import Array
 CLOSING = -1
 """How far a step came that was not begun, since a contact closes within it."""
 
+WHOLE, PART, TRIAL = range(3)
+"""What is to be done: a step in which no contact closes; a part of one; a part that is only predicted."""
+
 
 @structref.register
 class ProblemType(types.StructRef):
@@ -96,7 +99,7 @@ class CompiledSteps:
         memory: tuple[Array, int],
         tau: Array,
         method: ContactMethod,
-        is_whole: bool,
+        kind: int,
         excluded: npt.NDArray[np.int64] = NO_CONTACT,
         near: Array = NOTHING_KNOWN,
     ) -> RecordedOutcome:
@@ -105,7 +108,7 @@ class CompiledSteps:
         record, status = np.zeros(self._length), np.zeros(self._members, dtype=np.int64)
         reached, *solved = step(
             self.problem,
-            (h, passes, method.tolerance, method.usual_steps, is_whole),
+            (h, passes, method.tolerance, method.usual_steps, kind),
             record_of(begin, sizes),
             acceleration,
             tau,
@@ -125,8 +128,8 @@ def step(  # type: ignore[no-untyped-def]
 
     Args:
         problem: what is the same in all steps.
-        settings: length h of the step [s]; passes, tolerance and steps of Newton's method, see ``advance``; whether it
-            is a whole step, which is left to others where a contact closes within it.
+        settings: length h of the step [s]; passes, tolerance and steps of Newton's method, see ``advance``; and whether
+            this is :data:`WHOLE`, :data:`PART` or :data:`TRIAL`.
         begin: record that begins with the state at the beginning.
         acceleration: (nv,) of the last step.
         tau: (nu,) efforts [N m, N].
@@ -141,18 +144,18 @@ def step(  # type: ignore[no-untyped-def]
         dry friction took part in the contact problem; then what :func:`~constrained_sim.steppers.rigid.predict` returns
         after these, but whether it is solved.
     """
-    h, passes, tolerance, newton_steps, is_whole = settings
+    h, passes, tolerance, newton_steps, kind = settings
     share, reach, slow, position_tolerance, impact_speed = problem.scheme
     robot, contacts, sizes = problem.robot, problem.contacts, problem.sizes
     q, v, M, frames, axes, _, _, gaps, J, s = cut_state(begin, sizes)
     count = gaps.shape[0]
-    if is_whole and closing_contacts(
+    if kind == WHOLE and closing_contacts(
         gaps, contacts[2], s, J, acceleration, h, impact_speed, np.empty(count, dtype=np.int64)
     ):
         return CLOSING, 0, 0, 0, 0.0, 0.0, 0.0
     end = cut_state(record, sizes)
     energy, a, forces, mean_axes, efforts, impulse, friction, x, all_pushes = cut_outcome(record, sizes)
-    scheme = h, share, passes, reach, slow, position_tolerance, tolerance, newton_steps
+    scheme = h, kind != TRIAL, share, passes, reach, slow, position_tolerance, tolerance, newton_steps
     reached, (pushes, pushed, steps, residual, magnitude, _, dynamics) = advance(
         robot, contacts, problem.limits, scheme, (q, v, M, frames, gaps, s), acceleration, tau, excluded, near,
         problem.middle, problem.impulses, (impulse, friction, all_status[:count], energy), end,

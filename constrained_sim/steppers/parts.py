@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -114,6 +115,18 @@ class Part(NamedTuple):
     def rows(self) -> Array:
         """(rows,) impulses of all rows in the order of declaration [N s]."""
         return self.end.bound.rows(self.lam, self.impulse)
+
+
+class Trial(NamedTuple):
+    """A part of a step up to an instant that may turn out not to be the one looked for.
+
+    Attributes:
+        part: held, but with the velocity at its end as it is predicted.
+        finish: returns it corrected, as long as nothing else has been computed.
+    """
+
+    part: Part
+    finish: Callable[[], Part]
 
 
 def outcome_of(

@@ -68,10 +68,10 @@ def advance(  # type: ignore[no-untyped-def]
         contacts: cores, see :class:`~constrained_sim.contact.geometry.Cores`; (k,) coefficients of friction; (k + l,)
             which rows open and close.
         limits: the bounds of joints, see :class:`~constrained_sim.constraints.joint_limit.Bounds`.
-        scheme: length h of the step [s]; share of the new velocity in the mean velocity; passes, see
-            ``TimeStepping.memory``; predicted gap [m] up to which a contact takes part; velocity up to which a state
-            is at rest [m/s, rad/s]; drift up to which positions stay as they are [m, rad]; tolerance and steps of
-            :func:`~constrained_sim.contact.usual.solve_usually`.
+        scheme: length h of the step [s]; whether the velocity at its end is corrected; share of the new velocity in the
+            mean velocity; passes, see ``TimeStepping.memory``; predicted gap [m] up to which a contact takes part;
+            velocity up to which a state is at rest [m/s, rad/s]; drift up to which positions stay as they are [m, rad];
+            tolerance and steps of :func:`~constrained_sim.contact.usual.solve_usually`.
         begin: q, v, M, placements of the free-flyers, and gaps and row velocities of contacts and limits at the
             beginning.
         acceleration: (nv,) of the last step.
@@ -88,13 +88,13 @@ def advance(  # type: ignore[no-untyped-def]
 
     Returns:
         How far this came, and what :func:`predict` returns. :data:`UNSOLVED`, and all else is of no use;
-        :data:`PREDICTED`, the correction needs another way; :data:`TURNED`, it does where friction was turned; or
-        :data:`DONE`.
+        :data:`PREDICTED`, the correction needs another way, or was not wanted; :data:`TURNED`, it does where friction
+        was turned; or :data:`DONE`.
     """
     tree, support, damping, actuation, rubbing, breakaway, free, free_rows = robot
     cores, friction, normals = contacts
     limit_rows = limits[3]
-    h, share, passes, reach, slow, position_tolerance, tolerance, steps = scheme
+    h, corrects, share, passes, reach, slow, position_tolerance, tolerance, steps = scheme
     q, v, M, frames, gaps, s = begin
     laws, opening = (friction, rubbing, h * breakaway, share, tolerance, steps), (gaps, normals, s)
     q_middle, v_middle, x, x_first, pushes_first = middle
@@ -133,6 +133,8 @@ def advance(  # type: ignore[no-untyped-def]
     found[3][PROJECTION] += hold(robot, contacts, limits, held, found[2], position_tolerance, energy, end)
     if not (exceeds(v, slow) or exceeds(v_middle, slow) or exceeds(x, slow)):
         return DONE, predicted
+    if not corrects:
+        return PREDICTED, predicted
     _, v_end, M_end, frames_end, _, _, _, _, J, s_end = end
     v_mean = v + (1.0 - share) * (x - v)
     inertial = bias - weight + kinetic_gradient(tree, bodies, base_axes, v_mean)

@@ -54,7 +54,7 @@ def run_steps(problem, settings, law, efforts, asked, t, here, acceleration, rec
             if not are_finite(wanted, v):
                 return i, t
             tau = np.maximum(np.minimum(wanted, most), least)
-        scheme = h, share, passes, reach, slow, position_tolerance, tolerance, newton_steps
+        scheme = h, True, share, passes, reach, slow, position_tolerance, tolerance, newton_steps
         begin = q, v, M, frames, gaps, s
         reached, _ = advance(
             robot, contacts, limits, scheme, begin, acceleration, tau, nothing, unknown, middle, impulses, found, end

@@ -162,18 +162,28 @@ class SmoothParts(Stepper):
         first = (1.0 - self.integrator.share) * h
         return np.asarray(flight.middle_centres(first, begin.M, begin.v, begin.frames, self._free[1]), dtype=np.float64)
 
-    def _finish(
+    def _held(
         self,
         begin: Observation,
         predicted: Prediction,
         end: Observation,
         loads: Loads,
         excluded: npt.NDArray[np.intp],
+    ) -> tuple[Part, npt.NDArray[np.int64]]:
+        """Return what was predicted, held at its `end`, and which contacts carry force in it."""
+        pressed, held = kernels.pressing(predicted.status, begin.contact.gaps, end.contact.gaps, excluded)
+        return self._hold(predicted.part(begin, end), held, loads), pressed
+
+    def _finish(
+        self,
+        begin: Observation,
+        predicted: Prediction,
+        part: Part,
+        pressed: npt.NDArray[np.int64],
+        loads: Loads,
         turned: tuple[Array, Array] | None = None,
     ) -> Part:
-        """Hold what was predicted, at `end`, and correct the velocity there; `turned`: see :meth:`_correct`."""
-        pressed, held = kernels.pressing(predicted.status, begin.contact.gaps, end.contact.gaps, excluded)
-        part = self._hold(predicted.part(begin, end), held, loads)
+        """Correct the velocity at the end of a `part` that was predicted and held; `turned`: see :meth:`_correct`."""
         if not _moves(begin.v, predicted.v_mid, predicted.motion.x):
             return part
         momentum = self._end_momentum(begin, part, predicted)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -11,28 +9,22 @@ from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import ContactMethod
 from constrained_sim.contact.problem import no_values
 from constrained_sim.contact.table import TOUCHING
-from constrained_sim.drift import Stabilization
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.impact import Impact, bouncing, impact_at
-from constrained_sim.integrators import Integrator, Midpoint
+from constrained_sim.integrators import Midpoint
 from constrained_sim.motion import NOTHING_KNOWN
 from constrained_sim.posture import JointFeedback
-from constrained_sim.robot import Robot
 from constrained_sim.solvers import Solver
 from constrained_sim.steppers import kernels
-from constrained_sim.steppers.compiled import CLOSING, CompiledSteps
-from constrained_sim.steppers.parts import Loads, Part, Prediction, outcome_of
-from constrained_sim.steppers.record import RecordedOutcome, RecordedState, record_of
-from constrained_sim.steppers.rigid import DONE, TURNED, UNSOLVED
+from constrained_sim.steppers.compiled import CLOSING, WHOLE
+from constrained_sim.steppers.compiled_parts import UNFELT, CompiledParts
+from constrained_sim.steppers.parts import Loads, Part, outcome_of
+from constrained_sim.steppers.record import RecordedState, record_of
+from constrained_sim.steppers.rigid import DONE
 from constrained_sim.steppers.run import run_steps
-from constrained_sim.steppers.smooth_parts import REACH, SLOW, SmoothParts
 from constrained_sim.steppers.stepper import NO_CONTACT, Observation, Run, StepOutcome
 from constrained_sim.validation import Array
 from constrained_sim.wrench import Wrench
-
-UNFELT = 1e-7
-"""Depth [m] to which a closed contact may come within a step before its approach is an impact: the contact force takes
-care of it. Less, and the feet of a humanoid that comes to rest rock from corner to corner, an impact in each step."""
 
 BOUNCE_VELOCITY = 1e-2
 """Approach speed [m/s] below which restitution counts as 0."""
@@ -44,7 +36,7 @@ MOST_TRIALS = 8
 """Lengths of a part of a step that are tried on the way to the instant of a touchdown."""
 
 
-class TimeStepping(SmoothParts):
+class TimeStepping(CompiledParts):
     """Moreau-Jean / Stewart-Trinkle stepping at velocity level, with a fixed step.
 
     Where no contact closes, a step is one smooth problem over h = dt::
@@ -81,16 +73,6 @@ class TimeStepping(SmoothParts):
     name = "time_stepping"
     default_integrator = Midpoint.name
 
-    def __init__(self, robot: Robot, dt: float, integrator: Integrator, stabilization: Stabilization) -> None:
-        """Allocate the work space for steps of `dt` [s].
-
-        Raises:
-            InvalidValue: an integrator that is no stepping scheme, or a stabilization that is no projection.
-        """
-        super().__init__(robot, dt, integrator, stabilization)
-        self._model = _model_of(robot) if self.stabilization.metric == "mass" else None
-        self._steps: CompiledSteps | None = None
-
     def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array, stretch: Array | None = None) -> Observation:
         """Start at (q, v) and time `t` with these constraints."""
         self._forget()
@@ -106,7 +88,7 @@ class TimeStepping(SmoothParts):
     ) -> StepOutcome:
         """Advance by dt, see the class."""
         loads = Loads(tau, wrenches, solver, method, method)
-        found = self._compiled_step(start, self.dt, loads, True) if self._is_usual(start, loads) else None
+        found = self._compiled_step(start, self.dt, loads, WHOLE) if self._is_usual(start, loads) else None
         if found is not None and found.reached == DONE:
             self._acceleration, self._passes = found.a, 1
             return found
@@ -198,15 +180,15 @@ class TimeStepping(SmoothParts):
         It looks where tangents of the parabolas through the gaps at the last lengths h of this part of the step meet
         zero, always for the contact that is due first, and in the middle of what is left where they lead astray: gaps
         at the end are those of another motion for each h, which may bend sharply where a contact opens or begins to
-        slip.
+        slip. Only the flight that ends there is corrected.
         """
         gaps, fall = _open_gaps(here)[closing], -here.contact.s_normal[closing]
         h, last, before_last, near = min(float((gaps / fall).min()), rest), 0.0, 0.0, NOTHING_KNOWN
         early, late = 0.0, np.inf
         for _ in range(MOST_TRIALS):
-            part = self._advance(here, h, loads, closing, near)
-            self._acceleration, self._passes = part.a, 1
-            fall_before, before, gaps = fall, gaps, part.end.contact.all_gaps[closing]
+            trial, memory = self._try(here, h, loads, closing, near), self.memory
+            self._acceleration, self._passes = trial.part.a, 1
+            fall_before, before, gaps = fall, gaps, trial.part.end.contact.all_gaps[closing]
             fall = (before - gaps) / (h - last)
             bend = (fall - fall_before) * (h - last) / (h - before_last)
             slope = np.clip(fall + bend, 0.5 * fall, 2.0 * fall)
@@ -218,7 +200,10 @@ class TimeStepping(SmoothParts):
             wanted = min(float(due[first]), rest)
             if not early < wanted < late:
                 wanted = 0.5 * (early + min(late, rest))
-            before_last, last, h, near = last, h, wanted, wanted / h * part.motion.impulse
+            before_last, last, h, near = last, h, wanted, wanted / h * trial.part.motion.impulse
+        self.memory = memory
+        part = trial.finish()
+        self._acceleration, self._passes = part.a, 1
         return part
 
     def _impact(self, here: Observation, touching: npt.NDArray[np.intp], loads: Loads) -> Impact:
@@ -234,83 +219,6 @@ class TimeStepping(SmoothParts):
             loads.method,
             coefficients=bouncing(bound, touching, here.contact.s_normal, BOUNCE_VELOCITY),
         )
-
-    # -- smooth motion
-
-    def _advance(
-        self,
-        begin: Observation,
-        h: float,
-        loads: Loads,
-        excluded: npt.NDArray[np.intp] = NO_CONTACT,
-        near: Array = NOTHING_KNOWN,
-        found: RecordedOutcome | None = None,
-    ) -> Part:
-        """Advance by `h` [s] without impact, and without forces of what is `excluded`.
-
-        Impulses will be `near` those, if it is not empty. As a rule one kernel does it all: `found` is what it left, if
-        it has been tried already.
-        """
-        if self._is_usual(begin, loads):
-            found = found or self._compiled_step(begin, h, loads, False, excluded, near)
-            if found.reached != UNSOLVED:
-                return self._go_on(begin, found, h, loads, excluded)
-            loads = loads._replace(method=loads.method.without_newton)
-        predicted = self._predict(begin, h, loads, excluded, near)
-        return self._finish(begin, predicted, self._reach(begin, predicted), loads, excluded)
-
-    def _compiled_step(
-        self,
-        begin: Observation,
-        h: float,
-        loads: Loads,
-        is_whole: bool,
-        excluded: npt.NDArray[np.intp] = NO_CONTACT,
-        near: Array = NOTHING_KNOWN,
-    ) -> RecordedOutcome:
-        """Return what a kernel finds of a step of `h` [s], or a part of one."""
-        return self._compiled(begin).step(begin, h, self.memory, loads.tau, loads.method, is_whole, excluded, near)
-
-    def _go_on(
-        self, begin: Observation, found: RecordedOutcome, h: float, loads: Loads, excluded: npt.NDArray[np.intp]
-    ) -> Part:
-        """Return the part of a step that a kernel has `found`, finished where that left it unfinished."""
-        steps, none = self._compiled(begin), NOTHING_KNOWN
-        q_mid, v_mid, _, *first = map(np.copy, steps.middle)
-        impulses, impulse, dry, status = steps.impulses.copy(), found.parts[5], found.parts[6], found.status.copy()
-        predicted = Prediction(
-            h, q_mid, v_mid, found.motion, impulses, impulse, dry, none, status, found.energy, begin.stretch
-        )
-        if found.reached == DONE:
-            return predicted.part(begin, found.end)
-        self._mid.update(q_mid, v_mid, begin.t + 0.5 * h)
-        self._here.update_inertia(found.end.q, found.end.t)
-        turned = (first[0], first[1]) if found.reached == TURNED else None
-        return self._finish(begin, predicted, found.end, loads, excluded, turned)
-
-    def _is_usual(self, begin: Observation, loads: Loads) -> bool:
-        """Whether the kernels of a whole step can do what is declared, and what acts."""
-        return loads.are_plain and begin.bound.bounds is not None and self._model is not None
-
-    def _compiled(self, begin: Observation) -> CompiledSteps:
-        """Return the compiled steps under the constraints that act at the `begin`."""
-        steps = self._steps
-        if steps is None or steps.bound is not begin.bound:
-            scheme = self.integrator.share, REACH, SLOW, self.stabilization.position_tolerance, UNFELT / self.dt
-            steps = self._steps = CompiledSteps(self.robot, self._model, begin.bound, scheme)
-        return steps
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy begins with: it prepares compiled steps of its own."""
-        return self.__dict__ | {"_steps": None}
-
-
-def _model_of(robot: Robot) -> tuple[Any, ...] | None:
-    """Return what :func:`~constrained_sim.steppers.rigid.step` needs of a robot; None of one that it cannot do."""
-    if robot.tree is None or robot.springs:
-        return None
-    dry = robot.rubbing, robot.breakaway
-    return robot.tree, robot.support, robot.damping, robot.actuation, *dry, *robot.free_joints
 
 
 def _open_gaps(here: Observation) -> Array:

@@ -1,0 +1,137 @@
+"""Parts of a step of time stepping between which nothing closes: compiled where they can be, else the general way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from constrained_sim.drift import Stabilization
+from constrained_sim.integrators import Integrator
+from constrained_sim.motion import NOTHING_KNOWN
+from constrained_sim.robot import Robot
+from constrained_sim.steppers.compiled import PART, TRIAL, CompiledSteps
+from constrained_sim.steppers.parts import Loads, Part, Prediction, Trial
+from constrained_sim.steppers.record import RecordedOutcome
+from constrained_sim.steppers.rigid import DONE, TURNED, UNSOLVED
+from constrained_sim.steppers.smooth_parts import REACH, SLOW, SmoothParts
+from constrained_sim.steppers.stepper import NO_CONTACT, Observation
+from constrained_sim.validation import Array
+
+UNFELT = 1e-7
+"""Depth [m] to which a closed contact may come within a step before its approach is an impact: the contact force takes
+care of it. Less, and the feet of a humanoid that comes to rest rock from corner to corner, an impact in each step."""
+
+
+class CompiledParts(SmoothParts):
+    """Does parts of a step in one kernel where it can: rigid contacts, joint limits, dry friction and efforts only.
+
+    The general way goes on where the kernel leaves off, as where Newton's method does not solve a contact problem.
+    """
+
+    def __init__(self, robot: Robot, dt: float, integrator: Integrator, stabilization: Stabilization) -> None:
+        """Allocate the work space for steps of `dt` [s].
+
+        Raises:
+            InvalidValue: an integrator that is no stepping scheme, or a stabilization that is no projection.
+        """
+        super().__init__(robot, dt, integrator, stabilization)
+        self._model = _model_of(robot) if self.stabilization.metric == "mass" else None
+        self._steps: CompiledSteps | None = None
+
+    def _advance(
+        self,
+        begin: Observation,
+        h: float,
+        loads: Loads,
+        excluded: npt.NDArray[np.intp] = NO_CONTACT,
+        near: Array = NOTHING_KNOWN,
+        found: RecordedOutcome | None = None,
+    ) -> Part:
+        """Advance by `h` [s] without impact, and without forces of what is `excluded`.
+
+        Impulses will be `near` those, if it is not empty. As a rule one kernel does it all: `found` is what it left, if
+        it has been tried already.
+        """
+        if self._is_usual(begin, loads):
+            found = found or self._compiled_step(begin, h, loads, PART, excluded, near)
+            if found.reached != UNSOLVED:
+                return self._go_on(begin, found, h, loads, excluded)
+            loads = loads._replace(method=loads.method.without_newton)
+        return self._predicted(begin, h, loads, excluded, near).finish()
+
+    def _try(self, begin: Observation, h: float, loads: Loads, excluded: npt.NDArray[np.intp], near: Array) -> Trial:
+        """Return what :meth:`_advance` comes to, with the velocity at the end as it is predicted; and how it ends."""
+        if self._is_usual(begin, loads):
+            found = self._compiled_step(begin, h, loads, TRIAL, excluded, near)
+            if found.reached != UNSOLVED:
+                part = self._prediction(begin, found, h).part(begin, found.end)
+                return Trial(part, lambda: self._advance(begin, h, loads, excluded, near))
+            loads = loads._replace(method=loads.method.without_newton)
+        return self._predicted(begin, h, loads, excluded, near)
+
+    def _predicted(
+        self, begin: Observation, h: float, loads: Loads, excluded: npt.NDArray[np.intp], near: Array
+    ) -> Trial:
+        """Predict `h` [s] the general way."""
+        predicted = self._predict(begin, h, loads, excluded, near)
+        part, pressed = self._held(begin, predicted, self._reach(begin, predicted), loads, excluded)
+        return Trial(part, lambda: self._finish(begin, predicted, part, pressed, loads))
+
+    def _compiled_step(
+        self,
+        begin: Observation,
+        h: float,
+        loads: Loads,
+        kind: int,
+        excluded: npt.NDArray[np.intp] = NO_CONTACT,
+        near: Array = NOTHING_KNOWN,
+    ) -> RecordedOutcome:
+        """Return what a kernel finds of a step of `h` [s], or a part of one."""
+        return self._compiled(begin).step(begin, h, self.memory, loads.tau, loads.method, kind, excluded, near)
+
+    def _prediction(self, begin: Observation, found: RecordedOutcome, h: float) -> Prediction:
+        """Return the smooth problem that a kernel has solved last."""
+        steps, none, status = self._compiled(begin), NOTHING_KNOWN, found.status.copy()
+        q_mid, v_mid, impulses = steps.middle[0].copy(), steps.middle[1].copy(), steps.impulses.copy()
+        impulse, dry, energy, stretch = found.parts[5], found.parts[6], found.energy, begin.stretch
+        return Prediction(h, q_mid, v_mid, found.motion, impulses, impulse, dry, none, status, energy, stretch)
+
+    def _go_on(
+        self, begin: Observation, found: RecordedOutcome, h: float, loads: Loads, excluded: npt.NDArray[np.intp]
+    ) -> Part:
+        """Return the part of a step that a kernel has `found`, finished where that left it unfinished."""
+        predicted = self._prediction(begin, found, h)
+        if found.reached == DONE:
+            return predicted.part(begin, found.end)
+        x, pushes = (values.copy() for values in self._compiled(begin).middle[3:])
+        self._mid.update(predicted.q_mid, predicted.v_mid, begin.t + 0.5 * h)
+        self._here.update_inertia(found.end.q, found.end.t)
+        part, pressed = self._held(begin, predicted, found.end, loads, excluded)
+        turned = (x, pushes) if found.reached == TURNED else None
+        return self._finish(begin, predicted, part, pressed, loads, turned)
+
+    def _is_usual(self, begin: Observation, loads: Loads) -> bool:
+        """Whether the kernels of a whole step can do what is declared, and what acts."""
+        return loads.are_plain and begin.bound.bounds is not None and self._model is not None
+
+    def _compiled(self, begin: Observation) -> CompiledSteps:
+        """Return the compiled steps under the constraints that act at the `begin`."""
+        steps = self._steps
+        if steps is None or steps.bound is not begin.bound:
+            scheme = self.integrator.share, REACH, SLOW, self.stabilization.position_tolerance, UNFELT / self.dt
+            steps = self._steps = CompiledSteps(self.robot, self._model, begin.bound, scheme)
+        return steps
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy begins with: it prepares compiled steps of its own."""
+        return self.__dict__ | {"_steps": None}
+
+
+def _model_of(robot: Robot) -> tuple[Any, ...] | None:
+    """Return what :func:`~constrained_sim.steppers.rigid.step` needs of a robot; None of one that it cannot do."""
+    if robot.tree is None or robot.springs:
+        return None
+    dry = robot.rubbing, robot.breakaway
+    return robot.tree, robot.support, robot.damping, robot.actuation, *dry, *robot.free_joints
