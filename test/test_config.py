@@ -1,6 +1,7 @@
 """Configuration files: what is read, what is refused, and that they make the simulation they describe."""
 
 from importlib.metadata import files
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -47,6 +48,20 @@ def test_the_shipped_configuration():
     assert (foot.name, foot.link, foot.friction, foot.restitution) == ("foot", "foot", 0.8, 0.0)
     assert config.simulation.dt == 1e-3
     assert config.node.joints == ("hip", "knee")
+
+
+def test_ros2_control_is_given_the_joints_and_topics_of_the_simulator():
+    """The hardware of the URDF commands what takes efforts, zero until a controller runs, on the node's topics."""
+    hardware = ElementTree.parse(ROOT / "urdf" / "leg.urdf").getroot().find("ros2_control")
+    parameters = {p.get("name"): p.text for p in hardware.find("hardware").iter("param")}
+    assert parameters["joint_commands_topic"] == "/joint_commands"
+    assert parameters["joint_states_topic"] == "/joint_states"
+    assert float(parameters["trigger_joint_command_threshold"]) == -1.0
+    commands = {j.get("name"): j.find("command_interface") for j in hardware.findall("joint")}
+    assert tuple(commands) == leg_config().robot.actuated_joints
+    assert {(c.get("name"), float(c.find("param").text)) for c in commands.values()} == {("effort", 0.0)}
+    controllers = yaml.safe_load((ROOT / "config" / "leg_ros2_control.yaml").read_text())
+    assert controllers["effort_controller"]["ros__parameters"]["joints"] == list(commands)
 
 
 def test_it_makes_a_simulator():

@@ -130,7 +130,7 @@ class CompiledParts(SmoothParts):
 
 
 def _model_of(robot: Robot) -> tuple[Any, ...] | None:
-    """Return what :func:`~constrained_sim.steppers.rigid.step` needs of a robot; None of one that it cannot do."""
+    """Return what :func:`~constrained_sim.steppers.rigid.advance` needs of a robot; None of one that it cannot do."""
     if robot.tree is None or robot.springs:
         return None
     dry = robot.rubbing, robot.breakaway

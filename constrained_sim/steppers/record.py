@@ -180,7 +180,8 @@ class RecordedOutcome(StepOutcome):
         self.end: RecordedState
         self.end, self.reached, self.solved = end, reached, solved
         self.parts: tuple[Array, ...] = cut_outcome(end.record, end.sizes)
-        self.energy, self.a = self.parts[:2]
+        self.energy = self.parts[0]
+        self.a = self.parts[1][:]  # to be made read-only by others; what kernels get can be written to, always
 
     @cached_property
     def lam(self) -> Array:  # type: ignore[override]

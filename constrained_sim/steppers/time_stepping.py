@@ -90,7 +90,7 @@ class TimeStepping(CompiledParts):
         loads = Loads(tau, wrenches, solver, method, method)
         found = self._compiled_step(start, self.dt, loads, WHOLE) if self._is_usual(start, loads) else None
         if found is not None and found.reached == DONE:
-            self._acceleration, self._passes = found.a, 1
+            self._acceleration, self._passes = found.parts[1], 1
             return found
         parts: list[Part] = []
         impacts: list[Impact] = []
