@@ -10,10 +10,7 @@ import math
 import signal
 import sys
 import threading
-from dataclasses import dataclass
-from functools import cached_property
 
-import numpy as np
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -28,39 +25,38 @@ MASS = 2.5
 GRAVITY = 9.81
 
 
-@dataclass
 class LegState:
-    """Slider height [m], hip and knee angle [rad], and their rates."""
+    """Where the foot is and how it moves; plain numbers, since arrays of two take ten times as long.
 
-    position: np.ndarray
-    velocity: np.ndarray
+    Attributes:
+        x, z: of the foot relative to the hip [m].
+        vx, vz: their rates [m/s].
+        height: of the foot above the ground [m].
+        climb: velocity of the slider [m/s].
+    """
 
-    @cached_property
-    def foot(self) -> np.ndarray:
-        """Foot relative to the hip (x, z) [m]."""
-        _, hip, knee = self.position
-        return -LINK * np.array([math.sin(hip) + math.sin(hip + knee), math.cos(hip) + math.cos(hip + knee)])
+    def __init__(self, position: list[float], velocity: list[float]) -> None:
+        """Take slider height [m], hip and knee angle [rad], and their rates."""
+        (slider, hip, knee), (self.climb, hip_rate, knee_rate) = position, velocity
+        lower_x, lower_z = LINK * math.sin(hip + knee), LINK * math.cos(hip + knee)
+        self.x, self.z = -LINK * math.sin(hip) - lower_x, -LINK * math.cos(hip) - lower_z
+        self.height = slider + self.z
+        self._of_hip, self._of_knee = (self.z, -self.x), (-lower_z, lower_x)
+        self.vx = self._of_hip[0] * hip_rate + self._of_knee[0] * knee_rate
+        self.vz = self._of_hip[1] * hip_rate + self._of_knee[1] * knee_rate
 
-    @cached_property
-    def foot_jacobian(self) -> np.ndarray:
-        """Derivative of :attr:`foot` by (hip, knee), 2 x 2."""
-        x, z = self.foot
-        _, hip, knee = self.position
-        return np.array([[z, -LINK * math.cos(hip + knee)], [-x, LINK * math.sin(hip + knee)]])
-
-    @property
-    def foot_height(self) -> float:
-        """Height of the foot above the ground [m]."""
-        return float(self.position[0] + self.foot[1])
+    def efforts(self, fx: float, fz: float) -> list[float]:
+        """Return the efforts of hip and knee [N m] that push with a force [N] from the hip onto the foot: J^T f."""
+        return [x * fx + z * fz for x, z in (self._of_hip, self._of_knee)]
 
 
 class LegController:
     """Commands hip and knee efforts through a virtual spring and damper between hip and foot."""
 
-    STIFFNESS = np.array([400.0, 900.0])  # N/m, along x and z
-    DAMPING = np.array([14.0, 36.0])  # N s/m
-    FLIGHT_STIFFNESS = np.array([150.0, 150.0])
-    FLIGHT_DAMPING = np.array([4.0, 4.0])
+    STIFFNESS = 400.0, 900.0  # N/m, along x and z
+    DAMPING = 14.0, 36.0  # N s/m
+    FLIGHT_STIFFNESS = 150.0, 150.0
+    FLIGHT_DAMPING = 4.0, 4.0
     STAND_LENGTH = 0.25
     CROUCH_LENGTH = 0.20
     TAKEOFF_LENGTH = 0.285
@@ -75,22 +71,17 @@ class LegController:
         self._since = 0.0
         self._landing_length = self.STAND_LENGTH
 
-    def efforts(self, t: float, leg: LegState) -> np.ndarray:
+    def efforts(self, t: float, leg: LegState) -> list[float]:
         """Return the efforts of hip and knee [N m] at time `t` [s]."""
         self._change_phase(t, leg)
-        jacobian = leg.foot_jacobian
-        velocity = jacobian @ leg.velocity[1:]
         if self.phase == "thrust":
-            sideways = -self.STIFFNESS[0] * leg.foot[0] - self.DAMPING[0] * velocity[0]
-            return jacobian.T @ np.array([sideways, -self.THRUST])
-        length = self._wanted_length(t)
+            return leg.efforts(-self.STIFFNESS[0] * leg.x - self.DAMPING[0] * leg.vx, -self.THRUST)
         in_flight = self.phase == "flight"
         stiffness = self.FLIGHT_STIFFNESS if in_flight else self.STIFFNESS
         damping = self.FLIGHT_DAMPING if in_flight else self.DAMPING
-        force = stiffness * (np.array([0.0, -length]) - leg.foot) - damping * velocity
-        if not in_flight:
-            force[1] -= MASS * GRAVITY
-        return jacobian.T @ force
+        fx = -stiffness[0] * leg.x - damping[0] * leg.vx
+        fz = -stiffness[1] * (self._wanted_length(t) + leg.z) - damping[1] * leg.vz
+        return leg.efforts(fx, fz if in_flight else fz - MASS * GRAVITY)
 
     def _wanted_length(self, t: float) -> float:
         """Return the length of the leg to aim at [m]: after a landing it goes from that at touchdown to the next."""
@@ -102,8 +93,8 @@ class LegController:
 
     def _change_phase(self, t: float, leg: LegState) -> None:
         lasted = t - self._since
-        length = -leg.foot[1]
-        if self.phase == "flight" and leg.foot_height < 1e-3 and leg.velocity[0] < 0.1:
+        length = -leg.z
+        if self.phase == "flight" and leg.height < 1e-3 and leg.climb < 0.1:
             self._landing_length = length
             self._enter("stance", t)
         elif self.phase == "stance" and self._hops and lasted > self.CROUCH_TIME:
@@ -135,10 +126,10 @@ class LegControllerNode(Node):
 
     def _on_state(self, state: JointState) -> None:
         order = [state.name.index(name) for name in self.JOINTS]
-        leg = LegState(np.array(state.position)[order], np.array(state.velocity)[order])
+        leg = LegState([state.position[i] for i in order], [state.velocity[i] for i in order])
         stamp = state.header.stamp
         efforts = self._controller.efforts(stamp.sec + 1e-9 * stamp.nanosec, leg)
-        command = JointState(name=["hip", "knee"], effort=efforts.tolist())
+        command = JointState(name=["hip", "knee"], effort=efforts)
         command.header.stamp = stamp
         self._commands.publish(command)
 

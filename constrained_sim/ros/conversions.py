@@ -45,6 +45,7 @@ class JointNames:
         self._q = np.array([joint.idx_q for _, joint in single], dtype=int)
         self._v = np.array([joint.idx_v for _, joint in single], dtype=int)
         self._turning = np.array([joint.nq == 2 for _, joint in single], dtype=bool)
+        self._any_turns = bool(self._turning.any())
         efforts = {int(v): u for u, v in enumerate(robot.actuation)}
         self._commanded = {name: efforts[joint.idx_v] for name, joint in single if joint.idx_v in efforts}
         self._driven = np.array([self.names.index(name) for name in self._commanded], dtype=int)
@@ -96,7 +97,7 @@ class JointNames:
     def positions(self, q: Array) -> list[float]:
         """Return the positions [rad, m] at `q`; the angle of a continuous joint is the one nearest to the last."""
         values = q[self._q]
-        if self._turning.any():
+        if self._any_turns:
             angle = np.arctan2(q[np.minimum(self._q + 1, len(q) - 1)], values)
             turns = np.round((self._last - angle) / (2.0 * np.pi))
             values = np.where(self._turning, angle + 2.0 * np.pi * turns, values)
