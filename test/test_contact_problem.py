@@ -30,9 +30,9 @@ from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import METHODS, ContactMethod, ContactProblem, interior_point, kernels, solve_contacts
 from constrained_sim.contact.admm import admm
 from constrained_sim.contact.methods import BUDGETS
-from constrained_sim.contact.problem import STRONG, TOLERABLE_RESIDUAL, ContactSolution
+from constrained_sim.contact.problem import STRONG, TOLERABLE_RESIDUAL, ContactSolution, no_values
 from constrained_sim.contact.sweeps import one_contact, plain_sweeps
-from constrained_sim.contact.usual import NEWTON_STEPS, SWEEPS
+from constrained_sim.contact.usual import NEWTON_STEPS, SWEEPS, solve_usually
 from constrained_sim.exceptions import ContactNotSolved, InexactContact, InvalidValue, UnknownName
 from constrained_sim.motion import Motion
 
@@ -542,9 +542,36 @@ def test_interior_point_gets_on_where_newton_does_not(number):
 def test_interior_point_heeds_the_slip_less_after_short_steps(number, monkeypatch):
     """Where contacts come to rest the derivative of the slip's length points anywhere; with it, steps get shorter."""
     problem = stored_problem("resting_humanoid.npz", number)
+    monkeypatch.setattr(interior_point, "COUPLINGS", (1.0,))
     assert alone("interior_point", problem, 1e-7)[1] < 1e-7
     monkeypatch.setattr(interior_point, "SHORT", 0.0)
     assert alone("interior_point", problem, 1e-7)[1] > 1e-6
+
+
+@pytest.mark.parametrize("number", range(2))
+def test_interior_point_begins_again_where_it_came_to_no_end(number, monkeypatch):
+    """A humanoid in the midst of its fall: the first beginning leads nowhere, the second or only the third does."""
+    problem = stored_problem("stubborn_humanoid.npz", number)
+    r, error, _ = alone("interior_point", problem, 1e-7)
+    assert error < 1e-7
+    assert problem.cone_violation(r) < 1e-6
+    monkeypatch.setattr(interior_point, "COUPLINGS", interior_point.COUPLINGS[: number + 1])
+    assert alone("interior_point", problem, 1e-7)[1] > 1e-5
+
+
+def test_least_norm_without_numbers_raises_nothing():
+    """Where squares of coefficients of friction overflow there are no forces of least norm: those found are left."""
+    rng, solved = np.random.default_rng(1), 0
+    for _ in range(400):
+        contacts = int(rng.integers(2, 5))
+        J = rng.normal(size=(3 * contacts, int(rng.integers(3, 3 * contacts - 1))))
+        b, friction = J @ rng.normal(size=J.shape[1]), rng.choice([0.3, 1e160], size=contacts)
+        problem = ContactProblem(J @ J.T, b, friction, np.zeros((contacts, 2)))
+        *_, is_solved = solve_usually(
+            problem.G, problem.b, *problem.laws, no_values(), 1e-3 * np.abs(problem.b).max(), NEWTON_STEPS
+        )
+        solved += is_solved
+    assert solved > 200
 
 
 def solve_alone(method, make, seed):

@@ -6,7 +6,7 @@ import numba
 import numpy as np
 
 from constrained_sim.contact.kernels import newton
-from constrained_sim.contact.problem import ContactProblem
+from constrained_sim.contact.problem import SUFFICIENT, ContactProblem
 from constrained_sim.validation import Array
 
 INSIDE = 0.99
@@ -27,6 +27,9 @@ ENDLESS = 1e10
 FINISH = 10
 """Steps of Newton's method from where this ends."""
 
+COUPLINGS = 1.0, 0.2, 0.1
+"""How much the derivative of the slip counts where it begins, and where it begins again since that led nowhere."""
+
 
 def interior_point(
     problem: ContactProblem, scale: Array, impulse: Array, tolerance: float, budget: int
@@ -45,15 +48,29 @@ def interior_point(
     interior point method, 1992). Its matrix is the Delassus matrix plus one that is positive definite as long as mu is
     positive: that rows depend on each other does no harm. A few steps of Newton's method on the natural map end it.
 
-    It always begins anew.
+    It always begins anew; and again with less of that derivative where it came to no end within `budget` steps.
 
     Source: Acary, Armand, Nguyen and Shpakovych, Second-order cone programming for frictional contact mechanics using
     interior point algorithm, 2023.
     """
     if problem.slip.any() or len(problem.discs) or (problem.lower >= problem.upper).any():
         return impulse, problem.error(scale, impulse), 0
-    inside, length, done = _Interior(problem, scale), 1.0, 0
-    best, least = inside.impulse, np.inf
+    best, least, done = impulse, np.inf, 0
+    for coupling in COUPLINGS:
+        r, error, more = _follow(_Interior(problem, scale, coupling), problem, scale, tolerance, budget)
+        done += more
+        if error < least:
+            best, least = r, error
+        if least <= max(tolerance, SUFFICIENT * problem.magnitude(scale, best)):
+            break
+    return best, least, done
+
+
+def _follow(
+    inside: _Interior, problem: ContactProblem, scale: Array, tolerance: float, budget: int
+) -> tuple[Array, float, int]:
+    """Return the impulses to which the way from a point `inside` leads, their error, and the steps that it took."""
+    best, least, length, done = inside.impulse, np.inf, 1.0, 0
     while length > STALLED and least > tolerance and done < budget:
         length, done = inside.advance(), done + 1
         r = inside.impulse
@@ -72,8 +89,11 @@ class _Interior:
     distance from z, that pushes.
     """
 
-    def __init__(self, problem: ContactProblem, scale: Array) -> None:
-        """Begin at the units of all cones and in the middle of all intervals, or a unit away from their only bound."""
+    def __init__(self, problem: ContactProblem, scale: Array, coupling: float) -> None:
+        """Begin at the units of all cones and in the middle of all intervals, or a unit away from their only bound.
+
+        The derivative of the slip counts `coupling` at first.
+        """
         G, b, friction = problem.G, problem.b, problem.friction
         triples = np.arange(3 * len(friction)).reshape(-1, 3)
         has_cone = (friction > 0.0) & np.isfinite(friction)
@@ -98,7 +118,7 @@ class _Interior:
         inner = np.where(below, low, 0.0) + np.where(above, high, 0.0)
         self._z = np.where(below & above, 0.5 * inner, inner + below - 1.0 * above)
         self._push = np.ones(len(rows))
-        self._coupling = 1.0
+        self._coupling = coupling
 
     @property
     def impulse(self) -> Array:

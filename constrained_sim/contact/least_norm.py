@@ -158,7 +158,7 @@ def least_norm(transposed, goal, y, u, friction, slip, lower, upper, status, tol
         before = error
         H = transposed @ block_times(slope, Q, friction.shape[0], NO_DISCS)
         H += (1e-13 + DAMPING * min(error / largest, 1.0)) * np.eye(H.shape[0])
-        step = np.linalg.solve(H, -F)
+        step = _solve(H, -F)
         descent = -np.dot(F, step)
         near, far, length = 0.0, 1.0, 1.0
         for _ in range(HALVINGS):
@@ -196,7 +196,15 @@ def _inside(transposed, Q, goal, u, friction, slip, lower, upper, status):  # ty
             fixed[i] = lower[m] if u[i] > 0.0 else upper[m]
     H = transposed @ block_times(slope, Q, friction.shape[0], NO_DISCS)
     H += 1e-13 * np.eye(H.shape[0])
-    return np.linalg.solve(H, goal - transposed @ fixed)
+    return _solve(H, goal - transposed @ fixed)
+
+
+@numba.njit(cache=True)
+def _solve(H, right):  # type: ignore[no-untyped-def]
+    """Return ``H^-1 right``; NaN where there are such numbers, or infinite ones: NumPy would raise an error."""
+    if np.isfinite(H).all() and np.isfinite(right).all():
+        return np.linalg.solve(H, right)
+    return np.full_like(right, np.nan)
 
 
 @numba.njit(cache=True)

@@ -187,7 +187,7 @@ def _compiled(kernel: Callable[..., tuple[Array, float, int]]) -> Method:
 
 newton, gauss_seidel = _compiled(kernels.newton), _compiled(sweeps.gauss_seidel)
 
-BUDGETS: dict[Method, int] = {newton: NEWTON_STEPS, interior_point: 60, pivoting: 24, gauss_seidel: 200, admm: 2000}
+BUDGETS: dict[Method, int] = {newton: NEWTON_STEPS, interior_point: 40, pivoting: 24, gauss_seidel: 200, admm: 2000}
 QUICK: tuple[tuple[Method, int, bool], ...] = tuple((step, BUDGETS[step], False) for step in (interior_point, newton))
 SLOW: tuple[tuple[Method, int, bool], ...] = (
     (pivoting, BUDGETS[pivoting], False),
