@@ -55,7 +55,8 @@ class CompiledParts(SmoothParts):
         it has been tried already.
         """
         if self._is_usual(begin, loads):
-            found = found or self._compiled_step(begin, h, loads, PART, excluded, near)
+            if found is None:
+                found = self._compiled_step(begin, h, loads, PART, excluded, near)
             if found.reached != UNSOLVED:
                 return self._go_on(begin, found, h, loads, excluded)
             loads = loads._replace(method=loads.method.without_newton)

@@ -111,7 +111,7 @@ def cut_outcome(record, sizes):  # type: ignore[no-untyped-def]
 
 
 class RecordedState(Observation):
-    """A state that a compiled step left; all but q and v of its `record` can be written to.
+    """A state that a compiled step left. Who keeps q and v, which are copies, does not keep the record.
 
     Attributes:
         record: begins with the state.
@@ -121,7 +121,8 @@ class RecordedState(Observation):
     def __init__(self, before: Observation, t: float, record: Array, sizes: Sizes) -> None:
         """Take over a `record` at time `t` [s], under the constraints of the observation `before`."""
         self.bound, self.t, self.record, self.sizes = before.bound, t, record, sizes
-        self.q, self.v = read_only(record[: sizes.nq]), read_only(record[sizes.nq : sizes.nq + sizes.nv])
+        self.q = read_only(record[: sizes.nq].copy())
+        self.v = read_only(record[sizes.nq : sizes.nq + sizes.nv].copy())
         self.phi, self.J_bilateral, self.s_bilateral = before.phi, before.J_bilateral, before.s_bilateral
         self.stretch, self.turning = before.stretch, before.turning
 
@@ -181,12 +182,12 @@ class RecordedOutcome(StepOutcome):
         self.end, self.reached, self.solved = end, reached, solved
         self.parts: tuple[Array, ...] = cut_outcome(end.record, end.sizes)
         self.energy = self.parts[0]
-        self.a = self.parts[1][:]  # to be made read-only by others; what kernels get can be written to, always
+        self.a = self.parts[1].copy()
 
     @cached_property
     def lam(self) -> Array:  # type: ignore[override]
         """(rows,) mean forces [N, N m]."""
-        return read_only(self.parts[2])
+        return read_only(self.parts[2].copy())
 
     @cached_property
     def axes(self) -> Array:  # type: ignore[override]
@@ -196,7 +197,7 @@ class RecordedOutcome(StepOutcome):
     @cached_property
     def dry_friction(self) -> Array:  # type: ignore[override]
         """(nv,) mean efforts [N m, N]."""
-        return read_only(self.parts[4])
+        return read_only(self.parts[4].copy())
 
     @cached_property
     def status(self) -> npt.NDArray[np.int64]:  # type: ignore[override]
