@@ -140,10 +140,10 @@ def step(  # type: ignore[no-untyped-def]
             took part in the contact problem.
 
     Returns:
-        How far this came: :data:`CLOSING`, or what ``advance`` says, and ``UNSOLVED`` where the state is not finite; how
-        many rows and forces, and how many contacts, one-sided rows and degrees of freedom with dry friction took part
-        in the contact problem; then what :func:`~constrained_sim.steppers.rigid.predict` returns after these, but
-        whether it is solved.
+        How far this came: :data:`CLOSING`, or what ``advance`` says, and ``UNSOLVED`` where the state is not finite;
+        how many rows and forces, and how many contacts, one-sided rows and degrees of freedom with dry friction took
+        part in the contact problem; then what :func:`~constrained_sim.steppers.rigid.predict` returns after these,
+        but whether it is solved.
     """
     h, passes, tolerance, newton_steps, kind = settings
     share, reach, slow, position_tolerance, impact_speed = problem.scheme
