@@ -194,12 +194,6 @@ class StepResult:
         dynamics = kinematics_at(self._robot, middle.q, middle.t)
         return bound.wrench(dynamics, name, self.multipliers(name), link, axes, moments)
 
-    def forces_on_contacts(self, lam: Array) -> dict[str, Array]:
-        """Return the force (3,) on each contact in world axes [N], by name, for values `lam` (rows,) of all rows."""
-        end = self.outcome.end
-        forces = end.bound.contacts.forces(end.bound.split(lam)[1], self.outcome.axes)
-        return {member.name: read_only(force) for member, force in zip(end.bound.contacts.members, forces, strict=True)}
-
     @cached_property
     def contact_forces(self) -> dict[str, ContactForce]:
         """All contacts by name, open ones too, in the order of declaration."""
