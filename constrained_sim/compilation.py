@@ -95,7 +95,7 @@ class _Announcement(Listener):
 
     def on_start(self, event: Event) -> None:
         """Say it, if it is the first kernel of ours."""
-        if not self._is_made and event.data["dispatcher"].__module__.startswith(__package__):
+        if not self._is_made and str(event.data["dispatcher"].__module__).startswith(__package__):
             self._is_made = True
             logging.getLogger(__package__).warning(
                 "%s compiles kernels that are used for the first time on this machine: some minutes where none was",

@@ -57,6 +57,7 @@ import numba, numpy
 from constrained_sim.contact.kernels import solve
 from constrained_sim.solvers.kernels import cholesky
 numba.njit(lambda x: x + 1)(1)
+numba.njit(eval("lambda x: x + 2", {}))(1)  # a function of no module
 print("before", flush=True, file=__import__("sys").stderr)
 solve(numpy.eye(2), numpy.ones(2)), cholesky(numpy.eye(2))
 """
