@@ -93,13 +93,13 @@ def point_positions(joints, offsets, placements):  # type: ignore[no-untyped-def
     count = joints.shape[0]
     positions = np.empty((count, 3))
     for i in range(count):
-        placement = placements[joints[i]]
+        joint = joints[i]
         for axis in range(3):
             positions[i, axis] = (
-                placement[3, axis]
-                + placement[0, axis] * offsets[i, 0]
-                + placement[1, axis] * offsets[i, 1]
-                + placement[2, axis] * offsets[i, 2]
+                placements[joint, 3, axis]
+                + placements[joint, 0, axis] * offsets[i, 0]
+                + placements[joint, 1, axis] * offsets[i, 1]
+                + placements[joint, 2, axis] * offsets[i, 2]
             )
     return positions
 
@@ -119,21 +119,28 @@ def row_jacobian(joints, positions, axes, joint_axes, support):  # type: ignore[
         joint_axes: (nv, 6) transposed world-frame joint Jacobian of Pinocchio, linear then angular part.
         support: (njoints, nv) whether a degree of freedom moves a joint's frame.
     """
-    count, nv = joints.shape[0], joint_axes.shape[0]
-    jacobian = np.zeros((3 * count, nv))
-    for i in range(count):
-        x, y, z = positions[i]
+    jacobian = np.empty((3 * joints.shape[0], joint_axes.shape[0]))
+    fill_rows(joints, positions, axes, joint_axes, support, jacobian)
+    return jacobian
+
+
+@numba.njit(cache=True)
+def fill_rows(joints, positions, axes, joint_axes, support, jacobian):  # type: ignore[no-untyped-def]
+    """Fill `jacobian` with what :func:`row_jacobian` returns; arguments as there."""
+    jacobian[:] = 0.0
+    for i in range(joints.shape[0]):
+        x, y, z = positions[i, 0], positions[i, 1], positions[i, 2]
         lever = abs(x) + abs(y) + abs(z)
-        for j in range(nv):
+        for j in range(joint_axes.shape[0]):
             if support[joints[i], j]:
-                ax, ay, az, wx, wy, wz = joint_axes[j]
+                ax, ay, az = joint_axes[j, 0], joint_axes[j, 1], joint_axes[j, 2]
+                wx, wy, wz = joint_axes[j, 3], joint_axes[j, 4], joint_axes[j, 5]
                 vx, vy, vz = ax + wy * z - wz * y, ay + wz * x - wx * z, az + wx * y - wy * x
                 noise = ROUNDING * (abs(ax) + abs(ay) + abs(az) + (abs(wx) + abs(wy) + abs(wz)) * lever)
                 for r in range(3):
                     along = axes[i, r, 0] * vx + axes[i, r, 1] * vy + axes[i, r, 2] * vz
                     if abs(along) > noise:
                         jacobian[3 * i + r, j] = along
-    return jacobian
 
 
 @numba.njit(cache=True)

@@ -13,9 +13,11 @@ import numpy.typing as npt
 from constrained_sim.contact import kernels as contact_kernels
 from constrained_sim.contact.discs import no_discs
 from constrained_sim.contact.methods import ContactMethod, solve_contacts, solve_unusual
-from constrained_sim.contact.problem import ContactProblem, ContactSolution, no_values
+from constrained_sim.contact.problem import RELATIVE_TOLERANCE, ContactProblem, ContactSolution, no_values
+from constrained_sim.contact.shared_rows import combine, combine_one, diagonal, distribute
 from constrained_sim.contact.usual import solve_usually
 from constrained_sim.exceptions import ContactNotSolved, InexactContact, NotSupported
+from constrained_sim.products import matvec, vecmat
 from constrained_sim.solvers import Gauss, Solver, System
 from constrained_sim.solvers import kernels as solver_kernels
 from constrained_sim.solvers.solver import remainder_of, row_residual
@@ -203,8 +205,9 @@ def _solve_free(system: System, f: Array, contacts: ContactRows, method: Contact
         x, dynamics = free_motion(system.M, system.parents, f)
         return Motion(x, np.zeros(0), np.zeros(0), None, dynamics, 0.0)
     compliance = np.zeros(len(J)) if contacts.compliance is None else contacts.compliance
+    settings = start, method.tolerance, method.usual_steps, True
     x, delassus, free, *usual, solved, dynamics = usual_motion(
-        system.M, system.parents, f, J, contacts.offset, compliance, *laws, start, method.tolerance, method.usual_steps
+        system.M, system.parents, f, J, contacts.offset, compliance, *laws, *settings
     )
     if solved:
         solution = method.usual_solution(*usual)
@@ -216,7 +219,7 @@ def _solve_free(system: System, f: Array, contacts: ContactRows, method: Contact
 
 @numba.njit(cache=True)
 def usual_motion(  # type: ignore[no-untyped-def]
-    M, parents, f, J, offset, compliance, friction, slip, lower, upper, discs, start, tolerance, steps
+    M, parents, f, J, offset, compliance, friction, slip, lower, upper, discs, start, tolerance, steps, may_stick
 ):
     """Solve for the motion without bilateral rows, as :func:`~constrained_sim.contact.usual.solve_usually` does.
 
@@ -229,11 +232,102 @@ def usual_motion(  # type: ignore[no-untyped-def]
     for i in range(G.shape[0]):
         G[i, i] += compliance[i]
     impulse, status, done, residual, magnitude, solved = solve_usually(
-        G, b, friction, slip, lower, upper, discs, start, tolerance, steps
+        G, b, friction, slip, lower, upper, discs, start, tolerance, steps, may_stick
     )
-    x = solver_kernels.unwhiten_one(L, parents, free + impulse @ rows)
-    dynamics = dynamics_residual(M, x, f, impulse @ J)
+    x = solver_kernels.unwhiten_one(L, parents, free + vecmat(impulse, rows))
+    dynamics = dynamics_residual(M, x, f, vecmat(impulse, J))
     return x, G, b, impulse, status, done, residual, magnitude, solved, dynamics
+
+
+@numba.njit(cache=True)
+def sticking_motion(  # type: ignore[no-untyped-def]
+    M, f, J, shared, offset, dry, friction, slip, lower, upper, discs, tolerance
+):
+    """Solve for the motion if all contacts stick, and dry friction holds all joints that have it: of fewer unknowns.
+
+    What dry friction holds has a known velocity, and its impulse is what is missing in its equation of motion. Rows of
+    contacts that depend on each other are combinations of fewer that do not.
+
+    Args:
+        M: this and the following two, see :func:`usual_motion`.
+        f: likewise.
+        J: likewise; the last d rows are those of dry friction.
+        shared: of the other rows, see :func:`~constrained_sim.contact.shared_rows.share_rows`.
+        offset: see ``usual_motion``.
+        dry: (d,) degrees of freedom with dry friction; the others, and the parent of each of these among them, see
+            :func:`~constrained_sim.tree.contract`.
+        friction: this and the following five, see ``usual_motion``.
+        slip: likewise.
+        lower: likewise.
+        upper: likewise.
+        discs: likewise.
+        tolerance: likewise.
+
+    Returns:
+        (x, impulse, status, relative residual, magnitude of the impulses in play, whether this solves the problem,
+        relative residual of the equation of motion, whether impulses are unique but for the choice of least norm: if
+        not, nothing else is of use).
+    """
+    held, others, parents = dry
+    n, status = J.shape[0] - held.shape[0], np.zeros(friction.shape[0] + lower.shape[0], dtype=np.int64)
+    x, impulse, u, b = np.zeros(f.shape[0]), np.empty(J.shape[0]), np.zeros(J.shape[0]), np.empty(J.shape[0])
+    for i in range(held.shape[0]):
+        x[held[i]] = -offset[n + i]
+    combined, given, force = combine(shared, J[:n]), offset[:n] + matvec(J[:n], x), (f - matvec(M, x))[others]
+    L = solver_kernels.factor_inertia(_entries(M, others, others), parents)
+    rows = _entries(combined, np.arange(combined.shape[0]), others)
+    if _is_held(combined, held, M):
+        return x, impulse, status, 0.0, 1.0, False, 0.0, False
+    rows, free = solver_kernels.whiten(L, parents, rows), solver_kernels.whiten_one(L, parents, force)
+    H = rows @ rows.T
+    U, is_regular = contact_kernels.independent_factor(H)
+    if not is_regular:
+        return x, impulse, status, 0.0, 1.0, False, 0.0, False
+    without = matvec(rows, free)
+    y = contact_kernels.substitute_twice(U, -(without + combine_one(shared, given)))
+    moving = free + vecmat(y, rows)
+    x[others] = solver_kernels.unwhiten_one(L, parents, moving)
+    impulse[:n], b[:n] = distribute(shared, y), distribute(shared, without) + given
+    u[:n] = distribute(shared, matvec(rows, moving)) + given
+    missing, scale = matvec(M, x) - f - vecmat(impulse[:n], J[:n]), np.empty(J.shape[0])
+    scale[:n] = diagonal(shared, H)
+    for i in range(held.shape[0]):
+        impulse[n + i], scale[n + i] = missing[held[i]], 1.0 / M[held[i], held[i]]
+        b[n + i] = -scale[n + i] * impulse[n + i]
+    p = contact_kernels.inverse_diagonal(scale, friction.shape[0], discs)
+    status, error, magnitude = contact_kernels.judge_sticking(
+        u, b, friction, slip, lower, upper, discs, p, impulse, RELATIVE_TOLERANCE
+    )
+    solved = error <= max(RELATIVE_TOLERANCE * magnitude, tolerance)
+    dynamics = dynamics_residual(M, x, f, vecmat(impulse, J))
+    return x, impulse, status, error / magnitude, magnitude, solved, dynamics, True
+
+
+@numba.njit(cache=True)
+def _entries(A, rows, columns):  # type: ignore[no-untyped-def]
+    """Return the entries of a matrix that are in these rows and columns."""
+    chosen = np.empty((rows.shape[0], columns.shape[0]))
+    for i in range(rows.shape[0]):
+        for j in range(columns.shape[0]):
+            chosen[i, j] = A[rows[i], columns[j]]
+    return chosen
+
+
+@numba.njit(cache=True)
+def _is_held(rows, held, M):  # type: ignore[no-untyped-def]
+    """Return whether one of `rows` (k, nv) hardly moves unless one of the degrees of freedom `held` (d,) does."""
+    for row in rows:
+        part = whole = 0.0
+        for j in held:
+            if row[j] != 0.0:
+                part += row[j] * row[j] / M[j, j]
+        if part == 0.0:
+            continue
+        for j in range(row.shape[0]):
+            whole += row[j] * row[j] / M[j, j]
+        if whole - part <= solver_kernels.LARGE_PIVOT * whole:
+            return True
+    return False
 
 
 @numba.njit(cache=True)
@@ -252,13 +346,28 @@ def smallest_motion(M, parents, J, target):  # type: ignore[no-untyped-def]
     rows = solver_kernels.whiten(L, parents, J)
     G, b = contact_kernels.delassus(rows, rows, rest, target)
     contact_kernels.drop_held(G, b, J, rest, np.diag(G))
-    return solver_kernels.unwhiten_one(L, parents, contact_kernels.stick(G, b) @ rows)
+    return solver_kernels.unwhiten_one(L, parents, vecmat(contact_kernels.stick(G, b), rows))
+
+
+@numba.njit(cache=True)
+def smallest_shared_motion(M, parents, J, shared, target):  # type: ignore[no-untyped-def]
+    """Return what :func:`smallest_motion` does, by fewer combinations of the rows, `shared` by contacts.
+
+    See :func:`~constrained_sim.contact.shared_rows.share_rows`.
+    """
+    L = solver_kernels.factor_inertia(M, parents)
+    rows = solver_kernels.whiten(L, parents, combine(shared, J))
+    U, is_regular = contact_kernels.independent_factor(rows @ rows.T)
+    if not is_regular:
+        return smallest_motion(M, parents, J, target)
+    combined = contact_kernels.substitute_twice(U, -combine_one(shared, target))
+    return solver_kernels.unwhiten_one(L, parents, vecmat(combined, rows))
 
 
 @numba.njit(cache=True)
 def dynamics_residual(M, x, f, reaction):  # type: ignore[no-untyped-def]
     """Return ``|M x - f - reaction|`` relative to its largest term."""
-    momentum = M @ x
+    momentum = matvec(M, x)
     worst = largest = 0.0
     for i in range(x.shape[0]):
         worst = max(worst, abs(momentum[i] - reaction[i] - f[i]))

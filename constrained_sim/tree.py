@@ -95,6 +95,26 @@ def _numbers(inertia: pin.Inertia) -> list[float]:
     return [mass, *(mass * lever), *np.diag(about_origin), *about_origin[[0, 0, 1], [1, 2, 2]]]
 
 
+def contract(parents: npt.NDArray[np.int64], left_out: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], ...]:
+    """Return the degrees of freedom that are not `left_out` (d,), and the parent of each among them, -1 at a root.
+
+    So the inertia of these alone has the sparsity of a tree too.
+
+    Args:
+        parents: (nv,) parent of each degree of freedom, -1 at a root.
+        left_out: (d,) degrees of freedom that do not move.
+    """
+    kept = np.setdiff1d(np.arange(len(parents)), left_out)
+    places = {int(k): i for i, k in enumerate(kept)} | {-1: -1}
+    nearest = []
+    for k in kept:
+        ancestor = int(parents[k])
+        while ancestor not in places:
+            ancestor = int(parents[ancestor])
+        nearest.append(places[ancestor])
+    return kept.astype(np.int64), np.array(nearest, dtype=np.int64)
+
+
 # -- configurations
 
 
@@ -350,14 +370,22 @@ def bodies_in_world(tree, placements):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
+def six(rows, i):  # type: ignore[no-untyped-def]
+    """Return the six numbers of a row of `rows` (n, 6); to cut it out as an array takes longer than what uses it."""
+    return rows[i, 0], rows[i, 1], rows[i, 2], rows[i, 3], rows[i, 4], rows[i, 5]
+
+
+@numba.njit(cache=True)
 def _product(a, b, i, j):  # type: ignore[no-untyped-def]
     return a[0, i] * b[0, j] + a[1, i] * b[1, j] + a[2, i] * b[2, j]
 
 
 @numba.njit(cache=True)
-def _momentum(body, v0, v1, v2, w0, w1, w2):  # type: ignore[no-untyped-def]
-    """Return linear and angular momentum, or force and moment, of an inertia (10,) times a spatial motion."""
-    m, hx, hy, hz, xx, yy, zz, xy, xz, yz = body
+def _momentum(bodies, joint, v0, v1, v2, w0, w1, w2):  # type: ignore[no-untyped-def]
+    """Return linear and angular momentum, or force and moment: what one of `bodies` (n, 10) gives a spatial motion."""
+    m, hx, hy, hz = bodies[joint, 0], bodies[joint, 1], bodies[joint, 2], bodies[joint, 3]
+    xx, yy, zz = bodies[joint, 4], bodies[joint, 5], bodies[joint, 6]
+    xy, xz, yz = bodies[joint, 7], bodies[joint, 8], bodies[joint, 9]
     return (
         m * v0 + w1 * hz - w2 * hy,
         m * v1 + w2 * hx - w0 * hz,
@@ -381,37 +409,33 @@ def inertia(tree, bodies, axes, M):  # type: ignore[no-untyped-def]
     carried, weight, g = bodies.copy(), np.empty(axes.shape[0]), tree.gravity
     M[:] = 0.0
     for joint in range(tree.kinds.shape[0] - 1, 0, -1):
-        body = carried[joint]
         for k in range(tree.at_v[joint + 1] - 1, tree.at_v[joint] - 1, -1):
-            a0, a1, a2, w0, w1, w2 = axes[k]
-            f0, f1, f2, t0, t1, t2 = _momentum(body, a0, a1, a2, w0, w1, w2)
+            a0, a1, a2, w0, w1, w2 = six(axes, k)
+            f0, f1, f2, t0, t1, t2 = _momentum(carried, joint, a0, a1, a2, w0, w1, w2)
             weight[k] = -(f0 * g[0] + f1 * g[1] + f2 * g[2])
             M[k, k] = a0 * f0 + a1 * f1 + a2 * f2 + w0 * t0 + w1 * t1 + w2 * t2 + tree.armature[k]
             j = tree.rows[k]
             while j >= 0:
-                b = axes[j]
-                M[k, j] = M[j, k] = b[0] * f0 + b[1] * f1 + b[2] * f2 + b[3] * t0 + b[4] * t1 + b[5] * t2
+                b0, b1, b2, u0, u1, u2 = six(axes, j)
+                M[k, j] = M[j, k] = b0 * f0 + b1 * f1 + b2 * f2 + u0 * t0 + u1 * t1 + u2 * t2
                 j = tree.rows[j]
-        carrier = carried[tree.parents[joint]]
+        parent = tree.parents[joint]
         for i in range(10):
-            carrier[i] += body[i]
+            carried[parent, i] += carried[joint, i]
     return weight
 
 
 @numba.njit(cache=True)
-def potential_energy(tree, bodies, base):  # type: ignore[no-untyped-def]
-    """Return the energy of gravity [J], zero with the centre of mass at the world's origin.
-
-    Args:
-        tree: the robot.
-        bodies: of :func:`bodies_in_world`.
-        base: (3,) origin of the first joint's frame [m].
-    """
-    energy = 0.0
-    for joint in range(1, bodies.shape[0]):
-        for i in range(3):
-            energy -= tree.gravity[i] * (bodies[joint, 1 + i] + bodies[joint, 0] * base[i])
-    return energy
+def potential_energy(tree, placements):  # type: ignore[no-untyped-def]
+    """Return the energy of gravity [J] with the joints at `placements` (n, 4, 3); zero at the world's origin."""
+    x = y = z = 0.0
+    for joint in range(1, placements.shape[0]):
+        mass = tree.bodies[joint, 0]
+        hx, hy, hz = in_world(tree.bodies[joint, 1], tree.bodies[joint, 2], tree.bodies[joint, 3], placements[joint])
+        x += hx + mass * placements[joint, 3, 0]
+        y += hy + mass * placements[joint, 3, 1]
+        z += hz + mass * placements[joint, 3, 2]
+    return -(tree.gravity[0] * x + tree.gravity[1] * y + tree.gravity[2] * z)
 
 
 # -- inertial forces
@@ -422,11 +446,11 @@ def velocities(tree, axes, v):  # type: ignore[no-untyped-def]
     """Return the spatial velocities (n, 6) of the bodies, linear at the origin of the first joint's frame."""
     found = np.zeros((tree.kinds.shape[0], 6))
     for joint in range(1, tree.kinds.shape[0]):
-        carrier, here = found[tree.parents[joint]], found[joint]
+        parent = tree.parents[joint]
         for i in range(6):
-            here[i] = carrier[i]
+            found[joint, i] = found[parent, i]
             for k in range(tree.at_v[joint], tree.at_v[joint + 1]):
-                here[i] += v[k] * axes[k, i]
+                found[joint, i] += v[k] * axes[k, i]
     return found
 
 
@@ -443,25 +467,26 @@ def bias_forces(tree, bodies, axes, v):  # type: ignore[no-untyped-def]
     accelerations[0, :3] = -tree.gravity
     for joint in range(1, n):
         parent = tree.parents[joint]
-        v0, v1, v2, w0, w1, w2 = moving[joint]
-        p0, p1, p2, u0, u1, u2 = moving[parent]
+        v0, v1, v2, w0, w1, w2 = six(moving, joint)
+        p0, p1, p2, u0, u1, u2 = six(moving, parent)
+        a0, a1, a2, b0, b1, b2 = six(accelerations, parent)
         # v x (v - v_parent) = -(v x v_parent)
-        a, b = accelerations[joint], accelerations[parent]
-        a[0] = b[0] - (w1 * p2 - w2 * p1 + v1 * u2 - v2 * u1)
-        a[1] = b[1] - (w2 * p0 - w0 * p2 + v2 * u0 - v0 * u2)
-        a[2] = b[2] - (w0 * p1 - w1 * p0 + v0 * u1 - v1 * u0)
-        a[3] = b[3] - (w1 * u2 - w2 * u1)
-        a[4] = b[4] - (w2 * u0 - w0 * u2)
-        a[5] = b[5] - (w0 * u1 - w1 * u0)
-        l0, l1, l2, h0, h1, h2 = _momentum(bodies[joint], v0, v1, v2, w0, w1, w2)
-        f0, f1, f2, t0, t1, t2 = _momentum(bodies[joint], a[0], a[1], a[2], a[3], a[4], a[5])
-        force = forces[joint]
-        force[0] = f0 + w1 * l2 - w2 * l1
-        force[1] = f1 + w2 * l0 - w0 * l2
-        force[2] = f2 + w0 * l1 - w1 * l0
-        force[3] = t0 + w1 * h2 - w2 * h1 + v1 * l2 - v2 * l1
-        force[4] = t1 + w2 * h0 - w0 * h2 + v2 * l0 - v0 * l2
-        force[5] = t2 + w0 * h1 - w1 * h0 + v0 * l1 - v1 * l0
+        a0, a1, a2 = (
+            a0 - (w1 * p2 - w2 * p1 + v1 * u2 - v2 * u1),
+            a1 - (w2 * p0 - w0 * p2 + v2 * u0 - v0 * u2),
+            a2 - (w0 * p1 - w1 * p0 + v0 * u1 - v1 * u0),
+        )
+        b0, b1, b2 = b0 - (w1 * u2 - w2 * u1), b1 - (w2 * u0 - w0 * u2), b2 - (w0 * u1 - w1 * u0)
+        accelerations[joint, 0], accelerations[joint, 1], accelerations[joint, 2] = a0, a1, a2
+        accelerations[joint, 3], accelerations[joint, 4], accelerations[joint, 5] = b0, b1, b2
+        l0, l1, l2, h0, h1, h2 = _momentum(bodies, joint, v0, v1, v2, w0, w1, w2)
+        f0, f1, f2, t0, t1, t2 = _momentum(bodies, joint, a0, a1, a2, b0, b1, b2)
+        forces[joint, 0] = f0 + w1 * l2 - w2 * l1
+        forces[joint, 1] = f1 + w2 * l0 - w0 * l2
+        forces[joint, 2] = f2 + w0 * l1 - w1 * l0
+        forces[joint, 3] = t0 + w1 * h2 - w2 * h1 + v1 * l2 - v2 * l1
+        forces[joint, 4] = t1 + w2 * h0 - w0 * h2 + v2 * l0 - v0 * l2
+        forces[joint, 5] = t2 + w0 * h1 - w1 * h0 + v0 * l1 - v1 * l0
     return _along_axes(tree, axes, forces)
 
 
@@ -476,23 +501,23 @@ def kinetic_gradient(tree, bodies, axes, v):  # type: ignore[no-untyped-def]
     n = tree.kinds.shape[0]
     moving, momenta = velocities(tree, axes, v), np.zeros((n, 6))
     for joint in range(n - 1, 0, -1):
-        v0, v1, v2, w0, w1, w2 = moving[joint]
-        l0, l1, l2, h0, h1, h2 = _momentum(bodies[joint], v0, v1, v2, w0, w1, w2)
-        own, carrier = momenta[joint], momenta[tree.parents[joint]]
-        own[0] += l0
-        own[1] += l1
-        own[2] += l2
-        own[3] += h0
-        own[4] += h1
-        own[5] += h2
+        v0, v1, v2, w0, w1, w2 = six(moving, joint)
+        l0, l1, l2, h0, h1, h2 = _momentum(bodies, joint, v0, v1, v2, w0, w1, w2)
+        momenta[joint, 0] += l0
+        momenta[joint, 1] += l1
+        momenta[joint, 2] += l2
+        momenta[joint, 3] += h0
+        momenta[joint, 4] += h1
+        momenta[joint, 5] += h2
+        parent = tree.parents[joint]
         for i in range(6):
-            carrier[i] += own[i]
+            momenta[parent, i] += momenta[joint, i]
     gradient = np.empty(axes.shape[0])
     for joint in range(1, n):
-        v0, v1, v2, w0, w1, w2 = moving[joint]
-        l0, l1, l2, h0, h1, h2 = momenta[joint]
+        v0, v1, v2, w0, w1, w2 = six(moving, joint)
+        l0, l1, l2, h0, h1, h2 = six(momenta, joint)
         for k in range(tree.at_v[joint], tree.at_v[joint + 1]):
-            a0, a1, a2, b0, b1, b2 = axes[k]
+            a0, a1, a2, b0, b1, b2 = six(axes, k)
             gradient[k] = (
                 l0 * (w1 * a2 - w2 * a1 + v1 * b2 - v2 * b1)
                 + l1 * (w2 * a0 - w0 * a2 + v2 * b0 - v0 * b2)
@@ -509,12 +534,11 @@ def _along_axes(tree, axes, forces):  # type: ignore[no-untyped-def]
     """Return (nv,) the efforts along the joint axes that give each body its force (n, 6); forces add up on the way."""
     efforts = np.empty(axes.shape[0])
     for joint in range(tree.kinds.shape[0] - 1, 0, -1):
-        force = forces[joint]
         for k in range(tree.at_v[joint], tree.at_v[joint + 1]):
             efforts[k] = 0.0
             for i in range(6):
-                efforts[k] += axes[k, i] * force[i]
-        carrier = forces[tree.parents[joint]]
+                efforts[k] += axes[k, i] * forces[joint, i]
+        parent = tree.parents[joint]
         for i in range(6):
-            carrier[i] += force[i]
+            forces[parent, i] += forces[joint, i]
     return efforts

@@ -568,7 +568,7 @@ def test_least_norm_without_numbers_raises_nothing():
         b, friction = J @ rng.normal(size=J.shape[1]), rng.choice([0.3, 1e160], size=contacts)
         problem = ContactProblem(J @ J.T, b, friction, np.zeros((contacts, 2)))
         *_, is_solved = solve_usually(
-            problem.G, problem.b, *problem.laws, no_values(), 1e-3 * np.abs(problem.b).max(), NEWTON_STEPS
+            problem.G, problem.b, *problem.laws, no_values(), 1e-3 * np.abs(problem.b).max(), NEWTON_STEPS, True
         )
         solved += is_solved
     assert solved > 200

@@ -867,6 +867,19 @@ def rubbing_quadruped():
     return simulator(robot, standing_solo(0.02, 0.2), v, solo_contacts(friction=0.5)), 0.2
 
 
+def kneeling_quadruped():
+    """Return it with three points at the end of each leg, of which two lie on the ground, and rubbing hips."""
+    robot = solo12()
+    robot = robot.with_joints({name: {"friction": 0.02} for name in robot.actuated_joints if name.endswith("HAA")})
+    beside = [
+        PointContact(f"{contact.name}{k}", contact.link, (0.0, 0.02 * k, 0.001 * k), friction=0.6)
+        for contact in solo_contacts()
+        for k in range(3)
+    ]
+    v = 0.2 * np.random.default_rng(4).normal(size=18)
+    return simulator(robot, standing_solo(0.01, 0.1), v, beside), 0.2
+
+
 def limited_leg():
     """Return the leg above the ground, with stops close to where its joints are."""
     config = leg_config()
@@ -887,7 +900,8 @@ def flying_pendulum():
 
 
 @pytest.mark.parametrize(
-    "make", [kicked_leg, kicked_quadruped, rubbing_quadruped, limited_leg, sliding_block, flying_pendulum]
+    "make",
+    [kicked_leg, kicked_quadruped, rubbing_quadruped, kneeling_quadruped, limited_leg, sliding_block, flying_pendulum],
 )
 def test_compiled_way_is_the_general_way(make, monkeypatch):
     """With and without the compiled call, all that a step returns is the same up to rounding.

@@ -7,12 +7,14 @@ from mechanisms import solo12
 
 from constrained_sim import Robot
 from constrained_sim.dynamics import Dynamics
+from constrained_sim.solvers.kernels import factor_inertia
 from constrained_sim.tree import (
     about_base,
     axes_of,
     bias_forces,
     bodies_in_world,
     carry,
+    contract,
     inertia,
     kinetic_gradient,
     moved,
@@ -101,7 +103,7 @@ def test_inertia_weight_and_potential_energy(model):
         assert relative(M, upper + np.triu(upper, 1).T) < 1e-14
         assert relative(weight, pin.computeGeneralizedGravity(model, data, q)) < 1e-14
         energy = pin.computePotentialEnergy(model, data, q)
-        assert abs(potential_energy(tree, bodies, placements[1, 3]) - energy) < 1e-14 * abs(energy)
+        assert abs(potential_energy(tree, placements) - energy) < 1e-14 * abs(energy)
 
 
 def test_bias_forces_and_kinetic_gradient(model):
@@ -170,3 +172,17 @@ def test_robots_with_other_joints_have_no_tree():
     model.appendBodyToJoint(joint, pin.Inertia.Random(), pin.SE3.Identity())
     assert tree_of(model) is None
     assert Robot(model, ("plane",)).tree is None
+
+
+@pytest.mark.parametrize("left_out", [[], [0], [3, 4, 7], [0, 1, 2, 3, 4, 5, 11, 12]])
+def test_what_is_left_of_a_tree_is_a_tree(model, left_out):
+    """Without some degrees of freedom the inertia of the others factors along their nearest ancestors."""
+    tree = tree_of(model)
+    kept, parents = contract(tree.rows, np.array(left_out, dtype=np.int64))
+    assert sorted([*kept, *left_out]) == list(range(model.nv))
+    M = np.empty((model.nv, model.nv))
+    q, _ = next(states(model))
+    tree, _, _, bodies, axes = placed(model, q)
+    inertia(tree, bodies, axes, M)
+    L = factor_inertia(M[np.ix_(kept, kept)], parents)
+    assert relative(L.T @ L, M[np.ix_(kept, kept)]) < 1e-14

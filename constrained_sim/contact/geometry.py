@@ -14,7 +14,8 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from constrained_sim.kinematics import cross, point_positions, row_jacobian
+from constrained_sim.kinematics import cross, fill_rows, point_positions, row_jacobian
+from constrained_sim.products import matvec
 from constrained_sim.validation import Array, read_only
 
 PARALLEL = 1e-6
@@ -159,7 +160,7 @@ def contact_rows(  # type: ignore[no-untyped-def]
                 points[i, axis] = second[i, axis] + radii[i, 1] * n[axis]
             else:
                 points[i, axis] = first[i, axis] - radii[i, 0] * n[axis]
-    J[:] = row_jacobian(bodies[:, 0], points, axes, joint_axes, support)
+    fill_rows(bodies[:, 0], points, axes, joint_axes, support, J)
     for i in range(bodies.shape[0]):
         if bodies[i, 1]:
             rows = J[3 * i : 3 * i + 3]
@@ -167,7 +168,7 @@ def contact_rows(  # type: ignore[no-untyped-def]
             for j in range(support.shape[1]):
                 if support[bodies[i, 0], j] and support[bodies[i, 1], j]:
                     rows[:, j] = 0.0
-    s[:] = J @ v
+    s[:] = matvec(J, v)
 
 
 @numba.njit(cache=True)

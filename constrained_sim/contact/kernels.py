@@ -33,6 +33,7 @@ from constrained_sim.contact.discs import (
     nearest,
     radius_of,
 )
+from constrained_sim.products import matvec
 
 RANK_TOLERANCE = 1e-11
 LEAST_SHIFT = 1e-9
@@ -52,23 +53,29 @@ OPEN, STICKING, SLIDING = 0, 1, 2
 
 @numba.njit(cache=True)
 def inverse_scale(G, contacts, discs):  # type: ignore[no-untyped-def]
+    """Return (n,) the p of each row of the Delassus matrix G (n, n), see :func:`inverse_diagonal`."""
+    return inverse_diagonal(np.diag(G), contacts, discs)
+
+
+@numba.njit(cache=True)
+def inverse_diagonal(diagonal, contacts, discs):  # type: ignore[no-untyped-def]
     """Return (n,) the p of each row: one value for both tangential rows; zero rows take the largest of all rows.
 
-    The two rows of a disc share one value likewise.
+    The two rows of a disc share one value likewise. The `diagonal` (n,) is that of the Delassus matrix.
     """
     largest = 0.0
-    for i in range(G.shape[0]):
-        largest = max(largest, G[i, i])
+    for value in diagonal:
+        largest = max(largest, value)
+    p = np.ones(diagonal.shape[0])
     if largest == 0.0:
-        return np.ones(G.shape[0])
+        return p
     floor = RANK_TOLERANCE * largest
-    p = np.empty(G.shape[0])
-    for i in range(G.shape[0]):
-        p[i] = 1.0 / (G[i, i] if G[i, i] > floor else largest)
+    for i in range(p.shape[0]):
+        p[i] = 1.0 / (diagonal[i] if diagonal[i] > floor else largest)
     for c in range(0, 3 * contacts, 3):
-        tangential = max(G[c, c], G[c + 1, c + 1])
+        tangential = max(diagonal[c], diagonal[c + 1])
         p[c] = p[c + 1] = 1.0 / (tangential if tangential > floor else largest)
-    i = G.shape[0] - int(discs[:, SIZE].sum())
+    i = p.shape[0] - int(discs[:, SIZE].sum())
     for disc in discs:
         if disc[SIZE] > 1.0:
             p[i] = p[i + 1] = min(p[i], p[i + 1])
@@ -79,9 +86,6 @@ def inverse_scale(G, contacts, discs):  # type: ignore[no-untyped-def]
 @numba.njit(cache=True)
 def natural_map(G, b, friction, slip, lower, upper, discs, p, r):  # type: ignore[no-untyped-def]
     """Return F (n,) at r; zero exactly where r solves the problem.
-
-    Where there is no solution, impulses may grow until rounding hides that they are none: what they hide beyond
-    :data:`AMPLIFIED` times those that stop the rows one by one counts as error.
 
     Args:
         G: (n, n) Delassus matrix of the contact rows.
@@ -94,8 +98,17 @@ def natural_map(G, b, friction, slip, lower, upper, discs, p, r):  # type: ignor
         p: (n,) scale of each row.
         r: (n,) impulses.
     """
+    return natural_map_at(G @ r + b, b, friction, slip, lower, upper, discs, p, r)
+
+
+@numba.njit(cache=True)
+def natural_map_at(u, b, friction, slip, lower, upper, discs, p, r):  # type: ignore[no-untyped-def]
+    """Return F (n,) at r with the row velocities u (n,), see :func:`natural_map`.
+
+    Where there is no solution, impulses may grow until rounding hides that they are none: what they hide beyond
+    :data:`AMPLIFIED` times those that stop the rows one by one counts as error.
+    """
     F = np.empty(r.shape[0])
-    u = G @ r + b
     for c in range(friction.shape[0]):
         i = 3 * c
         y = r[i + 2] - p[i + 2] * u[i + 2]
@@ -295,7 +308,7 @@ def _newton_step(G, L, B, C, F, contacts, discs, shift):  # type: ignore[no-unty
 
 @numba.njit(cache=True)
 def independent_factor(G):  # type: ignore[no-untyped-def]
-    """Return L (n, n) with ``G = L L^T``, and whether the rows are independent: L is of use only then.
+    """Return U (n, n), upper triangular, with ``G = U^T U``, and whether rows are independent; else it is of no use.
 
     Rows of zeros do not count; their pivot is infinite, so that their unknowns come out as zero.
     """
@@ -303,42 +316,48 @@ def independent_factor(G):  # type: ignore[no-untyped-def]
     largest = 0.0
     for i in range(n):
         largest = max(largest, G[i, i])
-    L = np.zeros((n, n))
+    U = np.zeros((n, n))
     for i in range(n):
         if G[i, i] <= RANK_TOLERANCE * largest:
-            L[i, i] = np.inf
+            U[i, i] = np.inf
             continue
-        for j in range(i):
-            total = G[i, j]
-            for k in range(j):
-                total -= L[i, k] * L[j, k]
-            L[i, j] = total / L[j, j]
-        total = G[i, i]
+        row, given = U[i, i:], G[i, i:]
+        for j in range(row.shape[0]):
+            row[j] = given[j]
         for k in range(i):
-            total -= L[i, k] * L[i, k]
-        if total <= 1e-9 * G[i, i]:
-            return L, False
-        L[i, i] = np.sqrt(total)
-    return L, True
+            other = U[k, i:]
+            factor = other[0]
+            for j in range(row.shape[0]):
+                row[j] -= factor * other[j]
+        if row[0] <= 1e-9 * G[i, i]:
+            return U, False
+        pivot = np.sqrt(row[0])
+        for j in range(row.shape[0]):
+            row[j] /= pivot
+    return U, True
+
+
+@numba.njit(cache=True)
+def substitute_twice(U, b):  # type: ignore[no-untyped-def]
+    """Return the x with ``U^T U x = b``, for U upper triangular."""
+    x, n = b.copy(), b.shape[0]
+    for k in range(n):
+        x[k] /= U[k, k]
+        for j in range(k + 1, n):
+            x[j] -= x[k] * U[k, j]
+    for i in range(n - 1, -1, -1):
+        total = x[i]
+        for j in range(i + 1, n):
+            total -= U[i, j] * x[j]
+        x[i] = total / U[i, i]
+    return x
 
 
 @numba.njit(cache=True)
 def stick(G, b):  # type: ignore[no-untyped-def]
     """Return r with ``G r + b = 0`` (least 2-norm where G is singular): what holds if every contact sticks."""
-    n = G.shape[0]
-    r = -b
-    L, is_independent = independent_factor(G)
-    if not is_independent:
-        return of_least_norm(G, range_factor(G), r)
-    for i in range(n):
-        for k in range(i):
-            r[i] -= L[i, k] * r[k]
-        r[i] /= L[i, i]
-    for i in range(n - 1, -1, -1):
-        for k in range(i + 1, n):
-            r[i] -= L[k, i] * r[k]
-        r[i] /= L[i, i]
-    return r
+    U, is_independent = independent_factor(G)
+    return substitute_twice(U, -b) if is_independent else of_least_norm(G, range_factor(G), -b)
 
 
 @numba.njit(cache=True)
@@ -399,8 +418,11 @@ def newton(G, b, friction, slip, lower, upper, discs, p, r, tolerance, iteration
 
 
 @numba.njit(cache=True)
-def classify(G, b, friction, slip, lower, upper, discs, p, r, tolerance):  # type: ignore[no-untyped-def]
+def classify(u, friction, slip, lower, upper, discs, p, r, tolerance):  # type: ignore[no-untyped-def]
     """Return (k + m + d,) status of contacts, interval rows and discs: OPEN, STICKING or SLIDING.
+
+    At the row velocities u (n,) that the impulses r (n,) lead to, which are right up to the `tolerance` [N s]; the
+    other arguments are those of :func:`natural_map`.
 
     An interval row is open at a lower bound of 0, slides at any other bound, and sticks between; a disc without radius
     of its own is open with its contact. What is open is cleared in r.
@@ -408,7 +430,6 @@ def classify(G, b, friction, slip, lower, upper, discs, p, r, tolerance):  # typ
     contacts = friction.shape[0]
     first = contacts + lower.shape[0]
     status = np.empty(first + discs.shape[0], dtype=np.int64)
-    u = G @ r + b
     for c in range(friction.shape[0]):
         i = 3 * c
         if r[i + 2] <= tolerance:
@@ -447,7 +468,7 @@ def delassus(J, response, x, offset):  # type: ignore[no-untyped-def]
     for i in range(G.shape[0]):
         for j in range(i):
             G[i, j] = G[j, i] = 0.5 * (G[i, j] + G[j, i])
-    return G, J @ x + offset
+    return G, matvec(J, x) + offset
 
 
 @numba.njit(cache=True)
@@ -488,16 +509,13 @@ def largest_impulse(p, b, r):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def attempt_sticking(G, b, friction, slip, lower, upper, discs, relative_tolerance):  # type: ignore[no-untyped-def]
-    """Take all contacts to stick and judge the result.
+def judge_sticking(u, b, friction, slip, lower, upper, discs, p, r, relative_tolerance):  # type: ignore[no-untyped-def]
+    """Judge impulses r (n,), with the row velocities u (n,), with which all contacts stick; what pulls is cleared in r.
 
     Returns:
-        (r (n,), status (k + m + d,), largest |F|, magnitude of the impulses in play, p (n,), r with pulling contacts).
+        (status (k + m + d,), largest |F|, magnitude of the impulses in play).
     """
-    p = inverse_scale(G, friction.shape[0], discs)
-    stuck = stick(G, b)
-    r = stuck.copy()
     magnitude = largest_impulse(p, b, r)
-    error = np.abs(natural_map(G, b, friction, slip, lower, upper, discs, p, r)).max()
-    status = classify(G, b, friction, slip, lower, upper, discs, p, r, 10.0 * relative_tolerance * magnitude)
-    return r, status, error, magnitude, p, stuck
+    error = np.abs(natural_map_at(u, b, friction, slip, lower, upper, discs, p, r)).max()
+    status = classify(u, friction, slip, lower, upper, discs, p, r, 10.0 * relative_tolerance * magnitude)
+    return status, error, magnitude

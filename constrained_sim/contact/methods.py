@@ -98,7 +98,8 @@ def solve_contacts(
     """
     method = ContactMethod(method) if isinstance(method, str) else method
     begin = no_values() if start is None else finite_array("start", start, problem.b.shape)
-    *usual, solved = solve_usually(problem.G, problem.b, *problem.laws, begin, method.tolerance, method.usual_steps)
+    settings = begin, method.tolerance, method.usual_steps, True
+    *usual, solved = solve_usually(problem.G, problem.b, *problem.laws, *settings)
     return method.usual_solution(*usual) if solved else solve_unusual(problem, method, tuple(usual), begin)
 
 
@@ -119,7 +120,8 @@ def solve_unusual(
     nearly = replace(problem, friction=np.minimum(problem.friction, STRONG))
     found = solve_contacts(nearly, method, start if start.size else None)
     laws = problem.laws
-    *sticking, solved = solve_usually(problem.G, problem.b, *laws, found.impulse, method.tolerance, NEWTON_STEPS)
+    settings = found.impulse, method.tolerance, NEWTON_STEPS, True
+    *sticking, solved = solve_usually(problem.G, problem.b, *laws, *settings)
     if solved:
         return method.usual_solution(*sticking)
     return found if found.converged else _solve_unusual(problem, method, usual, start)
@@ -169,7 +171,7 @@ def _solve_unusual(
         reached = max(rounding, error)
         most = min(max(tolerance, 10.0 * reached), largest)
         impulse = with_least_norm(G, b, *laws, scale, impulse, reached, most)
-    status = kernels.classify(G, b, *laws, scale, impulse, 10.0 * RELATIVE_TOLERANCE * magnitude)
+    status = kernels.classify(G @ impulse + b, *laws, scale, impulse, 10.0 * RELATIVE_TOLERANCE * magnitude)
     residual = problem.residual(impulse)
     return ContactSolution(impulse, status, used, iterations, residual, method.acceptable(magnitude))
 

@@ -68,7 +68,7 @@ class ContactProblem:
         """Return `impulse` (n,), found by `method`, as a solution with its status and residual."""
         scale = kernels.inverse_scale(self.G, len(self.friction), self.discs)
         tolerance = 10.0 * RELATIVE_TOLERANCE * self.magnitude(scale, impulse)
-        status = kernels.classify(self.G, self.b, *self.laws, scale, impulse, tolerance)
+        status = kernels.classify(self.G @ impulse + self.b, *self.laws, scale, impulse, tolerance)
         return ContactSolution(impulse, status, method, iterations, self.residual(impulse))
 
     @property

@@ -77,6 +77,11 @@ class ContactTable:
         return 3 * len(self.members) + self.limits.dim
 
     @property
+    def shares_bodies(self) -> bool:
+        """Whether any two contacts are of the same bodies."""
+        return len(np.unique(self.cores.bodies, axis=0)) < len(self.members)
+
+    @property
     def slices(self) -> dict[str, slice]:
         """Rows of each contact and one-sided constraint, by name."""
         begin = 3 * len(self.members)

@@ -46,11 +46,14 @@ def whiten(L, parents, rows):  # type: ignore[no-untyped-def]
     """Return ``L^-T r`` of every row r (Featherstone, table 6.5); those of J give the Delassus matrix."""
     columns = rows.T.copy()  # all rows at once: their entries lie side by side
     for i in range(L.shape[0] - 1, -1, -1):
-        column = columns[i]
-        column /= L[i, i]
+        pivot = L[i, i]
+        for k in range(columns.shape[1]):
+            columns[i, k] /= pivot
         j = parents[i]
         while j >= 0:
-            _subtract(columns[j], L[i, j], column)
+            factor = L[i, j]
+            for k in range(columns.shape[1]):
+                columns[j, k] -= factor * columns[i, k]
             j = parents[j]
     return np.ascontiguousarray(columns.T)
 
@@ -60,19 +63,16 @@ def unwhiten(L, parents, rows):  # type: ignore[no-untyped-def]
     """Return ``L^-1 r`` for every row r, so that ``unwhiten(whiten(r)) = M^-1 r``."""
     columns = rows.T.copy()
     for i in range(L.shape[0]):
-        column, j = columns[i], parents[i]
+        j = parents[i]
         while j >= 0:
-            _subtract(column, L[i, j], columns[j])
+            factor = L[i, j]
+            for k in range(columns.shape[1]):
+                columns[i, k] -= factor * columns[j, k]
             j = parents[j]
-        column /= L[i, i]
+        pivot = L[i, i]
+        for k in range(columns.shape[1]):
+            columns[i, k] /= pivot
     return np.ascontiguousarray(columns.T)
-
-
-@numba.njit(cache=True)
-def _subtract(target, factor, values):  # type: ignore[no-untyped-def]
-    """Subtract ``factor * values`` from `target`, both (k,), in place."""
-    for i in range(target.shape[0]):
-        target[i] -= factor * values[i]
 
 
 @numba.njit(cache=True, error_model="numpy")

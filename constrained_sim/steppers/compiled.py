@@ -17,6 +17,7 @@ from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import ContactMethod
 from constrained_sim.motion import NOTHING_KNOWN
 from constrained_sim.robot import Robot
+from constrained_sim.steppers.borrowed import borrowed
 from constrained_sim.steppers.kernels import are_finite, closing_contacts
 from constrained_sim.steppers.record import (
     RecordedOutcome,
@@ -88,8 +89,9 @@ class CompiledSteps:
         self.impulses = np.empty((6, nv))
         counts = len(robot.free_joints[0]), len(table.members), table.dim, len(robot.rubbing)
         self.sizes = Sizes(robot.nq, nv, *counts)
-        contacts, work_space = (tuple(table.cores), table.friction, table.normals), (self.middle, self.impulses)
-        self.problem = make_problem(model, contacts, bound.bounds, scheme, tuple(self.sizes), bound.places, *work_space)
+        contacts = tuple(table.cores), table.friction, table.normals, table.shares_bodies
+        limits, work_space = bound.bounds, (self.middle, self.impulses)
+        self.problem = make_problem(model, contacts, limits, scheme, tuple(self.sizes), bound.places, *work_space)
         self._length, self._members = count_all(self.sizes), 2 * len(table) + len(robot.rubbing)
 
     def step(
@@ -147,7 +149,10 @@ def step(  # type: ignore[no-untyped-def]
     """
     h, passes, tolerance, newton_steps, kind = settings
     share, reach, slow, position_tolerance, impact_speed = problem.scheme
-    robot, contacts, sizes = problem.robot, problem.contacts, problem.sizes
+    robot, contacts, limits = borrowed((problem.robot, problem.contacts, problem.limits))
+    middle, impulses = borrowed((problem.middle, problem.impulses))
+    sizes = problem.sizes
+    begin, acceleration, tau, record, all_status = borrowed((begin, acceleration, tau, record, all_status))
     q, v, M, frames, axes, _, _, gaps, J, s = cut_state(begin, sizes)
     count = gaps.shape[0]
     if kind == WHOLE and closing_contacts(
@@ -158,14 +163,14 @@ def step(  # type: ignore[no-untyped-def]
     energy, a, forces, mean_axes, efforts, impulse, friction, x, all_pushes = cut_outcome(record, sizes)
     scheme = h, kind != TRIAL, share, passes, reach, slow, position_tolerance, tolerance, newton_steps
     reached, (pushes, pushed, steps, residual, magnitude, _, dynamics) = advance(
-        robot, contacts, problem.limits, scheme, (q, v, M, frames, gaps, s), acceleration, tau, excluded, near,
-        problem.middle, problem.impulses, (impulse, friction, all_status[:count], energy), end,
+        robot, contacts, limits, scheme, (q, v, M, frames, gaps, s), acceleration, tau, excluded, near,
+        middle, impulses, (impulse, friction, all_status[:count], energy), end,
     )  # fmt: skip
     if reached == UNSOLVED or not are_finite(end[0], end[1]):
         return UNSOLVED, 0, 0, 0, 0.0, 0.0, 0.0
     rows, members = pushes.shape[0], pushed.shape[0]
     all_pushes[:rows], all_status[count : count + members] = pushes, pushed
-    x[:] = problem.middle[2]
+    x[:] = middle[2]
     a[:] = (end[1] - v) / h
     for i in range(forces.shape[0]):
         forces[i] = impulse[problem.order[i]] / h

@@ -17,6 +17,7 @@ from constrained_sim.steppers.record import RecordedOutcome
 from constrained_sim.steppers.rigid import DONE, TURNED, UNSOLVED
 from constrained_sim.steppers.smooth_parts import REACH, SLOW, SmoothParts
 from constrained_sim.steppers.stepper import NO_CONTACT, Observation
+from constrained_sim.tree import contract
 from constrained_sim.validation import Array
 
 UNFELT = 1e-7
@@ -135,4 +136,5 @@ def _model_of(robot: Robot) -> tuple[Any, ...] | None:
     if robot.tree is None or robot.springs:
         return None
     dry = robot.rubbing, robot.breakaway
-    return robot.tree, robot.support, robot.damping, robot.actuation, *dry, *robot.free_joints
+    others = contract(robot.tree.rows, robot.rubbing)
+    return robot.tree, robot.support, robot.damping, robot.actuation, *dry, *robot.free_joints, others

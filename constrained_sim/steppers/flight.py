@@ -16,6 +16,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from constrained_sim.products import matvec
 from constrained_sim.steppers.kernels import momentum
 from constrained_sim.tree import in_axes, in_world
 
@@ -59,7 +60,7 @@ def _velocities(M, v, frames, rows):  # type: ignore[no-untyped-def]
     found = np.empty((rows.shape[0], 3))
     for i in range(rows.shape[0]):
         k = rows[i]
-        p = M[k : k + 3] @ v / M[k, k]
+        p = matvec(M[k : k + 3], v) / M[k, k]
         found[i] = in_world(p[0], p[1], p[2], frames[i])
     return found
 
@@ -90,7 +91,7 @@ def end_momentum(h, M, v, M_middle, inertial, impulses, gravity, M_end, rows, be
     for i in range(rows.shape[0]):
         k = rows[i]
         mass, external = M[k, k], _external(impulses, k)
-        linear, angular = _about_centre(M[k : k + 6] @ v, _centre(M, k), begin[i])
+        linear, angular = _about_centre(matvec(M[k : k + 6], v), _centre(M, k), begin[i])
         force, moment = _about_centre(external, _centre(M_middle, k), middle[i])
         p, spin = linear + force + h * mass * gravity, angular + moment
         px, py, pz = in_axes(p[0], p[1], p[2], end[i])

@@ -8,6 +8,7 @@ import numpy as np
 from constrained_sim.contact.discs import SIZE
 from constrained_sim.contact.kernels import STICKING
 from constrained_sim.contact.table import TOUCHING
+from constrained_sim.products import matvec, vecdot
 
 POSITIVE_WORK = 1e-13
 """[J] of friction in one step that is not rounding."""
@@ -44,7 +45,7 @@ def closing_contacts(gaps, normals, s, J, acceleration, rest, impact_speed, clos
     for c in range(gaps.shape[0]):
         speed = s[normals[c]]
         if speed < -impact_speed:
-            fall = rest * speed + 0.5 * rest**2 * min(np.dot(J[normals[c]], acceleration), 0.0)
+            fall = rest * speed + 0.5 * rest**2 * min(vecdot(J[normals[c]], acceleration), 0.0)
             if gaps[c] + fall < 0.0:
                 times[c] = -gaps[c] / speed
                 count += 1
@@ -69,7 +70,7 @@ def candidate_rows(gaps, normals, s, s_middle, J_middle, excluded, h, share, rea
         reach: predicted gap [m] up to which a contact takes part.
 
     Returns:
-        (candidates (c,), J and offset of their rows).
+        (candidates (c,), their rows (n,), J and offset of these).
     """
     contacts = (s.shape[0] - gaps.shape[0]) // 2
     chosen = np.zeros(gaps.shape[0], dtype=np.bool_)
@@ -78,19 +79,34 @@ def candidate_rows(gaps, normals, s, s_middle, J_middle, excluded, h, share, rea
     for c in excluded:
         chosen[c] = False
     candidates = np.flatnonzero(chosen)
-    size = candidates.shape[0]
-    for chosen_one in candidates:
-        size += 2 if chosen_one < contacts else 0
-    J, offset = np.empty((size, J_middle.shape[1])), np.empty(size)
-    row = 0
-    for chosen_one in candidates:
-        n = normals[chosen_one]
-        for source in range(n - 2 if chosen_one < contacts else n, n + 1):
-            J[row] = J_middle[source]
-            offset[row] = s_middle[source] - s[source]
-            row += 1
-        offset[row - 1] += allowed_approach(gaps[chosen_one], s[n], h, share)
-    return candidates, J, offset
+    rows = rows_of(candidates, normals, contacts)
+    J, offset = np.empty((rows.shape[0], J_middle.shape[1])), np.empty(rows.shape[0])
+    for i in range(rows.shape[0]):
+        J[i] = J_middle[rows[i]]
+        offset[i] = s_middle[rows[i]] - s[rows[i]]
+    row = -1
+    for candidate in candidates:
+        row += 3 if candidate < contacts else 1
+        offset[row] += allowed_approach(gaps[candidate], s[normals[candidate]], h, share)
+    return candidates, rows, J, offset
+
+
+@numba.njit(cache=True)
+def rows_of(chosen, normals, contacts):  # type: ignore[no-untyped-def]
+    """Return the rows (n,) of contacts and one-sided rows, `chosen` (c,) among them: three of each contact.
+
+    Args:
+        chosen: ascending.
+        normals: (k + l,) which rows open and close.
+        contacts: their number k.
+    """
+    rows = np.empty(3 * chosen.shape[0], dtype=np.int64)
+    count = 0
+    for c in chosen:
+        for row in range(normals[c] - 2 if c < contacts else normals[c], normals[c] + 1):
+            rows[count] = row
+            count += 1
+    return rows[:count]
 
 
 @numba.njit(cache=True)
@@ -100,10 +116,10 @@ def follow_mean_slip(s, contacts, discs, J, offset, v_plus):  # type: ignore[no-
     Opposed to the slip at the end, it would be of first order where the slip turns. Arguments as in
     :func:`oppose_mean_slip`, with a velocity near that at the end.
     """
-    s_plus = J @ v_plus
+    s_plus = matvec(J, v_plus)
     for first, end in _friction_forces(contacts, 0, discs, offset.shape[0]):
-        squared = np.dot(s[first:end], s[first:end])
-        if squared > LEAST_SLIP**2 and np.dot(s[first:end], s_plus[first:end]) > LEFT * squared:
+        squared = _dot(s, s, first, end)
+        if squared > LEAST_SLIP**2 and _dot(s, s_plus, first, end) > LEFT * squared:
             offset[first:end] += s[first:end]
 
 
@@ -127,14 +143,22 @@ def oppose_mean_slip(s, contacts, dry, discs, J, offset, v_plus, impulse, tolera
     Returns:
         Whether any offset was changed, so that the problem has to be solved again.
     """
-    changed, mean = False, 0.5 * (s + J @ v_plus)
+    changed, mean = False, 0.5 * (s + matvec(J, v_plus))
     for first, end in _friction_forces(contacts, dry, discs, offset.shape[0]):
-        work = np.dot(impulse[first:end], mean[first:end])
-        slip = np.sqrt(np.dot(mean[first:end], mean[first:end]))
+        work, slip = _dot(impulse, mean, first, end), np.sqrt(_dot(mean, mean, first, end))
         if work > POSITIVE_WORK + tolerance * slip:
             offset[first:end] += s[first:end]
             changed = True
     return changed
+
+
+@numba.njit(cache=True)
+def _dot(a, b, first, end):  # type: ignore[no-untyped-def]
+    """Return the scalar product of these entries of a and b, few of them."""
+    total = 0.0
+    for i in range(first, end):
+        total += a[i] * b[i]
+    return total
 
 
 @numba.njit(cache=True)
@@ -165,11 +189,19 @@ def pressing(status, gaps, end, excluded):  # type: ignore[no-untyped-def]
     Returns:
         (what carries force, what of it touched at the beginning, or sank within the step with or without force).
     """
-    presses = (status > 0) & np.isfinite(gaps)
-    touched, sank = presses & (gaps <= TOUCHING), (gaps >= -TOUCHING) & (end < -TOUCHING)
-    for c in excluded:
-        sank[c] = False
-    return np.flatnonzero(presses), np.flatnonzero(touched | sank)
+    presses, held = np.empty(gaps.shape[0], dtype=np.int64), np.empty(gaps.shape[0], dtype=np.int64)
+    pressing = holding = 0
+    for c in range(gaps.shape[0]):
+        is_pressed, sank = status[c] > 0 and gaps[c] < np.inf, gaps[c] >= -TOUCHING and end[c] < -TOUCHING
+        for other in excluded:
+            sank = sank and other != c
+        if is_pressed:
+            presses[pressing] = c
+            pressing += 1
+        if (is_pressed and gaps[c] <= TOUCHING) or sank:
+            held[holding] = c
+            holding += 1
+    return presses[:pressing], held[:holding]
 
 
 @numba.njit(cache=True)
@@ -275,8 +307,8 @@ def attribute_dry_work(energy, begin, predicted, end, first, whole):  # type: ig
         first: (d,) impulses of the prediction [N m s, N s].
         whole: (d,) impulses of the step.
     """
-    counted = np.dot(first, begin + predicted) + np.dot(whole - first, predicted + end)
-    missing = 0.5 * (np.dot(whole, begin + end) - counted)
+    counted = vecdot(first, begin + predicted) + vecdot(whole - first, predicted + end)
+    missing = 0.5 * (vecdot(whole, begin + end) - counted)
     energy[0] -= missing
     energy[3] += missing
 
@@ -284,9 +316,10 @@ def attribute_dry_work(energy, begin, predicted, end, first, whole):  # type: ig
 @numba.njit(cache=True)
 def momentum(M, v, impulses):  # type: ignore[no-untyped-def]
     """Return (nv,) ``M v`` plus the sum of `impulses` (6, nv)."""
-    total = M @ v
-    for impulse in impulses:
-        total += impulse
+    total = matvec(M, v)
+    for cause in range(impulses.shape[0]):
+        for i in range(total.shape[0]):
+            total[i] += impulses[cause, i]
     return total
 
 
@@ -323,6 +356,6 @@ def energy_of(v, v_plus, M, impulses):  # type: ignore[no-untyped-def]
     """
     terms = np.zeros(9)
     mean = 0.5 * (v + v_plus)
-    terms[:6] = impulses @ mean
-    terms[6] = np.dot(mean, M @ (v_plus - v))
+    terms[:6] = matvec(impulses, mean)
+    terms[6] = vecdot(mean, matvec(M, v_plus - v))
     return terms

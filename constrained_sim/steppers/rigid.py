@@ -11,8 +11,10 @@ import numpy as np
 
 from constrained_sim.contact.discs import no_discs
 from constrained_sim.contact.geometry import contact_rows
+from constrained_sim.contact.shared_rows import share_rows
 from constrained_sim.energy import EnergyTerms
-from constrained_sim.motion import free_motion, smallest_motion, usual_motion
+from constrained_sim.motion import free_motion, smallest_motion, smallest_shared_motion, sticking_motion, usual_motion
+from constrained_sim.products import matvec, vecdot, vecmat
 from constrained_sim.steppers.flight import end_momentum, end_velocities, middle_centres
 from constrained_sim.steppers.kernels import (
     LEVER,
@@ -29,6 +31,7 @@ from constrained_sim.steppers.kernels import (
     momentum,
     oppose_mean_slip,
     pressing,
+    rows_of,
     spread,
 )
 from constrained_sim.tree import (
@@ -64,9 +67,10 @@ def advance(  # type: ignore[no-untyped-def]
     Args:
         robot: tree; support, see :func:`~constrained_sim.kinematics.row_jacobian`; (nv,) damping of the joints; (nu,)
             velocity index of every effort; (d,) degrees of freedom with dry friction and (d,) their breakaway efforts
-            [N m, N]; the free-flyers and their rows, see ``Robot.free_joints``.
+            [N m, N]; the free-flyers and their rows, see ``Robot.free_joints``; the other degrees of freedom and their
+            parents, see :func:`~constrained_sim.tree.contract`.
         contacts: cores, see :class:`~constrained_sim.contact.geometry.Cores`; (k,) coefficients of friction; (k + l,)
-            which rows open and close.
+            which rows open and close; whether any two contacts are of the same bodies.
         limits: the bounds of joints, see :class:`~constrained_sim.constraints.joint_limit.Bounds`.
         scheme: length h of the step [s]; whether the velocity at its end is corrected; share of the new velocity in the
             mean velocity; passes, see ``TimeStepping.memory``; predicted gap [m] up to which a contact takes part;
@@ -91,12 +95,13 @@ def advance(  # type: ignore[no-untyped-def]
         :data:`PREDICTED`, the correction needs another way, or was not wanted; :data:`TURNED`, it does where friction
         was turned; or :data:`DONE`.
     """
-    tree, support, damping, actuation, rubbing, breakaway, free, free_rows = robot
-    cores, friction, normals = contacts
+    tree, support, damping, actuation, rubbing, breakaway, free, free_rows, others = robot
+    cores, friction, normals, shares = contacts
     limit_rows = limits[3]
     h, corrects, share, passes, reach, slow, position_tolerance, tolerance, steps = scheme
     q, v, M, frames, gaps, s = begin
-    laws, opening = (friction, rubbing, h * breakaway, share, tolerance, steps), (gaps, normals, s)
+    dry, opening = (rubbing, h * breakaway, *others), (gaps, normals, s)
+    laws = friction, shares, dry, share, tolerance, steps
     q_middle, v_middle, x, x_first, pushes_first = middle
 
     centre = middle_centres((1.0 - share) * h, M, v, frames, free_rows)
@@ -128,9 +133,13 @@ def advance(  # type: ignore[no-untyped-def]
     placements = place(tree, end[0])
     for i in range(free.shape[0]):
         carry(tree, end[0], placements, support, free[i], centre[i])
-    energy = observe(robot, contacts, limits, placements, end)
+    observe_contacts(robot, contacts, limits, placements, end)
     pressed, held = pressing(found[2], gaps, end[7], excluded)
-    found[3][PROJECTION] += hold(robot, contacts, limits, held, found[2], position_tolerance, energy, end)
+    if largest_drift(end[7][:0], end[7], held) > position_tolerance:
+        observe_inertia(robot, placements, end)
+        placements, brought = hold(robot, contacts, limits, held, found[2], position_tolerance, placements, end)
+        found[3][PROJECTION] += brought
+    observe_inertia(robot, placements, end)
     if not (exceeds(v, slow) or exceeds(v_middle, slow) or exceeds(x, slow)):
         return DONE, predicted
     if not corrects:
@@ -142,35 +151,41 @@ def advance(  # type: ignore[no-untyped-def]
         h, M, v, M_middle, inertial, impulses, tree.gravity, M_end, free_rows, frames, frames_middle, frames_end
     )
     first = x_first, pushes_first
+    touch = cores[0], end[4], end[5]
     return correct(
-        total, h, v, M_end, tree.rows, laws, pressed, opening, J, impulses, v_end, found, s_end, first
+        total, h, v, M_end, tree.rows, laws, pressed, opening, touch, J, impulses, v_end, found, s_end, first
     ), predicted
 
 
 @numba.njit(cache=True)
-def observe(robot, contacts, limits, placements, end):  # type: ignore[no-untyped-def]
-    """Fill in the rest of `end` at its configuration and velocity, see :func:`advance`; return the potential energy.
+def observe_contacts(robot, contacts, limits, placements, end):  # type: ignore[no-untyped-def]
+    """Fill in what `end` has of contacts and limits at its configuration and velocity, see :func:`advance`.
 
-    In joules. The other arguments are those of :func:`advance`, and the placements (n, 4, 3) of the joints there.
+    The other arguments are those of :func:`advance`, and the placements (n, 4, 3) of the joints there.
     """
-    tree, support, free, cores, k = robot[0], robot[1], robot[6], contacts[0], contacts[1].shape[0]
+    tree, support, cores, k = robot[0], robot[1], contacts[0], contacts[1].shape[0]
     at_q, signs, values, limit_rows = limits
-    q, v, M, frames, axes, points, distances, gaps, J, s = end
-    for i in range(free.shape[0]):
-        frames[i] = placements[free[i]]
-    joint_axes, bodies = axes_of(tree, placements), bodies_in_world(tree, placements)
-    inertia(tree, bodies, about_base(placements, joint_axes), M)
+    q, v, _, _, axes, points, distances, gaps, J, s = end
     contact_rows(  # type: ignore[call-arg]
-        *cores, placements, joint_axes, support, v, axes, points, distances, J[: 3 * k], s[: 3 * k]
+        *cores, placements, axes_of(tree, placements), support, v, axes, points, distances, J[: 3 * k], s[: 3 * k]
     )
-    J[3 * k :], s[3 * k :] = limit_rows, limit_rows @ v
+    J[3 * k :], s[3 * k :] = limit_rows, matvec(limit_rows, v)
     gaps[:k], gaps[k:] = distances, signs * q[at_q] - values
-    return potential_energy(tree, bodies, placements[1, 3])
 
 
 @numba.njit(cache=True)
-def hold(robot, contacts, limits, held, status, tolerance, energy, end):  # type: ignore[no-untyped-def]
-    """Move the configuration at the `end` of a step back onto the contacts and limits that are `held`.
+def observe_inertia(robot, placements, end):  # type: ignore[no-untyped-def]
+    """Fill in the rest of `end`, likewise."""
+    tree, free, M, frames = robot[0], robot[6], end[2], end[3]
+    for i in range(free.shape[0]):
+        frames[i] = placements[free[i]]
+    base_axes = about_base(placements, axes_of(tree, placements))
+    inertia(tree, bodies_in_world(tree, placements), base_axes, M)
+
+
+@numba.njit(cache=True)
+def hold(robot, contacts, limits, held, status, tolerance, placements, end):  # type: ignore[no-untyped-def]
+    """Move the configuration at the `end` of a step back onto the contacts and limits that are `held`, and drifted.
 
     As :meth:`~constrained_sim.steppers.stepper.Stepper.hold_positions` does in the metric of the kinetic energy.
 
@@ -181,34 +196,38 @@ def hold(robot, contacts, limits, held, status, tolerance, energy, end):  # type
         held: what presses or has sunk, ascending.
         status: of all contacts and limits.
         tolerance: drift up to which positions stay as they are [m, rad].
-        energy: potential energy there [J].
-        end: see :func:`advance`; changes.
+        placements: (n, 4, 3) of the joints at the end.
+        end: see :func:`advance`; the configuration changes, and what :func:`observe_contacts` fills in.
 
     Returns:
-        The potential energy [J] that this brings in.
+        The placements there, and the potential energy [J] that this brings in.
     """
-    tree, normals, none = robot[0], contacts[2], np.empty(0)
-    q, _, M, _, _, _, _, gaps, J, _ = end
-    drift, brought = largest_drift(none, gaps, held), 0.0
-    if drift <= tolerance:
-        return brought
+    tree, normals, none, begin = robot[0], contacts[2], np.empty(0), placements
+    q, _, M, _, axes, points, _, gaps, J, _ = end
+    drift = largest_drift(none, gaps, held)
     rows, target = held_rows(held, normals, status), np.zeros(J.shape[0])
     for _ in range(MOST_PROJECTIONS):
         target[normals] = gaps
-        step_back, before = smallest_motion(M, tree.rows, J[rows], target[rows]), q.copy()
+        if contacts[3]:
+            shared = share_rows(rows, contacts[0][0], axes, points)
+            step_back = smallest_shared_motion(M, tree.rows, J[rows], shared, target[rows])
+        else:
+            step_back = smallest_motion(M, tree.rows, J[rows], target[rows])
         if np.abs(step_back).max() > LEVER * drift:
             break
+        before, placed_before = q.copy(), placements
         q[:] = moved(tree, q, step_back)
-        there = observe(robot, contacts, limits, place(tree, q), end)
+        placements = place(tree, q)
+        observe_contacts(robot, contacts, limits, placements, end)
         left = largest_drift(none, gaps, held)
         if not left < 0.5 * drift:
-            q[:] = before
-            observe(robot, contacts, limits, place(tree, q), end)
+            q[:], placements = before, placed_before
+            observe_contacts(robot, contacts, limits, placements, end)
             break
-        drift, brought = left, there - energy
+        drift = left
         if drift <= tolerance:
             break
-    return brought
+    return placements, potential_energy(tree, placements) - potential_energy(tree, begin)
 
 
 @numba.njit(cache=True)
@@ -231,8 +250,9 @@ def predict(  # type: ignore[no-untyped-def]
         cores: of the contacts, see :class:`~constrained_sim.contact.geometry.Cores`.
         where: placements, joint axes and support there, see :func:`~constrained_sim.contact.geometry.contact_rows`.
         limits: (l, nv) one-sided rows there.
-        laws: (k,) coefficients of friction; (d,) degrees of freedom with dry friction; (d,) their largest impulses
-            [N m s, N s]; share of :func:`~constrained_sim.steppers.kernels.allowed_approach`; tolerance and steps of
+        laws: (k,) coefficients of friction; whether any two contacts are of the same bodies; of dry friction the (d,)
+            degrees of freedom, their largest impulses (d,) [N m s, N s], and the others with their parents; share of
+            :func:`~constrained_sim.steppers.kernels.allowed_approach`; tolerance and steps of
             :func:`~constrained_sim.contact.usual.solve_usually`.
         begin: gaps (k + l,) at the beginning [m, rad]; which rows open and close (k + l,); row velocities (3 k + l,)
             there [m/s, rad/s].
@@ -248,9 +268,10 @@ def predict(  # type: ignore[no-untyped-def]
         the impulses in play, whether the contact problem is solved, residual of the equation of motion); if it is not
         solved, nothing else counts.
     """
-    friction, rubbing, most, share, tolerance, steps = laws
+    friction, shares, dry_laws, share, tolerance, steps = laws
     gaps, normals, s = begin
     impulse, dry, status, energy = found
+    rubbing = dry_laws[0]
     impulses[:] = 0.0
     impulses[0] -= h * bias
     for i in range(actuation.shape[0]):
@@ -258,9 +279,9 @@ def predict(  # type: ignore[no-untyped-def]
     k = friction.shape[0]
     axes, points, distances = np.empty((k, 3, 3)), np.empty((k, 3)), np.empty(k)
     J_middle, s_middle = np.empty((s.shape[0], v.shape[0])), np.empty(s.shape[0])
-    J_middle[3 * k :], s_middle[3 * k :] = limits, limits @ v
+    J_middle[3 * k :], s_middle[3 * k :] = limits, matvec(limits, v)
     contact_rows(*cores, *where, v, axes, points, distances, J_middle[: 3 * k], s_middle[: 3 * k])  # type: ignore[call-arg]
-    candidates, J, offset = candidate_rows(gaps, normals, s, s_middle, J_middle, excluded, h, share, reach)
+    candidates, rows, J, offset = candidate_rows(gaps, normals, s, s_middle, J_middle, excluded, h, share, reach)
     inertia = M.copy()
     for i in range(v.shape[0]):
         inertia[i, i] += h * damping[i]
@@ -269,8 +290,9 @@ def predict(  # type: ignore[no-untyped-def]
     if start.shape[0] != offset.shape[0]:
         start = np.empty(0)
     v_plus, pushes, pushed, done, residual, magnitude, solved, dynamics = _solve(
-        inertia, parents, f, J, offset, friction, candidates, most, start, tolerance, steps
-    )
+        inertia, parents, f, J, offset, friction, shares, candidates, rows, (cores[0], axes, points), dry_laws, start,
+        tolerance, steps,
+    )  # fmt: skip
     if not solved:
         return pushes, pushed, done, residual, magnitude, False, dynamics
     x[:] = v_plus
@@ -279,7 +301,7 @@ def predict(  # type: ignore[no-untyped-def]
     impulses[3] -= h * damping * x
     for i in range(rubbing.shape[0]):
         impulses[3, rubbing[i]] += dry[i]
-    impulses[4] += pushes[:end] @ J[:end]
+    impulses[4] += vecmat(pushes[:end], J[:end])
     impulse[:], status[:] = spread(candidates, normals, pushes, pushed, s.shape[0])
     energy[:] = energy_of(v, x, M, impulses)
     return pushes, pushed, done, residual, magnitude, True, dynamics
@@ -287,7 +309,7 @@ def predict(  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def correct(  # type: ignore[no-untyped-def]
-    total, h, v, M, parents, laws, pressed, begin, J, impulses, x, found, s_plus, first
+    total, h, v, M, parents, laws, pressed, begin, touch, J, impulses, x, found, s_plus, first
 ):
     """Correct what was predicted, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
@@ -300,6 +322,7 @@ def correct(  # type: ignore[no-untyped-def]
         laws: see :func:`predict`.
         pressed: contacts and one-sided rows that carry force in the prediction, ascending.
         begin: see :func:`predict`.
+        touch: (k, 2) bodies of the contacts, and at the end their axes (k, 3, 3) and points (k, 3).
         J: (3 k + l, nv) rows at the end.
         impulses: (6, nv) of the prediction.
         x: (nv,) velocity at the end: predicted, is corrected.
@@ -311,29 +334,26 @@ def correct(  # type: ignore[no-untyped-def]
         :data:`DONE`; else nothing but `first` has changed: :data:`PREDICTED` where the contact problem was not solved,
         :data:`TURNED` where that with friction turned was not.
     """
-    friction, rubbing, most, share, tolerance, steps = laws
+    friction, shares, dry_laws, share, tolerance, steps = laws
     gaps, normals, s = begin
     impulse, dry, status, energy = found
-    contacts = np.searchsorted(pressed, friction.shape[0])
-    end = 2 * contacts + pressed.shape[0]
-    places, offset = np.empty(end, dtype=np.int64), np.zeros(end)
-    row = 0
+    rubbing = dry_laws[0]
+    contacts, places = np.searchsorted(pressed, friction.shape[0]), rows_of(pressed, normals, friction.shape[0])
+    end, row = places.shape[0], -1
+    offset = np.zeros(end)
     for c in pressed:
-        n = normals[c]
-        for chosen in range(n - 2 if c < friction.shape[0] else n, n + 1):
-            places[row] = chosen
-            row += 1
-        offset[row - 1] = allowed_approach(gaps[c], s[n], h, share)
+        row += 3 if c < friction.shape[0] else 1
+        offset[row] = allowed_approach(gaps[c], s[normals[c]], h, share)
     predicted, s_begin = np.empty(end + rubbing.shape[0]), np.empty(end + rubbing.shape[0])
     predicted[:end], s_begin[:end] = impulse[places], s[places]
     predicted[end:], s_begin[end:] = dry, v[rubbing]
     rows, offset = with_dry_rows(J[places], offset, rubbing)
-    free = total - predicted @ rows
+    free = total - vecmat(predicted, rows)
     follow_mean_slip(s_begin, contacts, NO_DISCS, rows, offset, x)
     pushes = predicted
     for turns, limit in enumerate((steps, min(steps, STEPS_AGAIN))):
         v_plus, pushes, pushed, _, _, _, solved, _ = _solve(
-            M, parents, free, rows, offset, friction, pressed, most, pushes, tolerance, limit
+            M, parents, free, rows, offset, friction, shares, pressed, places, touch, dry_laws, pushes, tolerance, limit
         )
         if not solved:
             return TURNED if turns else PREDICTED
@@ -341,14 +361,14 @@ def correct(  # type: ignore[no-untyped-def]
         if not oppose_mean_slip(s_begin, contacts, rubbing.shape[0], NO_DISCS, rows, offset, v_plus, pushes, tolerance):
             break
     change = np.zeros_like(impulses)
-    change[0] = total - M @ x
+    change[0] = total - matvec(M, x)
     for i in range(rubbing.shape[0]):
         change[3, rubbing[i]] = pushes[end + i] - dry[i]
-    change[4] = (pushes[:end] - predicted[:end]) @ rows[:end]
+    change[4] = vecmat(pushes[:end] - predicted[:end], rows[:end])
     energy += energy_of(x, v_plus, M, change)
     impulse[places], status[pressed] = pushes[:end], pushed[: pressed.shape[0]]
-    s_plus[:] = J @ v_plus
-    attribute_work(energy, 0.5 * np.dot(impulse, s + s_plus), 0.0)
+    s_plus[:] = matvec(J, v_plus)
+    attribute_work(energy, 0.5 * vecdot(impulse, s + s_plus), 0.0)
     attribute_dry_work(energy, v[rubbing], x[rubbing], v_plus[rubbing], dry, pushes[end:])
     dry[:], x[:] = pushes[end:], v_plus
     return DONE
@@ -366,7 +386,9 @@ def with_dry_rows(J, offset, rubbing):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _solve(M, parents, f, J, offset, friction, chosen, most, start, tolerance, steps):  # type: ignore[no-untyped-def]
+def _solve(  # type: ignore[no-untyped-def]
+    M, parents, f, J, offset, friction, shares, chosen, rows, touch, dry, start, tolerance, steps
+):
     """Return velocity, impulses, status, and the rest of what :func:`~constrained_sim.motion.usual_motion` returns.
 
     Args:
@@ -376,22 +398,34 @@ def _solve(M, parents, f, J, offset, friction, chosen, most, start, tolerance, s
         J: likewise; rows of what is `chosen`, then of dry friction.
         offset: likewise.
         friction: (k,) coefficients of all contacts.
+        shares: whether any two contacts are of the same bodies.
         chosen: contacts and one-sided rows, ascending.
-        most: this and the following three, see :func:`predict`.
-        start: likewise.
+        rows: of what is `chosen`, among those of all contacts.
+        touch: see :func:`correct`.
+        dry: as in the laws of :func:`predict`.
+        start: this and the following two, see there.
         tolerance: likewise.
         steps: likewise.
     """
     if not J.shape[0]:
         x, dynamics = free_motion(M, parents, f)
         return x, np.empty(0), np.empty(0, dtype=np.int64), 0, 0.0, 1.0, True, dynamics
+    held, most, others, parents_of_others = dry
     contacts = np.searchsorted(chosen, friction.shape[0])
     one_sided = chosen.shape[0] - contacts
     lower, upper = np.zeros(one_sided + most.shape[0]), np.full(one_sided + most.shape[0], np.inf)
     lower[one_sided:], upper[one_sided:] = -most, most
-    slip, rigid = np.zeros((contacts, 2)), np.zeros(J.shape[0])
-    coefficients = friction[chosen[:contacts]]
+    slip, coefficients, may_stick = np.zeros((contacts, 2)), friction[chosen[:contacts]], True
+    if shares or held.shape[0]:
+        x, impulse, status, residual, magnitude, solved, dynamics, is_unique = sticking_motion(
+            M, f, J, share_rows(rows, *touch), offset, (held, others, parents_of_others), coefficients, slip, lower,
+            upper, NO_DISCS, tolerance,
+        )  # fmt: skip
+        if solved:
+            return x, impulse, status, 0, residual, magnitude, True, dynamics
+        may_stick = not is_unique or steps == 0
     x, _, _, impulse, status, done, residual, magnitude, solved, dynamics = usual_motion(
-        M, parents, f, J, offset, rigid, coefficients, slip, lower, upper, NO_DISCS, start, tolerance, steps
-    )
+        M, parents, f, J, offset, np.zeros(J.shape[0]), coefficients, slip, lower, upper, NO_DISCS, start, tolerance,
+        steps, may_stick,
+    )  # fmt: skip
     return x, impulse, status, done, residual, magnitude, solved, dynamics

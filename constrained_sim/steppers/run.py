@@ -6,13 +6,16 @@ import numba
 import numpy as np
 
 from constrained_sim.posture import feedback_efforts
+from constrained_sim.steppers.borrowed import borrowed
 from constrained_sim.steppers.kernels import are_finite, closing_contacts
-from constrained_sim.steppers.record import count_all, count_state, cut_outcome, cut_state
+from constrained_sim.steppers.record import count_state, cut_outcome, cut_state
 from constrained_sim.steppers.rigid import DONE, advance
 
 
 @numba.njit(cache=True, nogil=True)
-def run_steps(problem, settings, law, efforts, asked, t, here, acceleration, records):  # type: ignore[no-untyped-def]
+def run_steps(  # type: ignore[no-untyped-def]
+    problem, settings, law, efforts, asked, t, here, acceleration, work, records
+):
     """Do steps as :func:`~constrained_sim.steppers.rigid.advance` does, until one needs another way.
 
     Other threads of Python go on meanwhile.
@@ -26,6 +29,7 @@ def run_steps(problem, settings, law, efforts, asked, t, here, acceleration, rec
         t: time [s] at the beginning.
         here: record that begins with the state there; changes to that after the last step.
         acceleration: (nv,) of the last step; changes likewise.
+        work: zeros, work space for the record of a step.
         records: filled, a row for each step: q (n, nq), v (n, nv), tau (n, nu), impulses of contacts and one-sided rows
             (n, 3 k + l) [N s, N m s], means (n, k, 3, 3) of the contacts' axes, and terms of the audit (n, 9).
 
@@ -33,16 +37,17 @@ def run_steps(problem, settings, law, efforts, asked, t, here, acceleration, rec
         How many steps were done, and the time [s].
     """
     h, passes, tolerance, newton_steps = settings
+    here, acceleration, work, records = borrowed((here, acceleration, work, records))
     share, reach, slow, position_tolerance, impact_speed = problem.scheme
-    robot, contacts, limits, sizes = problem.robot, problem.contacts, problem.limits, problem.sizes
-    middle, impulses = problem.middle, problem.impulses
+    robot, contacts, limits = borrowed((problem.robot, problem.contacts, problem.limits))
+    middle, impulses = borrowed((problem.middle, problem.impulses))
+    sizes = problem.sizes
     least, most, tau = efforts
     every, wait = asked
     q, v, M, frames, axes, _, _, gaps, J, s = cut_state(here, sizes)
     all_q, all_v, all_tau, all_impulses, all_axes, all_energy = records
-    record, size = np.zeros(count_all(sizes)), count_state(sizes)
-    end = cut_state(record, sizes)
-    energy, _, _, _, _, impulse, dry, _, _ = cut_outcome(record, sizes)
+    end, size = cut_state(work, sizes), count_state(sizes)
+    energy, _, _, _, _, impulse, dry, _, _ = cut_outcome(work, sizes)
     closing = np.empty(gaps.shape[0], dtype=np.int64)
     found = impulse, dry, np.zeros_like(closing), energy
     nothing, unknown = np.empty(0, dtype=np.int64), np.empty(0)
@@ -65,6 +70,6 @@ def run_steps(problem, settings, law, efforts, asked, t, here, acceleration, rec
         all_q[i], all_v[i], all_tau[i] = end[0], end[1], tau
         all_impulses[i], all_axes[i], all_energy[i] = impulse, 0.5 * (axes + end[4]), energy
         for k in range(size):
-            here[k] = record[k]
+            here[k] = work[k]
         t, passes = t + h, 1
     return all_q.shape[0], t

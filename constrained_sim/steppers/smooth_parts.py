@@ -342,7 +342,7 @@ class SmoothParts(Stepper):
         if not len(table):
             return NO_CONTACT, NO_CONTACT, self._with_dry_friction(ContactRows.none(self.robot.nv), h), None
         middle = table.rows(self._mid, begin.v)
-        candidates, J, offset = kernels.candidate_rows(
+        candidates, _, J, offset = kernels.candidate_rows(
             contact.gaps, contact.normals, contact.s, middle.s, middle.J, excluded, h, self.integrator.share, REACH
         )
         rows = ContactRows(J, offset, *table.laws_of(candidates))

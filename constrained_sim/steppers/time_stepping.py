@@ -19,7 +19,7 @@ from constrained_sim.steppers import kernels
 from constrained_sim.steppers.compiled import CLOSING, WHOLE
 from constrained_sim.steppers.compiled_parts import UNFELT, CompiledParts
 from constrained_sim.steppers.parts import Loads, Part, outcome_of
-from constrained_sim.steppers.record import RecordedState, record_of
+from constrained_sim.steppers.record import RecordedState, count_all, record_of
 from constrained_sim.steppers.rigid import DONE
 from constrained_sim.steppers.run import run_steps
 from constrained_sim.steppers.stepper import NO_CONTACT, Observation, Run, StepOutcome
@@ -148,6 +148,7 @@ class TimeStepping(CompiledParts):
             start.t,
             here,
             acceleration,
+            np.zeros(count_all(compiled.sizes)),
             records,
         )
         if not done:
