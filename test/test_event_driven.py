@@ -98,7 +98,7 @@ def test_instants_of_bounces() -> None:
     times = np.array([impact.t for impact in trajectory.impacts])
     expected = fall + np.cumsum([0.0, *(2.0 * speed * e**k / GRAVITY for k in range(1, len(times)))])
     assert len(times) > 40
-    assert np.abs(times - expected).max() < 2e-9
+    assert np.abs(times - expected).max() < 3e-10
     assert np.abs(times[:30] - expected[:30]).max() < 1e-11
     assert times[-1] == pytest.approx(fall * (1.0 + 2.0 * e / (1.0 - e)), abs=1e-6)
     assert trajectory.contact_forces["c"][-1] == pytest.approx([0.0, 0.0, 0.5 * GRAVITY], abs=1e-12)

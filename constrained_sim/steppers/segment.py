@@ -41,7 +41,7 @@ An event is located up to ``ROUNDING`` of its gap, so that what a contact falls 
 EPS = float(np.finfo(np.float64).eps)
 
 ROUNDING = 1e-16
-"""Margin of the event functions beyond their values at the beginning of a segment."""
+"""Margin of the event functions beyond their values at the beginning of a segment; at most, where it is of a gap."""
 
 OUTSIDE = 1e-9
 """By how much, relative to the largest force, forces of least norm are outside their cones, beyond rounding."""
@@ -183,7 +183,7 @@ class Segment:
         Raises:
             NonFiniteMotion: the motion does not go on, and it is not friction that stops it.
         """
-        margins = np.maximum(0.0, -self._slopes(0.0, self._y0).events) + ROUNDING
+        margins = np.maximum(0.0, -self._slopes(0.0, self._y0).events) + self._rounding()
         margins[: len(self._open)] += self._idle()
         nv, velocities, _ = self._ends
         fastest = np.abs(self._y0[nv:velocities]).max(initial=1e-300)
@@ -303,6 +303,16 @@ class Segment:
     def integrals(self, y: Array) -> Array:
         """Return the integrals at `y`."""
         return y[self._ends[-1] :]
+
+    def _rounding(self) -> Array:
+        """Return by how much events are passed where they are located: gaps no farther than they are rounded.
+
+        A ball meets the ground later and faster by it; bounces add that up.
+        """
+        margins = np.full(len(self._slopes(0.0, self._y0).events), ROUNDING)
+        of_contacts = np.flatnonzero(self._open < len(self._start.contact.distances))
+        margins[of_contacts] = min(ROUNDING, EPS * np.abs(self._dynamics.placements[:, 3]).max())
+        return margins
 
     def _idle(self) -> Array:
         """Return how far what is open, but neither pressed nor leaving, may sink before it is an event."""
