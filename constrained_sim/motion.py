@@ -251,9 +251,9 @@ def sticking_motion(  # type: ignore[no-untyped-def]
     Args:
         M: this and the following two, see :func:`usual_motion`.
         f: likewise.
-        J: likewise; the last d rows are those of dry friction.
-        shared: of the other rows, see :func:`~constrained_sim.contact.shared_rows.share_rows`.
-        offset: see ``usual_motion``.
+        J: likewise, but without the rows of dry friction, the last d.
+        shared: see :func:`~constrained_sim.contact.shared_rows.share_rows`.
+        offset: see ``usual_motion``; of all rows.
         dry: (d,) degrees of freedom with dry friction; the others, and the parent of each of these among them, see
             :func:`~constrained_sim.tree.contract`.
         friction: this and the following five, see ``usual_motion``.
@@ -269,11 +269,11 @@ def sticking_motion(  # type: ignore[no-untyped-def]
         not, nothing else is of use).
     """
     held, others, parents = dry
-    n, status = J.shape[0] - held.shape[0], np.zeros(friction.shape[0] + lower.shape[0], dtype=np.int64)
-    x, impulse, u, b = np.zeros(f.shape[0]), np.empty(J.shape[0]), np.zeros(J.shape[0]), np.empty(J.shape[0])
+    n, size, status = J.shape[0], offset.shape[0], np.zeros(friction.shape[0] + lower.shape[0], dtype=np.int64)
+    x, impulse, u, b = np.zeros(f.shape[0]), np.empty(size), np.zeros(size), np.empty(size)
     for i in range(held.shape[0]):
         x[held[i]] = -offset[n + i]
-    combined, given, force = combine(shared, J[:n]), offset[:n] + matvec(J[:n], x), (f - matvec(M, x))[others]
+    combined, given, force = combine(shared, J), offset[:n] + matvec(J, x), (f - matvec(M, x))[others]
     L = solver_kernels.factor_inertia(_entries(M, others, others), parents)
     rows = _entries(combined, np.arange(combined.shape[0]), others)
     if _is_held(combined, held, M):
@@ -289,7 +289,7 @@ def sticking_motion(  # type: ignore[no-untyped-def]
     x[others] = solver_kernels.unwhiten_one(L, parents, moving)
     impulse[:n], b[:n] = distribute(shared, y), distribute(shared, without) + given
     u[:n] = distribute(shared, matvec(rows, moving)) + given
-    missing, scale = matvec(M, x) - f - vecmat(impulse[:n], J[:n]), np.empty(J.shape[0])
+    missing, scale = matvec(M, x) - f - vecmat(impulse[:n], J), np.empty(size)
     scale[:n] = diagonal(shared, H)
     for i in range(held.shape[0]):
         impulse[n + i], scale[n + i] = missing[held[i]], 1.0 / M[held[i], held[i]]
@@ -299,7 +299,9 @@ def sticking_motion(  # type: ignore[no-untyped-def]
         u, b, friction, slip, lower, upper, discs, p, impulse, RELATIVE_TOLERANCE
     )
     solved = error <= max(RELATIVE_TOLERANCE * magnitude, tolerance)
-    dynamics = dynamics_residual(M, x, f, vecmat(impulse, J))
+    push = vecmat(impulse[:n], J)
+    push[held] += impulse[n:]
+    dynamics = dynamics_residual(M, x, f, push)
     return x, impulse, status, error / magnitude, magnitude, solved, dynamics, True
 
 

@@ -110,13 +110,12 @@ def rows_of(chosen, normals, contacts):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def follow_mean_slip(s, contacts, discs, J, offset, v_plus):  # type: ignore[no-untyped-def]
+def follow_mean_slip(s, s_plus, contacts, discs, offset):  # type: ignore[no-untyped-def]
     """Let friction of what slides on through the step oppose the mean slip: offset += s, in place.
 
     Opposed to the slip at the end, it would be of first order where the slip turns. Arguments as in
-    :func:`oppose_mean_slip`, with a velocity near that at the end.
+    :func:`oppose_mean_slip`, with velocities near those at the end.
     """
-    s_plus = matvec(J, v_plus)
     for first, end in _friction_forces(contacts, 0, discs, offset.shape[0]):
         squared = _dot(s, s, first, end)
         if squared > LEAST_SLIP**2 and _dot(s, s_plus, first, end) > LEFT * squared:
@@ -124,26 +123,25 @@ def follow_mean_slip(s, contacts, discs, J, offset, v_plus):  # type: ignore[no-
 
 
 @numba.njit(cache=True)
-def oppose_mean_slip(s, contacts, dry, discs, J, offset, v_plus, impulse, tolerance):  # type: ignore[no-untyped-def]
+def oppose_mean_slip(s, s_plus, contacts, dry, discs, offset, impulse, tolerance):  # type: ignore[no-untyped-def]
     """Find where friction would do positive work, and let it oppose the mean slip: offset += s, in place.
 
     The work of friction over a step is ``r_t (s + s') / 2``.
 
     Args:
         s: (n,) row velocities at the beginning of the step [m/s].
+        s_plus: (n,) those found for its end [m/s].
         contacts: number of contacts, whose rows come first, three each.
         dry: number of rows of dry joint friction, the last but those of discs.
         discs: (d, 6), whose rows come last.
-        J: (n, nv) rows.
         offset: (n,) of the rows.
-        v_plus: (nv,) velocity found.
         impulse: (n,) impulses found [N s].
         tolerance: error of impulses that is good enough [N s], and whose work does not count.
 
     Returns:
         Whether any offset was changed, so that the problem has to be solved again.
     """
-    changed, mean = False, 0.5 * (s + matvec(J, v_plus))
+    changed, mean = False, 0.5 * (s + s_plus)
     for first, end in _friction_forces(contacts, dry, discs, offset.shape[0]):
         work, slip = _dot(impulse, mean, first, end), np.sqrt(_dot(mean, mean, first, end))
         if work > POSITIVE_WORK + tolerance * slip:

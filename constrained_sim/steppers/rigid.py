@@ -286,7 +286,7 @@ def predict(  # type: ignore[no-untyped-def]
     for i in range(v.shape[0]):
         inertia[i, i] += h * damping[i]
     f = momentum(M, v, impulses)
-    J, offset = with_dry_rows(J, offset, rubbing)
+    offset = np.append(offset, np.zeros(rubbing.shape[0]))
     if start.shape[0] != offset.shape[0]:
         start = np.empty(0)
     v_plus, pushes, pushed, done, residual, magnitude, solved, dynamics = _solve(
@@ -301,7 +301,7 @@ def predict(  # type: ignore[no-untyped-def]
     impulses[3] -= h * damping * x
     for i in range(rubbing.shape[0]):
         impulses[3, rubbing[i]] += dry[i]
-    impulses[4] += vecmat(pushes[:end], J[:end])
+    impulses[4] += vecmat(pushes[:end], J)
     impulse[:], status[:] = spread(candidates, normals, pushes, pushed, s.shape[0])
     energy[:] = energy_of(v, x, M, impulses)
     return pushes, pushed, done, residual, magnitude, True, dynamics
@@ -347,9 +347,9 @@ def correct(  # type: ignore[no-untyped-def]
     predicted, s_begin = np.empty(end + rubbing.shape[0]), np.empty(end + rubbing.shape[0])
     predicted[:end], s_begin[:end] = impulse[places], s[places]
     predicted[end:], s_begin[end:] = dry, v[rubbing]
-    rows, offset = with_dry_rows(J[places], offset, rubbing)
-    free = total - vecmat(predicted, rows)
-    follow_mean_slip(s_begin, contacts, NO_DISCS, rows, offset, x)
+    rows, offset = J[places], np.append(offset, np.zeros(rubbing.shape[0]))
+    free = total - _push(rows, rubbing, predicted)
+    follow_mean_slip(s_begin, _velocities(rows, rubbing, x), contacts, NO_DISCS, offset)
     pushes = predicted
     for turns, limit in enumerate((steps, min(steps, STEPS_AGAIN))):
         v_plus, pushes, pushed, _, _, _, solved, _ = _solve(
@@ -358,13 +358,14 @@ def correct(  # type: ignore[no-untyped-def]
         if not solved:
             return TURNED if turns else PREDICTED
         first[0][:], first[1][: pushes.shape[0]] = v_plus, pushes
-        if not oppose_mean_slip(s_begin, contacts, rubbing.shape[0], NO_DISCS, rows, offset, v_plus, pushes, tolerance):
+        s_end = _velocities(rows, rubbing, v_plus)
+        if not oppose_mean_slip(s_begin, s_end, contacts, rubbing.shape[0], NO_DISCS, offset, pushes, tolerance):
             break
     change = np.zeros_like(impulses)
     change[0] = total - matvec(M, x)
     for i in range(rubbing.shape[0]):
         change[3, rubbing[i]] = pushes[end + i] - dry[i]
-    change[4] = vecmat(pushes[:end] - predicted[:end], rows[:end])
+    change[4] = vecmat(pushes[:end] - predicted[:end], rows)
     energy += energy_of(x, v_plus, M, change)
     impulse[places], status[pressed] = pushes[:end], pushed[: pressed.shape[0]]
     s_plus[:] = matvec(J, v_plus)
@@ -375,14 +376,18 @@ def correct(  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def with_dry_rows(J, offset, rubbing):  # type: ignore[no-untyped-def]
-    """Return rows and offsets with a row for each degree of freedom in `rubbing` (d,) after them."""
-    n = offset.shape[0]
-    rows, offsets = np.zeros((n + rubbing.shape[0], J.shape[1])), np.zeros(n + rubbing.shape[0])
-    rows[:n], offsets[:n] = J, offset
-    for i in range(rubbing.shape[0]):
-        rows[n + i, rubbing[i]] = 1.0
-    return rows, offsets
+def _push(J, rubbing, impulse):  # type: ignore[no-untyped-def]
+    """Return (nv,) the generalised impulse of rows J (n, nv), then of dry friction in `rubbing` (d,)."""
+    n = J.shape[0]
+    push = vecmat(impulse[:n], J)
+    push[rubbing] += impulse[n:]
+    return push
+
+
+@numba.njit(cache=True)
+def _velocities(J, rubbing, v):  # type: ignore[no-untyped-def]
+    """Return (n + d,) the velocities of rows J (n, nv), and of the degrees of freedom `rubbing` (d,)."""
+    return np.append(matvec(J, v), v[rubbing])
 
 
 @numba.njit(cache=True)
@@ -395,8 +400,8 @@ def _solve(  # type: ignore[no-untyped-def]
         M: this and the following four, see ``usual_motion``.
         parents: likewise.
         f: likewise.
-        J: likewise; rows of what is `chosen`, then of dry friction.
-        offset: likewise.
+        J: likewise, but without those of dry friction: rows of what is `chosen`.
+        offset: likewise, and of dry friction.
         friction: (k,) coefficients of all contacts.
         shares: whether any two contacts are of the same bodies.
         chosen: contacts and one-sided rows, ascending.
@@ -407,7 +412,7 @@ def _solve(  # type: ignore[no-untyped-def]
         tolerance: likewise.
         steps: likewise.
     """
-    if not J.shape[0]:
+    if not offset.shape[0]:
         x, dynamics = free_motion(M, parents, f)
         return x, np.empty(0), np.empty(0, dtype=np.int64), 0, 0.0, 1.0, True, dynamics
     held, most, others, parents_of_others = dry
@@ -424,8 +429,12 @@ def _solve(  # type: ignore[no-untyped-def]
         if solved:
             return x, impulse, status, 0, residual, magnitude, True, dynamics
         may_stick = not is_unique or steps == 0
+    every = np.zeros((offset.shape[0], J.shape[1]))
+    every[: J.shape[0]] = J
+    for i in range(held.shape[0]):
+        every[J.shape[0] + i, held[i]] = 1.0
     x, _, _, impulse, status, done, residual, magnitude, solved, dynamics = usual_motion(
-        M, parents, f, J, offset, np.zeros(J.shape[0]), coefficients, slip, lower, upper, NO_DISCS, start, tolerance,
-        steps, may_stick,
+        M, parents, f, every, offset, np.zeros(offset.shape[0]), coefficients, slip, lower, upper, NO_DISCS, start,
+        tolerance, steps, may_stick,
     )  # fmt: skip
     return x, impulse, status, done, residual, magnitude, solved, dynamics

@@ -251,15 +251,14 @@ class SmoothParts(Stepper):
         free = momentum - predicted @ contacts.J
         b = end.J_bilateral @ end.v - end.s_bilateral
         count = len(contacts.friction), len(part.dry)
-        kernels.follow_mean_slip(s, count[0], discs, contacts.J, contacts.offset, end.v)
+        kernels.follow_mean_slip(s, contacts.J @ end.v, count[0], discs, contacts.offset)
         if turned is None:
             motion = solve_motion(loads.solver, system, free, b, contacts, loads.near, predicted)
             x, pushes = motion.x, motion.impulse
         else:
             x, pushes = turned[0], turned[1][: len(predicted)]
-        turns = kernels.oppose_mean_slip(
-            s, *count, discs, contacts.J, contacts.offset, x, pushes, loads.method.tolerance
-        )
+        s_plus = contacts.J @ x
+        turns = kernels.oppose_mean_slip(s, s_plus, *count, discs, contacts.offset, pushes, loads.method.tolerance)
         if turns or turned is not None:
             again = loads.near.without_newton  # from friction along the slip it seldom gets there
             motion = solve_motion(loads.solver, system, free, b, contacts, again, pushes)
