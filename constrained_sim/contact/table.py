@@ -78,8 +78,9 @@ class ContactTable:
 
     @property
     def shares_bodies(self) -> bool:
-        """Whether any two contacts are of the same bodies."""
-        return len(np.unique(self.cores.bodies, axis=0)) < len(self.members)
+        """Whether any two neighbours are of the same bodies; others are not combined, see `shared_rows.py`."""
+        bodies = self.cores.bodies
+        return bool((bodies[1:] == bodies[:-1]).all(axis=1).any())
 
     @property
     def slices(self) -> dict[str, slice]:
