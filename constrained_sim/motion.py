@@ -17,7 +17,7 @@ from constrained_sim.contact.problem import RELATIVE_TOLERANCE, ContactProblem, 
 from constrained_sim.contact.shared_rows import combine, combine_one, diagonal, distribute
 from constrained_sim.contact.usual import solve_usually
 from constrained_sim.exceptions import ContactNotSolved, InexactContact, NotSupported
-from constrained_sim.products import matvec, vecmat
+from constrained_sim.products import gram, matvec, vecdot, vecmat
 from constrained_sim.solvers import Gauss, Solver, System
 from constrained_sim.solvers import kernels as solver_kernels
 from constrained_sim.solvers.solver import remainder_of, row_residual
@@ -223,18 +223,22 @@ def usual_motion(  # type: ignore[no-untyped-def]
 ):
     """Solve for the motion without bilateral rows, as :func:`~constrained_sim.contact.usual.solve_usually` does.
 
+    The compliance may be that of the first rows only; others have none.
+
     Returns:
         (x, G, b, the six values of ``solve_usually``, relative residual of the equation of motion).
     """
     L = solver_kernels.factor_inertia(M, parents)
     rows, free = solver_kernels.whiten(L, parents, J), solver_kernels.whiten_one(L, parents, f)
-    G, b = contact_kernels.delassus(rows, rows, free, offset)
-    for i in range(G.shape[0]):
+    G, b = gram(rows), matvec(rows, free)
+    b += offset
+    for i in range(compliance.shape[0]):
         G[i, i] += compliance[i]
     impulse, status, done, residual, magnitude, solved = solve_usually(
         G, b, friction, slip, lower, upper, discs, start, tolerance, steps, may_stick
     )
-    x = solver_kernels.unwhiten_one(L, parents, free + vecmat(impulse, rows))
+    free += vecmat(impulse, rows)
+    x = solver_kernels.unwhiten_one(L, parents, free)
     dynamics = dynamics_residual(M, x, f, vecmat(impulse, J))
     return x, G, b, impulse, status, done, residual, magnitude, solved, dynamics
 
@@ -271,15 +275,16 @@ def sticking_motion(  # type: ignore[no-untyped-def]
     held, others, parents = dry
     n, size, status = J.shape[0], offset.shape[0], np.zeros(friction.shape[0] + lower.shape[0], dtype=np.int64)
     x, impulse, u, b = np.zeros(f.shape[0]), np.empty(size), np.zeros(size), np.empty(size)
-    for i in range(held.shape[0]):
-        x[held[i]] = -offset[n + i]
-    combined, given, force = combine(shared, J), offset[:n] + matvec(J, x), (f - matvec(M, x))[others]
-    L = solver_kernels.factor_inertia(_entries(M, others, others), parents)
-    rows = _entries(combined, np.arange(combined.shape[0]), others)
+    combined = combine(shared, J)
     if _is_held(combined, held, M):
         return x, impulse, status, 0.0, 1.0, False, 0.0, False
-    rows, free = solver_kernels.whiten(L, parents, rows), solver_kernels.whiten_one(L, parents, force)
-    H = rows @ rows.T
+    for i in range(held.shape[0]):
+        x[held[i]] = -offset[n + i]
+    given, force = offset[:n] + matvec(J, x), (f - matvec(M, x))[others]
+    L = solver_kernels.factor_inertia(_entries(M, others, others), parents)
+    rows = solver_kernels.whiten(L, parents, _entries(combined, np.arange(combined.shape[0]), others))
+    free = solver_kernels.whiten_one(L, parents, force)
+    H = gram(rows)
     U, is_regular = contact_kernels.independent_factor(H)
     if not is_regular:
         return x, impulse, status, 0.0, 1.0, False, 0.0, False
@@ -359,7 +364,7 @@ def smallest_shared_motion(M, parents, J, shared, target):  # type: ignore[no-un
     """
     L = solver_kernels.factor_inertia(M, parents)
     rows = solver_kernels.whiten(L, parents, combine(shared, J))
-    U, is_regular = contact_kernels.independent_factor(rows @ rows.T)
+    U, is_regular = contact_kernels.independent_factor(gram(rows))
     if not is_regular:
         return smallest_motion(M, parents, J, target)
     combined = contact_kernels.substitute_twice(U, -combine_one(shared, target))
@@ -369,9 +374,9 @@ def smallest_shared_motion(M, parents, J, shared, target):  # type: ignore[no-un
 @numba.njit(cache=True)
 def dynamics_residual(M, x, f, reaction):  # type: ignore[no-untyped-def]
     """Return ``|M x - f - reaction|`` relative to its largest term."""
-    momentum = matvec(M, x)
     worst = largest = 0.0
     for i in range(x.shape[0]):
-        worst = max(worst, abs(momentum[i] - reaction[i] - f[i]))
-        largest = max(largest, abs(momentum[i]), abs(reaction[i]), abs(f[i]))
+        momentum = vecdot(M[i], x)
+        worst = max(worst, abs(momentum - reaction[i] - f[i]))
+        largest = max(largest, abs(momentum), abs(reaction[i]), abs(f[i]))
     return worst / largest if largest > 0.0 else worst

@@ -11,6 +11,9 @@ import numpy as np
 ANY_ORDER = {"reassoc", "contract", "nsz"}
 """Sums in the order that the processor adds fastest, as in BLAS; NaN and infinity stay what they are."""
 
+FEW = 16
+"""Rows up to which their products take less time without BLAS."""
+
 
 @numba.njit(cache=True, fastmath=ANY_ORDER)
 def matvec(A, x):  # type: ignore[no-untyped-def]
@@ -42,3 +45,31 @@ def vecdot(x, y):  # type: ignore[no-untyped-def]
     for i in range(x.shape[0]):
         total += x[i] * y[i]
     return total
+
+
+@numba.njit(cache=True, fastmath=ANY_ORDER)
+def gram(A):  # type: ignore[no-untyped-def]
+    """Return (m, m) the scalar products ``A A^T`` of the rows of A (m, n); symmetric to the last bit."""
+    m = A.shape[0]
+    product = np.empty((m, m)) if m <= FEW else A @ A.T
+    for i in range(m):
+        for k in range(i + 1):
+            if m <= FEW:
+                total = 0.0
+                for j in range(A.shape[1]):
+                    total += A[i, j] * A[k, j]
+                product[i, k] = total
+            product[k, i] = product[i, k]
+    return product
+
+
+@numba.njit(cache=True)
+def largest_entry(x):  # type: ignore[no-untyped-def]
+    """Return the largest magnitude of the entries of x (n,); NaN if there is one among them, 0 if there is none."""
+    largest = 0.0
+    for value in x:
+        if not abs(value) <= largest:
+            largest = abs(value)
+            if np.isnan(value):
+                break
+    return largest

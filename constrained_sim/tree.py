@@ -55,6 +55,35 @@ class Tree(NamedTuple):
     gravity: Array
 
 
+class Pose(NamedTuple):
+    """Where the joints and bodies of a tree are, and what they weigh: filled by functions below, one after the other.
+
+    Attributes:
+        placements: (n, 4, 3) of the joints: rotation columns and translation of their frames. By :func:`place`.
+        axes: (nv, 6) what the degrees of freedom do to a body point at the world's origin: linear, angular. In world
+            axes: the transposed joint Jacobian of :class:`~constrained_sim.dynamics.Dynamics`. By :func:`find_axes`.
+        base_axes: (nv, 6) the same about the origin of the first joint's frame. By :func:`find_bodies`, as bodies.
+        bodies: (n, 10) as in :class:`Tree`, in world axes about that origin.
+        composites: (n, 10) likewise, with all that they carry. By :func:`inertia`, as weight.
+        weight: (nv,) what holds the tree up at rest.
+    """
+
+    placements: Array
+    axes: Array
+    base_axes: Array
+    bodies: Array
+    composites: Array
+    weight: Array
+
+
+def pose_of(tree: Tree) -> Pose:
+    """Return the arrays for a pose of a tree, with nothing in them yet."""
+    n, nv = len(tree.kinds), len(tree.rows)
+    return Pose(
+        np.zeros((n, 4, 3)), np.zeros((nv, 6)), np.zeros((nv, 6)), np.zeros((n, 10)), np.zeros((n, 10)), np.zeros(nv)
+    )
+
+
 def tree_of(model: pin.Model) -> Tree | None:
     """Return the arrays of a Pinocchio model; None where it has a joint of another kind."""
     kinds, motions = [_kind(joint) for joint in model.joints], np.zeros((model.nv, 6))
@@ -119,9 +148,9 @@ def contract(parents: npt.NDArray[np.int64], left_out: npt.NDArray[np.int64]) ->
 
 
 @numba.njit(cache=True)
-def moved(tree, q, x):  # type: ignore[no-untyped-def]
-    """Return the configuration (nq,) reached from q by the tangent step x (nv,), as ``pin.integrate`` does."""
-    end = q.copy()
+def move(tree, q, h, v, end):  # type: ignore[no-untyped-def]
+    """Fill `end` (nq,) with the configuration reached from q in h [s] at the velocity v, as ``pin.integrate`` does."""
+    x = h * v
     for joint in range(1, tree.kinds.shape[0]):
         kind, i, k = tree.kinds[joint], tree.at_q[joint], tree.at_v[joint]
         if kind == SLIDES or kind == TURNS:
@@ -139,7 +168,6 @@ def moved(tree, q, x):  # type: ignore[no-untyped-def]
             a, b, c, d = _turned(quaternion, turn)
             sign = 1.0 if a * quaternion[0] + b * quaternion[1] + c * quaternion[2] + d * quaternion[3] >= 0.0 else -1.0
             end[i + 3], end[i + 4], end[i + 5], end[i + 6] = sign * a, sign * b, sign * c, sign * d
-    return end
 
 
 @numba.njit(cache=True)
@@ -187,9 +215,9 @@ def _cross(a, b, c, x, y, z):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def place(tree, q):  # type: ignore[no-untyped-def]
-    """Return the placements (n, 4, 3) of the joints at q (nq,): rotation columns and translation of their frames."""
-    placements = np.empty((tree.kinds.shape[0], 4, 3))
+def place(tree, q, pose):  # type: ignore[no-untyped-def]
+    """Place the joints of a tree for q (nq,)."""
+    placements = pose.placements
     placements[0] = 0.0
     for axis in range(3):
         placements[0, axis, axis] = 1.0
@@ -208,16 +236,12 @@ def place(tree, q):  # type: ignore[no-untyped-def]
         else:
             _shift(here, q[i], q[i + 1], q[i + 2])
             _turn_by(here, q[i + 3 : i + 7])
-    return placements
 
 
 @numba.njit(cache=True)
-def axes_of(tree, placements):  # type: ignore[no-untyped-def]
-    """Return (nv, 6) what the degrees of freedom do to a body point at the world's origin: linear, angular.
-
-    In world axes: the transposed joint Jacobian of :class:`~constrained_sim.dynamics.Dynamics`.
-    """
-    axes = np.empty_like(tree.motions)
+def find_axes(tree, pose):  # type: ignore[no-untyped-def]
+    """Find the joint axes of a tree whose joints are placed."""
+    placements, axes = pose.placements, pose.axes
     for joint in range(1, tree.kinds.shape[0]):
         here = placements[joint]
         x, y, z = here[3]
@@ -227,7 +251,6 @@ def axes_of(tree, placements):  # type: ignore[no-untyped-def]
             wx, wy, wz = in_world(d, e, f, here)
             axes[k, 0], axes[k, 1], axes[k, 2] = vx + y * wz - z * wy, vy + z * wx - x * wz, vz + x * wy - y * wx
             axes[k, 3], axes[k, 4], axes[k, 5] = wx, wy, wz
-    return axes
 
 
 @numba.njit(cache=True)
@@ -242,21 +265,20 @@ def carry(tree, q, placements, support, joint, centre):  # type: ignore[no-untyp
         joint: the free-flyer, on the world.
         centre: (3,) [m], world frame.
     """
-    row, mass, moment = tree.at_v[joint], 0.0, np.zeros(3)
+    row, at, mass, mx, my, mz = tree.at_v[joint], tree.at_q[joint], 0.0, 0.0, 0.0, 0.0
     for other in range(joint, tree.kinds.shape[0]):
         if support[other, row]:
-            body = tree.bodies[other]
-            x, y, z = in_world(body[1], body[2], body[3], placements[other])
+            body, here = tree.bodies[other], placements[other]
+            x, y, z = in_world(body[1], body[2], body[3], here)
             mass += body[0]
-            moment[0] += x + body[0] * placements[other, 3, 0]
-            moment[1] += y + body[0] * placements[other, 3, 1]
-            moment[2] += z + body[0] * placements[other, 3, 2]
-    shift = centre - moment / mass
-    for i in range(3):
-        q[tree.at_q[joint] + i] += np.dot(tree.frames[joint, i], shift)
+            mx, my, mz = mx + x + body[0] * here[3, 0], my + y + body[0] * here[3, 1], mz + z + body[0] * here[3, 2]
+    dx, dy, dz = centre[0] - mx / mass, centre[1] - my / mass, centre[2] - mz / mass
+    x, y, z = in_axes(dx, dy, dz, tree.frames[joint])
+    q[at], q[at + 1], q[at + 2] = q[at] + x, q[at + 1] + y, q[at + 2] + z
     for other in range(joint, tree.kinds.shape[0]):
         if support[other, row]:
-            placements[other, 3] += shift
+            origin = placements[other, 3]
+            origin[0], origin[1], origin[2] = origin[0] + dx, origin[1] + dy, origin[2] + dz
 
 
 @numba.njit(cache=True)
@@ -325,23 +347,21 @@ def _turn_by(placement, quaternion):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def about_base(placements, joint_axes):  # type: ignore[no-untyped-def]
-    """Return the joint axes (nv, 6) about the origin of the first joint's frame instead of the world's."""
-    x, y, z = placements[1, 3]
-    axes = joint_axes.copy()
-    for k in range(axes.shape[0]):
-        wx, wy, wz = axes[k, 3], axes[k, 4], axes[k, 5]
-        axes[k, 0] += wy * z - wz * y
-        axes[k, 1] += wz * x - wx * z
-        axes[k, 2] += wx * y - wy * x
-    return axes
+def find_bodies(tree, pose):  # type: ignore[no-untyped-def]
+    """Find the bodies of a tree, and the axes, about the origin of the first joint's frame, once axes are found."""
+    x, y, z = pose.placements[1, 3]
+    for k in range(pose.axes.shape[0]):
+        vx, vy, vz, wx, wy, wz = six(pose.axes, k)
+        base = pose.base_axes[k]
+        base[0], base[1], base[2] = vx + (wy * z - wz * y), vy + (wz * x - wx * z), vz + (wx * y - wy * x)
+        base[3], base[4], base[5] = wx, wy, wz
+    _bodies_in_world(tree, pose.placements, pose.bodies)
 
 
 @numba.njit(cache=True)
-def bodies_in_world(tree, placements):  # type: ignore[no-untyped-def]
-    """Return the inertias (n, 10) of the bodies as in :class:`Tree`, in world axes about the first joint's frame."""
-    found = np.zeros((tree.kinds.shape[0], 10))
-    inertia, half = np.empty((3, 3)), np.empty((3, 3))
+def _bodies_in_world(tree, placements, found):  # type: ignore[no-untyped-def]
+    """Fill `found` (n, 10) with the inertias of the bodies in world axes, about the first joint's frame."""
+    inertia, half = np.empty((2, 3, 3))
     for joint in range(1, tree.kinds.shape[0]):
         body, here = tree.bodies[joint], placements[joint]
         m = body[0]
@@ -366,7 +386,6 @@ def bodies_in_world(tree, placements):  # type: ignore[no-untyped-def]
         found[joint, 7] = _product(here, half, 0, 1) - (hx * y + hy * x + m * x * y)
         found[joint, 8] = _product(here, half, 0, 2) - (hx * z + hz * x + m * x * z)
         found[joint, 9] = _product(here, half, 1, 2) - (hy * z + hz * y + m * y * z)
-    return found
 
 
 @numba.njit(cache=True)
@@ -397,16 +416,10 @@ def _momentum(bodies, joint, v0, v1, v2, w0, w1, w2):  # type: ignore[no-untyped
 
 
 @numba.njit(cache=True)
-def inertia(tree, bodies, axes, M):  # type: ignore[no-untyped-def]
-    """Fill M (nv, nv), armature included, and return the weight (nv,): the forces that hold the robot up at rest.
-
-    Args:
-        tree: the robot.
-        bodies: of :func:`bodies_in_world`.
-        axes: of :func:`about_base`.
-        M: is filled.
-    """
-    carried, weight, g = bodies.copy(), np.empty(axes.shape[0]), tree.gravity
+def inertia(tree, pose, M):  # type: ignore[no-untyped-def]
+    """Fill M (nv, nv), armature included, and find what the bodies weigh, once they are found."""
+    axes, carried, weight, g = pose.base_axes, pose.composites, pose.weight, tree.gravity
+    carried[:] = pose.bodies
     M[:] = 0.0
     for joint in range(tree.kinds.shape[0] - 1, 0, -1):
         for k in range(tree.at_v[joint + 1] - 1, tree.at_v[joint] - 1, -1):
@@ -422,7 +435,6 @@ def inertia(tree, bodies, axes, M):  # type: ignore[no-untyped-def]
         parent = tree.parents[joint]
         for i in range(10):
             carried[parent, i] += carried[joint, i]
-    return weight
 
 
 @numba.njit(cache=True)
@@ -442,28 +454,26 @@ def potential_energy(tree, placements):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def velocities(tree, axes, v):  # type: ignore[no-untyped-def]
-    """Return the spatial velocities (n, 6) of the bodies, linear at the origin of the first joint's frame."""
-    found = np.zeros((tree.kinds.shape[0], 6))
+def _velocities(tree, axes, v, found):  # type: ignore[no-untyped-def]
+    """Fill zeros (n, 6) with the spatial velocities of the bodies, linear at the origin of the first joint's frame."""
     for joint in range(1, tree.kinds.shape[0]):
         parent = tree.parents[joint]
         for i in range(6):
             found[joint, i] = found[parent, i]
             for k in range(tree.at_v[joint], tree.at_v[joint + 1]):
                 found[joint, i] += v[k] * axes[k, i]
-    return found
 
 
 @numba.njit(cache=True)
-def bias_forces(tree, bodies, axes, v):  # type: ignore[no-untyped-def]
+def bias_forces(tree, pose, v):  # type: ignore[no-untyped-def]
     """Return (nv,) the Coriolis, centrifugal and gravity forces at the velocity v (nv,), by Newton and Euler.
 
     A joint's axes are fixed in the body that it moves, so those of body i change at the rate ``v_i x s``; its bias
-    acceleration is the sum of ``v_i x (v_i - v_parent)`` along the branch. Bodies and axes as for :func:`inertia`.
+    acceleration is the sum of ``v_i x (v_i - v_parent)`` along the branch. The bodies have been found.
     """
-    n = tree.kinds.shape[0]
-    moving = velocities(tree, axes, v)
-    accelerations, forces = np.zeros((n, 6)), np.zeros((n, 6))
+    n, bodies, axes = tree.kinds.shape[0], pose.bodies, pose.base_axes
+    moving, accelerations, forces = np.zeros((3, n, 6))
+    _velocities(tree, axes, v, moving)
     accelerations[0, :3] = -tree.gravity
     for joint in range(1, n):
         parent = tree.parents[joint]
@@ -491,15 +501,16 @@ def bias_forces(tree, bodies, axes, v):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def kinetic_gradient(tree, bodies, axes, v):  # type: ignore[no-untyped-def]
+def kinetic_gradient(tree, pose, v):  # type: ignore[no-untyped-def]
     """Return (nv,) what the generalised momentum M v gains beside all forces: ``C^T v``, with C of Coriolis.
 
     An entry of M v is the momentum of all that a degree of freedom carries along its axis s, and the axis changes at
-    the rate ``v_i x s``. (In coordinates, by Lagrange's equations, the derivative of the kinetic energy by q.) Bodies
-    and axes as for :func:`inertia`.
+    the rate ``v_i x s``. (In coordinates, by Lagrange's equations, the derivative of the kinetic energy by q.) The
+    bodies have been found.
     """
-    n = tree.kinds.shape[0]
-    moving, momenta = velocities(tree, axes, v), np.zeros((n, 6))
+    n, bodies, axes = tree.kinds.shape[0], pose.bodies, pose.base_axes
+    moving, momenta = np.zeros((2, n, 6))
+    _velocities(tree, axes, v, moving)
     for joint in range(n - 1, 0, -1):
         v0, v1, v2, w0, w1, w2 = six(moving, joint)
         l0, l1, l2, h0, h1, h2 = _momentum(bodies, joint, v0, v1, v2, w0, w1, w2)

@@ -8,7 +8,7 @@ from constrained_sim.contact.discs import no_discs
 from constrained_sim.contact.shared_rows import combine, combine_one, diagonal, distribute, share_rows
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.motion import smallest_motion, smallest_shared_motion, sticking_motion
-from constrained_sim.products import matvec, vecdot, vecmat
+from constrained_sim.products import gram, largest_entry, matvec, vecdot, vecmat
 from constrained_sim.tree import contract
 
 NO_DISCS = no_discs()
@@ -158,7 +158,7 @@ def test_smallest_motion_with_shared_rows():
             assert relative(ours, smallest_motion(M, robot.tree.rows, J, gaps)) < 1e-13 * np.linalg.cond(M)
 
 
-@pytest.mark.parametrize("shape", [(0, 3), (3, 3), (7, 0), (44, 38)])
+@pytest.mark.parametrize("shape", [(0, 3), (3, 3), (7, 0), (16, 20), (17, 20), (44, 38)])
 def test_products(shape):
     """They are NumPy's, up to the order of sums; NaN stays."""
     rng = np.random.default_rng(0)
@@ -166,6 +166,11 @@ def test_products(shape):
     assert np.allclose(matvec(A, x), A @ x, rtol=0.0, atol=1e-13)
     assert np.allclose(vecmat(y, A), y @ A, rtol=0.0, atol=1e-13)
     assert np.isclose(vecdot(x, x), x @ x, rtol=1e-14)
+    assert np.allclose(gram(A), A @ A.T, rtol=0.0, atol=1e-13)
+    assert np.array_equal(gram(A), gram(A).T)
+    assert largest_entry(x) == np.abs(x).max(initial=0.0)
     if A.size:
         x[0] = np.nan
         assert np.isnan(matvec(A, x)).all()
+        assert np.isnan(largest_entry(x))
+        assert np.isnan(largest_entry(x[::-1]))

@@ -9,16 +9,16 @@ from constrained_sim import Robot
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.solvers.kernels import factor_inertia
 from constrained_sim.tree import (
-    about_base,
-    axes_of,
     bias_forces,
-    bodies_in_world,
     carry,
     contract,
+    find_axes,
+    find_bodies,
     inertia,
     kinetic_gradient,
-    moved,
+    move,
     place,
+    pose_of,
     potential_energy,
     tree_of,
 )
@@ -68,11 +68,13 @@ def states(model, count=20):
 
 
 def placed(model, q):
-    """Return the tree, placements, joint axes, bodies and axes about the base."""
+    """Return the tree and its pose."""
     tree = tree_of(model)
-    placements = place(tree, q)
-    joint_axes = axes_of(tree, placements)
-    return tree, placements, joint_axes, bodies_in_world(tree, placements), about_base(placements, joint_axes)
+    pose = pose_of(tree)
+    place(tree, q, pose)
+    find_axes(tree, pose)
+    find_bodies(tree, pose)
+    return tree, pose
 
 
 def relative(found, expected):
@@ -84,38 +86,38 @@ def test_placements_and_joint_axes(model):
     """They are those of Pinocchio's forward kinematics and its Jacobian in world axes."""
     data = model.createData()
     for q, _ in states(model):
-        _, placements, joint_axes, *_ = placed(model, q)
+        _, pose = placed(model, q)
         expected = pin.computeJointJacobians(model, data, q)
         frames = np.array([np.vstack([frame.rotation.T, frame.translation]) for frame in data.oMi])
-        assert relative(placements, frames) < 1e-14
-        assert relative(joint_axes, expected.T) < 1e-14
+        assert relative(pose.placements, frames) < 1e-14
+        assert relative(pose.axes, expected.T) < 1e-14
 
 
 def test_inertia_weight_and_potential_energy(model):
     """M is that of Pinocchio's composite rigid bodies, the weight its generalised gravity, the energy its potential."""
     data = model.createData()
     for q, _ in states(model):
-        tree, placements, _, bodies, axes = placed(model, q)
+        tree, pose = placed(model, q)
         M = np.full((model.nv, model.nv), np.nan)
-        weight = inertia(tree, bodies, axes, M)
+        inertia(tree, pose, M)
         pin.crba(model, data, q)
         upper = np.triu(data.M)
         assert relative(M, upper + np.triu(upper, 1).T) < 1e-14
-        assert relative(weight, pin.computeGeneralizedGravity(model, data, q)) < 1e-14
+        assert relative(pose.weight, pin.computeGeneralizedGravity(model, data, q)) < 1e-14
         energy = pin.computePotentialEnergy(model, data, q)
-        assert abs(potential_energy(tree, placements) - energy) < 1e-14 * abs(energy)
+        assert abs(potential_energy(tree, pose.placements) - energy) < 1e-14 * abs(energy)
 
 
 def test_bias_forces_and_kinetic_gradient(model):
     """Bias forces are Pinocchio's nonlinear effects; the gradient is ``C^T v`` with its Coriolis matrix."""
     data = model.createData()
     for q, v in states(model):
-        tree, _, _, bodies, axes = placed(model, q)
+        tree, pose = placed(model, q)
         expected = pin.nonLinearEffects(model, data, q, v)
         scale = np.abs(expected).max()
-        assert np.abs(bias_forces(tree, bodies, axes, v) - expected).max() < 1e-14 * scale
+        assert np.abs(bias_forces(tree, pose, v) - expected).max() < 1e-14 * scale
         C = pin.computeCoriolisMatrix(model, data, q, v)
-        assert np.abs(kinetic_gradient(tree, bodies, axes, v) - C.T @ v).max() < 1e-14 * scale
+        assert np.abs(kinetic_gradient(tree, pose, v) - C.T @ v).max() < 1e-14 * scale
 
 
 def test_kinetic_gradient_of_a_pendulum_on_a_pendulum():
@@ -125,9 +127,9 @@ def test_kinetic_gradient_of_a_pendulum_on_a_pendulum():
     second = model.addJoint(first, pin.JointModelRY(), pin.SE3(np.eye(3), np.array([0.0, 0.0, -l1])), "second")
     model.appendBodyToJoint(second, pin.Inertia(m, np.array([0.0, 0.0, -l2]), np.zeros((3, 3))), pin.SE3.Identity())
     q, v = np.array([0.3, 0.9]), np.array([1.1, -2.3])
-    tree, _, _, bodies, axes = placed(model, q)
+    tree, pose = placed(model, q)
     expected = [0.0, -m * l1 * l2 * np.sin(q[1]) * v[0] * (v[0] + v[1])]
-    assert np.abs(kinetic_gradient(tree, bodies, axes, v) - expected).max() < 1e-15
+    assert np.abs(kinetic_gradient(tree, pose, v) - expected).max() < 1e-15
 
 
 def test_far_from_the_origin_nothing_is_lost(model):
@@ -136,30 +138,31 @@ def test_far_from_the_origin_nothing_is_lost(model):
     far = q.copy()
     far[:3] += 2.0**20
     at_home, away = (placed(model, where) for where in (q, far))
-    forces = [bias_forces(tree, bodies, axes, v) for tree, _, _, bodies, axes in (at_home, away)]
+    forces = [bias_forces(tree, pose, v) for tree, pose in (at_home, away)]
     assert relative(forces[1], forces[0]) < 2.0**20 * 1e-15
 
 
 @pytest.mark.parametrize("size", [1e-8, 1e-3, 9.9e-3, 1.01e-2, 1.0, 10.0])
-def test_moved_is_integrate(model, size):
+def test_move_is_integrate(model, size):
     """Configurations move as Pinocchio integrates them, small steps and turns by more than a circle."""
     tree, rng = tree_of(model), np.random.default_rng(5)
     for q, _ in states(model):
-        step = size * rng.normal(size=model.nv)
+        step, end = size * rng.normal(size=model.nv), np.full(model.nq, np.nan)
         expected = pin.integrate(model, q, step)
-        assert np.abs(moved(tree, q, step) - expected).max() < 2e-15 * np.abs(expected).max()
+        move(tree, q, 0.5, 2.0 * step, end)
+        assert np.abs(end - expected).max() < 2e-15 * np.abs(expected).max()
 
 
 def test_what_a_free_flyer_carries_is_moved_as_a_whole(model):
     """Its centre of mass is where it should be afterwards, q and placements agree, and nothing else has moved."""
     data, robot, joint = model.createData(), Robot(model, ()), 1
     for q, _ in states(model):
-        tree, placements, *_ = placed(model, q)
+        tree, pose = placed(model, q)
         centre, changed = np.array([0.3, -0.2, 0.9]), q.copy()
-        carry(tree, changed, placements, robot.support, joint, centre)
+        carry(tree, changed, pose.placements, robot.support, joint, centre)
         pin.centerOfMass(model, data, changed)
         assert np.abs(data.oMi[joint].act(data.com[joint]) - centre).max() < 1e-13
-        assert np.abs(placements - place(tree, changed)).max() < 1e-13
+        assert np.abs(pose.placements - placed(model, changed)[1].placements).max() < 1e-13
         first = model.idx_qs[joint]
         assert np.array_equal(np.delete(changed, range(first, first + 3)), np.delete(q, range(first, first + 3)))
         assert np.abs(changed - Dynamics(robot).carried(q, np.array([joint]), centre[None])).max() < 1e-13
@@ -182,7 +185,7 @@ def test_what_is_left_of_a_tree_is_a_tree(model, left_out):
     assert sorted([*kept, *left_out]) == list(range(model.nv))
     M = np.empty((model.nv, model.nv))
     q, _ = next(states(model))
-    tree, _, _, bodies, axes = placed(model, q)
-    inertia(tree, bodies, axes, M)
+    tree, pose = placed(model, q)
+    inertia(tree, pose, M)
     L = factor_inertia(M[np.ix_(kept, kept)], parents)
     assert relative(L.T @ L, M[np.ix_(kept, kept)]) < 1e-14

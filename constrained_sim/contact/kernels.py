@@ -33,7 +33,7 @@ from constrained_sim.contact.discs import (
     nearest,
     radius_of,
 )
-from constrained_sim.products import matvec
+from constrained_sim.products import largest_entry, matvec
 
 RANK_TOLERANCE = 1e-11
 LEAST_SHIFT = 1e-9
@@ -75,7 +75,9 @@ def inverse_diagonal(diagonal, contacts, discs):  # type: ignore[no-untyped-def]
     for c in range(0, 3 * contacts, 3):
         tangential = max(diagonal[c], diagonal[c + 1])
         p[c] = p[c + 1] = 1.0 / (tangential if tangential > floor else largest)
-    i = p.shape[0] - int(discs[:, SIZE].sum())
+    i = p.shape[0]
+    for disc in discs:
+        i -= int(disc[SIZE])
     for disc in discs:
         if disc[SIZE] > 1.0:
             p[i] = p[i + 1] = min(p[i], p[i + 1])
@@ -516,6 +518,6 @@ def judge_sticking(u, b, friction, slip, lower, upper, discs, p, r, relative_tol
         (status (k + m + d,), largest |F|, magnitude of the impulses in play).
     """
     magnitude = largest_impulse(p, b, r)
-    error = np.abs(natural_map_at(u, b, friction, slip, lower, upper, discs, p, r)).max()
+    error = largest_entry(natural_map_at(u, b, friction, slip, lower, upper, discs, p, r))
     status = classify(u, friction, slip, lower, upper, discs, p, r, 10.0 * relative_tolerance * magnitude)
     return status, error, magnitude

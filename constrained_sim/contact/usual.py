@@ -57,7 +57,8 @@ def solve_usually(G, b, friction, slip, lower, upper, discs, start, tolerance, s
     p = inverse_scale(G, friction.shape[0], discs)
     if may_stick:
         stuck = stick(G, b)
-        r, u = stuck.copy(), matvec(G, stuck) + b
+        r, u = stuck.copy(), matvec(G, stuck)
+        u += b
         status, error, magnitude = judge_sticking(u, b, friction, slip, lower, upper, discs, p, r, RELATIVE_TOLERANCE)
         if error <= max(RELATIVE_TOLERANCE * magnitude, tolerance):
             return r, status, 0, error / magnitude, magnitude, True

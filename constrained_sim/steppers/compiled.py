@@ -24,12 +24,14 @@ from constrained_sim.steppers.record import (
     RecordedState,
     Sizes,
     count_all,
+    count_state,
     cut_outcome,
     cut_state,
     record_of,
 )
-from constrained_sim.steppers.rigid import UNSOLVED, advance
+from constrained_sim.steppers.rigid import UNSOLVED, WorkSpace, advance
 from constrained_sim.steppers.stepper import NO_CONTACT, Observation
+from constrained_sim.tree import pose_of
 from constrained_sim.validation import Array
 
 CLOSING = -1
@@ -51,21 +53,31 @@ class ProblemType(types.StructRef):
 class Problem(structref.StructRefProxy):
     """What is the same in all steps of a robot under the same constraints; to kernels one argument instead of forty.
 
-    Fields: ``robot``, ``contacts`` and ``limits`` of :func:`~constrained_sim.steppers.rigid.advance`; ``scheme``, the
-    share, reach, slow velocity and position tolerance of its scheme, and the impact speed of
-    :func:`~constrained_sim.steppers.kernels.closing_contacts`; ``sizes`` of the parts of records; ``order`` of the rows
-    of contacts and limits in that of declaration; and work space, ``middle`` and ``impulses``.
+    Fields:
+        robot: tree; support, see :func:`~constrained_sim.kinematics.row_jacobian`; (nv,) damping of the joints; (nu,)
+            velocity index of every effort; (d,) degrees of freedom with dry friction and (d,) their breakaway efforts
+            [N m, N]; the free-flyers and their rows, see ``Robot.free_joints``; the other degrees of freedom and their
+            parents, see :func:`~constrained_sim.tree.contract`.
+        contacts: cores, see :class:`~constrained_sim.contact.geometry.Cores`; (k,) coefficients of friction; (k + l,)
+            which rows open and close; whether any two neighbours are of the same bodies.
+        limits: the bounds of joints, see :class:`~constrained_sim.constraints.joint_limit.Bounds`.
+        scheme: share of the new velocity in the mean velocity; predicted gap [m] up to which a contact takes part;
+            velocity up to which a state is at rest [m/s, rad/s]; drift up to which positions stay as they are [m, rad];
+            impact speed of :func:`~constrained_sim.steppers.kernels.closing_contacts`.
+        sizes: of the parts of records.
+        order: of the rows of contacts and limits in that of declaration.
+        work: a :class:`~constrained_sim.steppers.rigid.WorkSpace`.
     """
 
 
-FIELDS = ["robot", "contacts", "limits", "scheme", "sizes", "order", "middle", "impulses"]
+FIELDS = ["robot", "contacts", "limits", "scheme", "sizes", "order", "work"]
 structref.define_proxy(Problem, ProblemType, FIELDS)
 
 
 @numba.njit(cache=True)
-def make_problem(robot, contacts, limits, scheme, sizes, order, middle, impulses):  # type: ignore[no-untyped-def]
+def make_problem(robot, contacts, limits, scheme, sizes, order, work):  # type: ignore[no-untyped-def]
     """Return the :class:`Problem` with these fields."""
-    return Problem(robot, contacts, limits, scheme, sizes, order, middle, impulses)
+    return Problem(robot, contacts, limits, scheme, sizes, order, work)
 
 
 class CompiledSteps:
@@ -75,23 +87,19 @@ class CompiledSteps:
         bound: the constraints.
         problem: what is the same in all steps.
         sizes: of the records' parts.
-        middle: work space of the last step, see ``advance``.
-        impulses: (6, nv) generalised impulses of the last prediction, see ``advance``.
+        work: what the last step has left in its work space.
     """
 
-    def __init__(
-        self, robot: Robot, model: tuple[Any, ...] | None, bound: ConstraintSet, scheme: tuple[float, ...]
-    ) -> None:
+    def __init__(self, robot: Robot, model: tuple[Any, ...], bound: ConstraintSet, scheme: tuple[float, ...]) -> None:
         """Prepare steps of `robot`, of which kernels know the `model`; the `scheme` is that of :class:`Problem`."""
         self.bound, table, nv = bound, bound.contacts, robot.nv
-        rows = table.dim + len(robot.rubbing)
-        self.middle = np.empty(robot.nq), np.empty(nv), np.empty(nv), np.empty(nv), np.empty(rows)
-        self.impulses = np.empty((6, nv))
         counts = len(robot.free_joints[0]), len(table.members), table.dim, len(robot.rubbing)
         self.sizes = Sizes(robot.nq, nv, *counts)
-        contacts = tuple(table.cores), table.friction, table.normals, table.shares_bodies
-        limits, work_space = bound.bounds, (self.middle, self.impulses)
-        self.problem = make_problem(model, contacts, limits, scheme, tuple(self.sizes), bound.places, *work_space)
+        middle = cut_state(np.zeros(count_state(self.sizes)), self.sizes)
+        velocities = np.zeros(nv), np.zeros(nv), np.zeros(table.dim + len(robot.rubbing))
+        self.work = WorkSpace(middle, pose_of(model[0]), pose_of(model[0]), np.zeros((6, nv)), *velocities)
+        contacts, sizes = (tuple(table.cores), table.friction, table.normals, table.shares_bodies), tuple(self.sizes)
+        self.problem = make_problem(model, contacts, bound.bounds, scheme, sizes, bound.places, self.work)
         self._length, self._members = count_all(self.sizes), 2 * len(table) + len(robot.rubbing)
 
     def step(
@@ -148,33 +156,39 @@ def step(  # type: ignore[no-untyped-def]
         but whether it is solved.
     """
     h, passes, tolerance, newton_steps, kind = settings
-    share, reach, slow, position_tolerance, impact_speed = problem.scheme
-    robot, contacts, limits = borrowed((problem.robot, problem.contacts, problem.limits))
-    middle, impulses = borrowed((problem.middle, problem.impulses))
+    _, _, _, _, impact_speed = problem.scheme
+    _, _, normals, _ = borrowed(problem.contacts)
     sizes = problem.sizes
     begin, acceleration, tau, record, all_status = borrowed((begin, acceleration, tau, record, all_status))
     q, v, M, frames, axes, _, _, gaps, J, s = cut_state(begin, sizes)
     count = gaps.shape[0]
     if kind == WHOLE and closing_contacts(
-        gaps, contacts[2], s, J, acceleration, h, impact_speed, np.empty(count, dtype=np.int64)
+        gaps, normals, s, J, acceleration, h, impact_speed, np.empty(count, dtype=np.int64)
     ):
         return CLOSING, 0, 0, 0, 0.0, 0.0, 0.0
     end = cut_state(record, sizes)
     energy, a, forces, mean_axes, efforts, impulse, friction, x, all_pushes = cut_outcome(record, sizes)
-    scheme = h, kind != TRIAL, share, passes, reach, slow, position_tolerance, tolerance, newton_steps
     reached, (pushes, pushed, steps, residual, magnitude, _, dynamics) = advance(
-        robot, contacts, limits, scheme, (q, v, M, frames, gaps, s), acceleration, tau, excluded, near,
-        middle, impulses, (impulse, friction, all_status[:count], energy), end,
-    )  # fmt: skip
+        problem,
+        (h, kind != TRIAL, passes, tolerance, newton_steps),
+        (q, v, M, frames, gaps, s),
+        acceleration,
+        tau,
+        excluded,
+        near,
+        (impulse, friction, all_status[:count], energy),
+        end,
+    )
     if reached == UNSOLVED or not are_finite(end[0], end[1]):
         return UNSOLVED, 0, 0, 0, 0.0, 0.0, 0.0
     rows, members = pushes.shape[0], pushed.shape[0]
     all_pushes[:rows], all_status[count : count + members] = pushes, pushed
-    x[:] = middle[2]
+    x[:] = borrowed(problem.work).x
     a[:] = (end[1] - v) / h
     for i in range(forces.shape[0]):
         forces[i] = impulse[problem.order[i]] / h
     mean_axes[:] = 0.5 * (axes + end[4])
+    _, _, _, _, rubbing, _, _, _, _ = borrowed(problem.robot)
     for i in range(friction.shape[0]):
-        efforts[robot[4][i]] = friction[i] / h
+        efforts[rubbing[i]] = friction[i] / h
     return reached, rows, members, steps, residual, magnitude, dynamics

@@ -95,8 +95,8 @@ class CompiledParts(SmoothParts):
 
     def _prediction(self, begin: Observation, found: RecordedOutcome, h: float) -> Prediction:
         """Return the smooth problem that a kernel has solved last."""
-        steps, none, status = self._compiled(begin), NOTHING_KNOWN, found.status.copy()
-        q_mid, v_mid, impulses = steps.middle[0].copy(), steps.middle[1].copy(), steps.impulses.copy()
+        work, none, status = self._compiled(begin).work, NOTHING_KNOWN, found.status.copy()
+        q_mid, v_mid, impulses = work.middle[0].copy(), work.middle[1].copy(), work.impulses.copy()
         impulse, dry, energy, stretch = found.parts[5], found.parts[6], found.energy, begin.stretch
         return Prediction(h, q_mid, v_mid, found.motion, impulses, impulse, dry, none, status, energy, stretch)
 
@@ -107,7 +107,8 @@ class CompiledParts(SmoothParts):
         predicted = self._prediction(begin, found, h)
         if found.reached == DONE:
             return predicted.part(begin, found.end)
-        x, pushes = (values.copy() for values in self._compiled(begin).middle[3:])
+        work = self._compiled(begin).work
+        x, pushes = work.x_first.copy(), work.pushes_first.copy()
         self._mid.update(predicted.q_mid, predicted.v_mid, begin.t + 0.5 * h)
         self._here.update_inertia(found.end.q, found.end.t)
         part, pressed = self._held(begin, predicted, found.end, loads, excluded)
@@ -122,6 +123,7 @@ class CompiledParts(SmoothParts):
         """Return the compiled steps under the constraints that act at the `begin`."""
         steps = self._steps
         if steps is None or steps.bound is not begin.bound:
+            assert self._model is not None, "a robot that kernels do not know"
             scheme = self.integrator.share, REACH, SLOW, self.stabilization.position_tolerance, UNFELT / self.dt
             steps = self._steps = CompiledSteps(self.robot, self._model, begin.bound, scheme)
         return steps
@@ -132,7 +134,7 @@ class CompiledParts(SmoothParts):
 
 
 def _model_of(robot: Robot) -> tuple[Any, ...] | None:
-    """Return what :func:`~constrained_sim.steppers.rigid.advance` needs of a robot; None of one that it cannot do."""
+    """Return what a :class:`~constrained_sim.steppers.compiled.Problem` has of a robot; None of one not for kernels."""
     if robot.tree is None or robot.springs:
         return None
     dry = robot.rubbing, robot.breakaway

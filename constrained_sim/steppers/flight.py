@@ -32,12 +32,11 @@ def middle_centres(h, M, v, frames, rows):  # type: ignore[no-untyped-def]
         frames: (r, 4, 3) placements of the free-flyers' frames there: rotation columns and translation.
         rows: (r,) the first row of each in v.
     """
-    found = h * _velocities(M, v, frames, rows)
+    found = np.empty((rows.shape[0], 3))
     for i in range(rows.shape[0]):
-        x, y, z = _centre(M, rows[i])
-        there = in_world(x, y, z, frames[i])
-        for axis in range(3):
-            found[i, axis] += there[axis] + frames[i, 3, axis]
+        frame, (vx, vy, vz), (cx, cy, cz) = frames[i], _velocity(M, v, rows[i]), _centre(M, rows[i])
+        x, y, z = in_world(h * vx + cx, h * vy + cy, h * vz + cz, frame)
+        found[i, 0], found[i, 1], found[i, 2] = frame[3, 0] + x, frame[3, 1] + y, frame[3, 2] + z
     return found
 
 
@@ -47,22 +46,26 @@ def end_velocities(h, M, v, M_middle, impulses, gravity, rows, begin, middle):  
 
     The arguments are those of :func:`end_momentum`.
     """
-    found = _velocities(M, v, begin, rows)
+    found = np.empty((rows.shape[0], 3))
     for i in range(rows.shape[0]):
-        external = _external(impulses, rows[i]) / M_middle[rows[i], rows[i]]
-        found[i] += np.array(in_world(external[0], external[1], external[2], middle[i])) + h * gravity
+        k, (vx, vy, vz) = rows[i], _velocity(M, v, rows[i])
+        fx, fy, fz, _, _, _ = _external(impulses, k)
+        x, y, z = in_world(vx, vy, vz, begin[i])
+        dx, dy, dz = in_world(fx / M_middle[k, k], fy / M_middle[k, k], fz / M_middle[k, k], middle[i])
+        found[i, 0] = x + dx + h * gravity[0]
+        found[i, 1] = y + dy + h * gravity[1]
+        found[i, 2] = z + dz + h * gravity[2]
     return found
 
 
 @numba.njit(cache=True)
-def _velocities(M, v, frames, rows):  # type: ignore[no-untyped-def]
-    """Return (r, 3) the velocities of the centres of mass [m/s], world axes."""
-    found = np.empty((rows.shape[0], 3))
-    for i in range(rows.shape[0]):
-        k = rows[i]
-        p = matvec(M[k : k + 3], v) / M[k, k]
-        found[i] = in_world(p[0], p[1], p[2], frames[i])
-    return found
+def _velocity(M, v, row):  # type: ignore[no-untyped-def]
+    """Return the three components of the velocity of the centre of mass [m/s] in the axes of the free-flyer."""
+    x = y = z = 0.0
+    for j in range(v.shape[0]):
+        x, y, z = x + M[row, j] * v[j], y + M[row + 1, j] * v[j], z + M[row + 2, j] * v[j]
+    mass = M[row, row]
+    return x / mass, y / mass, z / mass
 
 
 @numba.njit(cache=True)
@@ -87,15 +90,16 @@ def end_momentum(h, M, v, M_middle, inertial, impulses, gravity, M_end, rows, be
         middle: (r, 4, 3) where the forces were evaluated.
         end: (r, 4, 3) at the end.
     """
-    total = momentum(M, v, impulses) + h * inertial
+    total = momentum(M, v, impulses)
+    for i in range(total.shape[0]):
+        total[i] += h * inertial[i]
     for i in range(rows.shape[0]):
-        k = rows[i]
-        mass, external = M[k, k], _external(impulses, k)
-        linear, angular = _about_centre(matvec(M[k : k + 6], v), _centre(M, k), begin[i])
-        force, moment = _about_centre(external, _centre(M_middle, k), middle[i])
-        p, spin = linear + force + h * mass * gravity, angular + moment
-        px, py, pz = in_axes(p[0], p[1], p[2], end[i])
-        sx, sy, sz = in_axes(spin[0], spin[1], spin[2], end[i])
+        k, (gx, gy, gz) = rows[i], gravity
+        pull = h * M[k, k]
+        px, py, pz, sx, sy, sz = _about_centre(matvec(M[k : k + 6], v), _centre(M, k), begin[i])
+        fx, fy, fz, tx, ty, tz = _about_centre(_external(impulses, k), _centre(M_middle, k), middle[i])
+        px, py, pz = in_axes(px + fx + pull * gx, py + fy + pull * gy, pz + fz + pull * gz, end[i])
+        sx, sy, sz = in_axes(sx + tx, sy + ty, sz + tz, end[i])
         x, y, z = _centre(M_end, k)
         total[k], total[k + 1], total[k + 2] = px, py, pz
         total[k + 3], total[k + 4], total[k + 5] = sx + y * pz - z * py, sy + z * px - x * pz, sz + x * py - y * px
@@ -111,18 +115,19 @@ def _centre(M, row):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _external(impulses, row):  # type: ignore[no-untyped-def]
-    """Return (6,) the impulses of all causes but gravity and inertia on the free-flyer of this row."""
-    total = np.zeros(6)
+    """Return the six numbers of the impulses of all causes but gravity and inertia on the free-flyer of this row."""
+    a = b = c = d = e = f = 0.0
     for cause in range(1, impulses.shape[0]):
-        for i in range(6):
-            total[i] += impulses[cause, row + i]
-    return total
+        a, b, c = a + impulses[cause, row], b + impulses[cause, row + 1], c + impulses[cause, row + 2]
+        d, e, f = d + impulses[cause, row + 3], e + impulses[cause, row + 4], f + impulses[cause, row + 5]
+    return a, b, c, d, e, f
 
 
 @numba.njit(cache=True)
 def _about_centre(force, centre, frame):  # type: ignore[no-untyped-def]
-    """Return force (3,) and moment (3,) about `centre`, world axes, of a spatial force (6,) in the axes of a frame."""
+    """Return force and moment about `centre`, world axes, of the six numbers of a `force` in the axes of a frame."""
     fx, fy, fz, nx, ny, nz = force
     x, y, z = centre
-    moment = in_world(nx - (y * fz - z * fy), ny - (z * fx - x * fz), nz - (x * fy - y * fx), frame)
-    return np.array(in_world(fx, fy, fz, frame)), np.array(moment)
+    tx, ty, tz = in_world(nx - (y * fz - z * fy), ny - (z * fx - x * fz), nz - (x * fy - y * fx), frame)
+    px, py, pz = in_world(fx, fy, fz, frame)
+    return px, py, pz, tx, ty, tz

@@ -8,7 +8,7 @@ import numpy as np
 from constrained_sim.contact.discs import SIZE
 from constrained_sim.contact.kernels import STICKING
 from constrained_sim.contact.table import TOUCHING
-from constrained_sim.products import matvec, vecdot
+from constrained_sim.products import ANY_ORDER, matvec, vecdot
 
 POSITIVE_WORK = 1e-13
 """[J] of friction in one step that is not rounding."""
@@ -40,55 +40,82 @@ def closing_contacts(gaps, normals, s, J, acceleration, rest, impact_speed, clos
     Returns:
         How many.
     """
-    times = np.full(gaps.shape[0], np.inf)
     count = 0
     for c in range(gaps.shape[0]):
         speed = s[normals[c]]
         if speed < -impact_speed:
             fall = rest * speed + 0.5 * rest**2 * min(vecdot(J[normals[c]], acceleration), 0.0)
             if gaps[c] + fall < 0.0:
-                times[c] = -gaps[c] / speed
+                closing[count] = c
                 count += 1
-    if count:
-        closing[:count] = np.argsort(times, kind="mergesort")[:count]
+    if count > 1:
+        first = closing[:count]
+        closing[:count] = first[np.argsort(-gaps[first] / s[normals[first]], kind="mergesort")]
     return count
 
 
 @numba.njit(cache=True)
-def candidate_rows(gaps, normals, s, s_middle, J_middle, excluded, h, share, reach):  # type: ignore[no-untyped-def]
+def candidate_rows(gaps, normals, s, v, J_middle, excluded, h, share, reach, others):  # type: ignore[no-untyped-def]
     """Choose what may carry force, and give its rows the offset that makes ``J v' + offset`` = s'.
 
     Args:
         gaps: (k + l,) of contacts and one-sided rows at the beginning of the step [m, rad].
         normals: (k + l,) which rows open and close.
         s: (3 k + l,) row velocities there [m/s, rad/s].
-        s_middle: (3 k + l,) velocities, for the same v, of the rows at the evaluation point.
-        J_middle: (3 k + l, nv) those rows.
+        v: (nv,) velocity there.
+        J_middle: (3 k + l, nv) rows at the evaluation point.
         excluded: contacts that may not.
         h: length of the step [s].
         share: see :func:`allowed_approach`.
         reach: predicted gap [m] up to which a contact takes part.
+        others: how many rows, of no offset, come after theirs.
 
     Returns:
-        (candidates (c,), their rows (n,), J and offset of these).
+        (candidates (c,), their rows (n,), J of these, and offset, also of the `others`).
     """
     contacts = (s.shape[0] - gaps.shape[0]) // 2
-    chosen = np.zeros(gaps.shape[0], dtype=np.bool_)
+    candidates, count = np.empty(gaps.shape[0], dtype=np.int64), 0
     for c in range(gaps.shape[0]):
-        chosen[c] = gaps[c] + h * min(s[normals[c]], 0.0) <= reach
-    for c in excluded:
-        chosen[c] = False
-    candidates = np.flatnonzero(chosen)
+        takes_part = gaps[c] + h * min(s[normals[c]], 0.0) <= reach
+        for other in excluded:
+            takes_part = takes_part and other != c
+        if takes_part:
+            candidates[count] = c
+            count += 1
+    candidates = candidates[:count]
     rows = rows_of(candidates, normals, contacts)
-    J, offset = np.empty((rows.shape[0], J_middle.shape[1])), np.empty(rows.shape[0])
+    J, offset = np.empty((rows.shape[0], v.shape[0])), np.zeros(rows.shape[0] + others)
     for i in range(rows.shape[0]):
-        J[i] = J_middle[rows[i]]
-        offset[i] = s_middle[rows[i]] - s[rows[i]]
-    row = -1
-    for candidate in candidates:
-        row += 3 if candidate < contacts else 1
-        offset[row] += allowed_approach(gaps[candidate], s[normals[candidate]], h, share)
+        for j in range(v.shape[0]):
+            J[i, j] = J_middle[rows[i], j]
+        offset[i] = vecdot(J[i], v) - s[rows[i]]
+    allow_approach(candidates, contacts, gaps, normals, s, h, share, offset)
     return candidates, rows, J, offset
+
+
+@numba.njit(cache=True)
+def allow_approach(chosen, contacts, gaps, normals, s, h, share, offset):  # type: ignore[no-untyped-def]
+    """Let what is `chosen` (c,) close as fast as it opened, or as a gap allows: added to its `offset`, in place.
+
+    Positions move with the mean velocity ``(1 - share) s + share s'``, so an open gap allows
+    ``-s' <= (gap / h + (1 - share) s) / share``.
+
+    Args:
+        chosen: contacts and one-sided rows, ascending; their rows come in this order, three of each contact.
+        contacts: the number k of all contacts.
+        gaps: (k + l,) at the beginning of a step [m, rad].
+        normals: (k + l,) which rows open and close.
+        s: (3 k + l,) velocities of the rows there [m/s, rad/s].
+        h: length of the step [s].
+        share: of the velocity at the end in the mean velocity, ``SteppingScheme.share``.
+        offset: of the rows of what is chosen, and perhaps of others after them.
+    """
+    row = -1
+    for c in chosen:
+        row += 3 if c < contacts else 1
+        gap, opening = gaps[c], s[normals[c]]
+        kept = (gap / h + (1.0 - share) * opening) / share if gap > TOUCHING else 0.0
+        offset[row] += max(kept, opening, 0.0)
 
 
 @numba.njit(cache=True)
@@ -116,10 +143,22 @@ def follow_mean_slip(s, s_plus, contacts, discs, offset):  # type: ignore[no-unt
     Opposed to the slip at the end, it would be of first order where the slip turns. Arguments as in
     :func:`oppose_mean_slip`, with velocities near those at the end.
     """
-    for first, end in _friction_forces(contacts, 0, discs, offset.shape[0]):
-        squared = _dot(s, s, first, end)
-        if squared > LEAST_SLIP**2 and _dot(s, s_plus, first, end) > LEFT * squared:
-            offset[first:end] += s[first:end]
+    for c in range(contacts):
+        _follow(s, s_plus, 3 * c, 3 * c + 2, offset)
+    first = _begin_of(discs, offset.shape[0])
+    for disc in discs:
+        end = first + int(disc[SIZE])
+        _follow(s, s_plus, first, end, offset)
+        first = end
+
+
+@numba.njit(cache=True)
+def _follow(s, s_plus, first, end, offset):  # type: ignore[no-untyped-def]
+    """Let friction in these rows oppose the mean slip, if that goes on through the step."""
+    squared = _dot(s, s, first, end)
+    if squared > LEAST_SLIP**2 and _dot(s, s_plus, first, end) > LEFT * squared:
+        for i in range(first, end):
+            offset[i] += s[i]
 
 
 @numba.njit(cache=True)
@@ -141,13 +180,39 @@ def oppose_mean_slip(s, s_plus, contacts, dry, discs, offset, impulse, tolerance
     Returns:
         Whether any offset was changed, so that the problem has to be solved again.
     """
-    changed, mean = False, 0.5 * (s + s_plus)
-    for first, end in _friction_forces(contacts, dry, discs, offset.shape[0]):
-        work, slip = _dot(impulse, mean, first, end), np.sqrt(_dot(mean, mean, first, end))
-        if work > POSITIVE_WORK + tolerance * slip:
-            offset[first:end] += s[first:end]
-            changed = True
+    changed, first = False, _begin_of(discs, offset.shape[0])
+    for c in range(contacts):
+        changed |= _oppose(s, s_plus, 3 * c, 3 * c + 2, offset, impulse, tolerance)
+    for i in range(first - dry, first):
+        changed |= _oppose(s, s_plus, i, i + 1, offset, impulse, tolerance)
+    for disc in discs:
+        end = first + int(disc[SIZE])
+        changed |= _oppose(s, s_plus, first, end, offset, impulse, tolerance)
+        first = end
     return changed
+
+
+@numba.njit(cache=True)
+def _oppose(s, s_plus, first, end, offset, impulse, tolerance):  # type: ignore[no-untyped-def]
+    """Let friction in these rows oppose the mean slip if it would do positive work; return whether it would."""
+    work = slip = 0.0
+    for i in range(first, end):
+        mean = 0.5 * (s[i] + s_plus[i])
+        work, slip = work + impulse[i] * mean, slip + mean * mean
+    if work <= POSITIVE_WORK + tolerance * np.sqrt(slip):
+        return False
+    for i in range(first, end):
+        offset[i] += s[i]
+    return True
+
+
+@numba.njit(cache=True)
+def _begin_of(discs, rows):  # type: ignore[no-untyped-def]
+    """Return the first row of `discs` (d, 6), whose rows are the last."""
+    first = rows
+    for disc in discs:
+        first -= int(disc[SIZE])
+    return first
 
 
 @numba.njit(cache=True)
@@ -157,21 +222,6 @@ def _dot(a, b, first, end):  # type: ignore[no-untyped-def]
     for i in range(first, end):
         total += a[i] * b[i]
     return total
-
-
-@numba.njit(cache=True)
-def _friction_forces(contacts, dry, discs, rows):  # type: ignore[no-untyped-def]
-    """Return (f, 2) the first row, and the end of the rows, of each force that opposes a slip: see the above."""
-    forces = np.empty((contacts + dry + discs.shape[0], 2), dtype=np.int64)
-    end = rows - int(discs[:, SIZE].sum())
-    for c in range(contacts):
-        forces[c, 0], forces[c, 1] = 3 * c, 3 * c + 2
-    for i in range(dry):
-        forces[contacts + i, 0], forces[contacts + i, 1] = end - dry + i, end - dry + i + 1
-    for d in range(discs.shape[0]):
-        first, end = end, end + int(discs[d, SIZE])
-        forces[contacts + dry + d, 0], forces[contacts + dry + d, 1] = first, end
-    return forces
 
 
 @numba.njit(cache=True)
@@ -203,37 +253,19 @@ def pressing(status, gaps, end, excluded):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def allowed_approach(gap, s, h, share):  # type: ignore[no-untyped-def]
-    """Return how fast [m/s, rad/s] a contact may close at the end of a step: as fast as it opened; so that a gap stays.
-
-    Positions move with the mean velocity ``(1 - share) s + share s'``, so an open gap allows
-    ``-s' <= (gap / h + (1 - share) s) / share``.
-
-    Args:
-        gap: at the beginning [m, rad].
-        s: velocity there with which it opens [m/s, rad/s].
-        h: length of the step [s].
-        share: of the velocity at the end in the mean velocity, ``SteppingScheme.share``.
-    """
-    kept = (gap / h + (1.0 - share) * s) / share if gap > TOUCHING else 0.0
-    return max(kept, s, 0.0)
-
-
-@numba.njit(cache=True)
-def spread(candidates, normals, impulse, status, rows):  # type: ignore[no-untyped-def]
-    """Return impulses and status of all contacts and one-sided rows.
+def spread(candidates, normals, impulse, status, all_impulses, all_status):  # type: ignore[no-untyped-def]
+    """Fill in impulses and status of all contacts and one-sided rows.
 
     Args:
         candidates: (c,) those that might carry force.
         normals: (k + l,) which rows open and close.
         impulse: impulses of the candidates' rows.
         status: (c,) of the candidates.
-        rows: number of all rows, 3 k + l.
+        all_impulses: (3 k + l,) filled, zero of what is no candidate.
+        all_status: (k + l,) likewise.
     """
-    contacts = (rows - normals.shape[0]) // 2
-    all_impulses = np.zeros(rows)
-    all_status = np.zeros(normals.shape[0], dtype=np.int64)
-    row = 0
+    contacts, row = (all_impulses.shape[0] - normals.shape[0]) // 2, 0
+    all_impulses[:], all_status[:] = 0.0, 0
     for i in range(candidates.shape[0]):
         c = candidates[i]
         n = normals[c]
@@ -241,7 +273,6 @@ def spread(candidates, normals, impulse, status, rows):  # type: ignore[no-untyp
             all_impulses[target] = impulse[row]
             row += 1
         all_status[c] = status[i]
-    return all_impulses, all_status
 
 
 @numba.njit(cache=True)
@@ -305,8 +336,10 @@ def attribute_dry_work(energy, begin, predicted, end, first, whole):  # type: ig
         first: (d,) impulses of the prediction [N m s, N s].
         whole: (d,) impulses of the step.
     """
-    counted = vecdot(first, begin + predicted) + vecdot(whole - first, predicted + end)
-    missing = 0.5 * (vecdot(whole, begin + end) - counted)
+    missing = 0.0
+    for i in range(whole.shape[0]):
+        counted = first[i] * (begin[i] + predicted[i]) + (whole[i] - first[i]) * (predicted[i] + end[i])
+        missing += 0.5 * (whole[i] * (begin[i] + end[i]) - counted)
     energy[0] -= missing
     energy[3] += missing
 
@@ -342,7 +375,7 @@ def exceeds(values, limit):  # type: ignore[no-untyped-def]
     return False
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, fastmath=ANY_ORDER)
 def energy_of(v, v_plus, M, impulses):  # type: ignore[no-untyped-def]
     """Return (9,) the terms of :class:`~constrained_sim.energy.EnergyTerms` of a change of velocity at constant M.
 
@@ -353,7 +386,11 @@ def energy_of(v, v_plus, M, impulses):  # type: ignore[no-untyped-def]
         impulses: (6, nv) generalised impulses [N m s, N s] of the causes in the order of ``FORCES``.
     """
     terms = np.zeros(9)
-    mean = 0.5 * (v + v_plus)
-    terms[:6] = matvec(impulses, mean)
-    terms[6] = vecdot(mean, matvec(M, v_plus - v))
+    for i in range(v.shape[0]):
+        mean, change = 0.5 * (v[i] + v_plus[i]), 0.0
+        for cause in range(6):
+            terms[cause] += impulses[cause, i] * mean
+        for j in range(v.shape[0]):
+            change += M[i, j] * (v_plus[j] - v[j])
+        terms[6] += mean * change
     return terms

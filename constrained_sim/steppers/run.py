@@ -14,7 +14,7 @@ from constrained_sim.steppers.rigid import DONE, advance
 
 @numba.njit(cache=True, nogil=True)
 def run_steps(  # type: ignore[no-untyped-def]
-    problem, settings, law, efforts, asked, t, here, acceleration, work, records
+    problem, settings, law, efforts, asked, t, here, acceleration, there, records
 ):
     """Do steps as :func:`~constrained_sim.steppers.rigid.advance` does, until one needs another way.
 
@@ -29,7 +29,7 @@ def run_steps(  # type: ignore[no-untyped-def]
         t: time [s] at the beginning.
         here: record that begins with the state there; changes to that after the last step.
         acceleration: (nv,) of the last step; changes likewise.
-        work: zeros, work space for the record of a step.
+        there: another record, work space.
         records: filled, a row for each step: q (n, nq), v (n, nv), tau (n, nu), impulses of contacts and one-sided rows
             (n, 3 k + l) [N s, N m s], means (n, k, 3, 3) of the contacts' axes, and terms of the audit (n, 9).
 
@@ -37,39 +37,41 @@ def run_steps(  # type: ignore[no-untyped-def]
         How many steps were done, and the time [s].
     """
     h, passes, tolerance, newton_steps = settings
-    here, acceleration, work, records = borrowed((here, acceleration, work, records))
-    share, reach, slow, position_tolerance, impact_speed = problem.scheme
-    robot, contacts, limits = borrowed((problem.robot, problem.contacts, problem.limits))
-    middle, impulses = borrowed((problem.middle, problem.impulses))
+    here, acceleration, there, records = borrowed((here, acceleration, there, records))
+    _, _, _, _, impact_speed = problem.scheme
+    _, _, normals, _ = borrowed(problem.contacts)
     sizes = problem.sizes
     least, most, tau = efforts
     every, wait = asked
-    q, v, M, frames, axes, _, _, gaps, J, s = cut_state(here, sizes)
+    begin, end = cut_state(here, sizes), cut_state(there, sizes)
+    energy, _, _, _, _, impulse, dry, _, _ = cut_outcome(there, sizes)
     all_q, all_v, all_tau, all_impulses, all_axes, all_energy = records
-    end, size = cut_state(work, sizes), count_state(sizes)
-    energy, _, _, _, _, impulse, dry, _, _ = cut_outcome(work, sizes)
-    closing = np.empty(gaps.shape[0], dtype=np.int64)
+    closing = np.empty(begin[7].shape[0], dtype=np.int64)
     found = impulse, dry, np.zeros_like(closing), energy
-    nothing, unknown = np.empty(0, dtype=np.int64), np.empty(0)
+    nothing, unknown, steps = np.empty(0, dtype=np.int64), np.empty(0), all_q.shape[0]
     for i in range(all_q.shape[0]):
-        if closing_contacts(gaps, contacts[2], s, J, acceleration, h, impact_speed, closing):
-            return i, t
+        q, v, M, frames, axes, _, _, gaps, J, s = begin
+        if closing_contacts(gaps, normals, s, J, acceleration, h, impact_speed, closing):
+            steps = i
+            break
         if i >= wait and (i - wait) % every == 0:
             wanted = feedback_efforts(law, q, v)
             if not are_finite(wanted, v):
-                return i, t
+                steps = i
+                break
             tau = np.maximum(np.minimum(wanted, most), least)
-        scheme = h, True, share, passes, reach, slow, position_tolerance, tolerance, newton_steps
-        begin = q, v, M, frames, gaps, s
-        reached, _ = advance(
-            robot, contacts, limits, scheme, begin, acceleration, tau, nothing, unknown, middle, impulses, found, end
-        )
+        settings, here_now = (h, True, passes, tolerance, newton_steps), (q, v, M, frames, gaps, s)
+        reached, _ = advance(problem, settings, here_now, acceleration, tau, nothing, unknown, found, end)
         if reached != DONE or not are_finite(end[0], end[1]):
-            return i, t
-        acceleration[:] = (end[1] - v) / h
+            steps = i
+            break
+        for k in range(v.shape[0]):
+            acceleration[k] = (end[1][k] - v[k]) / h
         all_q[i], all_v[i], all_tau[i] = end[0], end[1], tau
         all_impulses[i], all_axes[i], all_energy[i] = impulse, 0.5 * (axes + end[4]), energy
-        for k in range(size):
-            here[k] = work[k]
+        begin, end = end, begin
         t, passes = t + h, 1
-    return all_q.shape[0], t
+    if steps % 2:
+        size = count_state(sizes)
+        here[:size] = there[:size]
+    return steps, t

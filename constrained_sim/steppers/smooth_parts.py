@@ -139,7 +139,8 @@ class SmoothParts(Stepper):
         stretch = begin.stretch
         if soft is not None:
             pushes, found, pads, pad_status = _take_out(soft, len(rows.friction), pushes, found)
-        impulse, status = kernels.spread(candidates, begin.contact.normals, pushes, found, len(begin.contact.s))
+        impulse, status = np.empty_like(begin.contact.s), np.empty(len(begin.contact.gaps), dtype=np.int64)
+        kernels.spread(candidates, begin.contact.normals, pushes, found, impulse, status)
         if soft is not None:
             table = begin.bound.contacts
             impulse[soft.rows], status[table.soft[soft.members]] = pads, pad_status
@@ -241,10 +242,8 @@ class SmoothParts(Stepper):
         J, predicted = end.contact.J[rows], np.concatenate([part.impulse[rows], part.dry, part.moments[turning]])
         contacts = self._with_dry_friction(ContactRows(J, np.zeros(len(J)), *table.laws_of(pressed)), part.h)
         contacts = contacts.with_discs(end.turning[turning], np.zeros(len(turning)), discs)
-        gaps, s, share = begin.contact.gaps[pressed], begin.contact.s_normal[pressed], self.integrator.share
-        contacts.offset[contacts.normals[: len(pressed)]] = [
-            kernels.allowed_approach(gap, speed, part.h, share) for gap, speed in zip(gaps, s, strict=True)
-        ]
+        opening, members = (begin.contact.gaps, begin.contact.normals, begin.contact.s), len(table.members)
+        kernels.allow_approach(pressed, members, *opening, part.h, self.integrator.share, contacts.offset)
         w = begin.turning @ begin.v
         s = np.concatenate([begin.contact.s[rows], begin.v[self.robot.rubbing], w[turning]])
         system = RobotSystem(self._here, end.J_bilateral, end.bound.bilateral.members)
@@ -342,7 +341,7 @@ class SmoothParts(Stepper):
             return NO_CONTACT, NO_CONTACT, self._with_dry_friction(ContactRows.none(self.robot.nv), h), None
         middle = table.rows(self._mid, begin.v)
         candidates, _, J, offset = kernels.candidate_rows(
-            contact.gaps, contact.normals, contact.s, middle.s, middle.J, excluded, h, self.integrator.share, REACH
+            contact.gaps, contact.normals, contact.s, begin.v, middle.J, excluded, h, self.integrator.share, REACH, 0
         )
         rows = ContactRows(J, offset, *table.laws_of(candidates))
         soft = None
