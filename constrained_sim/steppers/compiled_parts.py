@@ -13,11 +13,11 @@ from constrained_sim.motion import NOTHING_KNOWN
 from constrained_sim.robot import Robot
 from constrained_sim.steppers.compiled import PART, TRIAL, CompiledSteps
 from constrained_sim.steppers.parts import Loads, Part, Prediction, Trial
+from constrained_sim.steppers.problem import Scheme, model_of
 from constrained_sim.steppers.record import RecordedOutcome
 from constrained_sim.steppers.rigid import DONE, TURNED, UNSOLVED
 from constrained_sim.steppers.smooth_parts import REACH, SLOW, SmoothParts
 from constrained_sim.steppers.stepper import NO_CONTACT, Observation
-from constrained_sim.tree import contract
 from constrained_sim.validation import Array
 
 UNFELT = 1e-7
@@ -38,7 +38,7 @@ class CompiledParts(SmoothParts):
             InvalidValue: an integrator that is no stepping scheme, or a stabilization that is no projection.
         """
         super().__init__(robot, dt, integrator, stabilization)
-        self._model = _model_of(robot) if self.stabilization.metric == "mass" else None
+        self._model = model_of(robot) if self.stabilization.metric == "mass" else None
         self._steps: CompiledSteps | None = None
 
     def _advance(
@@ -96,7 +96,7 @@ class CompiledParts(SmoothParts):
     def _prediction(self, begin: Observation, found: RecordedOutcome, h: float) -> Prediction:
         """Return the smooth problem that a kernel has solved last."""
         work, none, status = self._compiled(begin).work, NOTHING_KNOWN, found.status.copy()
-        q_mid, v_mid, impulses = work.middle[0].copy(), work.middle[1].copy(), work.impulses.copy()
+        q_mid, v_mid, impulses = work.middle.q.copy(), work.middle.v.copy(), work.impulses.copy()
         impulse, dry, energy, stretch = found.parts[5], found.parts[6], found.energy, begin.stretch
         return Prediction(h, q_mid, v_mid, found.motion, impulses, impulse, dry, none, status, energy, stretch)
 
@@ -124,19 +124,11 @@ class CompiledParts(SmoothParts):
         steps = self._steps
         if steps is None or steps.bound is not begin.bound:
             assert self._model is not None, "a robot that kernels do not know"
-            scheme = self.integrator.share, REACH, SLOW, self.stabilization.position_tolerance, UNFELT / self.dt
+            tolerance = self.stabilization.position_tolerance
+            scheme = Scheme(self.integrator.share, REACH, SLOW, tolerance, UNFELT / self.dt)
             steps = self._steps = CompiledSteps(self.robot, self._model, begin.bound, scheme)
         return steps
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy begins with: it prepares compiled steps of its own."""
         return self.__dict__ | {"_steps": None}
-
-
-def _model_of(robot: Robot) -> tuple[Any, ...] | None:
-    """Return what a :class:`~constrained_sim.steppers.compiled.Problem` has of a robot; None of one not for kernels."""
-    if robot.tree is None or robot.springs:
-        return None
-    dry = robot.rubbing, robot.breakaway
-    others = contract(robot.tree.rows, robot.rubbing)
-    return robot.tree, robot.support, robot.damping, robot.actuation, *dry, *robot.free_joints, others

@@ -39,6 +39,34 @@ class Sizes(NamedTuple):
     dry: int
 
 
+class State(NamedTuple):
+    """A state as kernels see it, of k contacts and l one-sided rows.
+
+    Attributes:
+        q: (nq,) configuration.
+        v: (nv,) velocity.
+        M: (nv, nv) inertia.
+        frames: (r, 4, 3) placements of the free-flyers.
+        axes: (k, 3, 3) of the contacts, and so on, see :class:`~constrained_sim.contact.geometry.ContactGeometry`.
+        points: (k, 3) [m].
+        distances: (k,) [m].
+        gaps: (k + l,) [m, rad].
+        J: (3 k + l, nv) rows.
+        s: (3 k + l,) their velocities [m/s, rad/s].
+    """
+
+    q: Array
+    v: Array
+    M: Array
+    frames: Array
+    axes: Array
+    points: Array
+    distances: Array
+    gaps: Array
+    J: Array
+    s: Array
+
+
 @register_jitable
 def count_state(sizes):  # type: ignore[no-untyped-def]
     """Return how many numbers :func:`cut_state` cuts."""
@@ -55,11 +83,7 @@ def count_all(sizes):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def cut_state(record, sizes):  # type: ignore[no-untyped-def]
-    """Return the first parts of a `record`, of the length :func:`count_all` or less: the state at the end of a step.
-
-    These are q, v, M, placements of the free-flyers, and of the contacts and one-sided rows axes, points, distances,
-    gaps, rows and their velocities, see :class:`~constrained_sim.steppers.stepper.Observation`.
-    """
+    """Return the :class:`State` with which a `record` begins: the one at the end of a step."""
     nq, nv, flyers, k, rows, _ = sizes
     M = nq + nv
     frames = M + nv * nv
@@ -67,7 +91,7 @@ def cut_state(record, sizes):  # type: ignore[no-untyped-def]
     points, distances, gaps = axes + 9 * k, axes + 12 * k, axes + 13 * k
     J = gaps + rows - 2 * k
     s = J + rows * nv
-    return (
+    return State(
         record[:nq],
         record[nq:M],
         record[M:frames].reshape((nv, nv)),
@@ -127,19 +151,19 @@ class RecordedState(Observation):
         self.stretch, self.turning = before.stretch, before.turning
 
     @cached_property
-    def _parts(self) -> tuple[Array, ...]:
-        parts: tuple[Array, ...] = cut_state(self.record, self.sizes)
+    def _parts(self) -> State:
+        parts: State = cut_state(self.record, self.sizes)
         return parts
 
     @cached_property
     def M(self) -> Array:  # type: ignore[override]
         """(nv, nv) inertia at q."""
-        return self._parts[2]
+        return self._parts.M
 
     @cached_property
     def frames(self) -> Array:  # type: ignore[override]
         """(r, 4, 3) placements of the free-flyers."""
-        return self._parts[3]
+        return self._parts.frames
 
     @cached_property
     def contact(self) -> ContactGeometry:  # type: ignore[override]

@@ -6,8 +6,6 @@ It leaves off where something unusual is to be done, and the general way goes on
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numba
 import numpy as np
 
@@ -38,7 +36,6 @@ from constrained_sim.steppers.kernels import (
     spread,
 )
 from constrained_sim.tree import (
-    Pose,
     bias_forces,
     carry,
     find_axes,
@@ -49,7 +46,6 @@ from constrained_sim.tree import (
     place,
     potential_energy,
 )
-from constrained_sim.validation import Array
 
 NO_DISCS = no_discs()
 
@@ -62,46 +58,21 @@ STEPS_AGAIN = 8
 PROJECTION = list(vars(EnergyTerms())).index("projection")
 
 
-class WorkSpace(NamedTuple):
-    """Arrays of a step that every step fills anew; what is in them after it is of interest now and then.
-
-    Attributes:
-        middle: the state where forces were evaluated, see :func:`~constrained_sim.steppers.record.cut_state`; but its
-            rows move as they do at the velocity at the beginning.
-        pose: there.
-        end_pose: at the end.
-        impulses: (6, nv) generalised impulses [N m s, N s] of the prediction, the causes in the order of ``FORCES``.
-        x: (nv,) the velocity that is predicted for the end.
-        x_first: (nv,) velocity of the correction before friction is turned against the mean slip.
-        pushes_first: (3 k + l + d,) impulses of that, or fewer.
-    """
-
-    middle: tuple[Array, ...]
-    pose: Pose
-    end_pose: Pose
-    impulses: Array
-    x: Array
-    x_first: Array
-    pushes_first: Array
-
-
 @numba.njit(cache=True)
 def advance(problem, settings, begin, acceleration, tau, excluded, near, found, end):  # type: ignore[no-untyped-def]
     """Do a step without impact, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
     Args:
-        problem: what is the same in all steps, a :class:`~constrained_sim.steppers.compiled.Problem`.
+        problem: what is the same in all steps, a :class:`~constrained_sim.steppers.problem.Problem`.
         settings: length h of the step [s]; whether the velocity at its end is corrected; passes, see
             ``TimeStepping.memory``; tolerance and steps of :func:`~constrained_sim.contact.usual.solve_usually`.
-        begin: q, v, M, placements of the free-flyers, and gaps and row velocities of contacts and limits at the
-            beginning.
+        begin: the :class:`~constrained_sim.steppers.record.State` at the beginning.
         acceleration: (nv,) of the last step.
         tau: (nu,) efforts [N m, N].
         excluded: contacts and limits that carry no force, whatever becomes of their gaps.
         near: impulses near those of the rows that take part; of another length than these, and nothing is known.
         found: see :func:`predict`; corrected, where this comes so far.
-        end: filled with configuration, velocity, M and placements of the free-flyers there, and of the contacts there
-            axes, points, distances, gaps, rows and their velocities.
+        end: filled with the state at the end.
 
     Returns:
         How far this came, and what :func:`predict` returns. :data:`UNSOLVED`, and all else is of no use;
@@ -109,62 +80,56 @@ def advance(problem, settings, begin, acceleration, tau, excluded, near, found, 
         was turned; or :data:`DONE`.
     """
     h, corrects, passes, tolerance, steps = settings
-    share, _, slow, position_tolerance, _ = problem.scheme
-    tree, support, _, _, rubbing, breakaway, free, free_rows, others = borrowed(problem.robot)
-    cores, friction, normals, shares = borrowed(problem.contacts)
-    middle, pose, end_pose, impulses, x, x_first, pushes_first = borrowed(problem.work)
-    q, v, M, frames, gaps, s = begin
-    q_middle, v_middle, M_middle, frames_middle, _, _, _, _, _, _ = middle
-    q_end, v_end, M_end, frames_end, axes, points, _, end_gaps, J, s_end = end
-    dry, opening = (rubbing, h * breakaway, *others), (gaps, normals, s)
-    laws = friction, shares, dry, share, tolerance, steps
+    robot, contacts, work = borrowed(problem.robot), borrowed(problem.contacts), borrowed(problem.work)
+    share, slow = problem.scheme.share, problem.scheme.slow
+    tree, free, middle, impulses, x = robot.tree, robot.free, work.middle, work.impulses, work.x
+    v, pose, end_pose = begin.v, work.pose, work.end_pose
+    dry = robot.rubbing, h * robot.breakaway, robot.others, robot.parents_of_others
+    laws = contacts.friction, contacts.shares, dry, share, tolerance, steps
+    opening = begin.gaps, contacts.normals, begin.s
 
-    centre = middle_centres((1.0 - share) * h, M, v, frames, free_rows)
-    move(tree, q, (1.0 - share) * h, v, q_middle)
-    place(tree, q_middle, pose)
+    centre = middle_centres((1.0 - share) * h, begin.M, v, begin.frames, robot.free_rows)
+    move(tree, begin.q, (1.0 - share) * h, v, middle.q)
+    place(tree, middle.q, pose)
     for i in range(free.shape[0]):
-        carry(tree, q_middle, pose.placements, support, free[i], centre[i])
+        carry(tree, middle.q, pose.placements, robot.support, free[i], centre[i])
     observe_contacts(problem, pose, v, middle)
     observe_inertia(problem, pose, middle)
     start = near
     for done in range(passes + 1):
         if done:
-            if done == passes and (exceeds(v, slow) or exceeds(x, slow) or not exceeds(v_middle, slow)):
+            if done == passes and (exceeds(v, slow) or exceeds(x, slow) or not exceeds(middle.v, slow)):
                 break  # else what stopped within the last step would have forces at a velocity that it does not have
             acceleration = (x - v) / h
         for i in range(v.shape[0]):
-            v_middle[i] = v[i] + (1.0 - share) * h * acceleration[i]
-        bias = bias_forces(tree, pose, v_middle)
+            middle.v[i] = v[i] + (1.0 - share) * h * acceleration[i]
+        bias = bias_forces(tree, pose, middle.v)
         predicted = predict(h, problem, laws, opening, v, bias, tau, excluded, start, found)
         if not predicted[5]:
             return UNSOLVED, predicted
         start = predicted[0]
 
-    flown = end_velocities(h, M, v, M_middle, impulses, tree.gravity, free_rows, frames, frames_middle)
-    move(tree, q_middle, share * h, x, q_end)
-    v_end[:] = x
-    place(tree, q_end, end_pose)
+    masses, frames = (begin.M, v, middle.M), (begin.frames, middle.frames)
+    flown = end_velocities(h, *masses, impulses, tree.gravity, robot.free_rows, *frames)
+    move(tree, middle.q, share * h, x, end.q)
+    end.v[:] = x
+    place(tree, end.q, end_pose)
     for i in range(free.shape[0]):
-        carry(tree, q_end, end_pose.placements, support, free[i], centre[i] + share * h * flown[i])
+        carry(tree, end.q, end_pose.placements, robot.support, free[i], centre[i] + share * h * flown[i])
     observe_contacts(problem, end_pose, x, end)
-    pressed, held = pressing(found[2], gaps, end_gaps, excluded)
-    if largest_drift(end_gaps[:0], end_gaps, held) > position_tolerance:
+    pressed, held = pressing(found[2], begin.gaps, end.gaps, excluded)
+    if largest_drift(end.gaps[:0], end.gaps, held) > problem.scheme.position_tolerance:
         observe_inertia(problem, end_pose, end)
         found[3][PROJECTION] += hold(problem, held, found[2], end_pose, end)
     observe_inertia(problem, end_pose, end)
-    if not (exceeds(v, slow) or exceeds(v_middle, slow) or exceeds(x, slow)):
+    if not (exceeds(v, slow) or exceeds(middle.v, slow) or exceeds(x, slow)):
         return DONE, predicted
     if not corrects:
         return PREDICTED, predicted
     v_mean = v + (1.0 - share) * (x - v)
     inertial = bias - pose.weight + kinetic_gradient(tree, pose, v_mean)
-    total = end_momentum(
-        h, M, v, M_middle, inertial, impulses, tree.gravity, M_end, free_rows, frames, frames_middle, frames_end
-    )
-    touch, first = (cores[0], axes, points), (x_first, pushes_first)
-    return correct(
-        total, h, v, M_end, tree.rows, laws, pressed, opening, touch, J, impulses, v_end, found, s_end, first
-    ), predicted
+    total = end_momentum(h, *masses, inertial, impulses, tree.gravity, end.M, robot.free_rows, *frames, end.frames)
+    return correct(problem, h, total, v, laws, pressed, opening, end, found), predicted
 
 
 @numba.njit(cache=True)
@@ -175,34 +140,30 @@ def observe_contacts(problem, pose, v, state):  # type: ignore[no-untyped-def]
         problem: see :func:`advance`.
         pose: of the tree; the axes are found too.
         v: (nv,) velocity at which the rows move.
-        state: see :func:`~constrained_sim.steppers.record.cut_state`.
+        state: a :class:`~constrained_sim.steppers.record.State`.
     """
-    tree, support, _, _, _, _, _, _, _ = borrowed(problem.robot)
-    cores, _, _, _ = borrowed(problem.contacts)
-    at_q, signs, values, limit_rows = borrowed(problem.limits)
-    q, _, _, _, axes, points, distances, gaps, J, s = state
-    k = distances.shape[0]
-    find_axes(tree, pose)
+    robot, cores, limits = borrowed(problem.robot), borrowed(problem.contacts).cores, borrowed(problem.limits)
+    k, found = state.distances.shape[0], (state.axes, state.points, state.distances)
+    find_axes(robot.tree, pose)
     contact_rows(  # type: ignore[call-arg]
-        *cores, pose.placements, pose.axes, support, v, axes, points, distances, J[: 3 * k], s[: 3 * k]
+        *cores, pose.placements, pose.axes, robot.support, v, *found, state.J[: 3 * k], state.s[: 3 * k]
     )
     for c in range(k):
-        gaps[c] = distances[c]
-    for i in range(at_q.shape[0]):
-        J[3 * k + i] = limit_rows[i]
-        s[3 * k + i] = vecdot(limit_rows[i], v)
-        gaps[k + i] = signs[i] * q[at_q[i]] - values[i]
+        state.gaps[c] = state.distances[c]
+    for i in range(limits.at_q.shape[0]):
+        state.J[3 * k + i] = limits.rows[i]
+        state.s[3 * k + i] = vecdot(limits.rows[i], v)
+        state.gaps[k + i] = limits.signs[i] * state.q[limits.at_q[i]] - limits.values[i]
 
 
 @numba.njit(cache=True)
 def observe_inertia(problem, pose, state):  # type: ignore[no-untyped-def]
     """Fill in the rest of a `state`, likewise, and of the `pose`."""
-    tree, _, _, _, _, _, free, _, _ = borrowed(problem.robot)
-    _, _, M, frames, _, _, _, _, _, _ = state
-    for i in range(free.shape[0]):
-        frames[i] = pose.placements[free[i]]
-    find_bodies(tree, pose)
-    inertia(tree, pose, M)
+    robot = borrowed(problem.robot)
+    for i in range(robot.free.shape[0]):
+        state.frames[i] = pose.placements[robot.free[i]]
+    find_bodies(robot.tree, pose)
+    inertia(robot.tree, pose, state.M)
 
 
 @numba.njit(cache=True)
@@ -221,34 +182,31 @@ def hold(problem, held, status, pose, end):  # type: ignore[no-untyped-def]
     Returns:
         The potential energy [J] that this brings in.
     """
-    tree, _, _, _, _, _, _, _, _ = borrowed(problem.robot)
-    cores, _, normals, shares = borrowed(problem.contacts)
-    _, _, _, tolerance, _ = problem.scheme
+    tree, contacts = borrowed(problem.robot).tree, borrowed(problem.contacts)
     none, energy = np.empty(0), potential_energy(tree, pose.placements)
-    q, v, M, _, axes, points, _, gaps, J, _ = end
-    drift = largest_drift(none, gaps, held)
-    rows, target = held_rows(held, normals, status), np.zeros(J.shape[0])
+    drift = largest_drift(none, end.gaps, held)
+    rows, target = held_rows(held, contacts.normals, status), np.zeros(end.s.shape[0])
     for _ in range(MOST_PROJECTIONS):
-        target[normals] = gaps
-        if shares:
-            shared = share_rows(rows, cores[0], axes, points)
-            step_back = smallest_shared_motion(M, tree.rows, J[rows], shared, target[rows])
+        target[contacts.normals] = end.gaps
+        if contacts.shares:
+            shared = share_rows(rows, contacts.cores[0], end.axes, end.points)
+            step_back = smallest_shared_motion(end.M, tree.rows, end.J[rows], shared, target[rows])
         else:
-            step_back = smallest_motion(M, tree.rows, J[rows], target[rows])
+            step_back = smallest_motion(end.M, tree.rows, end.J[rows], target[rows])
         if np.abs(step_back).max() > LEVER * drift:
             break
-        before = q.copy()
-        move(tree, before, 1.0, step_back, q)
-        place(tree, q, pose)
-        observe_contacts(problem, pose, v, end)
-        left = largest_drift(none, gaps, held)
+        before = end.q.copy()
+        move(tree, before, 1.0, step_back, end.q)
+        place(tree, end.q, pose)
+        observe_contacts(problem, pose, end.v, end)
+        left = largest_drift(none, end.gaps, held)
         if not left < 0.5 * drift:
-            q[:] = before
-            place(tree, q, pose)
-            observe_contacts(problem, pose, v, end)
+            end.q[:] = before
+            place(tree, end.q, pose)
+            observe_contacts(problem, pose, end.v, end)
             break
         drift = left
-        if drift <= tolerance:
+        if drift <= problem.scheme.position_tolerance:
             break
     return potential_energy(tree, pose.placements) - energy
 
@@ -280,29 +238,26 @@ def predict(h, problem, laws, begin, v, bias, tau, excluded, start, found):  # t
         solved, nothing else counts.
     """
     friction, shares, dry_laws, share, tolerance, steps = laws
-    tree, _, damping, actuation, rubbing, _, _, _, _ = borrowed(problem.robot)
-    cores, _, _, _ = borrowed(problem.contacts)
-    middle, _, _, impulses, x, _, _ = borrowed(problem.work)
-    _, _, M, _, axes, points, _, _, J_middle, _ = middle
-    _, reach, _, _, _ = problem.scheme
+    robot, cores, work = borrowed(problem.robot), borrowed(problem.contacts).cores, borrowed(problem.work)
+    damping, rubbing, middle, impulses, x = robot.damping, robot.rubbing, work.middle, work.impulses, work.x
     gaps, normals, s = begin
     impulse, dry, status, energy = found
     impulses[:] = 0.0
-    inertia = M.copy()
+    inertia = middle.M.copy()
     for i in range(v.shape[0]):
         impulses[0, i] = -h * bias[i]
         inertia[i, i] += h * damping[i]
-    for i in range(actuation.shape[0]):
-        impulses[1, actuation[i]] = h * tau[i]
+    for i in range(tau.shape[0]):
+        impulses[1, robot.actuation[i]] = h * tau[i]
     candidates, rows, J, offset = candidate_rows(
-        gaps, normals, s, v, J_middle, excluded, h, share, reach, rubbing.shape[0]
+        gaps, normals, s, v, middle.J, excluded, h, share, problem.scheme.reach, rubbing.shape[0]
     )
-    f = momentum(M, v, impulses)
+    f, touch = momentum(middle.M, v, impulses), (cores[0], middle.axes, middle.points)
     if start.shape[0] != offset.shape[0]:
         start = np.empty(0)
     v_plus, pushes, pushed, done, residual, magnitude, solved, dynamics = _solve(
-        inertia, tree.rows, f, J, offset, friction, shares, candidates, rows, (cores[0], axes, points), dry_laws, start,
-        tolerance, steps,
+        inertia, robot.tree.rows, f, J, offset, friction, shares, candidates, rows, touch, dry_laws, start, tolerance,
+        steps,
     )  # fmt: skip
     if not solved:
         return pushes, pushed, done, residual, magnitude, False, dynamics
@@ -315,44 +270,37 @@ def predict(h, problem, laws, begin, v, bias, tau, excluded, start, found):  # t
         impulses[3, rubbing[i]] += dry[i]
     impulses[4] = vecmat(pushes[:end], J)
     spread(candidates, normals, pushes, pushed, impulse, status)
-    energy[:] = energy_of(v, x, M, impulses)
+    energy[:] = energy_of(v, x, middle.M, impulses)
     return pushes, pushed, done, residual, magnitude, True, dynamics
 
 
 @numba.njit(cache=True)
-def correct(  # type: ignore[no-untyped-def]
-    total, h, v, M, parents, laws, pressed, begin, touch, J, impulses, x, found, s_plus, first
-):
+def correct(problem, h, total, v, laws, pressed, begin, state, found):  # type: ignore[no-untyped-def]
     """Correct what was predicted, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
     Args:
-        total: (nv,) generalised momentum at the end, with all impulses of the prediction.
+        problem: see :func:`advance`; velocity and impulses before friction is turned are left in the work space.
         h: length of the step [s].
+        total: (nv,) generalised momentum at the end, with all impulses of the prediction.
         v: (nv,) velocity at the beginning.
-        M: (nv, nv) inertia at the end.
-        parents: see :func:`predict`.
         laws: see :func:`predict`.
         pressed: contacts and one-sided rows that carry force in the prediction, ascending.
         begin: see :func:`predict`.
-        touch: (k, 2) bodies of the contacts, and at the end their axes (k, 3, 3) and points (k, 3).
-        J: (3 k + l, nv) rows at the end.
-        impulses: (6, nv) of the prediction.
-        x: (nv,) velocity at the end: predicted, is corrected.
+        state: at the end; the velocity, as predicted, is corrected, and so are those of the rows.
         found: what :func:`predict` found, is corrected.
-        s_plus: (3 k + l,) is filled with the row velocities at the end [m/s, rad/s].
-        first: filled with the velocity and the impulses before friction is turned.
 
     Returns:
-        :data:`DONE`; else nothing but `first` has changed: :data:`PREDICTED` where the contact problem was not solved,
-        :data:`TURNED` where that with friction turned was not.
+        :data:`DONE`; else nothing but the work space has changed: :data:`PREDICTED` where the contact problem was not
+        solved, :data:`TURNED` where that with friction turned was not.
     """
     friction, shares, dry_laws, share, tolerance, steps = laws
     gaps, normals, s = begin
     impulse, dry, status, energy = found
-    rubbing = dry_laws[0]
+    robot, work, x, M = borrowed(problem.robot), borrowed(problem.work), state.v, state.M
+    rubbing, touch = robot.rubbing, (borrowed(problem.contacts).cores[0], state.axes, state.points)
     contacts, places = np.searchsorted(pressed, friction.shape[0]), rows_of(pressed, normals, friction.shape[0])
     end, count = places.shape[0], places.shape[0] + rubbing.shape[0]
-    rows, predicted, s_begin, offset = J[places], np.empty(count), np.empty(count), np.zeros(count)
+    rows, predicted, s_begin, offset = state.J[places], np.empty(count), np.empty(count), np.zeros(count)
     allow_approach(pressed, friction.shape[0], gaps, normals, s, h, share, offset)
     for i in range(end):
         predicted[i], s_begin[i] = impulse[places[i]], s[places[i]]
@@ -363,15 +311,16 @@ def correct(  # type: ignore[no-untyped-def]
     pushes = predicted
     for turns, limit in enumerate((steps, min(steps, STEPS_AGAIN))):
         v_plus, pushes, pushed, _, _, _, solved, _ = _solve(
-            M, parents, free, rows, offset, friction, shares, pressed, places, touch, dry_laws, pushes, tolerance, limit
-        )
+            M, robot.tree.rows, free, rows, offset, friction, shares, pressed, places, touch, dry_laws, pushes,
+            tolerance, limit,
+        )  # fmt: skip
         if not solved:
             return TURNED if turns else PREDICTED
-        first[0][:], first[1][: pushes.shape[0]] = v_plus, pushes
+        work.x_first[:], work.pushes_first[: pushes.shape[0]] = v_plus, pushes
         s_end = _velocities(rows, rubbing, v_plus)
         if not oppose_mean_slip(s_begin, s_end, contacts, rubbing.shape[0], NO_DISCS, offset, pushes, tolerance):
             break
-    change = np.zeros_like(impulses)
+    change = np.zeros_like(work.impulses)
     for i in range(v.shape[0]):
         change[0, i] = total[i] - vecdot(M[i], x)
     for i in range(rubbing.shape[0]):
@@ -379,8 +328,8 @@ def correct(  # type: ignore[no-untyped-def]
     change[4] = vecmat(pushes[:end] - predicted[:end], rows)
     energy += energy_of(x, v_plus, M, change)
     impulse[places], status[pressed] = pushes[:end], pushed[: pressed.shape[0]]
-    s_plus[:] = matvec(J, v_plus)
-    attribute_work(energy, 0.5 * (vecdot(impulse, s) + vecdot(impulse, s_plus)), 0.0)
+    state.s[:] = matvec(state.J, v_plus)
+    attribute_work(energy, 0.5 * (vecdot(impulse, s) + vecdot(impulse, state.s)), 0.0)
     if rubbing.shape[0]:
         attribute_dry_work(energy, v[rubbing], x[rubbing], v_plus[rubbing], dry, pushes[end:])
     dry[:], x[:] = pushes[end:], v_plus
@@ -425,7 +374,7 @@ def _solve(  # type: ignore[no-untyped-def]
         shares: whether any two neighbours are of the same bodies.
         chosen: contacts and one-sided rows, ascending.
         rows: of what is `chosen`, among those of all contacts.
-        touch: see :func:`correct`.
+        touch: (k, 2) bodies of the contacts, and where their rows are taken their axes (k, 3, 3) and points (k, 3).
         dry: as in the laws of :func:`predict`.
         start: this and the following two, see there.
         tolerance: likewise.

@@ -38,37 +38,35 @@ def run_steps(  # type: ignore[no-untyped-def]
     """
     h, passes, tolerance, newton_steps = settings
     here, acceleration, there, records = borrowed((here, acceleration, there, records))
-    _, _, _, _, impact_speed = problem.scheme
-    _, _, normals, _ = borrowed(problem.contacts)
-    sizes = problem.sizes
+    normals, sizes = borrowed(problem.contacts).normals, problem.sizes
     least, most, tau = efforts
     every, wait = asked
     begin, end = cut_state(here, sizes), cut_state(there, sizes)
     energy, _, _, _, _, impulse, dry, _, _ = cut_outcome(there, sizes)
     all_q, all_v, all_tau, all_impulses, all_axes, all_energy = records
-    closing = np.empty(begin[7].shape[0], dtype=np.int64)
+    closing = np.empty(begin.gaps.shape[0], dtype=np.int64)
     found = impulse, dry, np.zeros_like(closing), energy
     nothing, unknown, steps = np.empty(0, dtype=np.int64), np.empty(0), all_q.shape[0]
     for i in range(all_q.shape[0]):
-        q, v, M, frames, axes, _, _, gaps, J, s = begin
-        if closing_contacts(gaps, normals, s, J, acceleration, h, impact_speed, closing):
+        closes = begin.gaps, normals, begin.s, begin.J, acceleration, h, problem.scheme.impact_speed, closing
+        if closing_contacts(*closes):
             steps = i
             break
         if i >= wait and (i - wait) % every == 0:
-            wanted = feedback_efforts(law, q, v)
-            if not are_finite(wanted, v):
+            wanted = feedback_efforts(law, begin.q, begin.v)
+            if not are_finite(wanted, begin.v):
                 steps = i
                 break
             tau = np.maximum(np.minimum(wanted, most), least)
-        settings, here_now = (h, True, passes, tolerance, newton_steps), (q, v, M, frames, gaps, s)
-        reached, _ = advance(problem, settings, here_now, acceleration, tau, nothing, unknown, found, end)
-        if reached != DONE or not are_finite(end[0], end[1]):
+        settings = h, True, passes, tolerance, newton_steps
+        reached, _ = advance(problem, settings, begin, acceleration, tau, nothing, unknown, found, end)
+        if reached != DONE or not are_finite(end.q, end.v):
             steps = i
             break
-        for k in range(v.shape[0]):
-            acceleration[k] = (end[1][k] - v[k]) / h
-        all_q[i], all_v[i], all_tau[i] = end[0], end[1], tau
-        all_impulses[i], all_axes[i], all_energy[i] = impulse, 0.5 * (axes + end[4]), energy
+        for k in range(acceleration.shape[0]):
+            acceleration[k] = (end.v[k] - begin.v[k]) / h
+        all_q[i], all_v[i], all_tau[i] = end.q, end.v, tau
+        all_impulses[i], all_axes[i], all_energy[i] = impulse, 0.5 * (begin.axes + end.axes), energy
         begin, end = end, begin
         t, passes = t + h, 1
     if steps % 2:

@@ -1,0 +1,142 @@
+"""What no step of a robot under the same constraints changes, and work space: one argument of kernels, not sixty."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+import numpy.typing as npt
+from numba import types
+from numba.experimental import structref
+
+from constrained_sim.robot import Robot
+from constrained_sim.steppers.record import State
+from constrained_sim.tree import Pose, Tree, contract
+from constrained_sim.validation import Array
+
+
+class Model(NamedTuple):
+    """A robot as kernels know it.
+
+    Attributes:
+        tree: joints and bodies.
+        support: (n, nv) see :func:`~constrained_sim.kinematics.row_jacobian`.
+        damping: (nv,) of the joints [N m s/rad, N s/m].
+        actuation: (nu,) velocity index of every effort.
+        rubbing: (d,) degrees of freedom with dry friction.
+        breakaway: (d,) their breakaway efforts [N m, N].
+        free: (r,) the free-flyers on the world.
+        free_rows: (r,) the first row of each in v.
+        others: (nv - d,) degrees of freedom without dry friction.
+        parents_of_others: (nv - d,) the parent of each among them, see :func:`~constrained_sim.tree.contract`.
+    """
+
+    tree: Tree
+    support: npt.NDArray[np.bool_]
+    damping: Array
+    actuation: npt.NDArray[np.intp]
+    rubbing: npt.NDArray[np.intp]
+    breakaway: Array
+    free: npt.NDArray[np.intp]
+    free_rows: npt.NDArray[np.intp]
+    others: npt.NDArray[np.int64]
+    parents_of_others: npt.NDArray[np.int64]
+
+
+def model_of(robot: Robot) -> Model | None:
+    """Return what kernels know of a robot; None of one that is not for them."""
+    if robot.tree is None or robot.springs:
+        return None
+    dry, others = (robot.rubbing, robot.breakaway), contract(robot.tree.rows, robot.rubbing)
+    return Model(robot.tree, robot.support, robot.damping, robot.actuation, *dry, *robot.free_joints, *others)
+
+
+class Contacts(NamedTuple):
+    """Contacts and one-sided rows as kernels know them.
+
+    Attributes:
+        cores: of k contacts, see :class:`~constrained_sim.contact.geometry.Cores`.
+        friction: (k,) coefficients.
+        normals: (k + l,) which rows open and close.
+        shares: whether any two neighbours are of the same bodies.
+    """
+
+    cores: tuple[Any, ...]
+    friction: Array
+    normals: npt.NDArray[np.int64]
+    shares: bool
+
+
+class Scheme(NamedTuple):
+    """How steps are done.
+
+    Attributes:
+        share: of the new velocity in the mean velocity.
+        reach: predicted gap up to which a contact takes part [m].
+        slow: velocity up to which a state is at rest [m/s, rad/s].
+        position_tolerance: drift up to which positions stay as they are [m, rad].
+        impact_speed: see :func:`~constrained_sim.steppers.kernels.closing_contacts` [m/s].
+    """
+
+    share: float
+    reach: float
+    slow: float
+    position_tolerance: float
+    impact_speed: float
+
+
+class WorkSpace(NamedTuple):
+    """Arrays of a step that every step fills anew; what is in them after it is of interest now and then.
+
+    Attributes:
+        middle: the state where forces were evaluated, a :class:`~constrained_sim.steppers.record.State`; but its rows
+            move as they do at the velocity at the beginning.
+        pose: there.
+        end_pose: at the end.
+        impulses: (6, nv) generalised impulses [N m s, N s] of the prediction, the causes in the order of ``FORCES``.
+        x: (nv,) the velocity that is predicted for the end.
+        x_first: (nv,) velocity of the correction before friction is turned against the mean slip.
+        pushes_first: (3 k + l + d,) impulses of that, or fewer.
+    """
+
+    middle: State
+    pose: Pose
+    end_pose: Pose
+    impulses: Array
+    x: Array
+    x_first: Array
+    pushes_first: Array
+
+
+@structref.register
+class ProblemType(types.StructRef):
+    """Numba's type of a :class:`Problem`."""
+
+    def preprocess_fields(self, fields: Any) -> Any:
+        """Return the fields as they are typed whatever their present values."""
+        return tuple((name, types.unliteral(kind)) for name, kind in fields)
+
+
+class Problem(structref.StructRefProxy):
+    """All of these together. To hand them from function to function one by one takes a third of the step of a leg.
+
+    Fields:
+        robot: a :class:`Model`.
+        contacts: see :class:`Contacts`.
+        limits: the bounds of joints, see :class:`~constrained_sim.constraints.joint_limit.Bounds`.
+        scheme: see :class:`Scheme`.
+        sizes: of the parts of records.
+        order: of the rows of contacts and limits in that of declaration.
+        work: a :class:`WorkSpace`.
+    """
+
+
+FIELDS = ["robot", "contacts", "limits", "scheme", "sizes", "order", "work"]
+structref.define_proxy(Problem, ProblemType, FIELDS)
+
+
+@numba.njit(cache=True)
+def make_problem(robot, contacts, limits, scheme, sizes, order, work):  # type: ignore[no-untyped-def]
+    """Return the :class:`Problem` with these fields."""
+    return Problem(robot, contacts, limits, scheme, sizes, order, work)
