@@ -66,7 +66,7 @@ def candidate_rows(gaps, normals, s, v, J_middle, excluded, h, share, reach, oth
         J_middle: (3 k + l, nv) rows at the evaluation point.
         excluded: contacts that may not.
         h: length of the step [s].
-        share: see :func:`allowed_approach`.
+        share: see :func:`allow_approach`.
         reach: predicted gap [m] up to which a contact takes part.
         others: how many rows, of no offset, come after theirs.
 
