@@ -304,10 +304,18 @@ def sticking_motion(  # type: ignore[no-untyped-def]
         u, b, friction, slip, lower, upper, discs, p, impulse, RELATIVE_TOLERANCE
     )
     solved = error <= max(RELATIVE_TOLERANCE * magnitude, tolerance)
-    push = vecmat(impulse[:n], J)
-    push[held] += impulse[n:]
-    dynamics = dynamics_residual(M, x, f, push)
+    dynamics = dynamics_residual(M, x, f, push_of(J, held, impulse))
     return x, impulse, status, error / magnitude, magnitude, solved, dynamics, True
+
+
+@numba.njit(cache=True)
+def push_of(J, held, impulse):  # type: ignore[no-untyped-def]
+    """Return (nv,) the generalised impulse of rows J (n, nv), then of dry friction in `held` (d,)."""
+    n = J.shape[0]
+    push = vecmat(impulse[:n], J)
+    for i in range(held.shape[0]):
+        push[held[i]] += impulse[n + i]
+    return push
 
 
 @numba.njit(cache=True)

@@ -199,7 +199,7 @@ def _oppose(s, s_plus, first, end, offset, impulse, tolerance):  # type: ignore[
     for i in range(first, end):
         mean = 0.5 * (s[i] + s_plus[i])
         work, slip = work + impulse[i] * mean, slip + mean * mean
-    if work <= POSITIVE_WORK + tolerance * np.sqrt(slip):
+    if not work > POSITIVE_WORK + tolerance * np.sqrt(slip):
         return False
     for i in range(first, end):
         offset[i] += s[i]

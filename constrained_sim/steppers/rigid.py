@@ -13,7 +13,14 @@ from constrained_sim.contact.discs import no_discs
 from constrained_sim.contact.geometry import contact_rows
 from constrained_sim.contact.shared_rows import share_rows
 from constrained_sim.energy import EnergyTerms
-from constrained_sim.motion import free_motion, smallest_motion, smallest_shared_motion, sticking_motion, usual_motion
+from constrained_sim.motion import (
+    free_motion,
+    push_of,
+    smallest_motion,
+    smallest_shared_motion,
+    sticking_motion,
+    usual_motion,
+)
 from constrained_sim.products import matvec, vecdot, vecmat
 from constrained_sim.steppers.borrowed import borrowed
 from constrained_sim.steppers.flight import end_momentum, end_velocities, middle_centres
@@ -306,7 +313,7 @@ def correct(problem, h, total, v, laws, pressed, begin, state, found):  # type: 
         predicted[i], s_begin[i] = impulse[places[i]], s[places[i]]
     for i in range(rubbing.shape[0]):
         predicted[end + i], s_begin[end + i] = dry[i], v[rubbing[i]]
-    free = total - _push(rows, rubbing, predicted)
+    free = total - push_of(rows, rubbing, predicted)
     follow_mean_slip(s_begin, _velocities(rows, rubbing, x), contacts, NO_DISCS, offset)
     pushes = predicted
     for turns, limit in enumerate((steps, min(steps, STEPS_AGAIN))):
@@ -334,16 +341,6 @@ def correct(problem, h, total, v, laws, pressed, begin, state, found):  # type: 
         attribute_dry_work(energy, v[rubbing], x[rubbing], v_plus[rubbing], dry, pushes[end:])
     dry[:], x[:] = pushes[end:], v_plus
     return DONE
-
-
-@numba.njit(cache=True)
-def _push(J, rubbing, impulse):  # type: ignore[no-untyped-def]
-    """Return (nv,) the generalised impulse of rows J (n, nv), then of dry friction in `rubbing` (d,)."""
-    n = J.shape[0]
-    push = vecmat(impulse[:n], J)
-    for i in range(rubbing.shape[0]):
-        push[rubbing[i]] += impulse[n + i]
-    return push
 
 
 @numba.njit(cache=True)

@@ -46,29 +46,26 @@ def run_steps(  # type: ignore[no-untyped-def]
     all_q, all_v, all_tau, all_impulses, all_axes, all_energy = records
     closing = np.empty(begin.gaps.shape[0], dtype=np.int64)
     found = impulse, dry, np.zeros_like(closing), energy
-    nothing, unknown, steps = np.empty(0, dtype=np.int64), np.empty(0), all_q.shape[0]
+    nothing, unknown, steps = np.empty(0, dtype=np.int64), np.empty(0), 0
     for i in range(all_q.shape[0]):
         closes = begin.gaps, normals, begin.s, begin.J, acceleration, h, problem.scheme.impact_speed, closing
         if closing_contacts(*closes):
-            steps = i
             break
         if i >= wait and (i - wait) % every == 0:
             wanted = feedback_efforts(law, begin.q, begin.v)
             if not are_finite(wanted, begin.v):
-                steps = i
                 break
             tau = np.maximum(np.minimum(wanted, most), least)
         settings = h, True, passes, tolerance, newton_steps
         reached, _ = advance(problem, settings, begin, acceleration, tau, nothing, unknown, found, end)
         if reached != DONE or not are_finite(end.q, end.v):
-            steps = i
             break
         for k in range(acceleration.shape[0]):
             acceleration[k] = (end.v[k] - begin.v[k]) / h
         all_q[i], all_v[i], all_tau[i] = end.q, end.v, tau
         all_impulses[i], all_axes[i], all_energy[i] = impulse, 0.5 * (begin.axes + end.axes), energy
         begin, end = end, begin
-        t, passes = t + h, 1
+        steps, t, passes = i + 1, t + h, 1
     if steps % 2:
         size = count_state(sizes)
         here[:size] = there[:size]
