@@ -22,6 +22,7 @@ from constrained_sim.simulator import Simulator
 from constrained_sim.solvers import SOLVERS
 from constrained_sim.steppers import STEPPERS
 from constrained_sim.validation import Array, lookup
+from constrained_sim.wrench import Wrench
 
 STEPS = 4
 BOX = """
@@ -84,7 +85,8 @@ def load_kernels(stepper: str = "time_stepping", solver: str = "direct") -> None
         _step(sim, STEPS)
         sim.active_rows()
         sim.largest_violation()
-        _throw(sim, floor.offset)
+        for pushes in ((), (Wrench("box", (0.0, 0.0, -1.0)),)):  # what acts from outside is not compiled whole
+            _throw(sim, floor.offset, pushes)
 
 
 class _Announcement(Listener):
@@ -115,17 +117,17 @@ def _collide() -> None:
     _throw(Simulator(Robot.from_urdf(BOX, floating_base=True), collisions=Collisions(scene, friction=0.1)), 0.1)
 
 
-def _throw(sim: Simulator, floor: float) -> None:
+def _throw(sim: Simulator, floor: float, pushes: tuple[Wrench, ...] = ()) -> None:
     """Let a box fall onto a floor of this height [m], turning and sliding."""
     pose = (0.45, 0.0, floor + 0.1, 0.1, 0.1, 0.0, 1.0)
     sim.reset(sim.robot.configuration({}, pose), [1.0, 0.0, -1.0, 0.0, 1.0, 0.0])
-    _step(sim, 60)
+    _step(sim, 60, pushes)
 
 
-def _step(sim: Simulator, count: int) -> None:
+def _step(sim: Simulator, count: int, pushes: tuple[Wrench, ...] = ()) -> None:
     """Do `count` single steps, as a node does."""
     for _ in range(count):
-        sim.step()
+        sim.step(wrenches=pushes)
 
 
 def _try(robot: Robot, q: Array, stepper: str, solver: str, constraints: tuple[Constraint, ...]) -> None:

@@ -234,13 +234,13 @@ def usual_motion(  # type: ignore[no-untyped-def]
     b += offset
     for i in range(compliance.shape[0]):
         G[i, i] += compliance[i]
-    impulse, status, done, residual, magnitude, solved = solve_usually(
+    impulse, status, how, residual, magnitude, solved = solve_usually(
         G, b, friction, slip, lower, upper, discs, start, tolerance, steps, may_stick
     )
     free += vecmat(impulse, rows)
     x = solver_kernels.unwhiten_one(L, parents, free)
     dynamics = dynamics_residual(M, x, f, vecmat(impulse, J))
-    return x, G, b, impulse, status, done, residual, magnitude, solved, dynamics
+    return x, G, b, impulse, status, how, residual, magnitude, solved, dynamics
 
 
 @numba.njit(cache=True)

@@ -13,7 +13,7 @@ from constrained_sim.exceptions import UnknownName
 SCRIPT = """
 import gc, sys
 from numba.core.dispatcher import Dispatcher
-from constrained_sim import load_config, load_kernels
+from constrained_sim import Wrench, load_config, load_kernels
 
 def loaded():
     kernels = [item for item in gc.get_objects() if isinstance(item, Dispatcher)]
@@ -24,8 +24,9 @@ load_kernels(config.simulation.stepper, config.simulation.solver)
 before = loaded()
 sim = config.simulator()
 statuses = set()
-for step in range(400):
-    result = sim.step([2.0 * (step > 200)] * sim.robot.nu)
+pushes = [Wrench(sim.robot.root_link)]  # with which steps are not compiled whole
+for step in range(600):
+    result = sim.step([2.0 * (step % 400 > 200)] * sim.robot.nu, pushes[: step // 400])
     statuses |= {contact.status.name for contact in result.contact_forces.values()}
     sim.active_rows(), sim.largest_violation(), sim.kinetic_energy(), sim.integration_energy()
 assert statuses >= {"OPEN", "STICKING", "SLIDING"}, statuses
@@ -35,7 +36,7 @@ print(*sorted({name for name, _ in loaded() - before}))
 
 @pytest.mark.parametrize("robot", ["leg", "quadruped"])
 def test_no_kernel_is_missing_at_touchdown(robot):
-    """After `load_kernels` a robot falls, lands and slides without loading or compiling any other kernel."""
+    """After `load_kernels` a robot falls, lands, slides and is pushed without loading or compiling any other kernel."""
     config = Path(__file__).parents[1] / "config" / f"{robot}.yaml"
     run = subprocess.run([sys.executable, "-c", SCRIPT, config], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr

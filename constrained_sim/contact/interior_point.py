@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numba
 import numpy as np
+import numpy.typing as npt
 
-from constrained_sim.contact.kernels import newton
-from constrained_sim.contact.problem import SUFFICIENT, ContactProblem
+from constrained_sim.contact.kernels import (
+    eliminate,
+    largest_impulse,
+    natural_map,
+    newton,
+    range_factor,
+    substitute,
+)
+from constrained_sim.contact.problem import SUFFICIENT
+from constrained_sim.products import largest_entry
 from constrained_sim.validation import Array
 
 INSIDE = 0.99
@@ -24,17 +35,56 @@ EXACT = 1e-16
 ENDLESS = 1e10
 """Largest impulse, likewise: where there is no solution they grow without end."""
 
+LEAST_STIFFNESS = 1e-9
+"""Of a row without walls, likewise, while the matrix is factored."""
+
 FINISH = 10
 """Steps of Newton's method from where this ends."""
 
-COUPLINGS = 1.0, 0.2, 0.1
-"""How much the derivative of the slip counts where it begins, and where it begins again since that led nowhere."""
+BLURS = 0.0, 0.03
+"""How blurred the slip is where it begins, and where it begins again since that led nowhere."""
 
 
-def interior_point(
-    problem: ContactProblem, scale: Array, impulse: Array, tolerance: float, budget: int
-) -> tuple[Array, float, int]:
-    """Solve contacts and interval rows from inside all cones; problems with known slip or discs are left as they are.
+class Interior(NamedTuple):
+    """A point inside all cones and intervals, scaled so that its numbers are of the order of 1.
+
+    Rows of contacts with friction come first, [n, t1, t2] each: x and y. Then those in intervals, z: normal rows of
+    other contacts, and the interval rows. Each finite bound is a wall, at a distance from z, that pushes.
+
+    Attributes:
+        A: (n, n) Delassus matrix.
+        L: (n, rank) its factor, ``A = L L^T``.
+        q: (n,) velocities without impulses.
+        rows: (n,) of the problem that these are.
+        unscale: (n,) their impulses in units of the problem [N s].
+        x: (k, 3) impulses of contacts with friction, inside their cones.
+        y: (k, 3) velocities of these, with the slip added to the normal one.
+        z: (m,) impulses of the other rows.
+        walls: (w,) which entry of z each wall bounds.
+        sides: (w,) 1 of a lower bound, -1 of an upper one.
+        ends: (w,) where walls stand, times their sides.
+        push: (w,) velocities that they allow.
+    """
+
+    A: Array
+    L: Array
+    q: Array
+    rows: npt.NDArray[np.int64]
+    unscale: Array
+    x: Array
+    y: Array
+    z: Array
+    walls: npt.NDArray[np.int64]
+    sides: Array
+    ends: Array
+    push: Array
+
+
+@numba.njit(cache=True)
+def interior_point(G, b, friction, slip, lower, upper, discs, p, r, tolerance, steps):  # type: ignore[no-untyped-def]
+    """Solve contacts and interval rows from inside all cones.
+
+    Problems with known slip, discs, or friction without bound are left as they are.
 
     With x = (c r_n, r_t) and y = (u_n / c + |u_t|, u_t), Signorini's and Coulomb's laws say that x and y lie in the
     cone ``|z_t| <= z_0``, at right angles (De Saxce and Feng, 1998). The method follows the points at which their
@@ -46,111 +96,129 @@ def interior_point(
     Each step is Newton's with both cones scaled alike (Nesterov and Todd, Self-scaled barriers and interior-point
     methods for convex programming, 1997), predicted and corrected (Mehrotra, On the implementation of a primal-dual
     interior point method, 1992). Its matrix is the Delassus matrix plus one that is positive definite as long as mu is
-    positive: that rows depend on each other does no harm. A few steps of Newton's method on the natural map end it.
+    positive: that rows depend on each other does no harm, and makes what is factored as small as their rank.
 
-    It always begins anew; and again with less of that derivative where it came to no end within `budget` steps.
+    A few steps of Newton's method on the natural map end it. It always begins anew, not from r. Where it came to no end
+    within `steps` it begins again, the slip blurred: ``|u_t|^2 / sqrt(|u_t|^2 + blur mu)`` is smooth on the way, and
+    right in the end, at rest as well as in motion. Arguments and result are those of
+    :func:`~constrained_sim.contact.kernels.newton`.
 
     Source: Acary, Armand, Nguyen and Shpakovych, Second-order cone programming for frictional contact mechanics using
     interior point algorithm, 2023.
     """
-    if problem.slip.any() or len(problem.discs) or (problem.lower >= problem.upper).any():
-        return impulse, problem.error(scale, impulse), 0
-    best, least, done = impulse, np.inf, 0
-    for coupling in COUPLINGS:
-        r, error, more = _follow(_Interior(problem, scale, coupling), problem, scale, tolerance, budget)
+    best, done = r, 0
+    least = largest_entry(natural_map(G, b, friction, slip, lower, upper, discs, p, r))
+    if slip.any() or discs.shape[0] or np.isinf(friction).any() or (lower >= upper).any():
+        return best, least, done
+    for blur in BLURS:
+        inside = _begin(G, b, friction, lower, upper, p)
+        r, error, more = _follow(inside, G, b, friction, slip, lower, upper, discs, p, blur, tolerance, steps)
         done += more
         if error < least:
             best, least = r, error
-        if least <= max(tolerance, SUFFICIENT * problem.magnitude(scale, best)):
+        if least <= max(tolerance, SUFFICIENT * largest_impulse(p, b, best)):
             break
     return best, least, done
 
 
-def _follow(
-    inside: _Interior, problem: ContactProblem, scale: Array, tolerance: float, budget: int
-) -> tuple[Array, float, int]:
-    """Return the impulses to which the way from a point `inside` leads, their error, and the steps that it took."""
-    best, least, length, done = inside.impulse, np.inf, 1.0, 0
-    while length > STALLED and least > tolerance and done < budget:
-        length, done = inside.advance(), done + 1
-        r = inside.impulse
-        error = problem.error(scale, r)
+@numba.njit(cache=True)
+def _follow(inside, G, b, friction, slip, lower, upper, discs, p, blur, tolerance, steps):  # type: ignore[no-untyped-def]
+    """Return the impulses to which the way from a point `inside` leads, their error, and the steps that it took.
+
+    The point is changed in place.
+    """
+    best, least, length, coupling, done = np.zeros_like(b), np.inf, 1.0, 1.0, 0
+    r = best
+    while length > STALLED and least > tolerance and done < steps:
+        length, done = _advance(inside, coupling, blur), done + 1
+        if length < SHORT:
+            coupling *= 0.1
+        elif length > LONG:
+            coupling = min(1.0, 2.0 * coupling)
+        r = _impulse(inside, b.shape[0])
+        error = largest_entry(natural_map(G, b, friction, slip, lower, upper, discs, p, r))
         if error < least:
             best, least = r, error
-    r, error, more = newton(problem.G, problem.b, *problem.laws, scale, best, tolerance, FINISH)
-    return (r, error, done + more) if error < least else (best, least, done)
-
-
-class _Interior:
-    """A point inside all cones and intervals, scaled so that its numbers are of the order of 1.
-
-    Rows of contacts with friction come first, [n, t1, t2] each: x and y. Then those in intervals, z: normal rows of
-    other contacts, tangential ones of infinite friction, and the interval rows. Each finite bound is a wall, at a
-    distance from z, that pushes.
-    """
-
-    def __init__(self, problem: ContactProblem, scale: Array, coupling: float) -> None:
-        """Begin at the units of all cones and in the middle of all intervals, or a unit away from their only bound.
-
-        The derivative of the slip counts `coupling` at first.
-        """
-        G, b, friction = problem.G, problem.b, problem.friction
-        triples = np.arange(3 * len(friction)).reshape(-1, 3)
-        has_cone = (friction > 0.0) & np.isfinite(friction)
-        cones, pushing, held = triples[has_cone][:, [2, 0, 1]], triples[~has_cone, 2], triples[np.isinf(friction), :2]
-        self._rows = np.concatenate([cones.ravel(), pushing, held.ravel(), np.arange(triples.size, len(b))])
-        size = np.sqrt(scale[self._rows])
-        size[: cones.size] = np.repeat(size[: cones.size : 3], 3)
-        size[: cones.size : 3] /= friction[has_cone]
-        q = size * b[self._rows]
-        unit = max(np.abs(q).max(initial=0.0), 1e-300)
-        self._unscale, self._size = unit * size, len(b)
-        self._A, self._q = size[:, None] * G[np.ix_(self._rows, self._rows)] * size, q / unit
-        self._x, self._y = np.zeros((2, len(cones), 3))
-        self._x[:, 0] = self._y[:, 0] = 1.0
-        bounds, free = self._unscale[cones.size :], np.full(held.size, np.inf)
-        low = np.concatenate([np.zeros(len(pushing)), -free, problem.lower]) / bounds
-        high = np.concatenate([np.full(len(pushing), np.inf), free, problem.upper]) / bounds
-        below, above = np.isfinite(low), np.isfinite(high)
-        rows = np.concatenate([np.flatnonzero(below), np.flatnonzero(above)])
-        sides = np.concatenate([np.ones(below.sum()), -np.ones(above.sum())])
-        self._walls = rows, sides, np.concatenate([low[below], -high[above]])
-        inner = np.where(below, low, 0.0) + np.where(above, high, 0.0)
-        self._z = np.where(below & above, 0.5 * inner, inner + below - 1.0 * above)
-        self._push = np.ones(len(rows))
-        self._coupling = coupling
-
-    @property
-    def impulse(self) -> Array:
-        """(n,) impulses of all rows [N s]."""
-        r = np.zeros(self._size)
-        r[self._rows] = self._unscale * np.concatenate([self._x.ravel(), self._z])
-        return r
-
-    def advance(self) -> float:
-        """Do one step; return which part of it was possible, none where rounding ends the way."""
-        try:
-            length = _advance(self._A, self._q, self._x, self._y, self._z, *self._walls, self._push, self._coupling)
-        except np.linalg.LinAlgError:
-            return 0.0
-        if length < SHORT:
-            self._coupling *= 0.1
-        elif length > LONG:
-            self._coupling = min(1.0, 2.0 * self._coupling)
-        return float(length)
+    exact = SUFFICIENT * largest_impulse(p, b, r)
+    r, error, more = newton(G, b, friction, slip, lower, upper, discs, p, r, exact, FINISH)
+    done += more
+    if error < least:
+        best, least = r, error
+    return best, least, done
 
 
 @numba.njit(cache=True)
-def _advance(A, q, x, y, z, walls, sides, ends, push, coupling):  # type: ignore[no-untyped-def]
-    """Change x, y (k, 3), z and push in place, by one step; return which part of it was possible.
+def _begin(G, b, friction, lower, upper, p):  # type: ignore[no-untyped-def]
+    """Return the units of all cones, and the middle of all intervals, or a unit away from their only bound."""
+    n, contacts = b.shape[0], friction.shape[0]
+    rows, size = np.empty(n, dtype=np.int64), np.empty(n)
+    low, high = np.full(n, -np.inf), np.full(n, np.inf)
+    end = 0
+    for c in range(contacts):
+        if friction[c] > 0.0:
+            for row, divisor in ((3 * c + 2, friction[c]), (3 * c, 1.0), (3 * c + 1, 1.0)):
+                rows[end], size[end] = row, np.sqrt(p[3 * c + 2]) / divisor
+                end += 1
+    cones = end
+    for c in range(contacts):
+        if friction[c] == 0.0:
+            rows[end], size[end], low[end] = 3 * c + 2, np.sqrt(p[3 * c + 2]), 0.0
+            end += 1
+    for j in range(lower.shape[0]):
+        row = 3 * contacts + j
+        rows[end], size[end], low[end], high[end] = row, np.sqrt(p[row]), lower[j], upper[j]
+        end += 1
+    rows, size = rows[:end], size[:end]
+    A, q, unit = np.empty((end, end)), np.empty(end), 1e-300
+    for i in range(end):
+        q[i] = size[i] * b[rows[i]]
+        unit = max(unit, abs(q[i]))
+        for j in range(end):
+            A[i, j] = size[i] * G[rows[i], rows[j]] * size[j]
+    x, y = np.zeros((cones // 3, 3)), np.zeros((cones // 3, 3))
+    x[:, 0] = y[:, 0] = 1.0
+    z = np.empty(end - cones)
+    walls, sides, ends = np.empty(2 * z.shape[0], dtype=np.int64), np.empty(2 * z.shape[0]), np.empty(2 * z.shape[0])
+    w = 0
+    for k in range(z.shape[0]):
+        scale = unit * size[cones + k]
+        bottom, top = low[cones + k] / scale, high[cones + k] / scale
+        if np.isfinite(bottom):
+            walls[w], sides[w], ends[w] = k, 1.0, bottom
+            w += 1
+        if np.isfinite(top):
+            walls[w], sides[w], ends[w] = k, -1.0, -top
+            w += 1
+        z[k] = _inner(bottom, top)
+    return Interior(
+        A, range_factor(A), q / unit, rows, unit * size, x, y, z, walls[:w], sides[:w], ends[:w], np.ones(w)
+    )
 
-    Wall w stands at ``ends[w]`` on one of the `sides` of the row ``walls[w]`` of z, and pushes.
 
-    Raises:
-        LinAlgError: the matrix is singular.
-    """
+@numba.njit(cache=True)
+def _inner(bottom, top):  # type: ignore[no-untyped-def]
+    """Return the middle of an interval, or what is a unit away from its only bound; 0 if it has none."""
+    if np.isfinite(bottom):
+        return 0.5 * (bottom + top) if np.isfinite(top) else bottom + 1.0
+    return top - 1.0 if np.isfinite(top) else 0.0
+
+
+@numba.njit(cache=True)
+def _impulse(inside, size):  # type: ignore[no-untyped-def]
+    """Return (size,) the impulses of all rows of the problem [N s]."""
+    r, cones = np.zeros(size), inside.x.size
+    for i in range(inside.rows.shape[0]):
+        value = inside.x[i // 3, i % 3] if i < cones else inside.z[i - cones]
+        r[inside.rows[i]] = inside.unscale[i] * value
+    return r
+
+
+@numba.njit(cache=True)
+def _advance(inside, coupling, blur):  # type: ignore[no-untyped-def]
+    """Move the point by one step, in place; return which part of it was possible, none where rounding ends the way."""
+    A, L, q, x, y, z = inside.A, inside.L, inside.q, inside.x, inside.y, inside.z
+    walls, sides, ends, push = inside.walls, inside.sides, inside.ends, inside.push
     room = sides * z[walls] - ends
-    lengths = np.hypot(y[:, 1], y[:, 2])
     mu = (np.sum(x * y) + np.dot(room, push)) / max(x.shape[0] + push.shape[0], 1)
     largest = 0.0
     for c in range(x.shape[0]):
@@ -173,23 +241,21 @@ def _advance(A, q, x, y, z, walls, sides, ends, push, coupling):  # type: ignore
     for w in range(push.shape[0]):
         rest[cones + walls[w]] += sides[w] * push[w]
     for c in range(x.shape[0]):
-        rest[3 * c] -= lengths[c]
-        slip[c] = coupling * y[c, 1:] / max(lengths[c], 1e-300)
+        square = y[c, 1] ** 2 + y[c, 2] ** 2
+        blurred = max(square + blur * mu, 1e-300)
+        rest[3 * c] -= square / np.sqrt(blurred)
+        for i in range(2):
+            slip[c, i] = coupling * (2.0 - square / blurred) * y[c, 1 + i] / np.sqrt(blurred)
         _scale(x[c], y[c], W[c], inverse[c])
+    _couple(slip, rest)
+    stiffness = np.zeros(z.shape[0])
+    for w in range(push.shape[0]):
+        stiffness[walls[w]] += push[w] / room[w]
     point = _times(W, x)
     for c in range(x.shape[0]):
         if not _determinant(point[c]) > 0.0:
             return 0.0
-    matrix = A.copy()
-    for c in range(x.shape[0]):
-        i = 3 * c
-        matrix[i] += slip[c, 0] * A[i + 1] + slip[c, 1] * A[i + 2]
-        for j in range(3):
-            for k in range(3):
-                matrix[i + j, i + k] += W[c, j, 0] * W[c, 0, k] + W[c, j, 1] * W[c, 1, k] + W[c, j, 2] * W[c, 2, k]
-        rest[i] += slip[c, 0] * rest[i + 1] + slip[c, 1] * rest[i + 2]
-    for w in range(push.shape[0]):
-        matrix[cones + walls[w], cones + walls[w]] += push[w] / room[w]
+    matrix = A, L, slip, W, inverse, stiffness, *_reduced(L, slip, inverse, stiffness)
 
     products, pushes = -_product(point, point), -room * push
     dx, dz, dy, d_push = _towards(matrix, rest, W, point, products, walls, sides, room, push, pushes)
@@ -207,6 +273,69 @@ def _advance(A, q, x, y, z, walls, sides, ends, push, coupling):  # type: ignore
 
 
 @numba.njit(cache=True)
+def _reduced(L, slip, inverse, stiffness):  # type: ignore[no-untyped-def]
+    """Return ``X = D^-1 P L`` and the factors of ``1 + L^T X``, see :func:`_solve`."""
+    X = np.empty_like(L)
+    for c in range(slip.shape[0]):
+        i, V = 3 * c, inverse[c]
+        for j in range(L.shape[1]):
+            l1, l2 = L[i + 1, j], L[i + 2, j]
+            l0 = L[i, j] + slip[c, 0] * l1 + slip[c, 1] * l2
+            h0 = V[0, 0] * l0 + V[0, 1] * l1 + V[0, 2] * l2
+            h1 = V[1, 0] * l0 + V[1, 1] * l1 + V[1, 2] * l2
+            h2 = V[2, 0] * l0 + V[2, 1] * l1 + V[2, 2] * l2
+            X[i, j] = V[0, 0] * h0 + V[0, 1] * h1 + V[0, 2] * h2
+            X[i + 1, j] = V[1, 0] * h0 + V[1, 1] * h1 + V[1, 2] * h2
+            X[i + 2, j] = V[2, 0] * h0 + V[2, 1] * h1 + V[2, 2] * h2
+    for k in range(stiffness.shape[0]):
+        i, divisor = 3 * slip.shape[0] + k, max(stiffness[k], LEAST_STIFFNESS)
+        for j in range(L.shape[1]):
+            X[i, j] = L[i, j] / divisor
+    H = L.T @ X
+    for i in range(H.shape[0]):
+        H[i, i] += 1.0
+    factors, pivots = eliminate(H)
+    return X, factors, pivots
+
+
+@numba.njit(cache=True)
+def _solve(matrix, right):  # type: ignore[no-untyped-def]
+    """Return the d (n,) with ``(P A + D) d = right``.
+
+    D has the blocks ``W W`` of the cones, then the stiffness of the walls; P adds the slip's part of the tangential
+    rows to the normal ones. With ``A = L L^T``, what is factored has the size of the rank (Woodbury). A second pass
+    takes back what rounding left, and that rows without walls were given a little stiffness.
+    """
+    A, L, slip, W, inverse, stiffness, X, factors, pivots = matrix
+    flexible = 1.0 / np.maximum(stiffness, LEAST_STIFFNESS)
+    d, rest = np.zeros_like(right), right
+    for again in range(2):
+        if again:
+            change = A @ d
+            _couple(slip, change)
+            rest = right - change - _squares_times(W, stiffness, d)
+        y = _squares_times(inverse, flexible, rest)
+        d += y - X @ substitute(factors, pivots, y @ L)
+    return d
+
+
+@numba.njit(cache=True)
+def _couple(slip, v):  # type: ignore[no-untyped-def]
+    """Add the slip's part of the tangential rows of v (n,) to the normal ones, in place."""
+    for c in range(slip.shape[0]):
+        v[3 * c] += slip[c, 0] * v[3 * c + 1] + slip[c, 1] * v[3 * c + 2]
+
+
+@numba.njit(cache=True)
+def _squares_times(W, diagonal, v):  # type: ignore[no-untyped-def]
+    """Return (n,) the products of the squares of W (k, 3, 3), then of the `diagonal` (m,), with v (n,)."""
+    product, cones = np.empty_like(v), 3 * W.shape[0]
+    product[:cones] = _times(W, _times(W, v[:cones].reshape(-1, 3))).ravel()
+    product[cones:] = diagonal * v[cones:]
+    return product
+
+
+@numba.njit(cache=True)
 def _towards(matrix, rest, W, point, products, walls, sides, room, push, pushes):  # type: ignore[no-untyped-def]
     """Return the step (x, z, y, push) that changes the products of both kinds thus, and the velocities by `rest`."""
     right, cones = rest.copy(), point.size
@@ -214,7 +343,7 @@ def _towards(matrix, rest, W, point, products, walls, sides, room, push, pushes)
     right[:cones] += goal.ravel()
     for w in range(push.shape[0]):
         right[cones + walls[w]] += sides[w] * pushes[w] / room[w]
-    step = np.linalg.solve(matrix, right)
+    step = _solve(matrix, right)
     dx, dz = step[:cones].copy().reshape(point.shape), step[cones:]
     return dx, dz, goal - _times(W, _times(W, dx)), (pushes - push * sides * dz[walls]) / room
 
@@ -234,19 +363,17 @@ def _possible(x, dx, y, dy, of_room, of_push):  # type: ignore[no-untyped-def]
 def _scale(x, y, W, inverse):  # type: ignore[no-untyped-def]
     """Set W (3, 3), symmetric with ``W x = W^-1 y``, and its inverse, for points inside the cone (3,)."""
     size_x, size_y = np.sqrt(_determinant(x)), np.sqrt(_determinant(y))
-    unit_x, unit_y = x / size_x, y / size_y
-    twice = np.sqrt(2.0 * (1.0 + np.dot(unit_x, unit_y)))
-    w0, w1 = (unit_x[0] + unit_y[0]) / twice, (unit_y[1:] - unit_x[1:]) / twice
-    W[0, 0] = w0
-    for i in range(2):
-        W[0, 1 + i] = W[1 + i, 0] = w1[i]
-        for j in range(2):
-            W[1 + i, 1 + j] = (1.0 if i == j else 0.0) + w1[i] * w1[j] / (1.0 + w0)
-    inverse[:] = W
-    inverse[0, 1:] = inverse[1:, 0] = -w1
     ratio = np.sqrt(size_y / size_x)
-    W *= ratio
-    inverse /= ratio
+    x0, x1, x2, y0, y1, y2 = x[0] / size_x, x[1] / size_x, x[2] / size_x, y[0] / size_y, y[1] / size_y, y[2] / size_y
+    twice = np.sqrt(2.0 * (1.0 + x0 * y0 + x1 * y1 + x2 * y2))
+    w0, w1, w2 = (x0 + y0) / twice, (y1 - x1) / twice, (y2 - x2) / twice
+    across = 1.0 / (1.0 + w0)
+    for sign, factor, matrix in ((1.0, ratio, W), (-1.0, 1.0 / ratio, inverse)):
+        matrix[0, 0] = factor * w0
+        matrix[0, 1] = matrix[1, 0] = sign * factor * w1
+        matrix[0, 2] = matrix[2, 0] = sign * factor * w2
+        matrix[1, 1], matrix[2, 2] = factor * (1.0 + w1 * w1 * across), factor * (1.0 + w2 * w2 * across)
+        matrix[1, 2] = matrix[2, 1] = factor * w1 * w2 * across
 
 
 @numba.njit(cache=True)
@@ -294,7 +421,7 @@ def _loss(x, change):  # type: ignore[no-untyped-def]
     In the axes in which x is a multiple of the cone's unit, the smallest eigenvalue of the change tells.
     """
     size = np.sqrt(_determinant(x))
-    unit = x / size
-    along = unit[0] * change[0] - unit[1] * change[1] - unit[2] * change[2]
-    across = (along + change[0]) / (unit[0] + 1.0)
-    return (np.hypot(change[1] - across * unit[1], change[2] - across * unit[2]) - along) / size
+    u0, u1, u2 = x[0] / size, x[1] / size, x[2] / size
+    along = u0 * change[0] - u1 * change[1] - u2 * change[2]
+    across = (along + change[0]) / (u0 + 1.0)
+    return (np.hypot(change[1] - across * u1, change[2] - across * u2) - along) / size

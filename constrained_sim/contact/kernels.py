@@ -253,17 +253,27 @@ def solve(A, b):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _inverse(block, shift):  # type: ignore[no-untyped-def]
-    """Return the inverse of ``block + shift`` (3, 3), by cofactors."""
-    a = block.copy()
-    for i in range(3):
-        a[i, i] += shift
-    inverse = np.empty((3, 3))
-    for i in range(3):
-        for j in range(3):
-            p, q, r, s = (j + 1) % 3, (j + 2) % 3, (i + 1) % 3, (i + 2) % 3
-            inverse[i, j] = a[p, r] * a[q, s] - a[p, s] * a[q, r]
-    return inverse / (a[0, 0] * inverse[0, 0] + a[0, 1] * inverse[1, 0] + a[0, 2] * inverse[2, 0])
+def _invert(block, shift, inverse):  # type: ignore[no-untyped-def]
+    """Set `inverse` (3, 3) to that of ``block + shift``, by cofactors."""
+    a0, a1, a2 = block[0, 0] + shift, block[1, 1] + shift, block[2, 2] + shift
+    b01, b02, b10, b12, b20, b21 = block[0, 1], block[0, 2], block[1, 0], block[1, 2], block[2, 0], block[2, 1]
+    c00, c10, c20 = a1 * a2 - b12 * b21, b12 * b20 - b10 * a2, b10 * b21 - a1 * b20
+    part = 1.0 / (a0 * c00 + b01 * c10 + b02 * c20)
+    inverse[0, 0], inverse[0, 1], inverse[0, 2] = (
+        part * c00,
+        part * (b02 * b21 - b01 * a2),
+        part * (b01 * b12 - b02 * a1),
+    )
+    inverse[1, 0], inverse[1, 1], inverse[1, 2] = (
+        part * c10,
+        part * (a0 * a2 - b02 * b20),
+        part * (b02 * b10 - a0 * b12),
+    )
+    inverse[2, 0], inverse[2, 1], inverse[2, 2] = (
+        part * c20,
+        part * (b01 * b20 - a0 * b21),
+        part * (a0 * a1 - b01 * b10),
+    )
 
 
 @numba.njit(cache=True)
@@ -292,18 +302,22 @@ def _newton_step(G, L, B, C, F, contacts, discs, shift):  # type: ignore[no-unty
     """
     inverse = np.zeros_like(B)
     for c in range(contacts):
-        inverse[c] = _inverse(B[c], shift)
+        _invert(B[c], shift, inverse[c])
     for j in range(contacts, B.shape[0] - discs.shape[0]):
         inverse[j, 0, 0] = 1.0 / (B[j, 0, 0] + shift)
     for j in range(B.shape[0] - discs.shape[0], B.shape[0]):
-        inverse[j] = _inverse(B[j], shift)
+        _invert(B[j], shift, inverse[j])
     X = block_times(inverse, block_times(C, L, contacts, discs), contacts, discs)
-    factors, pivots = eliminate(np.eye(L.shape[1]) + L.T @ X)
-    d = np.zeros_like(F)
-    for _ in range(2):
-        rest = F.reshape(-1, 1) + block_times(B, d.reshape(-1, 1), contacts, discs)
-        rest += block_times(C, (G @ d).reshape(-1, 1), contacts, discs)
-        y = block_times(inverse, rest, contacts, discs).ravel()
+    H = L.T @ X
+    for i in range(H.shape[0]):
+        H[i, i] += 1.0
+    factors, pivots = eliminate(H)
+    d, rest = np.zeros_like(F), F
+    for again in range(2):
+        if again:
+            rest = F + block_times(B, d.reshape(-1, 1), contacts, discs).ravel()
+            rest += block_times(C, (G @ d).reshape(-1, 1), contacts, discs).ravel()
+        y = block_times(inverse, rest.reshape(-1, 1), contacts, discs).ravel()
         d -= y - X @ substitute(factors, pivots, y @ L)
     return d
 

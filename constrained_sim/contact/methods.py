@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from constrained_sim.contact import kernels, sweeps
+from constrained_sim.contact import interior_point, kernels, sweeps
 from constrained_sim.contact.admm import admm
-from constrained_sim.contact.interior_point import interior_point
 from constrained_sim.contact.least_norm import with_least_norm
 from constrained_sim.contact.pivoting import pivoting
 from constrained_sim.contact.problem import (
@@ -22,7 +21,14 @@ from constrained_sim.contact.problem import (
     ContactSolution,
     no_values,
 )
-from constrained_sim.contact.usual import NEWTON_STEPS, acceptable, solve_usually
+from constrained_sim.contact.usual import (
+    INTERIOR_STEPS,
+    NEWTON_STEPS,
+    STICK,
+    USUAL_METHODS,
+    acceptable,
+    solve_usually,
+)
 from constrained_sim.exceptions import NonFiniteMotion
 from constrained_sim.validation import Array, finite_array, lookup, number
 
@@ -58,20 +64,25 @@ class ContactMethod:
 
     @property
     def usual_steps(self) -> int:
-        """Steps that :func:`~constrained_sim.contact.usual.solve_usually` may do, where this method comes first."""
+        """Newton's steps that :func:`~constrained_sim.contact.usual.solve_usually` may do, where that comes first."""
         return NEWTON_STEPS if self.name == "newton" else 0
 
     @property
     def without_newton(self) -> ContactMethod:
-        """What to go on with where Newton's method was the first and did not do."""
+        """What to begin with where Newton's method would be the first and is not likely to do."""
         return replace(self, name="interior_point") if self.usual_steps else self
 
+    @property
+    def beyond_usual(self) -> ContactMethod:
+        """What to go on with where the usual way led to no solution."""
+        return replace(self, name="pivoting") if self.usual_steps else self
+
     def usual_solution(
-        self, impulse: Array, status: npt.NDArray[np.int64], steps: int, residual: float, magnitude: float
+        self, impulse: Array, status: npt.NDArray[np.int64], how: tuple[int, int], residual: float, magnitude: float
     ) -> ContactSolution:
         """Return what :func:`~constrained_sim.contact.usual.solve_usually` found."""
-        name = "newton" if steps else "stick"
-        return ContactSolution(impulse, status, name, steps, residual, self.acceptable(magnitude))
+        which, steps = how
+        return ContactSolution(impulse, status, USUAL_METHODS[which], steps, residual, self.acceptable(magnitude))
 
 
 def solve_contacts(
@@ -80,9 +91,9 @@ def solve_contacts(
     """Solve `problem`; the result depends on the problem only, never on what was solved before.
 
     First all contacts are taken to stick, which is linear. Where this violates a cone, the chosen method comes first,
-    then the others in turn, until one converges or all have had their say: an interior-point method, Lemke's pivoting,
-    projected Gauss-Seidel, Pinocchio's ADMM, each with Newton's method from where it ends. The first aim at the
-    tolerance, or rounding; the slow ones, from pivoting on, are left out where what was found is acceptable. Where
+    then the others in turn, until one converges or all have had their say: Newton's, an interior-point method, Lemke's
+    pivoting, projected Gauss-Seidel, Pinocchio's ADMM, each with Newton's method from where it ends. The first aim at
+    the tolerance, or rounding; the slow ones, from pivoting on, are left out where what was found is acceptable. Where
     forces are not unique, those of least norm with the same slip are returned.
 
     Args:
@@ -106,7 +117,7 @@ def solve_contacts(
 def solve_unusual(
     problem: ContactProblem,
     method: ContactMethod,
-    usual: tuple[Array, npt.NDArray[np.int64], int, float, float],
+    usual: tuple[Array, npt.NDArray[np.int64], tuple[int, int], float, float],
     start: Array,
 ) -> ContactSolution:
     """Go on as :func:`solve_contacts` does where the usual way returned no solution but what is in `usual`.
@@ -130,26 +141,28 @@ def solve_unusual(
 def _solve_unusual(
     problem: ContactProblem,
     method: ContactMethod,
-    usual: tuple[Array, npt.NDArray[np.int64], int, float, float],
+    usual: tuple[Array, npt.NDArray[np.int64], tuple[int, int], float, float],
     start: Array,
 ) -> ContactSolution:
     """Try one method after the other, see :func:`solve_contacts`."""
     G, b, laws = problem.G, problem.b, problem.laws
     if not (np.isfinite(G).all() and np.isfinite(b).all()):
         raise NonFiniteMotion("the velocities of contacts are NaN or infinite")
-    impulse, _, iterations, residual, magnitude = usual
+    impulse, _, (which, iterations), residual, magnitude = usual
     scale = kernels.inverse_scale(G, len(problem.friction), problem.discs)
     rounding = RELATIVE_TOLERANCE * np.abs(scale * b).max()
     tolerance = max(rounding, method.tolerance)
-    error, used = residual * magnitude, "newton" if iterations else "stick"
-    if start.size and not iterations:
+    error, used = residual * magnitude, USUAL_METHODS[which]
+    if start.size and which == STICK:
         impulse, used = start, method.name
         error = problem.error(scale, start)
     best = error, impulse
     first = METHODS[method.name]
-    is_next = iterations or first is interior_point
-    begin = [] if is_next else [(first, BUDGETS[first], first is gauss_seidel and not start.size)]
-    schedule = [*((entry, False) for entry in [*begin, *QUICK]), *((entry, True) for entry in SLOW)]
+    schedule = [(entry, True) for entry in SLOW]
+    if which == STICK:
+        is_slow = first not in (newton, inside)
+        begin = (first, BUDGETS[first], first is gauss_seidel and not start.size), is_slow
+        schedule = [begin, *((entry, False) for entry in QUICK), *schedule]
     for (step, budget, anew), is_slow in schedule:
         magnitude = problem.magnitude(scale, best[1])
         wanted = method.acceptable(magnitude) * magnitude if is_slow else max(tolerance, SUFFICIENT * magnitude)
@@ -160,7 +173,7 @@ def _solve_unusual(
         impulse, error, done = step(problem, scale, impulse, wanted if is_slow else tolerance, budget)
         iterations += done
         if is_slow and error > tolerance:
-            impulse, error, done = newton(problem, scale, impulse, tolerance, NEWTON_STEPS)
+            impulse, error, done = newton(problem, scale, impulse, tolerance, BUDGETS[newton])
             iterations += done
         if error < best[0]:
             used, best = NAMES[step], (error, impulse)
@@ -188,9 +201,10 @@ def _compiled(kernel: Callable[..., tuple[Array, float, int]]) -> Method:
 
 
 newton, gauss_seidel = _compiled(kernels.newton), _compiled(sweeps.gauss_seidel)
+inside = _compiled(interior_point.interior_point)
 
-BUDGETS: dict[Method, int] = {newton: NEWTON_STEPS, interior_point: 40, pivoting: 24, gauss_seidel: 200, admm: 2000}
-QUICK: tuple[tuple[Method, int, bool], ...] = tuple((step, BUDGETS[step], False) for step in (interior_point, newton))
+BUDGETS: dict[Method, int] = {newton: 30, inside: INTERIOR_STEPS, pivoting: 24, gauss_seidel: 200, admm: 2000}
+QUICK: tuple[tuple[Method, int, bool], ...] = tuple((step, BUDGETS[step], False) for step in (inside, newton))
 SLOW: tuple[tuple[Method, int, bool], ...] = (
     (pivoting, BUDGETS[pivoting], False),
     (gauss_seidel, BUDGETS[gauss_seidel], True),
@@ -201,7 +215,7 @@ SLOW: tuple[tuple[Method, int, bool], ...] = (
 
 METHODS: dict[str, Method] = {
     "newton": newton,
-    "interior_point": interior_point,
+    "interior_point": inside,
     "pivoting": pivoting,
     "gauss_seidel": gauss_seidel,
     "admm": admm,

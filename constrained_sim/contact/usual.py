@@ -1,10 +1,11 @@
-"""The usual way to solve a contact problem, in one kernel: all contacts stick, or Newton's method finds which slide."""
+"""The usual way to solve a contact problem, in one kernel: all contacts stick, or it is found which slide."""
 
 from __future__ import annotations
 
 import numba
 import numpy as np
 
+from constrained_sim.contact.interior_point import interior_point
 from constrained_sim.contact.kernels import (
     classify,
     inverse_scale,
@@ -19,8 +20,15 @@ from constrained_sim.contact.problem import ACCEPTABLE_RESIDUAL, RELATIVE_TOLERA
 from constrained_sim.contact.sweeps import plain_sweeps
 from constrained_sim.products import matvec
 
-NEWTON_STEPS = 30
-"""Steps of Newton's method before others are tried: what takes more takes an interior-point method less time."""
+NEWTON_STEPS, INTERIOR_STEPS = 8, 40
+"""Steps of Newton's method before the interior-point method is tried, which what takes more takes less time; and of
+that, from each of its beginnings."""
+
+OTHER_SWEEPS, OTHER_STEPS = (0, 200), 30
+"""Sweeps from which Newton's method begins again where that leads nowhere either, and its steps then."""
+
+USUAL_METHODS = "stick", "newton", "interior_point"
+STICK, NEWTON, INTERIOR = range(len(USUAL_METHODS))
 
 SWEEPS = 20
 """Before Newton's method begins; they take less time than two of its steps, and save it more than half of them."""
@@ -50,34 +58,47 @@ def solve_usually(G, b, friction, slip, lower, upper, discs, start, tolerance, s
         may_stick: whether all contacts may stick; if it is known that not all do, it is Newton's turn.
 
     Returns:
-        (r (n,), status (k + m + d,), steps of Newton's method (0: all contacts stick; 1: one, or none from a start that
-        is good enough), relative residual, magnitude of the impulses in play, whether r solves the problem); if it
-        does not, r is where this ended.
+        (r (n,), status (k + m + d,), which of the methods found r and how many steps it took all of them, relative
+        residual, magnitude of the impulses in play, whether r solves the problem); if it does not, r is where this
+        ended.
     """
     p = inverse_scale(G, friction.shape[0], discs)
+    problem = G, b, friction, slip, lower, upper, discs, p
     if may_stick:
         stuck = stick(G, b)
         r, u = stuck.copy(), matvec(G, stuck)
         u += b
         status, error, magnitude = judge_sticking(u, b, friction, slip, lower, upper, discs, p, r, RELATIVE_TOLERANCE)
         if error <= max(RELATIVE_TOLERANCE * magnitude, tolerance):
-            return r, status, 0, error / magnitude, magnitude, True
+            return r, status, (STICK, 0), error / magnitude, magnitude, True
         if not steps:
-            return stuck, status, 0, error / magnitude, magnitude, False
+            return stuck, status, (STICK, 0), error / magnitude, magnitude, False
     # Not the magnitude of the sticking solution: where rows nearly depend on each other it may be a million times more.
     rounding = RELATIVE_TOLERANCE * np.abs(p * b).max()
     wanted = max(rounding, tolerance)
-    begin = start if start.shape[0] else plain_sweeps(G, b, friction, slip, lower, upper, discs, p, SWEEPS)
-    r, error, done = newton(G, b, friction, slip, lower, upper, discs, p, begin, wanted, steps)
-    done = max(done, 1)
-    magnitude = largest_impulse(p, b, r)
-    if not error <= max(wanted, SUFFICIENT * magnitude):
-        status = np.zeros(friction.shape[0] + lower.shape[0] + discs.shape[0], dtype=np.int64)
-        return r, status, done, error / magnitude, magnitude, False
+    begin = start if start.shape[0] else plain_sweeps(*problem, SWEEPS)
+    r, error, done = newton(*problem, begin, wanted, steps)
+    method = NEWTON
+    for attempt in range(1 + len(OTHER_SWEEPS)):
+        magnitude = largest_impulse(p, b, r)
+        if error <= (acceptable(tolerance, magnitude) * magnitude if attempt else max(wanted, SUFFICIENT * magnitude)):
+            break
+        if attempt == 0:
+            other, left, more = interior_point(*problem, r, wanted, INTERIOR_STEPS)
+        else:
+            begin = plain_sweeps(*problem, OTHER_SWEEPS[attempt - 1])
+            other, left, more = newton(*problem, begin, wanted, OTHER_STEPS)
+        done += more
+        if left < error:
+            r, error, method = other, left, NEWTON if attempt else INTERIOR
+    how, magnitude = (method, done), largest_impulse(p, b, r)
+    if not error <= acceptable(tolerance, magnitude) * magnitude:
+        status = classify(G @ r + b, friction, slip, lower, upper, discs, p, r.copy(), 10.0 * error)
+        return r, status, how, error / magnitude, magnitude, False
     reached = max(rounding, error)
-    r = with_least_norm(G, b, friction, slip, lower, upper, discs, p, r, reached, max(wanted, 10.0 * reached))
+    r = with_least_norm(*problem, r, reached, max(wanted, 10.0 * reached))
     u = G @ r + b
     status = classify(u, friction, slip, lower, upper, discs, p, r, 10.0 * RELATIVE_TOLERANCE * magnitude)
-    error = np.abs(natural_map(G, b, friction, slip, lower, upper, discs, p, r)).max()
+    error = np.abs(natural_map(*problem, r)).max()
     residual = error / largest_impulse(p, b, r)
-    return r, status, done, residual, magnitude, residual <= acceptable(tolerance, magnitude)
+    return r, status, how, residual, magnitude, residual <= acceptable(tolerance, magnitude)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import ContactMethod
+from constrained_sim.contact.usual import STICK
 from constrained_sim.motion import NOTHING_KNOWN
 from constrained_sim.robot import Robot
 from constrained_sim.steppers.borrowed import borrowed
@@ -128,9 +129,9 @@ def step(  # type: ignore[no-untyped-def]
         problem.scheme.impact_speed,
         np.empty(count, dtype=np.int64),
     ):
-        return CLOSING, 0, 0, 0, 0.0, 0.0, 0.0
+        return CLOSING, 0, 0, (STICK, 0), 0.0, 0.0, 0.0
     energy, a, forces, mean_axes, efforts, impulse, friction, x, all_pushes = cut_outcome(record, sizes)
-    reached, (pushes, pushed, steps, residual, magnitude, _, dynamics) = advance(
+    reached, (pushes, pushed, how, residual, magnitude, _, dynamics) = advance(
         problem,
         (h, kind != TRIAL, passes, tolerance, newton_steps),
         start,
@@ -142,7 +143,7 @@ def step(  # type: ignore[no-untyped-def]
         end,
     )
     if reached == UNSOLVED or not are_finite(end.q, end.v):
-        return UNSOLVED, 0, 0, 0, 0.0, 0.0, 0.0
+        return UNSOLVED, 0, 0, (STICK, 0), 0.0, 0.0, 0.0
     rows, members = pushes.shape[0], pushed.shape[0]
     all_pushes[:rows], all_status[count : count + members] = pushes, pushed
     x[:] = borrowed(problem.work).x
@@ -153,4 +154,4 @@ def step(  # type: ignore[no-untyped-def]
     rubbing = borrowed(problem.robot).rubbing
     for i in range(friction.shape[0]):
         efforts[rubbing[i]] = friction[i] / h
-    return reached, rows, members, steps, residual, magnitude, dynamics
+    return reached, rows, members, how, residual, magnitude, dynamics

@@ -28,7 +28,7 @@ care of it. Less, and the feet of a humanoid that comes to rest rock from corner
 class CompiledParts(SmoothParts):
     """Does parts of a step in one kernel where it can: rigid contacts, joint limits, dry friction and efforts only.
 
-    The general way goes on where the kernel leaves off, as where Newton's method does not solve a contact problem.
+    The general way goes on where the kernel leaves off, as where a contact problem is not solved the usual way.
     """
 
     def __init__(self, robot: Robot, dt: float, integrator: Integrator, stabilization: Stabilization) -> None:
@@ -60,7 +60,7 @@ class CompiledParts(SmoothParts):
                 found = self._compiled_step(begin, h, loads, PART, excluded, near)
             if found.reached != UNSOLVED:
                 return self._go_on(begin, found, h, loads, excluded)
-            loads = loads._replace(method=loads.method.without_newton)
+            loads = loads._replace(method=loads.method.beyond_usual)
         return self._predicted(begin, h, loads, excluded, near).finish()
 
     def _try(self, begin: Observation, h: float, loads: Loads, excluded: npt.NDArray[np.intp], near: Array) -> Trial:
@@ -69,8 +69,8 @@ class CompiledParts(SmoothParts):
             found = self._compiled_step(begin, h, loads, TRIAL, excluded, near)
             if found.reached != UNSOLVED:
                 part = self._prediction(begin, found, h).part(begin, found.end)
-                return Trial(part, lambda: self._advance(begin, h, loads, excluded, near))
-            loads = loads._replace(method=loads.method.without_newton)
+                return Trial(part, lambda: self._advance(begin, h, loads, excluded, part.motion.impulse))
+            loads = loads._replace(method=loads.method.beyond_usual)
         return self._predicted(begin, h, loads, excluded, near)
 
     def _predicted(

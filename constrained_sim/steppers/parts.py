@@ -27,7 +27,7 @@ class Loads(NamedTuple):
         wrenches: external ones.
         solver: of the linear part.
         method: of contact problems.
-        near: of those whose solution is nearly known: Newton's method gets on there though it did not without that.
+        near: of those whose solution is nearly known: the usual way gets on there though it did not without that.
     """
 
     tau: Array

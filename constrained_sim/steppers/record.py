@@ -193,8 +193,8 @@ class RecordedOutcome(StepOutcome):
     Attributes:
         reached: how far it came, see :func:`~constrained_sim.steppers.compiled.step`; what is done has a whole record.
         solved: the method of contact problems; the status of all contacts and one-sided rows, then of what took part in
-            the problem; how many rows and how many of these did; steps of Newton's method; relative residual; magnitude
-            of the impulses in play; relative residual of the equation of motion.
+            the problem; how many rows and how many of these did; which method solved it, and steps; relative residual;
+            magnitude of the impulses in play; relative residual of the equation of motion.
     """
 
     impacts = ()
@@ -238,9 +238,9 @@ class RecordedOutcome(StepOutcome):
     @cached_property
     def motion(self) -> Motion:  # type: ignore[override]
         """Solution of the step's problem."""
-        method, status, rows, members, steps, residual, magnitude, dynamics = self.solved
+        method, status, rows, members, how, residual, magnitude, dynamics = self.solved
         x, pushes, solution = self.parts[7], self.parts[8][:rows], None
         if len(self.parts[8]):
             first = len(self.status)
-            solution = method.usual_solution(pushes, status[first : first + members], steps, residual, magnitude)
+            solution = method.usual_solution(pushes, status[first : first + members], how, residual, magnitude)
         return Motion(x, NOTHING_KNOWN, pushes, solution, dynamics, 0.0)

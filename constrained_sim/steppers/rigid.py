@@ -11,7 +11,9 @@ import numpy as np
 
 from constrained_sim.contact.discs import no_discs
 from constrained_sim.contact.geometry import contact_rows
+from constrained_sim.contact.problem import TOLERABLE_RESIDUAL
 from constrained_sim.contact.shared_rows import share_rows
+from constrained_sim.contact.usual import STICK
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.motion import (
     free_motion,
@@ -59,9 +61,6 @@ NO_DISCS = no_discs()
 UNSOLVED, PREDICTED, TURNED, DONE = range(4)
 """How far a step came, see :func:`advance`."""
 
-STEPS_AGAIN = 8
-"""Steps of Newton's method after friction was turned against the mean slip: it gets there soon, or not at all."""
-
 PROJECTION = list(vars(EnergyTerms())).index("projection")
 
 
@@ -92,7 +91,8 @@ def advance(problem, settings, begin, acceleration, tau, excluded, near, found, 
     tree, free, middle, impulses, x = robot.tree, robot.free, work.middle, work.impulses, work.x
     v, pose, end_pose = begin.v, work.pose, work.end_pose
     dry = robot.rubbing, h * robot.breakaway, robot.others, robot.parents_of_others
-    laws = contacts.friction, contacts.shares, dry, share, tolerance, steps
+    tolerable = 0.0 if corrects else TOLERABLE_RESIDUAL  # what is only tried need not be solved
+    laws = contacts.friction, contacts.shares, dry, share, tolerance, steps, tolerable
     opening = begin.gaps, contacts.normals, begin.s
 
     centre = middle_centres((1.0 - share) * h, begin.M, v, begin.frames, robot.free_rows)
@@ -228,7 +228,8 @@ def predict(h, problem, laws, begin, v, bias, tau, excluded, start, found):  # t
         laws: (k,) coefficients of friction; whether any two neighbours are of the same bodies; of dry friction the (d,)
             degrees of freedom, their largest impulses (d,) [N m s, N s], and the others with their parents; share of
             :func:`~constrained_sim.steppers.kernels.allow_approach`; tolerance and steps of
-            :func:`~constrained_sim.contact.usual.solve_usually`.
+            :func:`~constrained_sim.contact.usual.solve_usually`; largest relative residual of the contact law that
+            will do where it leads to no solution.
         begin: gaps (k + l,) at the beginning [m, rad]; which rows open and close (k + l,); row velocities (3 k + l,)
             there [m/s, rad/s].
         v: (nv,) velocity there.
@@ -240,11 +241,11 @@ def predict(h, problem, laws, begin, v, bias, tau, excluded, start, found):  # t
             (d,) [N m s, N s], the status (k + l,), and the terms of the audit (9,).
 
     Returns:
-        (impulses of the rows that take part, their status, Newton's steps, residual of the contact law, magnitude of
-        the impulses in play, whether the contact problem is solved, residual of the equation of motion); if it is not
-        solved, nothing else counts.
+        (impulses of the rows that take part, their status, which method found them and how many steps that took,
+        residual of the contact law, magnitude of the impulses in play, whether the contact problem is solved, or nearly
+        where that will do, residual of the equation of motion); if it is not solved, nothing else counts.
     """
-    friction, shares, dry_laws, share, tolerance, steps = laws
+    friction, shares, dry_laws, share, tolerance, steps, tolerable = laws
     robot, cores, work = borrowed(problem.robot), borrowed(problem.contacts).cores, borrowed(problem.work)
     damping, rubbing, middle, impulses, x = robot.damping, robot.rubbing, work.middle, work.impulses, work.x
     gaps, normals, s = begin
@@ -262,12 +263,12 @@ def predict(h, problem, laws, begin, v, bias, tau, excluded, start, found):  # t
     f, touch = momentum(middle.M, v, impulses), (cores[0], middle.axes, middle.points)
     if start.shape[0] != offset.shape[0]:
         start = np.empty(0)
-    v_plus, pushes, pushed, done, residual, magnitude, solved, dynamics = _solve(
+    v_plus, pushes, pushed, how, residual, magnitude, solved, dynamics = _solve(
         inertia, robot.tree.rows, f, J, offset, friction, shares, candidates, rows, touch, dry_laws, start, tolerance,
         steps,
     )  # fmt: skip
-    if not solved:
-        return pushes, pushed, done, residual, magnitude, False, dynamics
+    if not (solved or residual <= tolerable):
+        return pushes, pushed, how, residual, magnitude, False, dynamics
     x[:] = v_plus
     end = rows.shape[0]
     for i in range(v.shape[0]):
@@ -278,7 +279,7 @@ def predict(h, problem, laws, begin, v, bias, tau, excluded, start, found):  # t
     impulses[4] = vecmat(pushes[:end], J)
     spread(candidates, normals, pushes, pushed, impulse, status)
     energy[:] = energy_of(v, x, middle.M, impulses)
-    return pushes, pushed, done, residual, magnitude, True, dynamics
+    return pushes, pushed, how, residual, magnitude, True, dynamics
 
 
 @numba.njit(cache=True)
@@ -300,7 +301,7 @@ def correct(problem, h, total, v, laws, pressed, begin, state, found):  # type: 
         :data:`DONE`; else nothing but the work space has changed: :data:`PREDICTED` where the contact problem was not
         solved, :data:`TURNED` where that with friction turned was not.
     """
-    friction, shares, dry_laws, share, tolerance, steps = laws
+    friction, shares, dry_laws, share, tolerance, steps, _ = laws
     gaps, normals, s = begin
     impulse, dry, status, energy = found
     robot, work, x, M = borrowed(problem.robot), borrowed(problem.work), state.v, state.M
@@ -316,10 +317,10 @@ def correct(problem, h, total, v, laws, pressed, begin, state, found):  # type: 
     free = total - push_of(rows, rubbing, predicted)
     follow_mean_slip(s_begin, _velocities(rows, rubbing, x), contacts, NO_DISCS, offset)
     pushes = predicted
-    for turns, limit in enumerate((steps, min(steps, STEPS_AGAIN))):
+    for turns in range(2):
         v_plus, pushes, pushed, _, _, _, solved, _ = _solve(
             M, robot.tree.rows, free, rows, offset, friction, shares, pressed, places, touch, dry_laws, pushes,
-            tolerance, limit,
+            tolerance, steps,
         )  # fmt: skip
         if not solved:
             return TURNED if turns else PREDICTED
@@ -379,7 +380,7 @@ def _solve(  # type: ignore[no-untyped-def]
     """
     if not offset.shape[0]:
         x, dynamics = free_motion(M, parents, f)
-        return x, np.empty(0), np.empty(0, dtype=np.int64), 0, 0.0, 1.0, True, dynamics
+        return x, np.empty(0), np.empty(0, dtype=np.int64), (STICK, 0), 0.0, 1.0, True, dynamics
     held, most, others, parents_of_others = dry
     contacts = np.searchsorted(chosen, friction.shape[0])
     one_sided = chosen.shape[0] - contacts
@@ -392,7 +393,7 @@ def _solve(  # type: ignore[no-untyped-def]
             upper, NO_DISCS, tolerance,
         )  # fmt: skip
         if solved:
-            return x, impulse, status, 0, residual, magnitude, True, dynamics
+            return x, impulse, status, (STICK, 0), residual, magnitude, True, dynamics
         may_stick = not is_unique or steps == 0
     every = J
     if held.shape[0]:
@@ -400,8 +401,8 @@ def _solve(  # type: ignore[no-untyped-def]
         every[: J.shape[0]] = J
         for i in range(held.shape[0]):
             every[J.shape[0] + i, held[i]] = 1.0
-    x, _, _, impulse, status, done, residual, magnitude, solved, dynamics = usual_motion(
+    x, _, _, impulse, status, how, residual, magnitude, solved, dynamics = usual_motion(
         M, parents, f, every, offset, offset[:0], coefficients, slip, lower, upper, NO_DISCS, start, tolerance, steps,
         may_stick,
     )  # fmt: skip
-    return x, impulse, status, done, residual, magnitude, solved, dynamics
+    return x, impulse, status, how, residual, magnitude, solved, dynamics

@@ -103,7 +103,7 @@ class TimeStepping(CompiledParts):
                 settled = np.union1d(settled, early)
             else:
                 if _open_gaps(here)[closing[0]] > TOUCHING:
-                    parts.append(self._fly_to_touchdown(here, closing, rest, loads).checked())
+                    parts.append(self._fly_to_touchdown(here, closing, rest, loads, parts).checked())
                     here, rest, settled = parts[-1].end, rest - parts[-1].h, NO_CONTACT
                 if not (here.contact.gaps[closing] <= TOUCHING).any():
                     continue  # what touches is soft, or forces have changed since the prediction and nothing does yet
@@ -113,7 +113,7 @@ class TimeStepping(CompiledParts):
             self._forget()
         if rest > 0.0:
             known = found if here is start and found is not None and found.reached != CLOSING else None
-            parts.append(self._advance(here, rest, loads, found=known).checked())
+            parts.append(self._advance(here, rest, loads, near=_expected(parts, rest), found=known).checked())
             here = parts[-1].end
             self._acceleration, self._passes = parts[-1].a, 1
         return outcome_of(start, here, parts, impacts, self.dt, self.robot.rubbing)
@@ -175,8 +175,12 @@ class TimeStepping(CompiledParts):
 
     # -- impacts
 
-    def _fly_to_touchdown(self, here: Observation, closing: npt.NDArray[np.intp], rest: float, loads: Loads) -> Part:
+    def _fly_to_touchdown(
+        self, here: Observation, closing: npt.NDArray[np.intp], rest: float, loads: Loads, parts: list[Part]
+    ) -> Part:
         """Advance to the instant at which the first of `closing` touches, or by `rest` [s] if none does.
+
+        Impulses will be near those of the last of the `parts` of the step before this, if there is one.
 
         It looks where tangents of the parabolas through the gaps at the last lengths h of this part of the step meet
         zero, always for the contact that is due first, and in the middle of what is left where they lead astray: gaps
@@ -184,13 +188,13 @@ class TimeStepping(CompiledParts):
         slip. Only the flight that ends there is corrected.
         """
         gaps, fall = _open_gaps(here)[closing], -here.contact.s_normal[closing]
-        h, last, before_last, near = min(float((gaps / fall).min()), rest), 0.0, 0.0, NOTHING_KNOWN
-        early, late = 0.0, np.inf
+        h, last, before_last = min(float((gaps / fall).min()), rest), 0.0, 0.0
+        early, late, near = 0.0, np.inf, _expected(parts, h)
         for _ in range(MOST_TRIALS):
             trial, memory = self._try(here, h, loads, closing, near), self.memory
             self._acceleration, self._passes = trial.part.a, 1
-            fall_before, before, gaps = fall, gaps, trial.part.end.contact.all_gaps[closing]
-            fall = (before - gaps) / (h - last)
+            fall_before, gaps_before, gaps = fall, gaps, trial.part.end.contact.all_gaps[closing]
+            fall = (gaps_before - gaps) / (h - last)
             bend = (fall - fall_before) * (h - last) / (h - before_last)
             slope = np.clip(fall + bend, 0.5 * fall, 2.0 * fall)
             due = np.where(slope > 0.0, h + gaps / np.where(slope > 0.0, slope, 1.0), np.inf)
@@ -201,7 +205,8 @@ class TimeStepping(CompiledParts):
             wanted = min(float(due[first]), rest)
             if not early < wanted < late:
                 wanted = 0.5 * (early + min(late, rest))
-            before_last, last, h, near = last, h, wanted, wanted / h * trial.part.motion.impulse
+            near = _expected([trial.part], wanted)
+            before_last, last, h = last, h, wanted
         self.memory = memory
         part = trial.finish()
         self._acceleration, self._passes = part.a, 1
@@ -220,6 +225,11 @@ class TimeStepping(CompiledParts):
             loads.method,
             coefficients=bouncing(bound, touching, here.contact.s_normal, BOUNCE_VELOCITY),
         )
+
+
+def _expected(parts: list[Part], h: float) -> Array:
+    """Return impulses over `h` [s] if forces go on as in the last of `parts`; nothing if there is none."""
+    return h / parts[-1].h * parts[-1].motion.impulse if parts else NOTHING_KNOWN
 
 
 def _open_gaps(here: Observation) -> Array:
