@@ -79,9 +79,11 @@ def solve_usually(G, b, friction, slip, lower, upper, discs, start, tolerance, s
     begin = start if start.shape[0] else plain_sweeps(*problem, SWEEPS)
     r, error, done = newton(*problem, begin, wanted, steps)
     method = NEWTON
+    slack = 10.0 if start.shape[0] else 1.0  # forces of least norm, with which it may begin, err by that much more
     for attempt in range(1 + len(OTHER_SWEEPS)):
         magnitude = largest_impulse(p, b, r)
-        if error <= (acceptable(tolerance, magnitude) * magnitude if attempt else max(wanted, SUFFICIENT * magnitude)):
+        largest = acceptable(tolerance, magnitude) * magnitude
+        if error <= (largest if attempt else max(slack * wanted, SUFFICIENT * magnitude)):
             break
         if attempt == 0:
             other, left, more = interior_point(*problem, r, wanted, INTERIOR_STEPS)
@@ -92,11 +94,12 @@ def solve_usually(G, b, friction, slip, lower, upper, discs, start, tolerance, s
         if left < error:
             r, error, method = other, left, NEWTON if attempt else INTERIOR
     how, magnitude = (method, done), largest_impulse(p, b, r)
-    if not error <= acceptable(tolerance, magnitude) * magnitude:
+    largest = acceptable(tolerance, magnitude) * magnitude
+    if not error <= largest:
         status = classify(G @ r + b, friction, slip, lower, upper, discs, p, r.copy(), 10.0 * error)
         return r, status, how, error / magnitude, magnitude, False
     reached = max(rounding, error)
-    r = with_least_norm(*problem, r, reached, max(wanted, 10.0 * reached))
+    r = with_least_norm(*problem, r, reached, min(max(wanted, 10.0 * reached), largest))
     u = G @ r + b
     status = classify(u, friction, slip, lower, upper, discs, p, r, 10.0 * RELATIVE_TOLERANCE * magnitude)
     error = np.abs(natural_map(*problem, r)).max()

@@ -182,10 +182,10 @@ class TimeStepping(CompiledParts):
 
         Impulses will be near those of the last of the `parts` of the step before this, if there is one.
 
-        It looks where tangents of the parabolas through the gaps at the last lengths h of this part of the step meet
-        zero, always for the contact that is due first, and in the middle of what is left where they lead astray: gaps
-        at the end are those of another motion for each h, which may bend sharply where a contact opens or begins to
-        slip. Only the flight that ends there is corrected.
+        It looks where the parabolas through the gaps at the last lengths h of this part of the step meet zero, or their
+        tangents where they do not, always for the contact that is due first, and in the middle of what is left where
+        they lead astray: gaps at the end are those of another motion for each h, which may bend sharply where a contact
+        opens or begins to slip. Only the flight that ends there is corrected.
         """
         gaps, fall = _open_gaps(here)[closing], -here.contact.s_normal[closing]
         h, last, before_last = min(float((gaps / fall).min()), rest), 0.0, 0.0
@@ -195,8 +195,11 @@ class TimeStepping(CompiledParts):
             self._acceleration, self._passes = trial.part.a, 1
             fall_before, gaps_before, gaps = fall, gaps, trial.part.end.contact.all_gaps[closing]
             fall = (gaps_before - gaps) / (h - last)
-            bend = (fall - fall_before) * (h - last) / (h - before_last)
-            slope = np.clip(fall + bend, 0.5 * fall, 2.0 * fall)
+            bend = (fall - fall_before) / (h - before_last)
+            tangent = fall + bend * (h - last)
+            square = tangent**2 + 4.0 * bend * gaps
+            chord = np.where(square > 0.0, 0.5 * (tangent + np.sqrt(np.maximum(square, 0.0))), tangent)
+            slope = np.clip(chord, 0.5 * fall, 2.0 * fall)
             due = np.where(slope > 0.0, h + gaps / np.where(slope > 0.0, slope, 1.0), np.inf)
             first = int(np.argmin(due))
             if abs(gaps[first]) <= 0.1 * TOUCHING or (h == rest and gaps.min() > 0.0):
