@@ -572,6 +572,28 @@ def test_interior_point_begins_again_where_it_came_to_no_end(number, monkeypatch
     assert interior_error(problem, monkeypatch, BLURS=(0.0,)) > 1e-5
 
 
+@property_test(60)
+@given(seed=seeds)
+def test_interior_point_solves_with_the_rank_only(seed):
+    """What it factors has the size of the rank; the step solves the whole system, rows without bounds included."""
+    rng = np.random.default_rng(seed)
+    contacts, others, rank = 4, 3, 6
+    rows = 3 * contacts + others
+    L, slip = rng.normal(size=(rows, rank)), rng.normal(size=(contacts, 2))
+    W = np.array([block @ block.T + 0.1 * np.eye(3) for block in rng.normal(size=(contacts, 3, 3))])
+    stiffness, right = np.array([0.0, *rng.uniform(0.1, 10.0, others - 1)]), rng.normal(size=rows)
+    P = np.eye(rows)
+    D = np.diag(np.concatenate([np.zeros(3 * contacts), stiffness]))
+    for c in range(contacts):
+        P[3 * c, 3 * c + 1 : 3 * c + 3] = slip[c]
+        D[3 * c : 3 * c + 3, 3 * c : 3 * c + 3] = W[c] @ W[c]
+    reduced = interior_point._reduced(L, slip, np.linalg.inv(W), stiffness)
+    d = interior_point._solve((L @ L.T, L, slip, W, np.linalg.inv(W), stiffness, *reduced), right)
+    whole = P @ L @ L.T + D
+    assert reduced[1].shape == (rank, rank)
+    assert np.abs(whole @ d - right).max() < 1e-12 * (np.abs(whole) @ np.abs(d)).max()
+
+
 def test_least_norm_without_numbers_raises_nothing():
     """Where squares of coefficients of friction overflow there are no forces of least norm: those found are left."""
     rng, solved = np.random.default_rng(1), 0
