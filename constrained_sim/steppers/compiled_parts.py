@@ -112,8 +112,10 @@ class CompiledParts(SmoothParts):
         self._mid.update(predicted.q_mid, predicted.v_mid, begin.t + 0.5 * h)
         self._here.update_inertia(found.end.q, found.end.t)
         part, pressed = self._held(begin, predicted, found.end, loads, excluded)
-        turned = (x, pushes) if found.reached == TURNED else None
-        return self._finish(begin, predicted, part, pressed, loads, turned)
+        if found.reached == TURNED:
+            loads = loads._replace(turned=loads.near.beyond_usual)
+            return self._finish(begin, predicted, part, pressed, loads, (x, pushes))
+        return self._finish(begin, predicted, part, pressed, loads._replace(near=loads.near.beyond_usual))
 
     def _is_usual(self, begin: Observation, loads: Loads) -> bool:
         """Whether the kernels of a whole step can do what is declared, and what acts."""

@@ -28,6 +28,7 @@ class Loads(NamedTuple):
         solver: of the linear part.
         method: of contact problems.
         near: of those whose solution is nearly known: the usual way gets on there though it did not without that.
+        turned: of those in which friction was turned against the mean slip: Newton's method seldom gets on from there.
     """
 
     tau: Array
@@ -35,6 +36,12 @@ class Loads(NamedTuple):
     solver: Solver
     method: ContactMethod
     near: ContactMethod
+    turned: ContactMethod
+
+    @classmethod
+    def of(cls, tau: Array, wrenches: tuple[Wrench, ...], solver: Solver, method: ContactMethod) -> Loads:
+        """Return the loads of a step whose contact problems are solved by `method`."""
+        return cls(tau, wrenches, solver, method, method, method.without_newton)
 
     @property
     def are_plain(self) -> bool:

@@ -259,8 +259,7 @@ class SmoothParts(Stepper):
         s_plus = contacts.J @ x
         turns = kernels.oppose_mean_slip(s, s_plus, *count, discs, contacts.offset, pushes, loads.method.tolerance)
         if turns or turned is not None:
-            again = loads.near.without_newton  # from friction along the slip it seldom gets there
-            motion = solve_motion(loads.solver, system, free, b, contacts, again, pushes)
+            motion = solve_motion(loads.solver, system, free, b, contacts, loads.turned, pushes)
         impulse, moments, status = part.impulse.copy(), part.moments.copy(), part.status.copy()
         impulse[rows], dry, moments[turning] = self._split(motion.impulse, len(turning))
         if pressed.size and motion.contact is not None:

@@ -87,7 +87,7 @@ class TimeStepping(CompiledParts):
         method: ContactMethod,
     ) -> StepOutcome:
         """Advance by dt, see the class."""
-        loads = Loads(tau, wrenches, solver, method, method)
+        loads = Loads.of(tau, wrenches, solver, method)
         found = self._compiled_step(start, self.dt, loads, WHOLE) if self._is_usual(start, loads) else None
         if found is not None and found.reached == DONE:
             self._acceleration, self._passes = found.parts[1], 1
@@ -129,7 +129,7 @@ class TimeStepping(CompiledParts):
         method: ContactMethod,
     ) -> Run | None:
         """Do steps in one kernel, see the base class."""
-        if not self._is_usual(start, Loads(tau, (), solver, method, method)):
+        if not self._is_usual(start, Loads.of(tau, (), solver, method)):
             return None
         robot, contact, bound = self.robot, start.contact, start.bound
         compiled = self._compiled(start)
