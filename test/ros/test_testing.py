@@ -210,9 +210,21 @@ FAILING = """
 """
 
 
-def test_crash_of_a_process_is_reported(simulate_in_ros, tmp_path):
-    """The error has the command, the exit code, the simulated time, and what was written to standard error."""
+@pytest.mark.parametrize("is_late", [False, True])
+def test_crash_of_a_process_is_reported(simulate_in_ros, tmp_path, is_late):
+    """The error has the command, the exit code, the simulated time, and what was written to standard error.
+
+    Also where the test hears of the end before it has taken in what was published until then.
+    """
     robot = simulate_in_ros(CONFIG, script(tmp_path, FAILING))
+    naps = [is_late]
+
+    def nap():
+        if naps[-1] and robot.session.states and robot.session.states[-1].header.stamp.nanosec >= 3_000_000:
+            naps.append(False)
+            time.sleep(3.0)
+
+    robot.session.client.watchers.insert(0, nap)
     with pytest.raises(ControllerFailed, match=r"(?s)ended with exit code 1, at t = 0\.02.* lost my gains"):
         robot.run(0.1)
     assert robot.now.t == pytest.approx(0.02)

@@ -17,6 +17,9 @@ from constrained_sim.testing.ros.readings import Readings
 from constrained_sim.testing.ros.session import Session
 from constrained_sim.testing.simulated_robot import EffortFunction, checked_efforts
 
+QUIET = 0.1
+"""[s] without a newer state, after which all is taken to have arrived that was published before a controller ended."""
+
 NodeClass = Callable[[], Node]
 Command = Sequence[str | os.PathLike[str]]
 
@@ -126,15 +129,19 @@ class ProcessController(RosController):
             self.process = Process(folder, session.domain, command)
         except OSError as error:
             raise InvalidValue("controller", self.name, f"a command that can be started ({error})") from error
-        self._time, self._told = time, False
+        self._client, self._time, self._told = session.client, time, False
 
     def attend(self) -> None:
-        """Check that it lives.
+        """Check that it lives; if not, take in what was published before it ended.
 
         Raises:
             ControllerFailed: it has ended.
         """
         if ending := self.process.ending:
+            before = None
+            while (now := self._time()) != before:
+                before = now
+                self._client.spin(QUIET)
             self._told = True
             raise ControllerFailed(self.name, ending, self._time(), self.process.stderr)
 
