@@ -59,9 +59,9 @@ from constrained_sim.dynamics import Dynamics
 from constrained_sim.exceptions import NonFiniteState
 from constrained_sim.kinematics import velocity_at
 from constrained_sim.step_result import ContactStatus
-from constrained_sim.steppers import smooth_parts
+from constrained_sim.steppers import kernels, smooth_parts
 from constrained_sim.steppers.compiled import CompiledSteps
-from constrained_sim.steppers.rigid import DONE
+from constrained_sim.steppers.rigid import DONE, NO_DISCS
 from constrained_sim.steppers.time_stepping import TimeStepping
 
 ORDERS = {"midpoint": 2, "semi_implicit_euler": 1}
@@ -479,29 +479,30 @@ def test_what_a_brake_has_stopped_feels_nothing(dt):
 
 
 def test_many_touchdowns_in_one_step():
-    """Five sliders reach their stops one after the other: none passes its stop, and those that are late lose no more.
+    """Seven sliders reach their stops one after the other: none passes its stop, and those that are late lose no more.
 
-    Three touchdowns are exact; what is due after them stops at the instant of the third, above its stop.
+    Five touchdowns are exact, at which one to five stops are touched; what is due after them stops at the instant of
+    the fifth, above its stop.
     """
     parts = [link("world_frame", 1.0)]
-    for i in range(5):
+    for i in range(7):
         parts += [
             link(f"slider{i}", 1.0),
             joint(f"s{i}", "prismatic", "world_frame", f"slider{i}", (0, 0, 1), more=LIMIT),
         ]
     robot = Robot.from_urdf(urdf(*parts))
     dt, speed = 1e-2, 1.0
-    gaps = speed * dt * np.array([0.1, 0.3, 0.5, 0.7, 0.9])
-    sim = simulator(robot, gaps, np.full(5, -speed), [JointLimit(f"l{i}", f"s{i}", 0.0, 1.0) for i in range(5)], dt=dt)
+    gaps = speed * dt * np.linspace(0.1, 0.9, 7)
+    sim = simulator(robot, gaps, np.full(7, -speed), [JointLimit(f"l{i}", f"s{i}", 0.0, 1.0) for i in range(7)], dt=dt)
     energy = mechanical_energy(robot, sim.state.q, sim.state.v)
     result = sim.step()
     times = [impact.t for impact in result.impacts]
-    fall = (np.sqrt(speed**2 + 2.0 * GRAVITY * gaps[:3]) - speed) / GRAVITY
+    fall = (np.sqrt(speed**2 + 2.0 * GRAVITY * gaps[:5]) - speed) / GRAVITY
     assert times == pytest.approx([*fall, fall[-1]], abs=1e-8)
-    stopped = gaps[3:] - speed * fall[-1] - 0.5 * GRAVITY * fall[-1] ** 2
+    stopped = gaps[5:] - speed * fall[-1] - 0.5 * GRAVITY * fall[-1] ** 2
     rest = dt - fall[-1]
-    assert sim.state.q == pytest.approx([0, 0, 0, *(stopped - 0.5 * GRAVITY * rest**2)], abs=1e-8)
-    assert sim.state.v == pytest.approx([0, 0, 0, -GRAVITY * rest, -GRAVITY * rest], abs=1e-8)
+    assert sim.state.q == pytest.approx([*np.zeros(5), *(stopped - 0.5 * GRAVITY * rest**2)], abs=1e-8)
+    assert sim.state.v == pytest.approx([*np.zeros(5), -GRAVITY * rest, -GRAVITY * rest], abs=1e-8)
     lost = sum(impact.energy_lost for impact in result.impacts)
     assert mechanical_energy(robot, sim.state.q, sim.state.v) == pytest.approx(
         energy - lost + result.energy.projection, abs=1e-12
@@ -510,6 +511,16 @@ def test_many_touchdowns_in_one_step():
         sim.step()
         assert sim.state.q.min() > -1e-10
     assert np.abs(sim.state.v).max() < 1e-12
+
+
+@pytest.mark.parametrize("slip", [1e-3, -1e-3])
+def test_reversed_slip_comes_to_rest(slip):
+    """Friction that would do positive work opposes the mean slip, unless that has just made the slip its opposite."""
+    s, none, impulse = np.array([slip]), np.zeros(1), np.array([np.sign(slip)])
+    for before, turns in ((slip, True), (0.5 * slip, True), (-0.99 * slip, True), (-slip, False)):
+        offset = np.zeros(1)
+        assert kernels.oppose_mean_slip(s, none, s - before, 0, 1, NO_DISCS, offset, impulse, 1e-7) == turns
+        assert offset[0] == (slip if turns else 0.0)
 
 
 # -- closed loops

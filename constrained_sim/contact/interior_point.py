@@ -99,26 +99,34 @@ def interior_point(G, b, friction, slip, lower, upper, discs, p, r, tolerance, s
     positive: that rows depend on each other does no harm, and makes what is factored as small as their rank.
 
     A few steps of Newton's method on the natural map end it. It always begins anew, not from r. Where it came to no end
-    within `steps` it begins again, the slip blurred: ``|u_t|^2 / sqrt(|u_t|^2 + blur mu)`` is smooth on the way, and
-    right in the end, at rest as well as in motion. Arguments and result are those of
+    within `steps` it begins again, the slip blurred, see :func:`from_inside`. Arguments and result are those of
     :func:`~constrained_sim.contact.kernels.newton`.
 
     Source: Acary, Armand, Nguyen and Shpakovych, Second-order cone programming for frictional contact mechanics using
     interior point algorithm, 2023.
     """
-    best, done = r, 0
-    least = largest_entry(natural_map(G, b, friction, slip, lower, upper, discs, p, r))
-    if slip.any() or discs.shape[0] or np.isinf(friction).any() or (lower >= upper).any():
-        return best, least, done
+    best, least, done = r, np.inf, 0
     for blur in BLURS:
-        inside = _begin(G, b, friction, lower, upper, p)
-        r, error, more = _follow(inside, G, b, friction, slip, lower, upper, discs, p, blur, tolerance, steps)
+        best, least, more = from_inside(G, b, friction, slip, lower, upper, discs, p, best, tolerance, steps, blur)
         done += more
-        if error < least:
-            best, least = r, error
         if least <= max(tolerance, SUFFICIENT * largest_impulse(p, b, best)):
             break
     return best, least, done
+
+
+@numba.njit(cache=True)
+def from_inside(G, b, friction, slip, lower, upper, discs, p, r, tolerance, steps, blur):  # type: ignore[no-untyped-def]
+    """Return the better one of r and what one beginning of :func:`interior_point` leads to, its error, and the steps.
+
+    The slip is ``|u_t|^2 / sqrt(|u_t|^2 + blur mu)``: with a `blur` it is smooth on the way, and right in the end, at
+    rest as well as in motion.
+    """
+    least = largest_entry(natural_map(G, b, friction, slip, lower, upper, discs, p, r))
+    if slip.any() or discs.shape[0] or np.isinf(friction).any() or (lower >= upper).any():
+        return r, least, 0
+    inside = _begin(G, b, friction, lower, upper, p)
+    found, error, done = _follow(inside, G, b, friction, slip, lower, upper, discs, p, blur, tolerance, steps)
+    return (found, error, done) if error < least else (r, least, done)
 
 
 @numba.njit(cache=True)

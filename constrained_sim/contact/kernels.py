@@ -44,6 +44,9 @@ where the last did not lead nearer. Where forces are indeterminate, the least sh
 MEMORY = 3
 """Number of points that a Newton step is compared with: more let it wander."""
 
+GAIN = 0.5
+"""What part of the error as many steps leave at most: where they leave more, other methods get on faster."""
+
 EPSILON = 2.2e-16
 AMPLIFIED = 1e3
 """Ratio of impulses, to those that stop the rows one by one, up to which errors are judged relative to them."""
@@ -395,18 +398,21 @@ def newton(G, b, friction, slip, lower, upper, discs, p, r, tolerance, iteration
 
     A step has to lead nearer than the farthest of the last points, not than the last: on the way across a kink there
     are points that are farther than both its ends (Grippo, Lampariello and Lucidi, A nonmonotone line search technique
-    for Newton's method, 1986).
+    for Newton's method, 1986). It ends where :data:`MEMORY` steps have not left less than :data:`GAIN` of the error.
 
     Returns:
         (r, largest |F|, iterations done).
     """
     F = natural_map(G, b, friction, slip, lower, upper, discs, p, r)
     error = np.abs(F).max()
-    best, least, recent = r, error, np.full(MEMORY, error)
+    best, least, recent, earlier = r, error, np.full(MEMORY, error), np.full(MEMORY, np.inf)
     L = range_factor(G)
     for done in range(iterations):
         if error <= tolerance:
             return r, error, done
+        if least > GAIN * earlier[done % MEMORY]:
+            return best, least, done
+        earlier[done % MEMORY] = least
         B, C = _derivative(G, b, friction, slip, lower, upper, discs, p, r)
         nearer = False
         plain = _newton_step(G, L, B, C, F, friction.shape[0], discs, LEAST_SHIFT)

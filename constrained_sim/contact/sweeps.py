@@ -1,7 +1,7 @@
 """Projected Gauss-Seidel: plain sweeps, where Newton's method begins, and exact ones, which go on where it stalls.
 
-A few plain sweeps tell roughly what presses and what slides. Exact ones solve each contact for the impulses of all
-others; they are slow.
+A few plain sweeps tell roughly what presses and what slides; many, from where other methods stall, seldom stall too.
+Exact ones solve each contact for the impulses of all others; they are slow.
 """
 
 from __future__ import annotations
@@ -15,18 +15,22 @@ from constrained_sim.contact.kernels import natural_map, solve
 RELAXATION = 1.2
 """Over-relaxation of the sweeps; halved towards 1 where they do not get nearer."""
 
+LOOK = 50
+"""Plain sweeps between two looks at the error."""
+
 DIRECTIONS = 16
 """Directions of slip between which the one that friction opposes is looked for."""
 
 
 @numba.njit(cache=True)
-def plain_sweeps(G, b, friction, slip, lower, upper, discs, p, sweeps):  # type: ignore[no-untyped-def]
-    """Return r (n,) after some sweeps from zero, each row by itself: ``r - p u``, projected.
+def plain_sweeps(G, b, friction, slip, lower, upper, discs, p, r, tolerance, sweeps):  # type: ignore[no-untyped-def]
+    """Sweep from r, each row by itself: ``r - p u``, projected; until the natural map is below `tolerance`.
 
-    Arguments as in :func:`~constrained_sim.contact.kernels.natural_map`.
+    Arguments and result are those of :func:`~constrained_sim.contact.kernels.newton`.
     """
-    r = np.zeros(b.shape)
-    for _ in range(sweeps):
+    r, error, done = r.copy(), np.inf, 0
+    while done < sweeps and error > tolerance:
+        done += 1
         for c in range(friction.shape[0]):
             i = 3 * c
             r[i + 2] = max(0.0, r[i + 2] - p[i + 2] * (np.dot(G[i + 2], r) + b[i + 2]))
@@ -38,7 +42,9 @@ def plain_sweeps(G, b, friction, slip, lower, upper, discs, p, sweeps):  # type:
             r[i] = min(max(r[i] - p[i] * (np.dot(G[i], r) + b[i]), lower[j]), upper[j])
         if discs.shape[0]:
             sweep_discs(discs, G, b, r, 1.0)
-    return r
+        if done % LOOK == 0 or done == sweeps:
+            error = np.abs(natural_map(G, b, friction, slip, lower, upper, discs, p, r)).max()
+    return r, error, done
 
 
 @numba.njit(cache=True)

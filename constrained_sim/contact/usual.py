@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from constrained_sim.contact.interior_point import interior_point
+from constrained_sim.contact.interior_point import BLURS, from_inside
 from constrained_sim.contact.kernels import (
     classify,
     inverse_scale,
@@ -20,12 +20,12 @@ from constrained_sim.contact.problem import ACCEPTABLE_RESIDUAL, RELATIVE_TOLERA
 from constrained_sim.contact.sweeps import plain_sweeps
 from constrained_sim.products import matvec
 
-NEWTON_STEPS, INTERIOR_STEPS = 8, 40
+NEWTON_STEPS, INTERIOR_STEPS = 12, 40
 """Steps of Newton's method before the interior-point method is tried, which what takes more takes less time; and of
 that, from each of its beginnings."""
 
-OTHER_SWEEPS, OTHER_STEPS = (0, 200), 30
-"""Sweeps from which Newton's method begins again where that leads nowhere either, and its steps then."""
+MORE_SWEEPS, MORE_STEPS = (200, 1000), 30
+"""Sweeps that go on from where either beginning of that has come to no end, and the steps of Newton's method after."""
 
 USUAL_METHODS = "stick", "newton", "interior_point"
 STICK, NEWTON, INTERIOR = range(len(USUAL_METHODS))
@@ -76,23 +76,23 @@ def solve_usually(G, b, friction, slip, lower, upper, discs, start, tolerance, s
     # Not the magnitude of the sticking solution: where rows nearly depend on each other it may be a million times more.
     rounding = RELATIVE_TOLERANCE * np.abs(p * b).max()
     wanted = max(rounding, tolerance)
-    begin = start if start.shape[0] else plain_sweeps(*problem, SWEEPS)
+    begin = start if start.shape[0] else plain_sweeps(*problem, np.zeros_like(b), wanted, SWEEPS)[0]
     r, error, done = newton(*problem, begin, wanted, steps)
     method = NEWTON
     slack = 10.0 if start.shape[0] else 1.0  # forces of least norm, with which it may begin, err by that much more
-    for attempt in range(1 + len(OTHER_SWEEPS)):
+    for attempt in range(2 * len(MORE_SWEEPS)):
         magnitude = largest_impulse(p, b, r)
         largest = acceptable(tolerance, magnitude) * magnitude
-        if error <= (largest if attempt else max(slack * wanted, SUFFICIENT * magnitude)):
+        if error <= (largest if attempt > 1 else max(slack * wanted, SUFFICIENT * magnitude)):
             break
-        if attempt == 0:
-            other, left, more = interior_point(*problem, r, wanted, INTERIOR_STEPS)
+        if attempt % 2:
+            other, _, _ = plain_sweeps(*problem, r, wanted, MORE_SWEEPS[attempt // 2])
+            other, left, more = newton(*problem, other, wanted, MORE_STEPS)
         else:
-            begin = plain_sweeps(*problem, OTHER_SWEEPS[attempt - 1])
-            other, left, more = newton(*problem, begin, wanted, OTHER_STEPS)
+            other, left, more = from_inside(*problem, r, wanted, INTERIOR_STEPS, BLURS[attempt // 2])
         done += more
         if left < error:
-            r, error, method = other, left, NEWTON if attempt else INTERIOR
+            r, error, method = other, left, NEWTON if attempt % 2 else INTERIOR
     how, magnitude = (method, done), largest_impulse(p, b, r)
     largest = acceptable(tolerance, magnitude) * magnitude
     if not error <= largest:

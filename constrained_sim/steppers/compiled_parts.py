@@ -60,7 +60,7 @@ class CompiledParts(SmoothParts):
                 found = self._compiled_step(begin, h, loads, PART, excluded, near)
             if found.reached != UNSOLVED:
                 return self._go_on(begin, found, h, loads, excluded)
-            loads = loads._replace(method=loads.method.beyond_usual)
+            loads, near = loads._replace(method=loads.method.beyond_usual), NOTHING_KNOWN
         return self._predicted(begin, h, loads, excluded, near).finish()
 
     def _try(self, begin: Observation, h: float, loads: Loads, excluded: npt.NDArray[np.intp], near: Array) -> Trial:
@@ -70,7 +70,7 @@ class CompiledParts(SmoothParts):
             if found.reached != UNSOLVED:
                 part = self._prediction(begin, found, h).part(begin, found.end)
                 return Trial(part, lambda: self._advance(begin, h, loads, excluded, part.motion.impulse))
-            loads = loads._replace(method=loads.method.beyond_usual)
+            loads, near = loads._replace(method=loads.method.beyond_usual), NOTHING_KNOWN
         return self._predicted(begin, h, loads, excluded, near)
 
     def _predicted(

@@ -16,6 +16,9 @@ POSITIVE_WORK = 1e-13
 LEAST_SLIP, LEFT = 1e-6, 0.5
 """Slip [m/s, rad/s] that goes on through a step if this part of it is left at its end."""
 
+REVERSED = 1e-3
+"""Part of a slip that is left of its sum with the slip a step before, if it is the opposite of that."""
+
 MOST_PROJECTIONS = 5
 """Tangent steps onto the constraints in one step; each squares the violation that is left."""
 
@@ -162,14 +165,17 @@ def _follow(s, s_plus, first, end, offset):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def oppose_mean_slip(s, s_plus, contacts, dry, discs, offset, impulse, tolerance):  # type: ignore[no-untyped-def]
+def oppose_mean_slip(s, s_plus, change, contacts, dry, discs, offset, impulse, tolerance):  # type: ignore[no-untyped-def]
     """Find where friction would do positive work, and let it oppose the mean slip: offset += s, in place.
 
-    The work of friction over a step is ``r_t (s + s') / 2``.
+    The work of friction over a step is ``r_t (s + s') / 2``. What it holds in the mean ends the step with ``s' = -s``.
+    If s has become the opposite of itself in that way, it is to come to rest now, whatever the work: forces that are
+    not unique may change from step to step so that it would go to and fro for ever.
 
     Args:
         s: (n,) row velocities at the beginning of the step [m/s].
         s_plus: (n,) those found for its end [m/s].
+        change: (n,) by how much s has changed in the last step, if that was as long as this one [m/s].
         contacts: number of contacts, whose rows come first, three each.
         dry: number of rows of dry joint friction, the last but those of discs.
         discs: (d, 6), whose rows come last.
@@ -182,24 +188,24 @@ def oppose_mean_slip(s, s_plus, contacts, dry, discs, offset, impulse, tolerance
     """
     changed, first = False, _begin_of(discs, offset.shape[0])
     for c in range(contacts):
-        changed |= _oppose(s, s_plus, 3 * c, 3 * c + 2, offset, impulse, tolerance)
+        changed |= _oppose(s, s_plus, change, 3 * c, 3 * c + 2, offset, impulse, tolerance)
     for i in range(first - dry, first):
-        changed |= _oppose(s, s_plus, i, i + 1, offset, impulse, tolerance)
+        changed |= _oppose(s, s_plus, change, i, i + 1, offset, impulse, tolerance)
     for disc in discs:
         end = first + int(disc[SIZE])
-        changed |= _oppose(s, s_plus, first, end, offset, impulse, tolerance)
+        changed |= _oppose(s, s_plus, change, first, end, offset, impulse, tolerance)
         first = end
     return changed
 
 
 @numba.njit(cache=True)
-def _oppose(s, s_plus, first, end, offset, impulse, tolerance):  # type: ignore[no-untyped-def]
-    """Let friction in these rows oppose the mean slip if it would do positive work; return whether it would."""
-    work = slip = 0.0
+def _oppose(s, s_plus, change, first, end, offset, impulse, tolerance):  # type: ignore[no-untyped-def]
+    """Let friction in these rows oppose the mean slip, if that is to be; return whether it is."""
+    work = slip = begin = left = 0.0
     for i in range(first, end):
-        mean = 0.5 * (s[i] + s_plus[i])
-        work, slip = work + impulse[i] * mean, slip + mean * mean
-    if not work > POSITIVE_WORK + tolerance * np.sqrt(slip):
+        mean, kept = 0.5 * (s[i] + s_plus[i]), 2.0 * s[i] - change[i]
+        work, slip, begin, left = work + impulse[i] * mean, slip + mean * mean, begin + s[i] * s[i], left + kept * kept
+    if not work > POSITIVE_WORK + tolerance * np.sqrt(slip) or left < REVERSED**2 * begin:
         return False
     for i in range(first, end):
         offset[i] += s[i]

@@ -102,7 +102,7 @@ def advance(problem, settings, begin, acceleration, tau, excluded, near, found, 
         carry(tree, middle.q, pose.placements, robot.support, free[i], centre[i])
     observe_contacts(problem, pose, v, middle)
     observe_inertia(problem, pose, middle)
-    start = near
+    start, last = near, acceleration
     for done in range(passes + 1):
         if done:
             if done == passes and (exceeds(v, slow) or exceeds(x, slow) or not exceeds(middle.v, slow)):
@@ -136,7 +136,7 @@ def advance(problem, settings, begin, acceleration, tau, excluded, near, found, 
     v_mean = v + (1.0 - share) * (x - v)
     inertial = bias - pose.weight + kinetic_gradient(tree, pose, v_mean)
     total = end_momentum(h, *masses, inertial, impulses, tree.gravity, end.M, robot.free_rows, *frames, end.frames)
-    return correct(problem, h, total, v, laws, pressed, opening, end, found), predicted
+    return correct(problem, h, total, v, last, laws, pressed, opening, end, found), predicted
 
 
 @numba.njit(cache=True)
@@ -283,7 +283,7 @@ def predict(h, problem, laws, begin, v, bias, tau, excluded, start, found):  # t
 
 
 @numba.njit(cache=True)
-def correct(problem, h, total, v, laws, pressed, begin, state, found):  # type: ignore[no-untyped-def]
+def correct(problem, h, total, v, last, laws, pressed, begin, state, found):  # type: ignore[no-untyped-def]
     """Correct what was predicted, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
     Args:
@@ -291,6 +291,7 @@ def correct(problem, h, total, v, laws, pressed, begin, state, found):  # type: 
         h: length of the step [s].
         total: (nv,) generalised momentum at the end, with all impulses of the prediction.
         v: (nv,) velocity at the beginning.
+        last: (nv,) acceleration of the last step.
         laws: see :func:`predict`.
         pressed: contacts and one-sided rows that carry force in the prediction, ascending.
         begin: see :func:`predict`.
@@ -326,7 +327,10 @@ def correct(problem, h, total, v, laws, pressed, begin, state, found):  # type: 
             return TURNED if turns else PREDICTED
         work.x_first[:], work.pushes_first[: pushes.shape[0]] = v_plus, pushes
         s_end = _velocities(rows, rubbing, v_plus)
-        if not oppose_mean_slip(s_begin, s_end, contacts, rubbing.shape[0], NO_DISCS, offset, pushes, tolerance):
+        if not oppose_mean_slip(
+            s_begin, s_end, h * _velocities(rows, rubbing, last), contacts, rubbing.shape[0], NO_DISCS, offset, pushes,
+            tolerance,
+        ):  # fmt: skip
             break
     change = np.zeros_like(work.impulses)
     for i in range(v.shape[0]):

@@ -257,7 +257,10 @@ class SmoothParts(Stepper):
         else:
             x, pushes = turned[0], turned[1][: len(predicted)]
         s_plus = contacts.J @ x
-        turns = kernels.oppose_mean_slip(s, s_plus, *count, discs, contacts.offset, pushes, loads.method.tolerance)
+        change = part.h * contacts.J @ self._acceleration
+        turns = kernels.oppose_mean_slip(
+            s, s_plus, change, *count, discs, contacts.offset, pushes, loads.method.tolerance
+        )
         if turns or turned is not None:
             motion = solve_motion(loads.solver, system, free, b, contacts, loads.turned, pushes)
         impulse, moments, status = part.impulse.copy(), part.moments.copy(), part.status.copy()

@@ -29,8 +29,10 @@ from constrained_sim.wrench import Wrench
 BOUNCE_VELOCITY = 1e-2
 """Approach speed [m/s] below which restitution counts as 0."""
 
-MOST_TOUCHDOWNS = 3
-"""Instants of touchdown that split one step; what would touch down in its rest does so at once, ahead of its time."""
+MOST_TOUCHING = 12
+"""Contacts that touch at the instants of touchdown that split one step, in sum, before what would touch down in its
+rest does so at once, ahead of its time. So the four corners of a box land one after the other; of a robot that lies on
+many contacts, one touchdown more would cost much and change little."""
 
 MOST_TRIALS = 8
 """Lengths of a part of a step that are tried on the way to the instant of a touchdown."""
@@ -94,9 +96,9 @@ class TimeStepping(CompiledParts):
             return found
         parts: list[Part] = []
         impacts: list[Impact] = []
-        here, rest, settled = start, self.dt, NO_CONTACT
+        here, rest, settled, touched = start, self.dt, NO_CONTACT, 0
         while (closing := self._closing(here, rest, settled)).size:
-            if len(parts) == MOST_TOUCHDOWNS:
+            if touched >= MOST_TOUCHING:
                 early = closing[np.isfinite(here.contact.gaps[closing])]  # soft contacts have no impact
                 if not early.size:
                     break
@@ -105,9 +107,11 @@ class TimeStepping(CompiledParts):
                 if _open_gaps(here)[closing[0]] > TOUCHING:
                     parts.append(self._fly_to_touchdown(here, closing, rest, loads, parts).checked())
                     here, rest, settled = parts[-1].end, rest - parts[-1].h, NO_CONTACT
+                touching = np.flatnonzero(here.contact.gaps <= TOUCHING)
+                touched += max(touching.size, 1)
                 if not (here.contact.gaps[closing] <= TOUCHING).any():
                     continue  # what touches is soft, or forces have changed since the prediction and nothing does yet
-                settled = np.flatnonzero(here.contact.gaps <= TOUCHING)
+                settled = touching
             impacts.append(self._impact(here, settled, loads))
             here = here.with_velocity(impacts[-1].v_plus)
             self._forget()
