@@ -24,8 +24,8 @@ NEWTON_STEPS, INTERIOR_STEPS = 12, 40
 """Steps of Newton's method before the interior-point method is tried, which what takes more takes less time; and of
 that, from each of its beginnings."""
 
-MORE_SWEEPS, MORE_STEPS = (200, 1000), 30
-"""Sweeps that go on from where either beginning of that has come to no end, and the steps of Newton's method after."""
+MORE_SWEEPS, MORE_STEPS = (200, 1000, 1000), 30
+"""Sweeps that go on from where each beginning of that has come to no end, and the steps of Newton's method after."""
 
 USUAL_METHODS = "stick", "newton", "interior_point"
 STICK, NEWTON, INTERIOR = range(len(USUAL_METHODS))
