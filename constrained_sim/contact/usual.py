@@ -80,19 +80,20 @@ def solve_usually(G, b, friction, slip, lower, upper, discs, start, tolerance, s
     r, error, done = newton(*problem, begin, wanted, steps)
     method = NEWTON
     slack = 10.0 if start.shape[0] else 1.0  # forces of least norm, with which it may begin, err by that much more
-    for attempt in range(2 * len(MORE_SWEEPS)):
+    for attempt in range(2 * len(BLURS)):
+        beginning, sweeps_on = attempt // 2, attempt % 2 == 1
         magnitude = largest_impulse(p, b, r)
         largest = acceptable(tolerance, magnitude) * magnitude
         if error <= (largest if attempt > 1 else max(slack * wanted, SUFFICIENT * magnitude)):
             break
-        if attempt % 2:
-            other, _, _ = plain_sweeps(*problem, r, wanted, MORE_SWEEPS[attempt // 2])
+        if sweeps_on:
+            other, _, _ = plain_sweeps(*problem, r, wanted, MORE_SWEEPS[beginning])
             other, left, more = newton(*problem, other, wanted, MORE_STEPS)
         else:
-            other, left, more = from_inside(*problem, r, wanted, INTERIOR_STEPS, BLURS[attempt // 2])
+            other, left, more = from_inside(*problem, r, wanted, INTERIOR_STEPS, BLURS[beginning])
         done += more
         if left < error:
-            r, error, method = other, left, NEWTON if attempt % 2 else INTERIOR
+            r, error, method = other, left, NEWTON if sweeps_on else INTERIOR
     how, magnitude = (method, done), largest_impulse(p, b, r)
     largest = acceptable(tolerance, magnitude) * magnitude
     if not error <= largest:

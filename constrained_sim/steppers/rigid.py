@@ -317,7 +317,7 @@ def correct(problem, h, total, v, last, laws, pressed, begin, state, found):  # 
         predicted[end + i], s_begin[end + i] = dry[i], v[rubbing[i]]
     free = total - push_of(rows, rubbing, predicted)
     follow_mean_slip(s_begin, _velocities(rows, rubbing, x), contacts, NO_DISCS, offset)
-    pushes = predicted
+    pushes, gained = predicted, h * _velocities(rows, rubbing, last)
     for turns in range(2):
         v_plus, pushes, pushed, _, _, _, solved, _ = _solve(
             M, robot.tree.rows, free, rows, offset, friction, shares, pressed, places, touch, dry_laws, pushes,
@@ -327,10 +327,8 @@ def correct(problem, h, total, v, last, laws, pressed, begin, state, found):  # 
             return TURNED if turns else PREDICTED
         work.x_first[:], work.pushes_first[: pushes.shape[0]] = v_plus, pushes
         s_end = _velocities(rows, rubbing, v_plus)
-        if not oppose_mean_slip(
-            s_begin, s_end, h * _velocities(rows, rubbing, last), contacts, rubbing.shape[0], NO_DISCS, offset, pushes,
-            tolerance,
-        ):  # fmt: skip
+        dry_rows = rubbing.shape[0]
+        if not oppose_mean_slip(s_begin, s_end, gained, contacts, dry_rows, NO_DISCS, offset, pushes, tolerance):
             break
     change = np.zeros_like(work.impulses)
     for i in range(v.shape[0]):
