@@ -513,6 +513,27 @@ def test_many_touchdowns_in_one_step():
     assert np.abs(sim.state.v).max() < 1e-12
 
 
+@pytest.mark.parametrize("seed", [0, 1, 4])
+def test_corners_of_a_flat_landing(seed):
+    """A box lands nearly flat, its corners one after the other within a step: as where each is an event."""
+    robot = Robot.from_urdf(urdf(link("box", 2.0, inertia=(0.02, 0.03, 0.04))), floating_base=True)
+    places = [(x, y, z) for x in (-0.2, 0.2) for y in (-0.15, 0.15) for z in (-0.1, 0.1)]
+    contacts = [PointContact(f"corner{i}", "box", place, friction=0.6) for i, place in enumerate(places)]
+    rng = np.random.default_rng(seed)
+    q, v, tilt = robot.neutral(), np.zeros(6), 0.02
+    q[2], q[3:6] = 0.3, 0.5 * tilt * rng.normal(size=3)
+    q[3:7] /= np.linalg.norm(q[3:7])
+    v[:3], v[3:] = 0.3 * rng.normal(size=3), tilt * rng.normal(size=3)
+    ends, impacts = [], []
+    for stepper in ("time_stepping", "event_driven"):
+        sim = Simulator(robot, contacts, stepper, q=q, v=v)
+        impacts.append([len(sim.step().impacts) for _ in range(350)])
+        ends.append(sim.state)
+    assert max(impacts[0]) > 3
+    assert ends[0].q == pytest.approx(ends[1].q, abs=1e-5)
+    assert np.abs(ends[0].v).max() < 1e-12
+
+
 @pytest.mark.parametrize("slip", [1e-3, -1e-3])
 def test_reversed_slip_comes_to_rest(slip):
     """Friction that would do positive work opposes the mean slip, unless that has just made the slip its opposite."""
