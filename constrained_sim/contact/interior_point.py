@@ -12,10 +12,10 @@ from constrained_sim.contact.kernels import (
     eliminate,
     largest_impulse,
     natural_map,
-    newton,
     range_factor,
     substitute,
 )
+from constrained_sim.contact.pieces import finish
 from constrained_sim.contact.problem import SUFFICIENT
 from constrained_sim.products import largest_entry
 from constrained_sim.validation import Array
@@ -41,7 +41,7 @@ LEAST_STIFFNESS = 1e-9
 FINISH = 10
 """Steps of Newton's method from where this ends."""
 
-BLURS = 0.0, 0.03, 0.3
+BLURS = 0.0, 0.3, 0.03
 """How blurred the slip is where it begins, and where it begins again since that led nowhere, and once more."""
 
 
@@ -98,9 +98,9 @@ def interior_point(G, b, friction, slip, lower, upper, discs, p, r, tolerance, s
     interior point method, 1992). Its matrix is the Delassus matrix plus one that is positive definite as long as mu is
     positive: that rows depend on each other does no harm, and makes what is factored as small as their rank.
 
-    A few steps of Newton's method on the natural map end it. It always begins anew, not from r. Where it came to no end
-    within `steps` it begins again, the slip blurred, see :func:`from_inside`. Arguments and result are those of
-    :func:`~constrained_sim.contact.kernels.newton`.
+    A few steps of Newton's method on the natural map end it, see :func:`~constrained_sim.contact.pieces.finish`. It
+    always begins anew, not from r. Where it came to no end within `steps` it begins again, the slip blurred, see
+    :func:`from_inside`. Arguments and result are those of :func:`~constrained_sim.contact.kernels.newton`.
 
     Source: Acary, Armand, Nguyen and Shpakovych, Second-order cone programming for frictional contact mechanics using
     interior point algorithm, 2023.
@@ -147,8 +147,7 @@ def _follow(inside, G, b, friction, slip, lower, upper, discs, p, blur, toleranc
         error = largest_entry(natural_map(G, b, friction, slip, lower, upper, discs, p, r))
         if error < least:
             best, least = r, error
-    exact = SUFFICIENT * largest_impulse(p, b, r)
-    r, error, more = newton(G, b, friction, slip, lower, upper, discs, p, r, exact, FINISH)
+    r, error, more = finish(G, b, friction, slip, lower, upper, discs, p, r, tolerance, FINISH)
     done += more
     if error < least:
         best, least = r, error

@@ -137,45 +137,77 @@ def natural_map_at(u, b, friction, slip, lower, upper, discs, p, r):  # type: ig
 
 
 @numba.njit(cache=True)
-def _derivative(G, b, friction, slip, lower, upper, discs, p, r):  # type: ignore[no-untyped-def]
-    """Return blocks B and C (k + m + d, 3, 3) of a generalised Jacobian ``dF/dr = B + C G``.
+def pieces_at(u, friction, slip, lower, upper, p, r):  # type: ignore[no-untyped-def]
+    """Return (k + m,) which smooth piece of the natural map r is on, for each contact and interval row.
 
-    Intervals use entry [0, 0] of their blocks.
+    ``OPEN``: nothing presses, or an interval row is at its lower bound; ``SLIDING``: friction or an interval row is at
+    its (upper) bound; ``STICKING``: neither. Arguments as in :func:`natural_map_at`.
     """
     contacts = friction.shape[0]
-    blocks = contacts + lower.shape[0] + discs.shape[0]
-    B, C = np.zeros((blocks, 3, 3)), np.zeros((blocks, 3, 3))
-    u = G @ r + b
+    pieces = np.empty(contacts + lower.shape[0], dtype=np.int64)
     for c in range(contacts):
         i = 3 * c
         y = r[i + 2] - p[i + 2] * u[i + 2]
         if y <= 0.0:
+            pieces[c] = OPEN
+            continue
+        length = np.hypot(r[i] - p[i] * u[i], r[i + 1] - p[i] * u[i + 1])
+        slips = slip[c, 0] != 0.0 or slip[c, 1] != 0.0
+        pieces[c] = STICKING if not slips and length <= friction[c] * y else SLIDING
+    for j in range(lower.shape[0]):
+        i = 3 * contacts + j
+        z = r[i] - p[i] * u[i]
+        pieces[contacts + j] = STICKING if lower[j] < z < upper[j] else OPEN if z <= lower[j] else SLIDING
+    return pieces
+
+
+@numba.njit(cache=True)
+def derivative_on(pieces, u, friction, slip, lower, upper, discs, p, r):  # type: ignore[no-untyped-def]
+    """Return blocks B and C (k + m + d, 3, 3) of the derivative ``dF/dr = B + C G`` of these `pieces` at r.
+
+    Intervals use entry [0, 0] of their blocks; discs are on the piece on which r is. Arguments as in
+    :func:`natural_map_at`.
+    """
+    contacts = friction.shape[0]
+    blocks = contacts + lower.shape[0] + discs.shape[0]
+    B, C = np.zeros((blocks, 3, 3)), np.zeros((blocks, 3, 3))
+    for c in range(contacts):
+        i = 3 * c
+        if pieces[c] == OPEN:
             B[c, 0, 0] = B[c, 1, 1] = B[c, 2, 2] = 1.0
             continue
         C[c, 2, 2] = p[i + 2]
-        z0, z1 = r[i] - p[i] * u[i], r[i + 1] - p[i] * u[i + 1]
-        length, radius = np.hypot(z0, z1), friction[c] * y
-        slips = slip[c, 0] != 0.0 or slip[c, 1] != 0.0
-        if not slips and length <= radius:
+        if pieces[c] == STICKING:
             C[c, 0, 0] = C[c, 1, 1] = p[i]
             continue
-        d0, d1 = (-slip[c, 0], -slip[c, 1]) if slips else (z0 / length, z1 / length)
-        shrink = 0.0 if slips else radius / length
+        d0, d1, shrink = drag_of(u, friction[c], slip[c], p, r, i)
         B[c, 0, 0], B[c, 0, 1] = 1.0 - shrink * d1 * d1, shrink * d0 * d1
         B[c, 1, 0], B[c, 1, 1] = shrink * d0 * d1, 1.0 - shrink * d0 * d0
         C[c, 0, 0], C[c, 0, 1] = shrink * p[i] * d1 * d1, -shrink * p[i] * d0 * d1
         C[c, 1, 0], C[c, 1, 1] = -shrink * p[i] * d0 * d1, shrink * p[i] * d0 * d0
         B[c, 0, 2], B[c, 1, 2] = -friction[c] * d0, -friction[c] * d1
         C[c, 0, 2], C[c, 1, 2] = friction[c] * p[i + 2] * d0, friction[c] * p[i + 2] * d1
-    for j in range(lower.shape[0]):
-        i = 3 * contacts + j
-        if lower[j] < r[i] - p[i] * u[i] < upper[j]:
-            C[contacts + j, 0, 0] = p[i]
+    for j in range(contacts, contacts + lower.shape[0]):
+        if pieces[j] == STICKING:
+            C[j, 0, 0] = p[2 * contacts + j]
         else:
-            B[contacts + j, 0, 0] = 1.0
+            B[j, 0, 0] = 1.0
     if discs.shape[0]:
         differentiate_discs(discs, u, p, r, B, C)
     return B, C
+
+
+@numba.njit(cache=True)
+def drag_of(u, friction, slip, p, r, i):  # type: ignore[no-untyped-def]
+    """Return the direction of friction on a contact that slides, and how long that is to ``|z|``, see the module.
+
+    Its first row is the i-th; `slip` (2,) is its direction of slip, where that is known.
+    """
+    if slip[0] != 0.0 or slip[1] != 0.0:
+        return -slip[0], -slip[1], 0.0
+    z0, z1 = r[i] - p[i] * u[i], r[i + 1] - p[i] * u[i + 1]
+    length = max(np.hypot(z0, z1), 1e-300)
+    return z0 / length, z1 / length, friction * (r[i + 2] - p[i + 2] * u[i + 2]) / length
 
 
 @numba.njit(cache=True)
@@ -297,7 +329,7 @@ def block_times(blocks, x, contacts, discs):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _newton_step(G, L, B, C, F, contacts, discs, shift):  # type: ignore[no-untyped-def]
+def newton_step(G, L, B, C, F, contacts, discs, shift):  # type: ignore[no-untyped-def]
     """Return the step d with ``(B + C G) d = -F``, small in directions in which this is singular.
 
     ``B + shift`` is inverted block by block, ``C G = C L L^T`` has the rank of G: the matrix that is factored has the
@@ -413,13 +445,15 @@ def newton(G, b, friction, slip, lower, upper, discs, p, r, tolerance, iteration
         if least > GAIN * earlier[done % MEMORY]:
             return best, least, done
         earlier[done % MEMORY] = least
-        B, C = _derivative(G, b, friction, slip, lower, upper, discs, p, r)
+        u = G @ r + b
+        pieces = pieces_at(u, friction, slip, lower, upper, p, r)
+        B, C = derivative_on(pieces, u, friction, slip, lower, upper, discs, p, r)
         nearer = False
-        plain = _newton_step(G, L, B, C, F, friction.shape[0], discs, LEAST_SHIFT)
+        plain = newton_step(G, L, B, C, F, friction.shape[0], discs, LEAST_SHIFT)
         for shift, lengths in TRIALS:
             length, direction = 1.0, plain
             if shift != LEAST_SHIFT:
-                direction = _newton_step(G, L, B, C, F, friction.shape[0], discs, shift)
+                direction = newton_step(G, L, B, C, F, friction.shape[0], discs, shift)
             for _ in range(lengths):
                 candidate = r + length * direction
                 F_candidate = natural_map(G, b, friction, slip, lower, upper, discs, p, candidate)

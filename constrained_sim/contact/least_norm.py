@@ -12,7 +12,8 @@ convex: ``minimise z^T P(z) - |P(z)|^2 / 2 - y^T Q^T r`` over y, where ``z = Q y
 its gradient, ``Q^T P(Q y) = Q^T r``, solves it. What slides has another velocity with x than with r, which may turn the
 rays: they are followed until x obeys the laws. Where that leads nowhere, as where a slip comes to its end, all rows are
 held: forces of least norm with the motion of r. It begins where the equation is linear: as if all that is at rest were
-inside its cone, and all that slides pressed. So most often it ends there too.
+inside its cone, and all that slides pressed. So most often it ends there too. Else it may begin as if all that is at a
+bound with r stayed there, which is where it ends if r is of least norm already, as where a problem is solved again.
 """
 
 from __future__ import annotations
@@ -36,9 +37,12 @@ NO_DISCS = no_discs()
 DAMPING = 1e-3
 """Of a Newton step, per unit of the relative error that is left."""
 
-STEPS, HALVINGS, FLAT = 60, 40, 0.1
+STEPS, HALVINGS, FLAT = 60, 40, 0.03
 """Most Newton steps; most points along one at which its minimum is looked for, and by how much the slope is to be less
 there."""
+
+AT_BOUND = 1e-9
+"""Distance from a bound, relative to the largest force, up to which a force is there."""
 
 NEARER, IDLE = 0.999, 10
 """What part of its error a step has to leave at most, and how many may leave more: where no forces will do, all do."""
@@ -66,7 +70,7 @@ def with_least_norm(G, b, friction, slip, lower, upper, discs, p, r, error, most
         goal = transposed @ r
         x, y, before = r, goal.copy(), np.inf
         for _ in range(turns):
-            x, y = least_norm(transposed, goal, y, G @ x + b, friction, slip, lower, upper, status, error)
+            x, y = least_norm(transposed, goal, r, y, G @ x + b, friction, slip, lower, upper, status, error)
             left = np.abs(natural_map(G, b, friction, slip, lower, upper, discs, p, x)).max()
             if left <= 10.0 * error or not left < 0.5 * before:
                 break
@@ -117,7 +121,7 @@ def rows_at_rest(status, contacts):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def least_norm(transposed, goal, y, u, friction, slip, lower, upper, status, tolerance):  # type: ignore[no-untyped-def]
+def least_norm(transposed, goal, r, y, u, friction, slip, lower, upper, status, tolerance):  # type: ignore[no-untyped-def]
     """Return the x of least norm in K with ``Q^T x = goal``, as near as rounding lets it come to that, and its y.
 
     A solution r has the directions that its motion demands only up to its own error, so there is a rest that does not
@@ -126,6 +130,7 @@ def least_norm(transposed, goal, y, u, friction, slip, lower, upper, status, tol
     Args:
         transposed: (q, n) ``Q^T``, see above.
         goal: (q,) ``Q^T r`` of a solution r.
+        r: (n,) that solution.
         y: (q,) where Newton's method begins.
         u: (n,) row velocities that tell the rays of what slides.
         friction: (k,).
@@ -139,14 +144,19 @@ def least_norm(transposed, goal, y, u, friction, slip, lower, upper, status, tol
     largest = np.abs(goal).max()
     exact, settled = 1e-14 * largest, max(1e-6 * largest, 10.0 * tolerance)
     x, slope = np.empty(u.shape), np.empty((status.shape[0], 3, 3))
+    error, begin = np.inf, y
+    for distance in (-np.inf, AT_BOUND * largest):
+        linear = _where_linear(transposed, Q, goal, u, friction, slip, lower, upper, status, r, distance)
+        for candidate in (y, linear):
+            _project(Q @ candidate, u, friction, slip, lower, upper, status, x, slope)
+            left = np.abs(transposed @ x - goal).max()
+            if left < error:
+                error, begin = left, candidate
+        if error <= settled:
+            break
+    y = begin
     _project(Q @ y, u, friction, slip, lower, upper, status, x, slope)
     F = transposed @ x - goal
-    inside = _inside(transposed, Q, goal, u, friction, slip, lower, upper, status)
-    _project(Q @ inside, u, friction, slip, lower, upper, status, x, slope)
-    if np.abs(transposed @ x - goal).max() < np.abs(F).max():
-        y, F = inside, transposed @ x - goal
-    else:
-        _project(Q @ y, u, friction, slip, lower, upper, status, x, slope)
     best, chosen, least, before, idle = x, y, np.inf, np.inf, 0
     for _ in range(STEPS):
         error = np.abs(F).max()
@@ -159,41 +169,54 @@ def least_norm(transposed, goal, y, u, friction, slip, lower, upper, status, tol
         H = transposed @ block_times(slope, Q, friction.shape[0], NO_DISCS)
         H += (1e-13 + DAMPING * min(error / largest, 1.0)) * np.eye(H.shape[0])
         step = _solve(H, -F)
-        descent = -np.dot(F, step)
-        near, far, length = 0.0, 1.0, 1.0
+        z, change, goal_ahead = Q @ y, Q @ step, np.dot(goal, step)
+        descent = goal_ahead - np.dot(x, change)
+        near, far = 0.0, 2.0
         for _ in range(HALVINGS):
-            candidate = y + length * step
-            _project(Q @ candidate, u, friction, slip, lower, upper, status, x, slope)
-            F = transposed @ x - goal
-            ascent = np.dot(F, step)
+            length = 0.5 * (near + far)
+            _project(z + length * change, u, friction, slip, lower, upper, status, x, slope)
+            ascent = np.dot(x, change) - goal_ahead
             if abs(ascent) <= FLAT * descent or (length == 1.0 and ascent < 0.0):
                 break
             near, far = (length, far) if ascent < 0.0 else (near, length)
-            length = 0.5 * (near + far)
-        y = candidate
+        y = y + length * step
+        F = transposed @ x - goal
     return best, chosen
 
 
 @numba.njit(cache=True)
-def _inside(transposed, Q, goal, u, friction, slip, lower, upper, status):  # type: ignore[no-untyped-def]
-    """Return the y (q,) that would solve the equation if no force reached the bounds of its set; see the module.
+def _where_linear(transposed, Q, goal, u, friction, slip, lower, upper, status, x, distance):  # type: ignore[no-untyped-def]
+    """Return the y (q,) that would solve the equation if forces stayed at the bounds of their sets where x (n,) is.
 
-    Arguments as in :func:`least_norm`.
+    At bounds, that is up to this `distance` [N s] from them: at the apex of a cone or on its side, at the end of a ray
+    or of an interval. Other arguments as in :func:`least_norm`.
     """
     slope, fixed = np.zeros((status.shape[0], 3, 3)), np.zeros(u.shape)
     for c in range(friction.shape[0]):
+        i = 3 * c
+        if status[c] == OPEN or x[i + 2] <= distance:
+            continue
         if status[c] == SLIDING:
-            t0, t1 = _drag(u[3 * c], u[3 * c + 1], friction[c], slip[c])
+            t0, t1 = _drag(u[i], u[i + 1], friction[c], slip[c])
             _set_ray(slope[c], t0, t1, 1.0 + t0 * t0 + t1 * t1)
-        elif status[c] == STICKING:
-            for i in range(3):
-                slope[c, i, i] = 1.0
+            continue
+        length, square = np.hypot(x[i], x[i + 1]), 1.0 + friction[c] ** 2
+        on_side = length >= friction[c] * x[i + 2] - distance and length > 0.0
+        outward = (x[i] / length, x[i + 1] / length, -friction[c]) if on_side else (0.0, 0.0, 0.0)
+        for j in range(3):
+            for k in range(3):
+                slope[c, j, k] = (1.0 if j == k else 0.0) - outward[j] * outward[k] / square
     for j in range(friction.shape[0], status.shape[0]):
-        if status[j] == STICKING:
-            slope[j, 0, 0] = 1.0
-        elif status[j] == SLIDING:
-            i, m = j + 2 * friction.shape[0], j - friction.shape[0]
+        i, m = j + 2 * friction.shape[0], j - friction.shape[0]
+        if status[j] == SLIDING:
             fixed[i] = lower[m] if u[i] > 0.0 else upper[m]
+        elif status[j] == STICKING:
+            if x[i] <= lower[m] + distance:
+                fixed[i] = lower[m]
+            elif x[i] >= upper[m] - distance:
+                fixed[i] = upper[m]
+            else:
+                slope[j, 0, 0] = 1.0
     H = transposed @ block_times(slope, Q, friction.shape[0], NO_DISCS)
     H += 1e-13 * np.eye(H.shape[0])
     return _solve(H, goal - transposed @ fixed)

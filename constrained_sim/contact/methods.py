@@ -185,8 +185,8 @@ def _solve_unusual(
         most = min(max(tolerance, 10.0 * reached), largest)
         impulse = with_least_norm(G, b, *laws, scale, impulse, reached, most)
     status = kernels.classify(G @ impulse + b, *laws, scale, impulse, 10.0 * RELATIVE_TOLERANCE * magnitude)
-    residual = problem.residual(impulse)
-    return ContactSolution(impulse, status, used, iterations, residual, method.acceptable(magnitude))
+    acceptable = method.acceptable(problem.magnitude(scale, impulse))
+    return ContactSolution(impulse, status, used, iterations, problem.residual(impulse), acceptable)
 
 
 def _compiled(kernel: Callable[..., tuple[Array, float, int]]) -> Method:

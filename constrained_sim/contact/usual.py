@@ -16,15 +16,16 @@ from constrained_sim.contact.kernels import (
     stick,
 )
 from constrained_sim.contact.least_norm import with_least_norm
+from constrained_sim.contact.pieces import finish
 from constrained_sim.contact.problem import ACCEPTABLE_RESIDUAL, RELATIVE_TOLERANCE, SUFFICIENT
 from constrained_sim.contact.sweeps import plain_sweeps
 from constrained_sim.products import matvec
 
-NEWTON_STEPS, INTERIOR_STEPS = 12, 40
+NEWTON_STEPS, INTERIOR_STEPS = 12, 50
 """Steps of Newton's method before the interior-point method is tried, which what takes more takes less time; and of
 that, from each of its beginnings."""
 
-MORE_SWEEPS, MORE_STEPS = (200, 1000, 1000), 30
+MORE_SWEEPS, MORE_STEPS = (200, 400, 1000), 30
 """Sweeps that go on from where each beginning of that has come to no end, and the steps of Newton's method after."""
 
 USUAL_METHODS = "stick", "newton", "interior_point"
@@ -88,7 +89,7 @@ def solve_usually(G, b, friction, slip, lower, upper, discs, start, tolerance, s
             break
         if sweeps_on:
             other, _, _ = plain_sweeps(*problem, r, wanted, MORE_SWEEPS[beginning])
-            other, left, more = newton(*problem, other, wanted, MORE_STEPS)
+            other, left, more = finish(*problem, other, wanted, MORE_STEPS)
         else:
             other, left, more = from_inside(*problem, r, wanted, INTERIOR_STEPS, BLURS[beginning])
         done += more
@@ -103,6 +104,5 @@ def solve_usually(G, b, friction, slip, lower, upper, discs, start, tolerance, s
     r = with_least_norm(*problem, r, reached, min(max(wanted, 10.0 * reached), largest))
     u = G @ r + b
     status = classify(u, friction, slip, lower, upper, discs, p, r, 10.0 * RELATIVE_TOLERANCE * magnitude)
-    error = np.abs(natural_map(*problem, r)).max()
-    residual = error / largest_impulse(p, b, r)
-    return r, status, how, residual, magnitude, residual <= acceptable(tolerance, magnitude)
+    error, magnitude = np.abs(natural_map(*problem, r)).max(), largest_impulse(p, b, r)
+    return r, status, how, error / magnitude, magnitude, error <= acceptable(tolerance, magnitude) * magnitude
