@@ -41,8 +41,8 @@ LEAST_STIFFNESS = 1e-9
 FINISH = 10
 """Steps of Newton's method from where this ends."""
 
-BLURS = 0.0, 0.3, 0.03
-"""How blurred the slip is where it begins, and where it begins again since that led nowhere, and once more."""
+BLURS = 0.0, 0.3
+"""How blurred the slip is where it begins, and where it begins again since that led nowhere."""
 
 
 class Interior(NamedTuple):

@@ -30,7 +30,7 @@ from constrained_sim.contact.kernels import (
 from constrained_sim.contact.problem import SUFFICIENT
 from constrained_sim.products import largest_entry
 
-SETTLING, CHANGES = 8, 6
+SETTLING, CHANGES = 8, 16
 """Steps of Newton's method on one piece, and pieces that are looked at."""
 
 
@@ -40,10 +40,10 @@ def finish(G, b, friction, slip, lower, upper, discs, p, r, tolerance, steps):  
 
     Arguments and result are those of :func:`~constrained_sim.contact.kernels.newton`.
     """
-    exact = SUFFICIENT * largest_impulse(p, b, r)
+    sufficient = SUFFICIENT * largest_impulse(p, b, r)
+    wanted, exact = max(tolerance, sufficient), min(tolerance, sufficient)
     r, error, done = newton(G, b, friction, slip, lower, upper, discs, p, r, exact, steps)
-    if error > max(tolerance, exact):
-        wanted = max(tolerance, exact)
+    if error > wanted:
         r, error, more = change_pieces(G, b, friction, slip, lower, upper, discs, p, r, wanted, CHANGES)
         done += more
     return r, error, done

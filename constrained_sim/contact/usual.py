@@ -25,7 +25,7 @@ NEWTON_STEPS, INTERIOR_STEPS = 12, 50
 """Steps of Newton's method before the interior-point method is tried, which what takes more takes less time; and of
 that, from each of its beginnings."""
 
-MORE_SWEEPS, MORE_STEPS = (200, 400, 1000), 30
+MORE_SWEEPS, MORE_STEPS = 300, 30
 """Sweeps that go on from where each beginning of that has come to no end, and the steps of Newton's method after."""
 
 USUAL_METHODS = "stick", "newton", "interior_point"
@@ -88,7 +88,7 @@ def solve_usually(G, b, friction, slip, lower, upper, discs, start, tolerance, s
         if error <= (largest if attempt > 1 else max(slack * wanted, SUFFICIENT * magnitude)):
             break
         if sweeps_on:
-            other, _, _ = plain_sweeps(*problem, r, wanted, MORE_SWEEPS[beginning])
+            other, _, _ = plain_sweeps(*problem, r, wanted, MORE_SWEEPS)
             other, left, more = finish(*problem, other, wanted, MORE_STEPS)
         else:
             other, left, more = from_inside(*problem, r, wanted, INTERIOR_STEPS, BLURS[beginning])
