@@ -14,6 +14,7 @@ from constrained_sim.constraints import (
     PointAnchor,
     PointContact,
 )
+from constrained_sim.constraints.check import ConstraintCheck, check_constraint
 from constrained_sim.contact import LAWS, Compliant, Frictionless, HuntCrossley, Plane, Rigid, Sticking
 from constrained_sim.contact.collision import Collisions
 from constrained_sim.contact.scene import Box, Mesh, Sphere
@@ -44,6 +45,7 @@ __all__ = [
     "Box",
     "Collisions",
     "Compliant",
+    "ConstraintCheck",
     "ContactConsistentDynamics",
     "CustomConstraint",
     "ForceTorque",
@@ -71,6 +73,7 @@ __all__ = [
     "Trajectory",
     "Wrench",
     "assemble",
+    "check_constraint",
     "constrained_acceleration",
     "constraint_system",
     "inverse_dynamics",

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.dynamics import dynamics_at
-from constrained_sim.robot import Robot
-from constrained_sim.validation import Array, finite_array, number, read_only
+from constrained_sim.robot import Robot, checked_state
+from constrained_sim.validation import Array, number, read_only
 
 
 class ConstraintSystem(NamedTuple):
@@ -59,7 +59,7 @@ def constraint_system(
     Source: RBDL, module Contacts, CalcContactSystemVariables and CalcContactJacobian (its gamma is ours with the
     opposite sign).
     """
-    q, v = robot.checked_configuration(q), finite_array("v", v, (robot.nv,))
+    q, v = checked_state(robot, q, v)
     bound = ConstraintSet.bind(robot, q, constraints)
     dynamics = dynamics_at(robot, q, v, number("t", t))
     bilateral, contacts = bound.bilateral, bound.contacts

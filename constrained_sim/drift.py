@@ -16,12 +16,15 @@ from constrained_sim.contact.table import TOUCHING
 from constrained_sim.dynamics import Dynamics, difference, integrate
 from constrained_sim.exceptions import InvalidValue, ViolatedConstraint
 from constrained_sim.motion import smallest_motion
-from constrained_sim.robot import Robot
+from constrained_sim.robot import Robot, checked_robot, checked_state
 from constrained_sim.solvers import RobotSystem, Solver, System, as_solver
 from constrained_sim.solvers.row_space import least_squares
-from constrained_sim.validation import Array, finite_array, number
+from constrained_sim.validation import Array, number
 
 PROJECTION_STEPS = 50
+LEAST_TIME_CONSTANT = 1e-100
+"""[s] Of Baumgarte's feedback: the gain ``1 / eps^2`` is a finite number."""
+
 ACCEPTABLE_VIOLATION = 1e-9
 """Violation [m, rad] up to which a projected configuration counts as one that satisfies its constraints."""
 
@@ -50,7 +53,7 @@ class Baumgarte:
         if time_constant is not None:
             if kp is not None or kd is not None or kv:
                 raise InvalidValue(f"gains {what}", (kp, kd, kv), "none beside a time constant")
-            eps = number(f"time_constant {what}", time_constant, 0.0, open_lower=True)
+            eps = number(f"time_constant {what}", time_constant, LEAST_TIME_CONSTANT)
             kp, kd, kv = 1.0 / eps**2, 2.0 / eps, 1.0 / eps
         self.kp = number(f"kp {what}", 0.0 if kp is None else kp, 0.0)
         self.kd = number(f"kd {what}", 0.0 if kd is None else kd, 0.0)
@@ -94,7 +97,7 @@ class Projection:
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        if self.metric not in METRICS:
+        if not isinstance(self.metric, str) or self.metric not in METRICS:
             raise InvalidValue("metric of a projection", self.metric, " or ".join(METRICS))
         for tolerance in ("position_tolerance", "velocity_tolerance"):
             object.__setattr__(self, tolerance, number(f"{tolerance} of a projection", getattr(self, tolerance), 0.0))
@@ -170,7 +173,7 @@ def project_position(
     Source: Savin, Contact-aware Control, lecture 5, eq. 15 to 20.
     """
     projection, solver = Projection(metric), as_solver(solver)
-    goal = robot.checked_configuration(q)
+    goal = checked_robot(robot).checked_configuration(q)
     here = goal if about is None else robot.checked_configuration(about)
     members = bilateral_members(robot, goal, constraints, solver)
     bound = ConstraintStack(tuple(member for member in members if member.is_position_level), robot.nv)
@@ -184,7 +187,7 @@ def project_position(
         system = RobotSystem(dynamics, J, bound.members)
         step = offset + projection.tangent_step(solver, system, phi + J @ offset, *no_rows(robot.nv))
         here = goal = integrate(robot, here, step)
-        before = violation
+        before = violation if not offset.any() else np.inf
     if violation > ACCEPTABLE_VIOLATION:
         worst = np.abs(phi).argmax()
         name = next(name for name, rows in bound.slices.items() if rows.start <= worst < rows.stop)
@@ -223,7 +226,7 @@ def project_velocity(
     Source: Savin, Contact-aware Control, lecture 5, eq. 12 to 14.
     """
     projection, solver = Projection(metric), as_solver(solver)
-    q, v = robot.checked_configuration(q), finite_array("v", v, (robot.nv,))
+    q, v = checked_state(robot, q, v)
     bound = ConstraintStack(bilateral_members(robot, q, constraints, solver), robot.nv)
     dynamics = Dynamics.at(robot, q, v, number("t", t))
     system = RobotSystem(dynamics, bound.jacobian(dynamics), bound.members)

@@ -19,11 +19,11 @@ from constrained_sim.drift import Baumgarte
 from constrained_sim.dynamics import Dynamics, dynamics_at
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.motion import ContactRows, Motion, solve_motion
-from constrained_sim.robot import WORLD, Robot
+from constrained_sim.robot import WORLD, Robot, checked_state
 from constrained_sim.solvers import RobotSystem, Solver, as_solver, check_consistency
 from constrained_sim.solvers.row_space import RowSpace
-from constrained_sim.validation import Array, finite_array, number, read_only
-from constrained_sim.wrench import Wrench, generalised_force
+from constrained_sim.validation import Array, finite_array, flag, number, read_only
+from constrained_sim.wrench import Wrench, checked_wrenches, generalised_force
 
 SLIP_SPEED = LEAVING_SPEED = 1e-9
 """[m/s, rad/s] Beyond which a contact slips, and a row at its bound goes away from it."""
@@ -144,10 +144,10 @@ def constrained_acceleration(
     Source: RBDL, module Contacts, ForwardDynamicsContacts*; Tedrake, Drake implementation of rigid body dynamics
     algorithms with constraints, sec. 1 and 3.1.
     """
-    q, v, solver = robot.checked_configuration(q), finite_array("v", v, (robot.nv,)), as_solver(solver)
+    (q, v), solver = checked_state(robot, q, v), as_solver(solver)
     if not (stabilization is None or isinstance(stabilization, Baumgarte)):
         raise InvalidValue("stabilization", stabilization, "None or a Baumgarte")
-    bound, wrenches = ConstraintSet.bind(robot, q, constraints), tuple(wrenches)
+    bound, wrenches = ConstraintSet.bind(robot, q, constraints), checked_wrenches(wrenches)
     solver.check(bound.declarations)
     dynamics = dynamics_at(robot, q, v, number("t", t))
     force = generalised_force(robot, dynamics, wrenches) - dynamics.h
@@ -162,6 +162,7 @@ def constrained_acceleration(
     turning, *rows_that_turn = resistance.at_motion(dynamics, geometry, pressed)
     contacts = contacts.with_discs(*rows_that_turn)
     system = RobotSystem(dynamics, J, bound.bilateral.members)
+    refuse_inconsistent = flag("refuse_inconsistent", refuse_inconsistent)
     motion = solve_motion(solver, system, force, b, contacts)
     if refuse_inconsistent:
         check_consistency(system, motion.constraint_residual)

@@ -18,10 +18,10 @@ from constrained_sim.contact.problem import TOLERABLE_RESIDUAL
 from constrained_sim.dynamics import Dynamics, dynamics_at, kinematics_at
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.motion import EXACTLY, ContactRows, Motion, solve_motion
-from constrained_sim.robot import WORLD, Robot
+from constrained_sim.robot import WORLD, Robot, checked_state
 from constrained_sim.solvers import RobotSystem, Solver, System, as_solver, check_consistency
 from constrained_sim.solvers.row_space import RowSpace
-from constrained_sim.validation import Array, finite_array, number, read_only
+from constrained_sim.validation import Array, finite_array, flag, number, read_only
 
 NEGLIGIBLE = 1e-3
 """Factor of restitution below which none is left."""
@@ -316,7 +316,7 @@ def resolve_impact(
 
     Source: RBDL, module Contacts, ComputeContactImpulses*; Tedrake, sec. 3.2.
     """
-    q, v = robot.checked_configuration(q), finite_array("v", v, (robot.nv,))
+    q, v = checked_state(robot, q, v)
     bound = ConstraintSet.bind(robot, q, constraints)
     solver = as_solver(solver)
     solver.check(bound.declarations)
@@ -329,7 +329,7 @@ def resolve_impact(
         solver,
         coefficients=_coefficients(bound, restitution),
         targets=_targets(bound, row_velocity_plus),
-        refuse_inconsistent=refuse_inconsistent,
+        refuse_inconsistent=flag("refuse_inconsistent", refuse_inconsistent),
     )
 
 

@@ -14,12 +14,12 @@ from scipy.linalg import qr
 from constrained_sim.constraints import Constraint, ConstraintStack
 from constrained_sim.drift import bilateral_members
 from constrained_sim.dynamics import Dynamics
-from constrained_sim.exceptions import InvalidValue, NotFollowed, UnknownName
-from constrained_sim.robot import Robot
+from constrained_sim.exceptions import InvalidValue, NotFollowed
+from constrained_sim.robot import Robot, checked_state
 from constrained_sim.solvers import RobotSystem, row_residual
 from constrained_sim.solvers.row_space import RANK_TOLERANCE, RowSpace, least_squares
-from constrained_sim.validation import Array, finite_array, number, read_only
-from constrained_sim.wrench import Wrench, generalised_force
+from constrained_sim.validation import Array, finite_array, flag, known, names, number, read_only
+from constrained_sim.wrench import Wrench, checked_wrenches, generalised_force
 
 FOLLOWED = 1e-9
 """Relative residual up to which the actuators are taken to produce the wanted motion."""
@@ -151,7 +151,7 @@ def inverse_dynamics(
     names = [robot.velocity_names[i] for i in coordinates.independent]
     wanted = finite_array(f"a_independent of {', '.join(names) or 'nothing'}", a_independent, (len(names),))
     a = coordinates.velocity_map @ wanted + coordinates.a_bias
-    external = generalised_force(robot, model.dynamics, wrenches)
+    external = generalised_force(robot, model.dynamics, checked_wrenches(wrenches))
     needed = M @ a + h - external
     actuation = coordinates.velocity_map[robot.actuation].T
     goal = coordinates.velocity_map.T @ needed
@@ -161,7 +161,7 @@ def inverse_dynamics(
     missed = actuation @ tau - goal
     if np.abs(missed).max(initial=0.0) > FOLLOWED * scale:
         raise NotFollowed([name for name, part in zip(names, missed, strict=True) if abs(part) > FOLLOWED * scale])
-    if limited and (np.abs(tau) > robot.effort_limits).any():
+    if flag("limited", limited) and (np.abs(tau) > robot.effort_limits).any():
         tau = _within_limits(actuation, goal, tau, robot.effort_limits, names)
     lam, residual = _constraint_forces(model, needed, tau, float(terms.max(initial=0.0)))
     force = M @ a - needed
@@ -195,7 +195,7 @@ def minimal_acceleration(
     """
     model = _Model(robot, q, v, constraints, independent, t)
     velocity_map, a_bias = model.coordinates.velocity_map, model.coordinates.a_bias
-    force = generalised_force(robot, model.dynamics, wrenches) - model.dynamics.h - model.dynamics.M @ a_bias
+    force = generalised_force(robot, model.dynamics, checked_wrenches(wrenches)) - model.dynamics.h - model.dynamics.M @ a_bias
     force[robot.actuation] += finite_array("tau", tau, (robot.nu,))
     inertia = velocity_map.T @ model.dynamics.M @ velocity_map
     return velocity_map @ np.linalg.solve(inertia, velocity_map.T @ force) + a_bias
@@ -213,12 +213,12 @@ class _Model:
         independent: Sequence[str] | None,
         t: float,
     ) -> None:
-        q, v = robot.checked_configuration(q), finite_array("v", v, (robot.nv,))
+        q, v = checked_state(robot, q, v)
         bound = ConstraintStack(bilateral_members(robot, q, constraints), robot.nv)
         self.robot, self.dynamics = robot, Dynamics.at(robot, q, v, number("t", t))
         self.system, self.gamma = RobotSystem(self.dynamics, bound.jacobian(self.dynamics)), bound.gamma(self.dynamics)
         wanted = (
-            None if independent is None else np.array([_index(robot, name) for name in independent], dtype=np.int64)
+            None if independent is None else np.array([_index(robot, name) for name in names("independent", independent)], dtype=np.int64)
         )
         self.coordinates = MinimalCoordinates.of(
             self.system.J, self.gamma, self.system.row_space, wanted, robot.velocity_names
@@ -226,9 +226,7 @@ class _Model:
 
 
 def _index(robot: Robot, name: str) -> int:
-    if name not in robot.velocity_names:
-        raise UnknownName("velocity", name, robot.velocity_names)
-    return robot.velocity_names.index(name)
+    return robot.velocity_names.index(known("velocity", name, robot.velocity_names))
 
 
 def _constraint_forces(model: _Model, needed: Array, tau: Array, largest: float) -> tuple[Array, float]:

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from constrained_sim.exceptions import ConfigError
+from constrained_sim.validation import path as checked_path
 
 OURS = ("/**", "constrained_sim", "/constrained_sim")
 """Names under which a file of several nodes has the parameters of this one."""
@@ -35,7 +36,7 @@ def read_yaml(path: str | os.PathLike[str]) -> Mapping[str, Any]:
         ConfigError: the file cannot be read or is not YAML with a mapping in it.
     """
     try:
-        content = yaml.load(Path(path).read_text(encoding="utf-8"), _Loader)
+        content = yaml.load(Path(checked_path("path of the configuration", path)).read_text(encoding="utf-8"), _Loader)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot read the configuration {str(path)!r}: {error}") from error
     except yaml.YAMLError as error:

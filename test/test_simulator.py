@@ -380,7 +380,7 @@ def test_bad_wrenches_change_nothing():
         ({"position_tolerance": -1.0}, InvalidValue),
         ({"constraints": [FREE_HAND, FREE_HAND]}, DuplicateName),
         ({"constraints": ["hand"]}, InvalidValue),
-        ({"constraints": [PointAnchor("far", "tip", (0, 0, 0), point_b=(1, 1, 1))]}, ViolatedConstraint),
+        ({"constraints": [PointAnchor("far", "tip", (0, 0, 0), point_b=(1, 1, 1))], "q": [0.0, 0.0]}, ViolatedConstraint),
     ],
     ids=str,
 )

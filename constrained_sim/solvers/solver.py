@@ -15,7 +15,7 @@ from constrained_sim.constraints.constraint import Constraint
 from constrained_sim.exceptions import InconsistentConstraints, InvalidValue, NotSupported
 from constrained_sim.solvers import kernels
 from constrained_sim.solvers.row_space import RowSpace
-from constrained_sim.validation import Array, finite_array
+from constrained_sim.validation import Array, finite_array, shape_of
 
 
 class System:
@@ -63,6 +63,11 @@ class System:
         return kernels.unwhiten(self.inertia_factor, self.parents, rows)
 
 
+def sizes_of(M: Any, J: Any) -> tuple[int, int]:
+    """Return the numbers of velocities and of rows of matrices of the caller; -1 where there are none to count."""
+    return (*shape_of(M), -1)[0], (*shape_of(J), -1)[0]
+
+
 def checked_system(M: Any, J: Any, size: int, rows: int) -> System:
     """Return the system of matrices of the caller, copied: M (size, size) and J (rows, size).
 
@@ -70,6 +75,8 @@ def checked_system(M: Any, J: Any, size: int, rows: int) -> System:
         InvalidValue: other shapes, NaN or infinity, M not symmetric positive definite.
     """
     M = finite_array("M", M, (size, size))
+    if not size:
+        raise InvalidValue("M", M, "a matrix of one row or more")
     J = np.zeros((0, size)) if rows == 0 and np.size(J) == 0 else finite_array("J", J, (rows, size))
     system = System(M, J)
     is_symmetric = np.abs(M - M.T).max(initial=0.0) <= 1e-12 * np.abs(M).max(initial=0.0)
