@@ -22,8 +22,8 @@ from constrained_sim.solvers.row_space import least_squares
 from constrained_sim.validation import Array, number
 
 PROJECTION_STEPS = 50
-LEAST_TIME_CONSTANT = 1e-100
-"""[s] Of Baumgarte's feedback: the gain ``1 / eps^2`` is a finite number."""
+TIME_CONSTANTS = 1e-100, 1e100
+"""[s] Of Baumgarte's feedback: the gain ``1 / eps^2`` is a number that is neither zero nor infinite."""
 
 ACCEPTABLE_VIOLATION = 1e-9
 """Violation [m, rad] up to which a projected configuration counts as one that satisfies its constraints."""
@@ -53,7 +53,7 @@ class Baumgarte:
         if time_constant is not None:
             if kp is not None or kd is not None or kv:
                 raise InvalidValue(f"gains {what}", (kp, kd, kv), "none beside a time constant")
-            eps = number(f"time_constant {what}", time_constant, LEAST_TIME_CONSTANT)
+            eps = number(f"time_constant {what}", time_constant, *TIME_CONSTANTS)
             kp, kd, kv = 1.0 / eps**2, 2.0 / eps, 1.0 / eps
         self.kp = number(f"kp {what}", 0.0 if kp is None else kp, 0.0)
         self.kd = number(f"kd {what}", 0.0 if kd is None else kd, 0.0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-
 MOST_SHOWN, MOST_NAMES = 300, 40
 """Characters of a value, and names out of a list, that a message shows at most."""
 
@@ -27,10 +26,11 @@ def _restored(kind: type[ConstrainedSimError], args: tuple[Any, ...], attributes
 def shown(value: Any) -> str:
     """Return `value` as text for a message, cut where it is long."""
     try:
-        text = repr(value)
+        text = " ".join(repr(value).split("\n"))
     except Exception:  # a message is not the place for the errors of other classes
         text = f"an instance of {type(value).__name__}"
-    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
+    text = text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
+    return f"{text} of shape {value.shape}" if hasattr(value, "shape") else text
 
 
 def listed(names: Iterable[str]) -> str:

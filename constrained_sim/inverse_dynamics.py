@@ -195,7 +195,8 @@ def minimal_acceleration(
     """
     model = _Model(robot, q, v, constraints, independent, t)
     velocity_map, a_bias = model.coordinates.velocity_map, model.coordinates.a_bias
-    force = generalised_force(robot, model.dynamics, checked_wrenches(wrenches)) - model.dynamics.h - model.dynamics.M @ a_bias
+    force = generalised_force(robot, model.dynamics, checked_wrenches(wrenches))
+    force -= model.dynamics.h + model.dynamics.M @ a_bias
     force[robot.actuation] += finite_array("tau", tau, (robot.nu,))
     inertia = velocity_map.T @ model.dynamics.M @ velocity_map
     return velocity_map @ np.linalg.solve(inertia, velocity_map.T @ force) + a_bias
@@ -217,16 +218,18 @@ class _Model:
         bound = ConstraintStack(bilateral_members(robot, q, constraints), robot.nv)
         self.robot, self.dynamics = robot, Dynamics.at(robot, q, v, number("t", t))
         self.system, self.gamma = RobotSystem(self.dynamics, bound.jacobian(self.dynamics)), bound.gamma(self.dynamics)
-        wanted = (
-            None if independent is None else np.array([_index(robot, name) for name in names("independent", independent)], dtype=np.int64)
-        )
         self.coordinates = MinimalCoordinates.of(
-            self.system.J, self.gamma, self.system.row_space, wanted, robot.velocity_names
+            self.system.J, self.gamma, self.system.row_space, _indices(robot, independent), robot.velocity_names
         )
 
 
-def _index(robot: Robot, name: str) -> int:
-    return robot.velocity_names.index(known("velocity", name, robot.velocity_names))
+def _indices(robot: Robot, independent: Sequence[str] | None) -> npt.NDArray[np.int64] | None:
+    """Return the indices of velocities by name; None where none are named."""
+    if independent is None:
+        return None
+    every = robot.velocity_names
+    wanted = names("independent", independent)
+    return np.array([every.index(known("velocity", name, every)) for name in wanted], dtype=np.int64)
 
 
 def _constraint_forces(model: _Model, needed: Array, tau: Array, largest: float) -> tuple[Array, float]:

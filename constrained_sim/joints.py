@@ -125,7 +125,7 @@ def _check_property(
     if is_of_position and joint.nq != 1:
         raise InvalidValue(what, value, "none: this joint has no single position")
     largest = np.inf if may_be_infinite else sys.float_info.max
-    is_number = isinstance(value, Real) and not isinstance(value, bool) and abs(value) <= largest
+    is_number = not isinstance(value, bool) and isinstance(value, Real) and bool(abs(value) <= largest)  # type: ignore[operator]
     if not is_number or (is_positive and value < 0.0):
         allowed = "a number that is not negative" if is_positive else "a number"
         raise InvalidValue(what, value, allowed if may_be_infinite else allowed.replace("a", "a finite", 1))

@@ -112,7 +112,7 @@ class Robot:
         from constrained_sim.descriptions import read_text, read_urdf
 
         text = read_text(path_or_xml)
-        robot = cls._of(read_urdf(text, floating_base), gravity, actuated_joints)
+        robot = cls._of(read_urdf(text, flag("floating_base", floating_base)), gravity, actuated_joints)
         return robot if text == path_or_xml else replace(robot, folder=Path(path_or_xml).resolve().parent)
 
     @classmethod
@@ -130,7 +130,7 @@ class Robot:
         """
         from constrained_sim.descriptions import read_sdf, read_text
 
-        return cls._of(read_sdf(read_text(path_or_xml), floating_base), gravity, actuated_joints)
+        return cls._of(read_sdf(read_text(path_or_xml), flag("floating_base", floating_base)), gravity, actuated_joints)
 
     @classmethod
     def from_mjcf(

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from constrained_sim.assembly import assemble_members
-from constrained_sim.constraints import Constraint, ConstraintStack
-from constrained_sim.constraints.constraint import checked_constraints
+from constrained_sim.constraints import BoundConstraint, Constraint, ConstraintStack
 from constrained_sim.constraints.check import warn_of_wrong_derivatives
+from constrained_sim.constraints.constraint import checked_constraints
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import ContactMethod, Plane
 from constrained_sim.contact.collision import CollisionDetector, Collisions
@@ -152,9 +152,7 @@ class Simulator:
         Raises:
             ViolatedConstraint: a constraint that does not hold there.
         """
-        if self._begun is None:
-            self.reset(None, self._initial_velocity, assemble=bool(self.robot.constraints))
-        return self._begun  # type: ignore[return-value]
+        return self._begin_at_neutral() if self._begun is None else self._begun
 
     @_observation.setter
     def _observation(self, observation: Observation) -> None:
@@ -250,8 +248,8 @@ class Simulator:
             NotSupported: a constraint that the stepper cannot do.
         """
         if known("stepper", name, STEPPERS) == self._stepper.name:
-            integrator = integrator or self._stepper.integrator.name
-            stabilization = stabilization or self._stepper.stabilization
+            integrator = self._stepper.integrator.name if integrator is None else integrator
+            stabilization = self._stepper.stabilization if stabilization is None else stabilization
         self._stepper = self._make_stepper(name, integrator, stabilization)
         if (here := self._begun) is not None:
             self._observation = self._stepper.reset(here.bound, self.state.t, here.q, here.v, here.stretch)
@@ -309,14 +307,14 @@ class Simulator:
             ViolatedConstraint: it does not hold here and cannot be assembled, or the contact starts too deep.
             ContactNotSolved: the impact could not be solved.
         """
-        instance("constraint", constraint, Constraint, "an instance of a class in CONSTRAINTS")  # type: ignore[type-abstract]
+        instance("constraint", constraint, Constraint, "an instance of a class in CONSTRAINTS")
+        assemble, enabled = flag("assemble", assemble), flag("enabled", enabled)
         if constraint.name in self._declared:
             raise DuplicateName(constraint.name)
         self._solver.check([constraint])
         self._stepper.check([constraint])
         impact = None
-        assemble = flag("assemble", assemble)
-        if flag("enabled", enabled):
+        if enabled:
             impact = self._activate(constraint, assemble)
         else:
             constraint.bind(self.robot, self._observation.q)  # names that do not exist are refused now
@@ -369,7 +367,8 @@ class Simulator:
         (wrench,) = checked_wrenches([wrench])
         self.robot.link_placement(wrench.link), self.robot.link_placement(wrench.axes)
         count = max(1, self._steps_in("duration", duration))
-        self._observation  # begins, where nobody said where
+        if self._begun is None:
+            self._begin_at_neutral()
         self._applied.append((wrench, self.steps + count))
 
     def step(self, tau: Any = None, wrenches: Iterable[Wrench] = ()) -> StepResult:
@@ -549,7 +548,7 @@ class Simulator:
 
     def _make_stepper(self, name: str, integrator: str | None, stabilization: Stabilization | None) -> Stepper:
         kind = lookup("stepper", name, STEPPERS)
-        scheme = lookup("integrator", integrator or kind.default_integrator, INTEGRATORS)()
+        scheme = lookup("integrator", kind.default_integrator if integrator is None else integrator, INTEGRATORS)()
         stepper = kind(self.robot, self.dt, scheme, Projection() if stabilization is None else stabilization)
         stepper.check(self._all_kinds())
         return stepper
@@ -673,6 +672,11 @@ class Simulator:
         """Return the number of steps nearest to `duration` [s], `most` of them."""
         return round(number(what, duration, 0.0, most * self.dt) / self.dt)
 
+    def _begin_at_neutral(self) -> Observation:
+        """Begin where nobody said where; a robot's own constraints are assembled."""
+        self.reset(None, self._initial_velocity, assemble=bool(self.robot.constraints))
+        return self._observation
+
     def _bind(self, q: Array, constraints: Iterable[Constraint]) -> ConstraintSet:
         """Return `constraints` as they are for this robot; "where it is now" is at `q` (nq,)."""
         return ConstraintSet(self.robot, [constraint.bind(self.robot, q) for constraint in constraints])  # type: ignore[misc]
@@ -684,7 +688,7 @@ class Simulator:
         """
         v = here.v + np.sin(np.arange(1.0, self.robot.nv + 1.0))
         for member in here.bound.members:
-            if member.name in self._unchecked:
+            if member.name in self._unchecked and isinstance(member, BoundConstraint):
                 self._unchecked.remove(member.name)
                 warn_of_wrong_derivatives(self.robot, member, here.q, v, here.t)
 

@@ -9,7 +9,6 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 import numpy as np
 
@@ -144,6 +143,7 @@ class Trajectory:
         Raises:
             InvalidValue: none, those of robots of other sizes, or one name for other numbers of rows.
         """
+        parts = items("parts", parts, Trajectory, "instances of Trajectory")
         sizes = {part.q.shape[1:] + part.v.shape[1:] + part.tau.shape[1:] for part in parts}
         if len(sizes) != 1:
             raise InvalidValue("parts of a trajectory, (nq, nv, nu)", sorted(sizes), "one or more of the same robot")
@@ -195,8 +195,8 @@ class Trajectory:
 
         impacts = _impacts(text, [arrays[f"impacts/{name}"] for name in OF_IMPACTS], group("impulses/"))
         forces, multipliers, energy, moments = (group(f"{name}/") for name in GROUPS)
-        tables = (arrays[name] for name in TABLES)
-        return cls(*tables, forces, multipliers, energy, impacts, moments)
+        t, q, v, tau = (arrays[name] for name in TABLES)
+        return cls(t, q, v, tau, forces, multipliers, energy, impacts, moments)
 
 
 def _path(value: str | os.PathLike[str]) -> str:
@@ -209,15 +209,14 @@ def _write(target: str, arrays: Mapping[str, Array]) -> None:
     Raises:
         InvalidValue: a path at which no file can be written.
     """
-    place = Path(target)
-    part = None
+    part = Path(f"{target}.{os.getpid()}.part")
     try:
-        with NamedTemporaryFile(dir=place.parent, prefix=f"{place.name}.", suffix=".part", delete=False) as part:
-            np.savez_compressed(part, **arrays)  # type: ignore[arg-type]
-        os.replace(part.name, place)
+        with part.open("xb") as file:
+            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+        os.replace(part, target)
     except BaseException as error:
-        if part is not None:
-            Path(part.name).unlink(missing_ok=True)
+        if not isinstance(error, FileExistsError):
+            part.unlink(missing_ok=True)
         if isinstance(error, OSError):
             reason = error.strerror or str(error)
             raise InvalidValue("path of a trajectory", target, f"one that can be written ({reason})") from error
@@ -232,7 +231,8 @@ def _read(source: str) -> dict[str, Array]:
     """
     what = "a file that Trajectory.save wrote"
     if not Path(source).is_file():  # a pipe would block
-        raise InvalidValue("trajectory", source, f"{what}; there is {'no file' if Path(source).exists() else 'nothing'}")
+        there = "no file" if Path(source).exists() else "nothing"
+        raise InvalidValue("trajectory", source, f"{what}; there is {there}")
     try:
         with zipfile.ZipFile(source) as archive:
             if archive.testzip() is not None:

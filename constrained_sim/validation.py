@@ -16,6 +16,9 @@ from constrained_sim.exceptions import InvalidValue, UnknownName
 Array = npt.NDArray[np.float64]
 T = TypeVar("T")
 
+MOST_LISTED = 100
+"""Numbers of an array that a message lists; of a larger one NumPy abbreviates."""
+
 NAMES = {3: "three", 6: "six"}
 """Of the sizes of vectors, in messages."""
 
@@ -41,7 +44,7 @@ def float_array(what: str, value: Any, shape: tuple[int, ...]) -> Array:
     is_array = isinstance(value, np.ndarray) and value.dtype == np.float64 and value.shape == shape
     if not is_array or not np.logical_and.reduce(np.isfinite(value), axis=None):
         raise InvalidValue(what, _listed(value), f"an array of {_sizes(shape)} finite float(s)")
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def _sizes(shape: tuple[int, ...]) -> str:
@@ -69,7 +72,7 @@ def _listed(value: Any) -> Any:
     """Return what to show of a value: the numbers of a small array."""
     if not isinstance(value, np.ndarray):
         return value
-    return value.tolist() if value.size <= 100 else f"an array of shape {value.shape}"
+    return value.tolist() if value.size <= MOST_LISTED else value
 
 
 def shape_of(value: Any) -> tuple[int, ...]:
@@ -141,10 +144,10 @@ def function(what: str, value: Any, signature: str) -> Callable[..., Any]:
     """
     if not callable(value) or isinstance(value, type):
         raise InvalidValue(what, value, f"a function {signature}")
-    return value  # type: ignore[no-any-return]
+    return value
 
 
-def items(what: str, value: Any, kind: type[T], allowed: str) -> tuple[T, ...]:
+def items(what: str, value: Any, kind: type[Any], allowed: str) -> tuple[Any, ...]:
     """Return what a list, a tuple or another iterable holds, if all of it is of one `kind`.
 
     Raises:

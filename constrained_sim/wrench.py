@@ -48,7 +48,7 @@ def checked_wrenches(wrenches: Iterable[Wrench]) -> tuple[Wrench, ...]:
     Raises:
         InvalidValue: something else, or one that is not in a sequence.
     """
-    return () if wrenches == () else items("wrenches", wrenches, Wrench, "instances of Wrench")
+    return items("wrenches", wrenches, Wrench, "instances of Wrench")
 
 
 def generalised_force(robot: Robot, dynamics: Dynamics, wrenches: Iterable[Wrench]) -> Array:

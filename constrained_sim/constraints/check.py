@@ -19,8 +19,8 @@ from constrained_sim.validation import Array, instance, number, read_only
 STEP = 1e-4
 """[rad, m, s] Of the differences, of fourth order: exact to 1e-12 for what changes within a hundredth or more."""
 
-ROUNDING = 1e-9
-"""What rounding may make of a difference that is zero, in SI units."""
+ROUNDING = 1e-8
+"""What rounding may make of a difference that is zero, in SI units: 1e-12 of phi, divided by the step."""
 
 TOLERANCE = 1e-4
 """Relative error up to which a derivative is right; users' own differences of first order are."""
@@ -93,7 +93,7 @@ def check_constraint(robot: Robot, constraint: Constraint, q: Any, v: Any, t: fl
         UnknownName: a link or joint that does not exist.
     """
     q, v = checked_state(robot, q, v)
-    instance("constraint", constraint, Constraint, "an instance of a class in CONSTRAINTS")  # type: ignore[type-abstract]
+    instance("constraint", constraint, Constraint, "an instance of a class in CONSTRAINTS")
     bound = constraint.bind(robot, q)
     if not isinstance(bound, BoundConstraint):
         raise InvalidValue("constraint", constraint, "one whose rows are functions: a contact's are its own")
@@ -118,14 +118,15 @@ def check_bound(robot: Robot, bound: BoundConstraint, q: Array, v: Array, t: flo
     here = at(rest, v, 0.0)
     J, velocity, gamma = bound.jacobian(here).copy(), bound.velocity(here, v, middle), bound.gamma(here)
     along = (lambda h, e: phi(h * e)) if bound.is_position_level else (lambda h, e: s(rest, v + h * e))
-    columns = [_difference(partial(along, e=e)) for e in np.eye(robot.nv)]
+    columns = zip(*(_difference(partial(along, e=e)) for e in np.eye(robot.nv)), strict=True)
+    found, doubt = (np.array(part).T for part in columns)
     rates = _difference(lambda h: phi(h * v, h)) if bound.is_position_level else (velocity, np.zeros(bound.dim))
-    size = np.abs(J).max(axis=1) * max(np.abs(v).max(), 1e-300)
+    largest, speed = np.abs(J).max(axis=1), np.abs(v).max()
     return ConstraintCheck(
         bound.name,
-        _compared(J, *(np.array(part).T for part in zip(*columns, strict=True)), np.abs(J).max(axis=1, keepdims=True)),
-        _compared(velocity, *rates, size),
-        _compared(gamma, *_difference(lambda h: s(h * v, v, h)), size * max(np.abs(v).max(), 1.0)),
+        _compared(J, found, doubt, largest[:, None]),
+        _compared(velocity, *rates, largest * speed),
+        _compared(gamma, *_difference(lambda h: s(h * v, v, h)), largest * speed * max(speed, 1.0)),
     )
 
 
@@ -139,7 +140,7 @@ def warn_of_wrong_derivatives(robot: Robot, bound: BoundConstraint, q: Array, v:
         if is_of_user(error) or isinstance(error, ConstrainedSimError):
             return
         raise
-    for function, (given, found, error) in check.wrong.items():
+    for function, (given, found, _) in check.wrong.items():
         row, *place = np.unravel_index(int(np.argmax(np.abs(given - found))), given.shape)
         entry = f", {robot.velocity_names[int(place[0])]!r}" if place else ""
         where = f"row {int(row)}{entry}"

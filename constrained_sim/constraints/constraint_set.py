@@ -17,9 +17,9 @@ from constrained_sim.constraints.joint_limit import JointLimitStack, stack_limit
 from constrained_sim.constraints.point_contact import BoundContact
 from constrained_sim.contact.table import ContactTable
 from constrained_sim.dynamics import Dynamics
-from constrained_sim.exceptions import DuplicateName, UnknownName
+from constrained_sim.exceptions import DuplicateName
 from constrained_sim.robot import WORLD, Robot
-from constrained_sim.validation import Array, lookup
+from constrained_sim.validation import Array, known, lookup
 
 
 class ConstraintSet:
@@ -115,8 +115,7 @@ class ConstraintSet:
             wrench = member.wrench(dynamics, multipliers, link)
         else:
             links = [member.declaration.link, member.other_link]
-            if link not in links:
-                raise UnknownName(f"link of contact {name!r}", link, links)
+            known(f"link of contact {name!r}", link, links)
             place = self.contacts.members.index(member)
             moment = np.zeros(3) if moments is None else moments[place]
             force = multipliers @ self.contacts.rows(dynamics, dynamics.v).axes[place]

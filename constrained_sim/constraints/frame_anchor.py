@@ -12,9 +12,9 @@ from scipy.linalg import expm_frechet
 from constrained_sim import kinematics
 from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, checked_links, checked_name
 from constrained_sim.dynamics import Dynamics, kinematics_at
-from constrained_sim.exceptions import InvalidValue, UnknownName
+from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import WORLD, Robot
-from constrained_sim.validation import Array, finite_array, read_only, shape_of
+from constrained_sim.validation import Array, finite_array, lookup, read_only, shape_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,11 +130,10 @@ class BoundFrameAnchor(BoundConstraint):
     def wrench(self, dynamics: Dynamics, multipliers: Array, link: str) -> Array:
         """Return (6,) force and moment on `link` about the origin of the first frame, world axes."""
         signs = {self.declaration.link_b: -1.0, self.declaration.link_a: 1.0}
-        if link not in signs:
-            raise UnknownName(f"link of constraint {self.name!r}", link, signs)
+        sign = lookup(f"link of constraint {self.name!r}", link, signs)
         a, relative = self._relative(dynamics)
         in_a = pin.Jlog6(relative).T @ (multipliers @ self._axes)
-        return signs[link] * np.concatenate([a.rotation @ in_a[:3], a.rotation @ in_a[3:]])
+        return sign * np.concatenate([a.rotation @ in_a[:3], a.rotation @ in_a[3:]])
 
     def wrench_point(self, dynamics: Dynamics) -> Array:
         """Return (3,) the origin of the first frame [m], world frame."""

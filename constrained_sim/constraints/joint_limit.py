@@ -8,7 +8,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from constrained_sim.constraints.constraint import BoundConstraint, Constraint, ConstraintStack, checked_joints, checked_name
+from constrained_sim.constraints.constraint import (
+    BoundConstraint,
+    Constraint,
+    ConstraintStack,
+    checked_joints,
+    checked_name,
+)
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.joints import SingleJoint
@@ -63,7 +69,10 @@ class JointLimit(Constraint):
 def _bound(value: object) -> float:
     """Return a bound as a float; NaN where it is no number."""
     is_number = isinstance(value, float | int | np.integer | np.floating) and not isinstance(value, bool)
-    return float(value) if is_number and abs(value) <= np.inf else np.nan  # type: ignore[arg-type, operator]
+    try:
+        return float(value) if is_number else np.nan  # type: ignore[arg-type]
+    except OverflowError:  # an integer beyond the floats
+        return np.nan
 
 
 class Bounds(NamedTuple):

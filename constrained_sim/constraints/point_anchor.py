@@ -12,9 +12,9 @@ import pinocchio as pin
 from constrained_sim import kinematics
 from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, checked_links, checked_name
 from constrained_sim.dynamics import Dynamics, ask_user, kinematics_at
-from constrained_sim.exceptions import InvalidValue, UnknownName
+from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import WORLD, Robot
-from constrained_sim.validation import Array, finite_array, read_only, shape_of, unit_vector
+from constrained_sim.validation import Array, finite_array, lookup, read_only, shape_of, unit_vector
 
 MovingPoint = Callable[[float], Any]
 
@@ -136,9 +136,8 @@ class BoundPointAnchor(BoundConstraint):
     def wrench(self, dynamics: Dynamics, multipliers: Array, link: str) -> Array:
         """Return (6,) force on `link` at p_a, no moment, world axes."""
         signs = {self.declaration.link_b: -1.0, self.declaration.link_a: 1.0}
-        if link not in signs:
-            raise UnknownName(f"link of constraint {self.name!r}", link, signs)
-        return np.concatenate([signs[link] * multipliers @ self._axes(dynamics), np.zeros(3)])
+        sign = lookup(f"link of constraint {self.name!r}", link, signs)
+        return np.concatenate([sign * multipliers @ self._axes(dynamics), np.zeros(3)])
 
     def wrench_point(self, dynamics: Dynamics) -> Array:
         """Return (3,) p_a [m], world frame."""

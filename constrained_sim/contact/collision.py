@@ -69,8 +69,10 @@ class Collisions:
         object.__setattr__(self, "scene", checked_scene(self.scene))
         number("margin of collisions", self.margin, 0.0, open_lower=True)
         flag("self_collision", self.self_collision)
-        path("srdf", self.srdf or "none")
-        object.__setattr__(self, "excluded", tuple(map(_pair, items("excluded", self.excluded, object, "pairs of links"))))
+        if not (isinstance(self.srdf, str) and not self.srdf):
+            path("srdf", self.srdf)
+        pairs = items("excluded", self.excluded, object, "pairs of links")
+        object.__setattr__(self, "excluded", tuple(map(_pair, pairs)))
         names("package_dirs", self.package_dirs)
         if isinstance(self.law, SoftLaw):
             raise InvalidValue("law of collisions", self.law.name, "rigid, frictionless or sticking")

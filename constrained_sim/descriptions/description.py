@@ -13,6 +13,7 @@ import pinocchio as pin
 from constrained_sim.constraints import Constraint
 from constrained_sim.exceptions import ModelError
 from constrained_sim.joints import Spring
+from constrained_sim.validation import path
 
 SINGULAR = 1e-14
 """Least eigenvalue of the inertia, scaled to a diagonal of one, that is zero but for rounding."""
@@ -47,10 +48,11 @@ def read_text(path_or_xml: str | os.PathLike[str]) -> str:
     """
     if isinstance(path_or_xml, str) and path_or_xml.lstrip().startswith("<"):
         return path_or_xml
+    name = path("path_or_xml", path_or_xml)
     try:
-        return Path(path_or_xml).read_text(encoding="utf-8")
-    except (OSError, TypeError, UnicodeDecodeError) as error:
-        raise ModelError(f"cannot read the robot description {str(path_or_xml)!r}: {error}") from error
+        return Path(name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelError(f"cannot read the robot description {name!r}: {error}") from error
 
 
 def refuse_massless_joints(model: pin.Model) -> None:

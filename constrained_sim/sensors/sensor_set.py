@@ -42,7 +42,8 @@ class SensorSet:
             InvalidValue: a name twice, a link that a sensor cannot be on, a rate that is no whole part of the control
                 rate, or a seed that is negative or no whole number.
         """
-        self.robot, self.members = checked_robot(robot), items("sensors", sensors, Sensor, "instances of classes in SENSORS")
+        self.robot = checked_robot(robot)
+        self.members: tuple[Sensor, ...] = items("sensors", sensors, Sensor, "instances of classes in SENSORS")
         number("period of sensors", period, 0.0, open_lower=True)
         names = [sensor.name for sensor in self.members]
         for sensor in self.members:
