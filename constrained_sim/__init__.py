@@ -19,6 +19,7 @@ from constrained_sim.contact import LAWS, Compliant, Frictionless, HuntCrossley,
 from constrained_sim.contact.collision import Collisions
 from constrained_sim.contact.scene import Box, Mesh, Sphere
 from constrained_sim.drift import Baumgarte, Projection, project_position, project_velocity
+from constrained_sim.force_laws import SpringDamper, point_force
 from constrained_sim.forward_dynamics import constrained_acceleration
 from constrained_sim.impact import resolve_impact
 from constrained_sim.integrators import INTEGRATORS
@@ -67,6 +68,7 @@ __all__ = [
     "SensorSet",
     "Simulator",
     "Sphere",
+    "SpringDamper",
     "State",
     "StepResult",
     "Sticking",
@@ -81,6 +83,7 @@ __all__ = [
     "load_config",
     "load_kernels",
     "minimal_acceleration",
+    "point_force",
     "project_position",
     "project_velocity",
     "resolve_impact",

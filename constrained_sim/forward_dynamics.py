@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from constrained_sim.actuation import actuation_matrix
 from constrained_sim.constraints import Constraint, ConstraintStack
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact.compliance import soft_forces
@@ -112,6 +113,7 @@ def constrained_acceleration(
     t: float = 0.0,
     wrenches: Iterable[Wrench] = (),
     refuse_inconsistent: bool = False,
+    actuation: Any = None,
 ) -> ConstrainedAcceleration:
     """Solve ``M a + h = S^T tau + J_ext^T w + J^T lam`` with ``J a = -gamma - feedback`` and the contact laws.
 
@@ -129,10 +131,12 @@ def constrained_acceleration(
         solver: a name in ``SOLVERS``, or a configured solver.
         stabilization: feedback on ``phi`` and ``s`` of bilateral and normal rows; None: none. With it, a unilateral
             row pushes only where ``phi <= 0`` and ``s <= -phi / eps``, and 0 is the least value of
-            ``J a + gamma + 2 / eps s + phi / eps^2``.
+            ``alpha = J a + gamma + 2 / eps s + phi / eps^2``. (Tedrake's last equation of sec. 3.1 prints the two
+            terms of the feedback with a minus; by the definition of alpha above it they are added.)
         t: time, for constraints that depend on it [s].
         wrenches: external forces.
         refuse_inconsistent: raise where bilateral rows contradict each other, instead of the least-squares motion.
+        actuation: B (nv, k), with ``B tau`` in place of ``S^T tau``, tau (k,); None: ``S^T``.
 
     Raises:
         InvalidValue: wrong lengths, NaN or infinity, or a stabilization of another kind.
@@ -149,9 +153,12 @@ def constrained_acceleration(
         raise InvalidValue("stabilization", stabilization, "None or a Baumgarte")
     bound, wrenches = ConstraintSet.bind(robot, q, constraints), checked_wrenches(wrenches)
     solver.check(bound.declarations)
+    for name in () if stabilization is None else stabilization.each:
+        bound.slice(name)
     dynamics = dynamics_at(robot, q, v, number("t", t))
     force = generalised_force(robot, dynamics, wrenches) - dynamics.h
-    force[robot.actuation] += finite_array("tau", tau, (robot.nu,))
+    B = actuation_matrix(robot, actuation)
+    force += B @ finite_array("tau", tau, (B.shape[1],))
     J, gamma, b = acceleration_rows(bound.bilateral, dynamics, stabilization)
     geometry = bound.contacts.rows(dynamics, v)
     contact_gamma = bound.contacts.gamma(dynamics, geometry)
@@ -182,7 +189,7 @@ def acceleration_rows(
     J, gamma = bilateral.jacobian(dynamics), bilateral.gamma(dynamics)
     if stabilization is None:
         return J, gamma, -gamma
-    s = bilateral.velocity(dynamics, dynamics.v, dynamics.t)
+    s, stabilization = bilateral.velocity(dynamics, dynamics.v, dynamics.t), stabilization.for_rows(bilateral.row_names)
     return J, gamma, -gamma - stabilization.feedback(bilateral.phi(dynamics), s, bilateral.is_position_level)
 
 
@@ -198,9 +205,10 @@ def contact_rows(
         leaves = (reached >= len(table.members)) & (geometry.s_normal[reached] > LEAVING_SPEED)
         reached = reached[~leaves]
     else:
-        reached = reached[stabilization.holds(geometry.gaps[reached], geometry.s_normal[reached])]
-        closed = table.normals[reached]
-        offset[closed] += stabilization.feedback(geometry.gaps[reached], geometry.s[closed])
+        feedback = stabilization.for_rows(table.names[i] for i in reached)
+        holds = feedback.holds(geometry.gaps[reached], geometry.s_normal[reached])
+        pushes, reached = feedback.feedback(geometry.gaps[reached], geometry.s_normal[reached])[holds], reached[holds]
+        offset[table.normals[reached]] += pushes
     rows, (friction, _, lower, upper) = table.rows_of(reached), table.laws_of(reached)
     s = geometry.s[rows[: 3 * len(friction)]].reshape(-1, 3)
     speed = np.linalg.norm(s[:, :2], axis=1, keepdims=True)

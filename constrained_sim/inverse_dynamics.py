@@ -11,6 +11,7 @@ import numpy.typing as npt
 import scipy
 from scipy.linalg import qr
 
+from constrained_sim.actuation import actuation_matrix
 from constrained_sim.constraints import Constraint, ConstraintStack
 from constrained_sim.drift import bilateral_members
 from constrained_sim.dynamics import Dynamics
@@ -58,7 +59,9 @@ class MinimalCoordinates:
 
     From ``J v = 0`` with the columns of J split into independent and dependent ones, ``Gamma`` is the identity on the
     independent rows and ``-J_dep^-1 J_ind`` on the others; ``a_bias`` follows from ``J a + gamma = 0`` likewise. Only
-    the null space of J matters, so a rank-deficient J is replaced by independent rows that span the same.
+    the null space of J matters, so a rank-deficient J is replaced by independent rows that span the same. (The text
+    adds ``Gamma^T v = v_ind``. That is not so: ``v_ind`` are the independent entries of v, ``Gamma^+ v``, and
+    ``Gamma^T Gamma`` is not the identity.)
 
     Attributes:
         independent: (n - rank,) indices of velocities.
@@ -119,6 +122,7 @@ def inverse_dynamics(
     wrenches: Iterable[Wrench] = (),
     limited: bool = False,
     t: float = 0.0,
+    actuation: Any = None,
 ) -> InverseDynamics:
     """Return the efforts that give the independent coordinates the accelerations `a_independent` (computed torque).
 
@@ -136,10 +140,11 @@ def inverse_dynamics(
         wrenches: external forces.
         limited: keep the efforts within ``robot.effort_limits`` where there are more actuators than freedoms.
         t: time, for constraints that depend on it [s].
+        actuation: B (nv, k), with ``B tau`` in place of ``S^T tau``, tau (k,); None: ``S^T``. A matrix has no limits.
 
     Raises:
-        InvalidValue: wrong lengths, NaN, infinity, a contact among the constraints, or independent velocities that do
-            not determine the others.
+        InvalidValue: wrong lengths, NaN, infinity, limits of a matrix, a contact among the constraints, or independent
+            velocities that do not determine the others.
         UnknownName: a velocity that does not exist.
         NotFollowed: the actuators cannot give this motion; names the directions.
 
@@ -153,26 +158,29 @@ def inverse_dynamics(
     a = coordinates.velocity_map @ wanted + coordinates.a_bias
     external = generalised_force(robot, model.dynamics, checked_wrenches(wrenches))
     needed = M @ a + h - external
-    actuation = coordinates.velocity_map[robot.actuation].T
+    B = actuation_matrix(robot, actuation)
+    if flag("limited", limited) and actuation is not None:
+        raise InvalidValue("limited", limited, "False, where the actuation is a matrix")
+    inputs = coordinates.velocity_map.T @ B
     goal = coordinates.velocity_map.T @ needed
-    tau = least_squares(actuation, goal)
+    tau = least_squares(inputs, goal)
     terms = np.abs(M) @ np.abs(a) + np.abs(h) + np.abs(external)  # they may balance each other
     scale = (np.abs(coordinates.velocity_map.T) @ terms).max(initial=0.0)
-    missed = actuation @ tau - goal
+    missed = inputs @ tau - goal
     if np.abs(missed).max(initial=0.0) > FOLLOWED * scale:
         raise NotFollowed([name for name, part in zip(names, missed, strict=True) if abs(part) > FOLLOWED * scale])
-    if flag("limited", limited) and (np.abs(tau) > robot.effort_limits).any():
-        tau = _within_limits(actuation, goal, tau, robot.effort_limits, names)
-    lam, residual = _constraint_forces(model, needed, tau, float(terms.max(initial=0.0)))
-    force = M @ a - needed
-    force[robot.actuation] += tau
+    if limited and (np.abs(tau) > robot.effort_limits).any():
+        tau = _within_limits(inputs, goal, tau, robot.effort_limits, names)
+    largest = float(max(terms.max(initial=0.0), np.abs(tau).max(initial=0.0)))
+    lam, residual = _constraint_forces(model, needed - B @ tau, largest)
+    force = M @ a - needed + B @ tau
     return InverseDynamics(
         read_only(tau),
         read_only(lam),
         read_only(a),
         tuple(names),
         read_only(coordinates.velocity_map),
-        _without_actuator(actuation, names),
+        _without_actuator(inputs, names),
         residual,
         row_residual(model.system, force, -model.gamma, a),
     )
@@ -187,6 +195,7 @@ def minimal_acceleration(
     independent: Sequence[str] | None = None,
     wrenches: Iterable[Wrench] = (),
     t: float = 0.0,
+    actuation: Any = None,
 ) -> Array:
     """Return (nv,) the acceleration from the dynamics in minimal coordinates, without any constraint force.
 
@@ -197,7 +206,8 @@ def minimal_acceleration(
     velocity_map, a_bias = model.coordinates.velocity_map, model.coordinates.a_bias
     force = generalised_force(robot, model.dynamics, checked_wrenches(wrenches))
     force -= model.dynamics.h + model.dynamics.M @ a_bias
-    force[robot.actuation] += finite_array("tau", tau, (robot.nu,))
+    B = actuation_matrix(robot, actuation)
+    force += B @ finite_array("tau", tau, (B.shape[1],))
     inertia = velocity_map.T @ model.dynamics.M @ velocity_map
     return velocity_map @ np.linalg.solve(inertia, velocity_map.T @ force) + a_bias
 
@@ -232,17 +242,14 @@ def _indices(robot: Robot, independent: Sequence[str] | None) -> npt.NDArray[np.
     return np.array([every.index(known("velocity", name, every)) for name in wanted], dtype=np.int64)
 
 
-def _constraint_forces(model: _Model, needed: Array, tau: Array, largest: float) -> tuple[Array, float]:
-    """Return the multipliers of least norm that make up for what the efforts leave, and the relative residual.
+def _constraint_forces(model: _Model, rest: Array, scale: float) -> tuple[Array, float]:
+    """Return the multipliers of least norm that make up for the `rest` that efforts leave, and the relative residual.
 
-    That is relative to the `largest` term of the equation of motion [N m, N], and to the efforts.
+    That is relative to `scale`, the largest term of the equation of motion [N m, N].
     """
-    rest = needed.copy()
-    rest[model.robot.actuation] -= tau
     space = model.coordinates.row_space
     reduced = least_squares(model.system.J[space.independent].T, rest)
     lam = space.expand(reduced[None])[0]
-    scale = max(largest, np.abs(tau).max(initial=0.0))
     return lam, float(np.abs(rest - model.system.J.T @ lam).max() / scale) if scale > 0.0 else 0.0
 
 

@@ -155,10 +155,10 @@ def items(what: str, value: Any, kind: type[Any], allowed: str) -> tuple[Any, ..
     """
     is_alone = isinstance(value, kind) and kind is not object
     if is_alone or isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
-        raise InvalidValue(what, value, f"a sequence of {allowed}")
+        raise InvalidValue(what, value, f"a list of {allowed}")
     found = tuple(value)
     for item in found:
-        instance(what, item, kind, f"a sequence of {allowed}")
+        instance(what, item, kind, f"a list of {allowed}")
     return found
 
 

@@ -96,7 +96,7 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
     sdf = {"path_or_xml": SDF, "floating_base": False, **description}
     found: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         "Baumgarte": (cs.Baumgarte, {"time_constant": 0.1}),
-        "Baumgarte gains": (cs.Baumgarte, {"kp": 1.0, "kd": 1.0, "kv": 1.0}),
+        "Baumgarte gains": (cs.Baumgarte, {"kp": 1.0, "kd": 1.0, "kv": 1.0, "each": {"floor": 0.1}}),
         "Box": (cs.Box, {"size": (1.0, 1.0, 1.0), **place}),
         "Collisions": (
             cs.Collisions,
@@ -208,6 +208,12 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             {"name": "time_stepping", "integrator": "midpoint", "stabilization": cs.Projection()},
         ),
         "Simulator.step": (sim.step, {"tau": TAU, "wrenches": [cs.Wrench("foot")]}),
+        "SpringDamper": (
+            cs.SpringDamper,
+            {"link_a": "foot", "point_a": (0, 0, 0), "link_b": "world", "point_b": (0, 0, 0)}
+            | {"stiffness": 1.0, "damping": 1.0, "rest_length": 0.1},
+        ),
+        "point_force": (cs.point_force, {**state, "link": "foot", "point": (0, 0, 0), "law": lambda p, s: [0, 0, 1]}),
         "Sphere": (cs.Sphere, {"radius": 1.0, "position": (0, 0, 0)}),
         "Sticking": (cs.Sticking, {}),
         "Trajectory": (cs.Trajectory, {name: getattr(run, name) for name in run.__dataclass_fields__}),
@@ -223,7 +229,7 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "constrained_acceleration": (
             cs.constrained_acceleration,
             {**of_rows, "tau": TAU, "solver": "direct", "stabilization": None, "t": 0.0, "wrenches": ()}
-            | {"refuse_inconsistent": False},
+            | {"refuse_inconsistent": False, "actuation": None},
         ),
         "ConstrainedAcceleration.multipliers": (motion.multipliers, {"name": "hold"}),
         "ConstrainedAcceleration.wrench": (motion.wrench, {"name": "hold", "link": "foot", "axes": "world"}),
@@ -244,7 +250,7 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "load_kernels": (cs.load_kernels, {"stepper": "time_stepping", "solver": "direct"}),
         "minimal_acceleration": (
             cs.minimal_acceleration,
-            {**of_rows, "tau": TAU, "independent": ["hip", "knee"], "wrenches": (), "t": 0.0},
+            {**of_rows, "tau": TAU, "independent": ["hip", "knee"], "wrenches": (), "t": 0.0, "actuation": None},
         ),
         "project_position": (
             cs.project_position,
@@ -259,7 +265,10 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         ),
         "Impact.multipliers": (impact.multipliers, {"name": "hold"}),
         "Impact.wrench": (impact.wrench, {"name": "hold", "link": "foot", "axes": "world"}),
-        "solve_kkt": (cs.solve_kkt, {"M": M, "J": J, "f": F, "b": B, "method": "direct", "refuse_inconsistent": False}),
+        "solve_kkt": (
+            cs.solve_kkt,
+            {"M": M, "J": J, "f": F, "b": B, "method": "direct", "refuse_inconsistent": False, "parents": None},
+        ),
     }
     return found
 

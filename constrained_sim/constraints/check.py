@@ -118,15 +118,15 @@ def check_bound(robot: Robot, bound: BoundConstraint, q: Array, v: Array, t: flo
     here = at(rest, v, 0.0)
     J, velocity, gamma = bound.jacobian(here).copy(), bound.velocity(here, v, middle), bound.gamma(here)
     along = (lambda h, e: phi(h * e)) if bound.is_position_level else (lambda h, e: s(rest, v + h * e))
-    columns = zip(*(_difference(partial(along, e=e)) for e in np.eye(robot.nv)), strict=True)
+    columns = zip(*(difference_of(partial(along, e=e)) for e in np.eye(robot.nv)), strict=True)
     found, doubt = (np.array(part).T for part in columns)
-    rates = _difference(lambda h: phi(h * v, h)) if bound.is_position_level else (velocity, np.zeros(bound.dim))
+    rates = difference_of(lambda h: phi(h * v, h)) if bound.is_position_level else (velocity, np.zeros(bound.dim))
     largest, speed = np.abs(J).max(axis=1), np.abs(v).max()
     return ConstraintCheck(
         bound.name,
         _compared(J, found, doubt, largest[:, None]),
         _compared(velocity, *rates, largest * speed),
-        _compared(gamma, *_difference(lambda h: s(h * v, v, h)), largest * speed * max(speed, 1.0)),
+        _compared(gamma, *difference_of(lambda h: s(h * v, v, h)), largest * speed * max(speed, 1.0)),
     )
 
 
@@ -148,7 +148,7 @@ def warn_of_wrong_derivatives(robot: Robot, bound: BoundConstraint, q: Array, v:
         warnings.warn(WrongDerivative(bound.name, function, where, *values), stacklevel=4)
 
 
-def _difference(function: Callable[[float], Array]) -> tuple[Array, Array]:
+def difference_of(function: Callable[[float], Array]) -> tuple[Array, Array]:
     """Return the derivative of `function` at 0 by differences of fourth order, and what these may be wrong by."""
     near, far = function(STEP) - function(-STEP), function(2.0 * STEP) - function(-2.0 * STEP)
     found = (8.0 * near - far) / (12.0 * STEP)

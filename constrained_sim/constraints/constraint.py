@@ -134,7 +134,7 @@ def checked_constraints(constraints: Iterable[Constraint]) -> tuple[Constraint, 
     Raises:
         InvalidValue: no sequence of them.
     """
-    return items("constraints", constraints, Constraint, "instances of classes in CONSTRAINTS")
+    return items("constraints", constraints, Constraint, "them: instances of classes in CONSTRAINTS")
 
 
 def checked_links(what: str, *links: object) -> None:
@@ -194,6 +194,11 @@ class ConstraintStack:
         return np.repeat([member.is_position_level for member in self.members], [m.dim for m in self.members]).astype(
             bool
         )
+
+    @cached_property
+    def row_names(self) -> tuple[str, ...]:
+        """(dim) name of the constraint that each row belongs to."""
+        return tuple(member.name for member in self.members for _ in range(member.dim))
 
     def _stack(self, parts: list[Array], empty: Array) -> Array:
         return np.concatenate(parts) if parts else empty

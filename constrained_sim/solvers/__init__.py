@@ -67,6 +67,7 @@ def solve_kkt(
     b: Array,
     method: str = "direct",
     refuse_inconsistent: bool = False,
+    parents: Any = None,
     **options: Any,
 ) -> tuple[Array, Array]:
     """Solve ``M x - J^T lam = f, J x = b`` for matrices of the caller.
@@ -78,6 +79,8 @@ def solve_kkt(
         b: (m,) right-hand side of the constraints.
         method: a name in ``SOLVERS``, of a solver that needs no robot: not kokkevis, proximal.
         refuse_inconsistent: raise where rows contradict each other.
+        parents: (n,) for each degree of freedom the one that carries it, -1 at a root: then the zeros that branches put
+            into M are used (by ``range_space``, and wherever M is factored); None: M may be full.
         **options: of that solver.
 
     Returns:
@@ -92,7 +95,7 @@ def solve_kkt(
     robot; RBDL's gamma is b).
     """
     size, rows = (*shape_of(f), 0)[0], (*shape_of(b), 0)[0]
-    system = checked_system(M, J, size, rows)
+    system = checked_system(M, J, size, rows, parents)
     f, b = finite_array("f", f, (size,)), finite_array("b", b, (rows,))
     x, lam = make_solver(method, **options).factor(system).solve(f, b)
     if flag("refuse_inconsistent", refuse_inconsistent):
