@@ -20,7 +20,7 @@ from constrained_sim.motion import smallest_motion
 from constrained_sim.robot import Robot, checked_robot, checked_state
 from constrained_sim.solvers import RobotSystem, Solver, System, as_solver
 from constrained_sim.solvers.row_space import least_squares
-from constrained_sim.validation import Array, instance, number
+from constrained_sim.validation import Array, check_result, instance, number
 
 PROJECTION_STEPS = 50
 TIME_CONSTANTS = 1e-100, 1e100
@@ -284,7 +284,7 @@ class _PositionSearch:
             ViolatedConstraint: it is more than rounding.
         """
         violation = self.look(here)
-        if violation > ACCEPTABLE_VIOLATION:
+        if not violation <= ACCEPTABLE_VIOLATION:  # NaN too
             name = self._bound.row_names[int(np.abs(self._phi).argmax())]
             where = "after the last step of the projection; assemble() searches farther"
             raise ViolatedConstraint(name, violation, ACCEPTABLE_VIOLATION, where)
@@ -324,7 +324,9 @@ def project_velocity(
     bound = ConstraintStack(bilateral_members(robot, q, constraints, solver), robot.nv)
     dynamics = Dynamics.at(robot, q, v, number("t", t))
     system = RobotSystem(dynamics, bound.jacobian(dynamics), bound.members)
-    return projection.velocity(solver, system, v, bound.velocity(dynamics, v, t))
+    projected = projection.velocity(solver, system, v, bound.velocity(dynamics, v, t))
+    check_result("projected velocity", projected)
+    return projected
 
 
 def bilateral_members(

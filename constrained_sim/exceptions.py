@@ -148,7 +148,7 @@ class NotSupported(ConstrainedSimError, ValueError):
 
 
 class NonFiniteMotion(ConstrainedSimError):
-    """A motion that cannot be integrated on: it goes to infinity within a step."""
+    """A motion beyond all numbers: it goes to infinity within a step, or follows from values that are too large."""
 
 
 class InconsistentConstraints(ConstrainedSimError):

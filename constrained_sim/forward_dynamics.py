@@ -23,7 +23,7 @@ from constrained_sim.motion import ContactRows, Motion, solve_motion
 from constrained_sim.robot import WORLD, Robot, checked_state
 from constrained_sim.solvers import RobotSystem, Solver, as_solver, check_consistency
 from constrained_sim.solvers.row_space import RowSpace
-from constrained_sim.validation import Array, finite_array, flag, number, read_only
+from constrained_sim.validation import Array, check_result, finite_array, flag, number, read_only
 from constrained_sim.wrench import Wrench, checked_wrenches, generalised_force
 
 SLIP_SPEED = LEAVING_SPEED = 1e-9
@@ -143,6 +143,7 @@ def constrained_acceleration(
         UnknownName: a link, joint or solver that does not exist.
         NotSupported: a constraint that the solver cannot do.
         InconsistentConstraints: on request, see above.
+        NonFiniteMotion: values so large that the result is not finite.
         ContactNotSolved: the contact problem has no solution that could be found (Painleve's paradox among others).
 
     Source: RBDL, module Contacts, ForwardDynamicsContacts*; Tedrake, Drake implementation of rigid body dynamics
@@ -177,6 +178,7 @@ def constrained_acceleration(
     force_of_contacts, moments = soft, np.zeros(resistance.dim)
     force_of_contacts[closed], moments[turning] = motion.impulse[: len(closed)], motion.impulse[len(closed) :]
     lam, all_gamma = bound.rows(motion.lam, force_of_contacts), bound.rows(gamma, contact_gamma)
+    check_result("constrained acceleration", motion.x, lam, all_gamma)
     state = robot, q, v, dynamics.t
     a, moments = read_only(motion.x), read_only(resistance.moments(moments, geometry.axes))
     return ConstrainedAcceleration(a, read_only(lam), read_only(all_gamma), moments, motion, bound, state)

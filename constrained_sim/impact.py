@@ -21,7 +21,7 @@ from constrained_sim.motion import EXACTLY, ContactRows, Motion, solve_motion
 from constrained_sim.robot import WORLD, Robot, checked_state
 from constrained_sim.solvers import RobotSystem, Solver, System, as_solver, check_consistency
 from constrained_sim.solvers.row_space import RowSpace
-from constrained_sim.validation import Array, finite_array, flag, number, read_only
+from constrained_sim.validation import Array, check_result, finite_array, flag, number, read_only
 
 NEGLIGIBLE = 1e-3
 """Factor of restitution below which none is left."""
@@ -312,6 +312,7 @@ def resolve_impact(
         UnknownName: a link, solver, or constraint that does not exist.
         NotSupported: a constraint that the solver cannot do.
         InconsistentConstraints: on request, see above.
+        NonFiniteMotion: values so large that the result is not finite.
         ContactNotSolved: no method found a solution.
 
     Source: RBDL, module Contacts, ComputeContactImpulses*; Tedrake, sec. 3.2.
@@ -321,7 +322,7 @@ def resolve_impact(
     solver = as_solver(solver)
     solver.check(bound.declarations)
     dynamics = dynamics_at(robot, q, v, number("t", t))
-    return impact_at(
+    impact = impact_at(
         dynamics,
         bound,
         v,
@@ -331,6 +332,8 @@ def resolve_impact(
         targets=_targets(bound, row_velocity_plus),
         refuse_inconsistent=flag("refuse_inconsistent", refuse_inconsistent),
     )
+    check_result("impact", impact.v_plus, impact.impulse, impact.energy_lost)
+    return impact
 
 
 def impact_at(

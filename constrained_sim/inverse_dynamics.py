@@ -19,7 +19,7 @@ from constrained_sim.exceptions import InvalidValue, NotFollowed
 from constrained_sim.robot import Robot, checked_state
 from constrained_sim.solvers import RobotSystem, row_residual
 from constrained_sim.solvers.row_space import RANK_TOLERANCE, RowSpace, least_squares
-from constrained_sim.validation import Array, finite_array, flag, known, names, number, read_only
+from constrained_sim.validation import Array, check_result, finite_array, flag, known, names, number, read_only
 from constrained_sim.wrench import Wrench, checked_wrenches, generalised_force
 
 FOLLOWED = 1e-9
@@ -146,6 +146,7 @@ def inverse_dynamics(
         InvalidValue: wrong lengths, NaN, infinity, limits of a matrix, a contact among the constraints, or independent
             velocities that do not determine the others.
         UnknownName: a velocity that does not exist.
+        NonFiniteMotion: values so large that the result is not finite.
         NotFollowed: the actuators cannot give this motion; names the directions.
 
     Source: Inverse dynamics with holonomic constraints; its ``u = gamma^T B^-1 [...]`` is the case in which the
@@ -173,6 +174,7 @@ def inverse_dynamics(
         tau = _within_limits(inputs, goal, tau, robot.effort_limits, names)
     largest = float(max(terms.max(initial=0.0), np.abs(tau).max(initial=0.0)))
     lam, residual = _constraint_forces(model, needed - B @ tau, largest)
+    check_result("inverse dynamics", tau, lam, a)
     force = M @ a - needed + B @ tau
     return InverseDynamics(
         read_only(tau),
@@ -209,7 +211,9 @@ def minimal_acceleration(
     B = actuation_matrix(robot, actuation)
     force += B @ finite_array("tau", tau, (B.shape[1],))
     inertia = velocity_map.T @ model.dynamics.M @ velocity_map
-    return velocity_map @ np.linalg.solve(inertia, velocity_map.T @ force) + a_bias
+    a = velocity_map @ np.linalg.solve(inertia, velocity_map.T @ force) + a_bias
+    check_result("minimal acceleration", a)
+    return a
 
 
 class _Model:

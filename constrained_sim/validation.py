@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from constrained_sim.exceptions import InvalidValue, UnknownName
+from constrained_sim.exceptions import InvalidValue, NonFiniteMotion, UnknownName
 
 Array = npt.NDArray[np.float64]
 T = TypeVar("T")
@@ -45,6 +45,16 @@ def float_array(what: str, value: Any, shape: tuple[int, ...]) -> Array:
     if not is_array or not np.logical_and.reduce(np.isfinite(value), axis=None):
         raise InvalidValue(what, _listed(value), f"an array of {_sizes(shape)} finite float(s)")
     return value
+
+
+def check_result(what: str, *values: Array | float) -> None:
+    """Refuse a result that is not finite, though all that it comes from is.
+
+    Raises:
+        NonFiniteMotion: it is not.
+    """
+    if not all(np.isfinite(value).all() for value in values):
+        raise NonFiniteMotion(f"{what}: not finite; what was given is too large or too small for double precision")
 
 
 def _sizes(shape: tuple[int, ...]) -> str:

@@ -15,7 +15,7 @@ import pytest
 from mechanisms import ROOT, leg
 
 import constrained_sim as cs
-from constrained_sim.exceptions import ConstrainedSimError, InvalidValue, UnknownName, shown
+from constrained_sim.exceptions import ConstrainedSimError, InvalidValue, NonFiniteMotion, UnknownName, shown
 
 WRONG: dict[str, Any] = {
     "none": None,
@@ -390,6 +390,30 @@ def test_what_functions_of_the_user_return_is_checked(function):
             continue
         with pytest.raises(InvalidValue, match=f"{function} of 'mine'"):
             cs.constrained_acceleration(leg(), Q, V, TAU, [constraint], stabilization=feedback)
+
+
+@pytest.mark.parametrize("large", [1e160, 1e308])
+def test_results_beyond_all_numbers_are_refused(large):
+    """No call hands out infinity or NaN for values that are finite."""
+    huge, robot = [large] * 3, leg()
+    pinned = cs.PointAnchor("pin", "foot", (0, 0, 0), point_b=(0, 0, 0))
+    with np.errstate(all="ignore"):
+        for function in (
+            lambda: cs.constrained_acceleration(robot, Q, huge, TAU, [anchor()]).a,
+            lambda: cs.resolve_impact(robot, Q, huge, [anchor()]).energy_lost,
+            lambda: cs.inverse_dynamics(robot, Q, huge, TAU, [anchor()], independent=["hip", "knee"]).tau,
+            lambda: cs.minimal_acceleration(robot, Q, huge, TAU, [anchor()]),
+            lambda: cs.constraint_system(robot, Q, huge, [anchor()]).h,
+            lambda: cs.project_position(robot, huge, [pinned]),
+            lambda: cs.project_velocity(robot, Q, huge, [anchor()]),
+            lambda: cs.solve_kkt(np.eye(3), np.ones((1, 3)) * large, F, B)[1],
+        ):
+            try:
+                assert np.isfinite(function()).all()
+            except ConstrainedSimError as error:
+                assert len(str(error)) < 500
+        with pytest.raises(NonFiniteMotion, match="acceleration"):
+            cs.constrained_acceleration(robot, Q, huge, TAU, [])
 
 
 def test_text_is_no_number():

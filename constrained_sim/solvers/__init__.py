@@ -24,7 +24,7 @@ from constrained_sim.solvers.solver import (
     row_residual,
     sizes_of,
 )
-from constrained_sim.validation import Array, finite_array, flag, lookup, shape_of
+from constrained_sim.validation import Array, check_result, finite_array, flag, lookup, shape_of
 
 SOLVERS: dict[str, type[Solver]] = {
     solver.name: solver for solver in (Direct, RangeSpace, NullSpace, Kokkevis, Projected, Gauss, Proximal)
@@ -90,6 +90,7 @@ def solve_kkt(
         InvalidValue: shapes that do not fit, NaN or infinity, M not symmetric positive definite.
         UnknownName: no such method.
         InconsistentConstraints: on request, see above.
+        NonFiniteMotion: values so large that the result is not finite.
 
     Source: RBDL, module Contacts, SolveContactSystemDirect, -RangeSpaceSparse and -NullSpace (lam positive on the
     robot; RBDL's gamma is b).
@@ -98,6 +99,7 @@ def solve_kkt(
     system = checked_system(M, J, size, rows, parents)
     f, b = finite_array("f", f, (size,)), finite_array("b", b, (rows,))
     x, lam = make_solver(method, **options).factor(system).solve(f, b)
+    check_result("solution of the linear problem", x, lam)
     if flag("refuse_inconsistent", refuse_inconsistent):
         check_consistency(system, row_residual(system, f, b, x))
     return x, lam
