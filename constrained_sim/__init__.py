@@ -13,6 +13,7 @@ from constrained_sim.constraints import (
     JointVelocity,
     PointAnchor,
     PointContact,
+    PointDistance,
 )
 from constrained_sim.constraints.check import ConstraintCheck, check_constraint
 from constrained_sim.contact import LAWS, Compliant, Frictionless, HuntCrossley, Plane, Rigid, Sticking
@@ -61,6 +62,7 @@ __all__ = [
     "Plane",
     "PointAnchor",
     "PointContact",
+    "PointDistance",
     "Posture",
     "Projection",
     "Rigid",

@@ -160,6 +160,11 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             {"name": "c", "link": "foot", "point": (0, 0, 0), "surface": cs.Plane(), "law": cs.Rigid(), "radius": 0.0}
             | of_contact,
         ),
+        "PointDistance": (
+            cs.PointDistance,
+            {"name": "rod", "link_a": "foot", "point_a": (0, 0, 0), "link_b": "world", "point_b": (0, 0, 0)}
+            | {"distance": 1.0},
+        ),
         "Posture": (cs.Posture, {"robot": robot, "q": Q, "stiffness": 1.0, "damping": 1.0, "feed_forward": 0.0}),
         "Posture.about": (posture.about, {"q": Q}),
         "Posture.efforts": (posture.efforts, {"q": np.array(Q), "v": np.array(V)}),

@@ -29,7 +29,15 @@ from constrained_sim import (
 )
 from constrained_sim.exceptions import InvalidValue, WrongDerivative
 
-KINDS = ("point_anchor", "moving_anchor", "frame_anchor", "part_of_a_frame", "joint_coupling", "joint_velocity")
+KINDS = (
+    "point_anchor",
+    "moving_anchor",
+    "frame_anchor",
+    "part_of_a_frame",
+    "point_distance",
+    "joint_coupling",
+    "joint_velocity",
+)
 
 
 def tip_height(wrong=None, by=1.2):
