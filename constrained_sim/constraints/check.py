@@ -131,7 +131,10 @@ def check_bound(robot: Robot, bound: BoundConstraint, q: Array, v: Array, t: flo
 
 
 def warn_of_wrong_derivatives(robot: Robot, bound: BoundConstraint, q: Array, v: Array, t: float) -> None:
-    """Warn of every function of a constraint that does not fit the others; what cannot be asked here is left alone."""
+    """Warn of a function of a constraint that does not fit: of the Jacobian first, of which the others may follow.
+
+    What cannot be asked here is left alone.
+    """
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -140,7 +143,7 @@ def warn_of_wrong_derivatives(robot: Robot, bound: BoundConstraint, q: Array, v:
         if is_of_user(error) or isinstance(error, ConstrainedSimError):
             return
         raise
-    for function, (given, found, _) in check.wrong.items():
+    for function, (given, found, _) in list(check.wrong.items())[:1]:
         row, *place = np.unravel_index(int(np.argmax(np.abs(given - found))), given.shape)
         entry = f", {robot.velocity_names[int(place[0])]!r}" if place else ""
         where = f"row {int(row)}{entry}"
