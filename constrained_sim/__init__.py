@@ -1,7 +1,7 @@
 """Exact rigid-body simulation of robots under constraints and contact; this package runs without ROS."""
 
 from constrained_sim.assembly import assemble
-from constrained_sim.compilation import load_kernels
+from constrained_sim.compilation.build import load_kernels
 from constrained_sim.config import load_config
 from constrained_sim.constraint_system import constraint_system
 from constrained_sim.constraints import (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 MOST_SHOWN, MOST_NAMES = 300, 40
@@ -265,6 +266,23 @@ class CoarseStep(UserWarning):
             f"forces are accurate below {FINE} rad: take a shorter step, or less stiffness or damping"
         )
         self.contact, self.dt = contact, dt
+
+
+class KernelsNotKept(UserWarning):
+    """Compiled kernels that the next process, or the next start of the machine, compiles again.
+
+    Attributes:
+        folder: where they lie; None: nowhere.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        """Say that kernels lie in the temporary `folder`, or are lost with this process."""
+        super().__init__(
+            "no folder for compiled kernels can be written to, neither beside the package nor the user's cache; "
+            + (f"they are kept in {folder} for now" if folder else "every process compiles them again")
+            + "; run `python -m constrained_sim compile` as a user who may write there, or set NUMBA_CACHE_DIR"
+        )
+        self.folder = folder
 
 
 FINE = 0.5

@@ -6,10 +6,10 @@ import copy
 from numbers import Real
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from constrained_sim.compilation.kernel import kernel
 from constrained_sim.joints import SingleJoint
 from constrained_sim.robot import Robot, checked_robot
 from constrained_sim.validation import Array, finite_array, float_array
@@ -130,7 +130,7 @@ class Posture:
         return np.full(self.robot.nu, finite_array(f"{what} of a posture", value, shape))
 
 
-@numba.njit(cache=True)
+@kernel
 def feedback_efforts(law, q, v):  # type: ignore[no-untyped-def]
     """Return (nu,) the efforts [N m, N] of a :class:`JointFeedback` at `q` (nq,) and `v` (nv,)."""
     at_q, at_v, turns, goal, stiffness, damping, feed_forward = law
