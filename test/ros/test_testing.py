@@ -7,6 +7,7 @@ import sys
 import time
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from runpy import run_path
 from textwrap import dedent
 
 import numpy as np
@@ -21,6 +22,7 @@ import constrained_sim.testing
 from constrained_sim import Wrench, load_config
 from constrained_sim.exceptions import ConfigError, ConstrainedSimError, InvalidValue, NotSupported, UnknownName
 from constrained_sim.testing import ControllerFailed, NoAnswer, SimulationFailed
+from constrained_sim.testing.ros import domains
 
 pytest_plugins = ["constrained_sim.testing.fixtures"]
 
@@ -399,6 +401,14 @@ def test_failing_tests_leave_nothing(tmp_path):
     assert "RuntimeError: lost my gains" in crash and "ControllerFailed" in crash
     error = output.partition("ERROR at teardown of test_crash_after_the_last_step")[2]
     assert "ended with exit code 1" in error and "RuntimeError: lost my gains" in error
+
+
+def test_no_two_processes_get_the_same_domain():
+    """Not even before anybody listens there: two that begin their search at the same one."""
+    searches = [run_path(domains.__file__)["free_domain"] for _ in range(2)]
+    found = [search() for _ in range(15) for search in searches]
+    assert len(set(found)) == 30
+    assert set(found) <= set(range(1, 101))
 
 
 def test_example_of_the_documentation(tmp_path):
