@@ -8,6 +8,7 @@ RECORDED = {"dropped", "standing", "hopping", "hopping_in_real_time"}
 """Fixtures that run a complete simulation once, whose bag many tests read."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep together what shares running nodes or bags; any other test may go anywhere."""
     for item in items:
