@@ -58,6 +58,8 @@ from constrained_sim.step_result import ContactStatus
 from constrained_sim.steppers import kernels
 from constrained_sim.steppers.rigid import NO_DISCS
 
+pytestmark = pytest.mark.xdist_group("time stepping")  # they share a few drops
+
 ORDERS = {"midpoint": 2, "semi_implicit_euler": 1}
 
 every_integrator = pytest.mark.parametrize("integrator", ORDERS)
