@@ -166,7 +166,7 @@ def read_collisions(top: Section, base: Path) -> Collisions | None:
     scene = {section.name: _read_body(section, base) for section in top.named_sections("scene")}
     section = top.section("collisions")
     keys: dict[str, tuple[type, Any]] = {
-        "friction": (float, 0.0),
+        "friction": (float, None),
         "restitution": (float, 0.0),
         "restitution_law": (str, "newton"),
         "torsional_friction": (float, 0.0),

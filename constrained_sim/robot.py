@@ -28,7 +28,7 @@ from constrained_sim.validation import Array, finite_array
 
 if TYPE_CHECKING:
     from constrained_sim.constraints import Constraint, JointLimit
-    from constrained_sim.descriptions import Description
+    from constrained_sim.descriptions import CollisionElement, Description
 
 WORLD = "world"
 
@@ -49,6 +49,8 @@ class Robot:
             that takes a robot and constraints adds them, after those it is given.
         springs: linear springs in joints with one coordinate; they act in simulations, as joint damping does.
         folder: of the description's file; None where it was given as text.
+        collision_elements: collision geometry that the description states; used where a simulation has ``collisions``.
+        ignored: what the description says and nobody uses, or what is wrong with it, one line each.
     """
 
     model: pin.Model
@@ -58,6 +60,8 @@ class Robot:
     constraints: tuple[Constraint, ...] = ()
     springs: Mapping[str, Spring] = field(default_factory=dict)
     folder: Path | None = None
+    collision_elements: tuple[CollisionElement, ...] = ()
+    ignored: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse joints that do not exist, or that depend on others in Pinocchio's own way.
@@ -105,8 +109,8 @@ class Robot:
         from constrained_sim.descriptions import read_text, read_urdf
 
         text = read_text(path_or_xml)
-        robot = cls._of(read_urdf(text, floating_base), gravity, actuated_joints)
-        return robot if text == path_or_xml else replace(robot, folder=Path(path_or_xml).resolve().parent)
+        folder = _folder(path_or_xml, text)
+        return cls._of(read_urdf(text, floating_base, folder), gravity, actuated_joints, folder)
 
     @classmethod
     def from_sdf(
@@ -123,7 +127,8 @@ class Robot:
         """
         from constrained_sim.descriptions import read_sdf, read_text
 
-        return cls._of(read_sdf(read_text(path_or_xml), floating_base), gravity, actuated_joints)
+        text = read_text(path_or_xml)
+        return cls._of(read_sdf(text, floating_base), gravity, actuated_joints, _folder(path_or_xml, text))
 
     @classmethod
     def from_mjcf(
@@ -143,13 +148,19 @@ class Robot:
         Raises:
             ModelError: no such file, not an MJCF, or a moving joint that carries no mass.
         """
-        from constrained_sim.descriptions import read_mjcf
+        from constrained_sim.descriptions import read_mjcf, read_text
 
-        return cls._of(read_mjcf(path_or_xml), gravity, actuated_joints)
+        text = read_text(path_or_xml)
+        folder = _folder(path_or_xml, text)
+        return cls._of(read_mjcf(text, folder), gravity, actuated_joints, folder)
 
     @classmethod
     def _of(
-        cls, description: Description, gravity: Sequence[float] | None, actuated_joints: Sequence[str] | None
+        cls,
+        description: Description,
+        gravity: Sequence[float] | None,
+        actuated_joints: Sequence[str] | None,
+        folder: Path | None,
     ) -> Robot:
         from constrained_sim.descriptions import refuse_massless_joints
 
@@ -171,6 +182,9 @@ class Robot:
             description.text,
             description.constraints,
             description.springs,
+            folder,
+            description.collisions,
+            description.ignored,
         )
 
     def with_joints(self, properties: Mapping[str, Any]) -> Robot:
@@ -299,12 +313,19 @@ class Robot:
     @cached_property
     def effort_limits(self) -> Array:
         """(nu,) largest effort [N m, N]; infinite where the description gives none."""
-        limits = np.asarray(self.model.upperEffortLimit)[self.actuation]
-        return np.where(limits > 0.0, limits, np.inf)
+        return self._effort_range[1]
 
     @cached_property
-    def _least_efforts(self) -> Array:
-        return -self.effort_limits
+    def least_efforts(self) -> Array:
+        """(nu,) least effort [N m, N]: the negative of the largest, unless an actuator is stronger one way."""
+        return self._effort_range[0]
+
+    @cached_property
+    def _effort_range(self) -> tuple[Array, Array]:
+        lower = np.asarray(self.model.lowerEffortLimit)[self.actuation]
+        upper = np.asarray(self.model.upperEffortLimit)[self.actuation]
+        given = lower < upper  # both are 0 in descriptions that mean no limit
+        return np.where(given, lower, -np.inf), np.where(given, upper, np.inf)
 
     @cached_property
     def _tau(self) -> str:
@@ -322,7 +343,7 @@ class Robot:
         at_q, at_v = self._scalar_joints
         lower, upper = np.full(self.nv, -np.inf), np.full(self.nv, np.inf)
         lower[at_v], upper[at_v] = self.model.lowerPositionLimit[at_q], self.model.upperPositionLimit[at_q]
-        given = lower < upper
+        given = lower <= upper
         return np.where(given, lower, -np.inf), np.where(given, upper, np.inf)
 
     @cached_property
@@ -522,7 +543,7 @@ class Robot:
         """
         tau = finite_array(self._tau, tau, (self.nu,))
         np.minimum(tau, self.effort_limits, out=tau)
-        return np.maximum(tau, self._least_efforts, out=tau)
+        return np.maximum(tau, self.least_efforts, out=tau)
 
     def _base_placement(self, base: Sequence[float]) -> Array:
         if not self.floating_base:
@@ -533,6 +554,11 @@ class Robot:
             raise InvalidValue("quaternion of the base", placement[3:].tolist(), "a quaternion of non-zero length")
         placement[3:] /= length
         return placement
+
+
+def _folder(path_or_xml: str | os.PathLike[str], text: str) -> Path | None:
+    """Return the folder of a description's file; None where it was given as text."""
+    return None if text == path_or_xml else Path(path_or_xml).resolve().parent
 
 
 def _actuated(names: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:

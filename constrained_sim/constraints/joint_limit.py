@@ -20,7 +20,7 @@ from constrained_sim.validation import Array, number
 class JointLimit(Constraint):
     """``lower <= q_joint <= upper``: one unilateral row for each finite bound, ``q - lower`` and ``upper - q``.
 
-    The multiplier is the effort [N m, N] with which the stop pushes back, never negative. ``Robot.joint_limits`` makes
+    Equal bounds hold the joint: one bilateral row, ``q - lower``. The multiplier is the effort [N m, N] with which the stop pushes back, never negative. ``Robot.joint_limits`` makes
     them of a description.
 
     Attributes:
@@ -31,7 +31,7 @@ class JointLimit(Constraint):
         restitution: Newton's coefficient, 0 to 1.
 
     Raises:
-        InvalidValue: bounds that are NaN, both infinite, or not in this order; a restitution outside 0..1.
+        InvalidValue: bounds that are NaN, both infinite, or in the wrong order; a restitution outside 0..1.
     """
 
     name: str
@@ -41,7 +41,6 @@ class JointLimit(Constraint):
     restitution: float = 0.0
 
     kind = "joint_limit"
-    is_unilateral = True
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -52,10 +51,15 @@ class JointLimit(Constraint):
             lower, upper = (float(bound) for bound in bounds)
         except (TypeError, ValueError):
             lower, upper = np.nan, np.nan
-        if not lower < upper or np.isinf([lower, upper]).all():
-            raise InvalidValue(f"bounds of joint limit {self.name!r}", bounds, "lower < upper, one of them finite")
+        if not lower <= upper or np.isinf([lower, upper]).all():
+            raise InvalidValue(f"bounds of joint limit {self.name!r}", bounds, "lower <= upper, one of them finite")
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
+
+    @property
+    def is_unilateral(self) -> bool:  # type: ignore[override]
+        """Whether the joint may move between the bounds."""
+        return self.lower < self.upper
 
     def bind(self, robot: Robot, q: Array) -> BoundJointLimit:
         """Resolve the joint."""
@@ -101,7 +105,7 @@ class BoundJointLimit(BoundConstraint):
         if self._joint.turns:
             raise InvalidValue(f"joint of {declaration.name!r}", declaration.joint, "a joint that is not continuous")
         values = np.array([declaration.lower, -declaration.upper])
-        given = np.isfinite(values)
+        given = np.isfinite(values) & [True, declaration.is_unilateral]
         values, signs = values[given], np.array([1.0, -1.0])[given]
         self.dim = len(values)
         rows = np.zeros((self.dim, robot.nv))

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 
 from constrained_sim.constraints import Constraint
+from constrained_sim.descriptions.collision_element import CollisionElement
 from constrained_sim.exceptions import ModelError
 from constrained_sim.joints import Spring
+
+LARGEST_SYSTEM = 512
+"""Degrees of freedom of the largest robot: Pinocchio's working memory grows with their cube, to 4.3 GB there."""
 
 SINGULAR = 1e-14
 """Least eigenvalue of the inertia, scaled to a diagonal of one, that is zero but for rounding."""
@@ -29,6 +31,8 @@ class Description:
         passive: joints that take no effort unless told otherwise.
         springs: by joint.
         text: of the description, where it is a URDF; else empty.
+        collisions: its collision geometry.
+        ignored: what it says and nobody uses, one line each.
     """
 
     model: pin.Model
@@ -37,20 +41,8 @@ class Description:
     passive: tuple[str, ...] = ()
     springs: Mapping[str, Spring] = field(default_factory=dict)
     text: str = ""
-
-
-def read_text(path_or_xml: str | os.PathLike[str]) -> str:
-    """Return the text of a robot description, given as a file or as itself.
-
-    Raises:
-        ModelError: the file cannot be read.
-    """
-    if isinstance(path_or_xml, str) and path_or_xml.lstrip().startswith("<"):
-        return path_or_xml
-    try:
-        return Path(path_or_xml).read_text(encoding="utf-8")
-    except (OSError, TypeError, UnicodeDecodeError) as error:
-        raise ModelError(f"cannot read the robot description {str(path_or_xml)!r}: {error}") from error
+    collisions: tuple[CollisionElement, ...] = ()
+    ignored: tuple[str, ...] = ()
 
 
 def refuse_massless_joints(model: pin.Model) -> None:
@@ -63,6 +55,8 @@ def refuse_massless_joints(model: pin.Model) -> None:
     Raises:
         ModelError: names a joint.
     """
+    if model.nv > LARGEST_SYSTEM:
+        raise ModelError(f"the robot description: got {model.nv} degrees of freedom, allowed: {LARGEST_SYSTEM} at most")
     if not all(np.isfinite(inertia.toDynamicParameters()).all() for inertia in model.inertias):
         raise ModelError("an inertia of the robot description is not finite")
     data = model.createData()

@@ -1,98 +1,266 @@
-"""URDF, through Pinocchio's reader, with the mimicking joints that it leaves free."""
+"""URDF: held against its vocabulary, then read by Pinocchio, with what that reader leaves out."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import isfinite
+import warnings
+from collections import Counter
+from pathlib import Path
 from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
+import numpy as np
 import pinocchio as pin
 
 from constrained_sim.constraints import JointCoupling
+from constrained_sim.descriptions.collision_element import CollisionElement
 from constrained_sim.descriptions.description import Description
-from constrained_sim.exceptions import ModelError
+from constrained_sim.descriptions.document import DEEPEST, parse_xml, where
+from constrained_sim.descriptions.inertia import fault_of, inertia_matrix
+from constrained_sim.descriptions.urdf_vocabulary import URDF
+from constrained_sim.descriptions.vocabulary import Ignored, needed, not_negative, number, numbers
+from constrained_sim.descriptions.xacro_file import expanded, is_xacro
+from constrained_sim.exceptions import ModelError, UnphysicalInertia
 
-INERTIAL = {
-    "mass": {"value": 1},
-    "origin": {"xyz": 3, "rpy": 3},
-    "inertia": dict.fromkeys(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), 1),
-}
-"""Numbers in an ``<inertial>``: how many, by element and attribute."""
+AXES = {"revolute": True, "continuous": True, "prismatic": True, "planar": True, "floating": False, "fixed": False}
+"""Types of joints, and whether they have an axis."""
+
+BOUNDED = ("revolute", "prismatic")
+"""Types of joints that must have a <limit>."""
+
+SIZES = {"box": ("size",), "sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length")}
 
 
-def read_urdf(xml: str, floating_base: bool = False) -> Description:
-    """Read a URDF.
+def read_urdf(xml: str, floating_base: bool = False, folder: Path | None = None) -> Description:
+    """Read a URDF, or a xacro file where the library xacro is installed.
 
     Args:
         xml: the text.
         floating_base: put a free-flyer between the world and the root link.
+        folder: of its file, where a xacro file looks up what it includes.
 
     Raises:
-        ModelError: not a URDF, an ``<inertial>`` with something else than numbers, or a ``<mimic>`` that cannot be.
+        ModelError: not a URDF, or something in it that no robot can be; the message names it and its line.
     """
-    try:
-        _check_inertials(xml)
-        text, _ = with_cylinders(xml)
-        model = pin.buildModelFromXML(text, pin.JointModelFreeFlyer()) if floating_base else pin.buildModelFromXML(text)
-    except (ElementTree.ParseError, RuntimeError, ValueError, IndexError) as error:
-        raise ModelError(f"not a valid URDF: {error}") from error
-    couplings = _mimics(xml, tuple(model.names)[1:])
-    return Description(model, couplings, floating_base, tuple(coupling.joint for coupling in couplings), text=xml)
+    root, ignored = parse_xml(xml, "URDF"), Ignored()
+    if is_xacro(root):
+        xml = expanded(xml, folder)
+        root = parse_xml(xml, "URDF")
+    if root.tag != "robot":
+        raise ModelError(f"not a valid URDF: got the root <{root.tag}>, allowed: <robot>")
+    URDF.check(root, ignored)
+    links = _named(root, "link")
+    joints = _named(root, "joint")
+    order = _tree(links, joints)
+    for link in links.values():
+        _check_inertial(link, ignored)
+    for joint in joints.values():
+        _check_joint(joint)
+    model = _model(root, floating_base)
+    couplings = tuple(_coupling(joint, mimic, joints) for joint in joints.values() for mimic in joint.findall("mimic"))
+    passive = tuple(coupling.joint for coupling in couplings)
+    frictions = _frictions(root, links, ignored)
+    elements = [element for link in order for element in _collisions(links[link], frictions.get(link))]
+    rank = {frame.name: index for index, frame in enumerate(model.frames) if frame.type == pin.FrameType.BODY}
+    elements.sort(key=lambda element: rank[element.link])
+    return Description(
+        model, couplings, floating_base, passive, text=xml, collisions=tuple(elements), ignored=ignored.lines()
+    )
 
 
-def _check_inertials(xml: str) -> None:
-    """Refuse numbers that cannot be read: the reader leaves the whole ``<inertial>`` out, and the link has no mass.
+def _named(root: Element, tag: str) -> dict[str, Element]:
+    """Return the links or joints by name.
 
     Raises:
-        ModelError: names the link and the attribute.
+        ModelError: none has links, or a name that is missing or there twice.
     """
-    for link in ElementTree.fromstring(xml).findall("link"):
-        for tag, keys in INERTIAL.items():
-            element = link.find(f"inertial/{tag}")
-            if element is None:
-                continue
-            for key, count in keys.items():
-                text = element.get(key, "0 0 0" if tag == "origin" else "")
-                if not _are_numbers(text, count) or (key == "value" and float(text) < 0.0):
-                    what = f"{key!r} in <{tag}> of the <inertial> of link {link.get('name')!r}"
-                    allowed = "a finite number >= 0" if key == "value" else f"{count} finite number(s)"
-                    raise ModelError(f"{what}: got {text!r}, allowed: {allowed}")
+    found: dict[str, Element] = {}
+    for element in root.findall(tag):
+        name = needed(element, "name")
+        if name in found:
+            raise ModelError(f"{tag} {name!r} is there twice, {where(found[name])} and {where(element)}; allowed: once")
+        found[name] = element
+    if not found and tag == "link":
+        raise ModelError("not a valid URDF: got no <link>, allowed: at least one")
+    return found
 
 
-def _are_numbers(text: str, count: int) -> bool:
-    """Return whether `text` is `count` finite numbers."""
-    try:
-        numbers = [float(word) for word in text.split()]
-    except ValueError:
-        return False
-    return len(numbers) == count and all(map(isfinite, numbers))
+def _tree(links: dict[str, Element], joints: dict[str, Element]) -> list[str]:
+    """Return the links, parents first.
+
+    Raises:
+        ModelError: links that do not exist, have two parents, form a circle or several trees, or too long a chain.
+    """
+    above: dict[str, tuple[str, Element]] = {}
+    for name, joint in joints.items():
+        ends = []
+        for end in ("parent", "child"):
+            element = joint.find(end)
+            ends.append(needed(joint if element is None else element, "link" if element is not None else end))
+            if ends[-1] not in links:
+                raise ModelError(f"{where(joint)}: got the {end} link {ends[-1]!r}, allowed: a <link> of this file")
+        parent, child = ends
+        if child in above:
+            other = above[child][1]
+            raise ModelError(
+                f"link {child!r} is the child of two joints, {where(other)} and {where(joint)}: a loop; allowed: one "
+                "parent each, loops are closed by constraints"
+            )
+        above[child] = parent, joint
+    roots = [name for name in links if name not in above]
+    if len(roots) != 1:
+        raise ModelError(f"root links of the URDF: got {', '.join(roots[:5]) or 'none, a loop'}; allowed: one root link")
+    return _ordered(roots[0], links, {child: parent for child, (parent, _) in above.items()})
 
 
-def with_cylinders(urdf: str) -> tuple[str, frozenset[str]]:
-    """Return a URDF with cylinders in place of ``<capsule>``, which its reader drops, and the names of these."""
-    if "<capsule" not in urdf:
-        return urdf, frozenset()
-    tree, capsules = ElementTree.fromstring(urdf), set()
-    for link in tree.iter("link"):
-        for index, capsule in enumerate(element.find("geometry/capsule") for element in link.findall("collision")):
-            if capsule is not None:
-                capsule.tag = "cylinder"
-                capsules.add(f"{link.get('name')}_{index}")
-    return ElementTree.tostring(tree, encoding="unicode"), frozenset(capsules)
+def _ordered(root: str, links: dict[str, Element], parents: dict[str, str]) -> list[str]:
+    depths, order = {root: 1}, [root]
+    children: dict[str, list[str]] = {}
+    for child, parent in parents.items():
+        children.setdefault(parent, []).append(child)
+    for link in order:
+        if depths[link] > DEEPEST:
+            raise ModelError(f"{where(links[link])}: got more than {DEEPEST} links in a row, allowed: at most that")
+        for child in children.get(link, ()):
+            depths[child] = depths[link] + 1
+            order.append(child)
+    lost = [name for name in links if name not in depths]
+    if lost:
+        raise ModelError(f"links in a loop without a root: {', '.join(lost[:5])}; allowed: one root link")
+    return order
 
 
-def _mimics(xml: str, joints: Sequence[str]) -> tuple[JointCoupling, ...]:
-    """Return a coupling ``<joint> mimic`` for each ``<mimic>``."""
-    couplings = []
-    for joint in ElementTree.fromstring(xml).iter("joint"):
-        mimic, name = joint.find("mimic"), joint.get("name", "")
-        if mimic is None or name not in joints:
+def _check_inertial(link: Element, ignored: Ignored) -> None:
+    """Refuse masses below zero; report an inertia that no body has: many published robots have such links.
+
+    Raises:
+        ModelError: a mass or a moment below zero, or an incomplete inertia.
+    """
+    inertial = link.find("inertial")
+    if inertial is None:
+        return
+    mass, inertia = inertial.find("mass"), inertial.find("inertia")
+    if mass is None or inertia is None:
+        raise ModelError(f"<inertial> of {where(link)}: got no <mass> or no <inertia>, allowed: both")
+    needed(mass, "value")
+    not_negative(mass, "value", 0.0)
+    for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"):
+        needed(inertia, key)
+    for key in ("ixx", "iyy", "izz"):
+        not_negative(inertia, key, 0.0)
+    values = (number(inertia, key, 0.0) for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"))
+    fault = fault_of(inertia_matrix(*values))
+    if fault:
+        text = f"inertia of {where(link)}: {fault}; no body has it, and it is used as it is"
+        ignored.report(text)
+        warnings.warn(text, UnphysicalInertia, stacklevel=2)
+
+
+def _check_joint(joint: Element) -> None:
+    """Refuse a joint that cannot be.
+
+    Raises:
+        ModelError: names the joint and what is wrong.
+    """
+    kind, what = needed(joint, "type"), where(joint)
+    if kind not in AXES:
+        raise ModelError(f"{what}: got type {kind!r}, allowed: {', '.join(AXES)}")
+    for tag, count in Counter(child.tag for child in joint).items():
+        if count > 1 and tag in ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic"):
+            raise ModelError(f"{what}: got {count} <{tag}>, allowed: one")
+    axis = joint.find("axis")
+    if AXES[kind] and axis is not None and np.linalg.norm(numbers(axis, "xyz", (1, 0, 0))) < 1e-9:
+        raise ModelError(f"axis of {what}: got {axis.get('xyz')!r}, allowed: a vector of non-zero length")
+    dynamics = joint.find("dynamics")
+    if dynamics is not None:
+        for key in ("damping", "friction"):
+            not_negative(dynamics, key, 0.0)
+    limit = joint.find("limit")
+    if limit is None and kind in BOUNDED:
+        raise ModelError(f"{what}: got no <limit>, which a {kind} joint needs; allowed: one, or the type continuous")
+    if limit is not None:
+        for key in ("effort", "velocity"):
+            not_negative(limit, key, 0.0)
+        lower, upper = number(limit, "lower", 0.0), number(limit, "upper", 0.0)
+        if kind in BOUNDED and not lower <= upper:
+            raise ModelError(f"limits of {what}: got lower {lower:g}, upper {upper:g}; allowed: lower <= upper")
+
+
+def _model(root: Element, floating_base: bool) -> pin.Model:
+    """Return Pinocchio's reading of the links and joints, without what it does not need for the model."""
+    plain = Element("robot", name=root.get("name") or "robot")
+    for element in root:
+        if element.tag not in ("link", "joint"):
             continue
-        if mimic.get("joint") not in joints:
-            raise ModelError(f"joint {name!r} mimics {mimic.get('joint')!r}, allowed: {', '.join(joints)}")
-        try:
-            ratio, offset = (float(mimic.get(key, default)) for key, default in (("multiplier", 1), ("offset", 0)))
-            couplings.append(JointCoupling(f"{name} mimic", name, mimic.get("joint", ""), ratio, offset))
-        except ValueError as error:
-            raise ModelError(f"<mimic> of joint {name!r}: {error}") from error
-    return tuple(couplings)
+        copy = ElementTree.SubElement(plain, element.tag, dict(element.items()))
+        kept = ("inertial",) if element.tag == "link" else ("origin", "parent", "child", "axis", "limit", "dynamics")
+        copy.extend(child for child in element if child.tag in kept)
+    text = ElementTree.tostring(plain, encoding="unicode")
+    try:
+        return pin.buildModelFromXML(text, pin.JointModelFreeFlyer()) if floating_base else pin.buildModelFromXML(text)
+    except (RuntimeError, ValueError, IndexError) as error:
+        raise ModelError(f"not a valid URDF: {error}") from error
+
+
+def _coupling(joint: Element, mimic: Element, joints: dict[str, Element]) -> JointCoupling:
+    """Return the coupling ``<joint> mimic``.
+
+    Raises:
+        ModelError: it mimics no joint, or one with several coordinates.
+    """
+    name, other = joint.get("name", ""), needed(mimic, "joint")
+    moving = [key for key, element in joints.items() if element.get("type") in (*BOUNDED, "continuous")]
+    if other not in moving or other == name or name not in moving:
+        allowed = ", ".join(key for key in moving if key != name)
+        raise ModelError(f"{where(joint)} mimics {other!r}, allowed: a moving joint, which mimics {allowed or 'another'}")
+    return JointCoupling(f"{name} mimic", name, other, number(mimic, "multiplier", 1.0), number(mimic, "offset", 0.0))
+
+
+def _frictions(root: Element, links: dict[str, Element], ignored: Ignored) -> dict[str, float]:
+    """Return the coefficients of friction ``<mu1>`` that Gazebo's extensions give to links."""
+    frictions: dict[str, float] = {}
+    for extension in root.findall("gazebo"):
+        link = extension.get("reference", "")
+        for element in extension.findall("mu1"):
+            value = float(element.text or 0.0)
+            if value < 0.0:
+                raise ModelError(f"{where(element)} of link {link!r}: got {value:g}, allowed: a number >= 0")
+            if link in links:
+                frictions[link] = value
+            else:
+                ignored.add("<mu1> of what is not a link", element)
+    return frictions
+
+
+def _collisions(link: Element, friction: float | None) -> list[CollisionElement]:
+    """Return the collision geometry of a link.
+
+    Raises:
+        ModelError: an element without exactly one shape, or with a size that is not positive.
+    """
+    name, elements = link.get("name", ""), []
+    for index, collision in enumerate(link.findall("collision")):
+        shapes = [shape for geometry in collision.findall("geometry") for shape in geometry]
+        what = f"{where(collision)} of link {name!r}"
+        if len(shapes) != 1:
+            raise ModelError(f"{what}: got {len(shapes)} shapes in <geometry>, allowed: one")
+        (shape,) = shapes
+        file, size = "", tuple(value for key in SIZES.get(shape.tag, ()) for value in numbers(shape, key))
+        if shape.tag == "mesh":
+            file, size = needed(shape, "filename"), tuple(numbers(shape, "scale", (1.0, 1.0, 1.0)))
+        for key in SIZES.get(shape.tag, ()):
+            needed(shape, key)
+        if shape.tag != "mesh" and min(size) <= 0.0:
+            raise ModelError(f"<{shape.tag}> in {what}: got {list(size)}, allowed: positive lengths")
+        placement = _pose(collision.find("origin"))
+        elements.append(
+            CollisionElement(name, f"{name}_{index}", placement, shape.tag, size, file, friction=friction, where=what)
+        )
+    return elements
+
+
+def _pose(origin: Element | None) -> pin.SE3:
+    """Return the placement that an <origin> gives."""
+    if origin is None:
+        return pin.SE3.Identity()
+    rpy, xyz = (np.array(numbers(origin, key, (0.0, 0.0, 0.0))) for key in ("rpy", "xyz"))
+    return pin.SE3(pin.rpy.rpyToMatrix(rpy), xyz)
