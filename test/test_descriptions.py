@@ -48,7 +48,7 @@ def arm_urdf():
         '<link name="base"/>',
         link("carriage", 1.5, (0.1, 0.0, 0.2), (0.02, 0.03, 0.04)),
         joint("lift", "prismatic", "base", "carriage", (0, 0, 1), (0, 0, 0.5), slider),
-        link("arm", 0.7, (0.0, 0.1, -0.3), (0.01, 0.02, 0.005, 0.001, -0.002, 0.0005)),
+        link("arm", 0.7, (0.0, 0.1, -0.3), (0.01, 0.02, 0.015, 0.001, -0.002, 0.0005)),
         joint("turn", "revolute", "carriage", "arm", AXIS, (0.2, 0.1, 0.0), turn),
         '<link name="flange"/>',
         joint("screw", "fixed", "arm", "flange", origin=(0.0, 0.0, -0.6)),
@@ -90,7 +90,7 @@ def arm_sdf():
     return sdf(
         sdf_link("carriage", (0, 0, 0.5, 0, 0, 0), 1.5, (0.1, 0.0, 0.2), (0.02, 0.03, 0.04, 0, 0, 0)),
         sdf_link("flange", (0.2, 0.1, -0.1, 0, 0, 0), 1e-9, inertia=(1e-12, 1e-12, 1e-12, 0, 0, 0)),
-        sdf_link("arm", (0.2, 0.1, 0.5, 0, 0, 0), 0.7, (0.0, 0.1, -0.3), (0.01, 0.02, 0.005, 0.001, -0.002, 0.0005)),
+        sdf_link("arm", (0.2, 0.1, 0.5, 0, 0, 0), 0.7, (0.0, 0.1, -0.3), (0.01, 0.02, 0.015, 0.001, -0.002, 0.0005)),
         sdf_joint("screw", "fixed", "arm", "flange"),
         sdf_joint("lift", "prismatic", "world", "carriage", (0, 0, 2), limits + dynamics),
         sdf_joint("turn", "revolute", "carriage", "arm", AXIS, turn, in_model=True),
@@ -101,7 +101,7 @@ MJCF = """<mujoco model="arm"><compiler angle="radian" autolimits="true"/><optio
 <body name="carriage" pos="0 0 0.5"><joint name="lift" type="slide" axis="0 0 1" range="-2 3" damping="0.3" {lift}/>
   <inertial pos="0.1 0 0.2" mass="1.5" diaginertia="0.02 0.03 0.04"/>
   <body name="arm" pos="0.2 0.1 0"><joint name="turn" type="hinge" axis="0 0.6 0.8" range="-1.5 1.5" {turn}/>
-    <inertial pos="0 0.1 -0.3" mass="0.7" fullinertia="0.01 0.02 0.005 0.001 -0.002 0.0005"/>
+    <inertial pos="0 0.1 -0.3" mass="0.7" fullinertia="0.01 0.02 0.015 0.001 -0.002 0.0005"/>
     {more}
   </body>
 </body></worldbody>{end}</mujoco>"""

@@ -16,6 +16,12 @@ from constrained_sim.joints import Spring
 LARGEST_SYSTEM = 512
 """Degrees of freedom of the largest robot: Pinocchio's working memory grows with their cube, to 4.3 GB there."""
 
+LONGEST_CHAIN = 1000
+"""Links in a row: Pinocchio's URDF reader descends by recursion, and ends the process some thousands further on."""
+
+MOST_LINKS = 5000
+"""Links of the largest robot."""
+
 SINGULAR = 1e-14
 """Least eigenvalue of the inertia, scaled to a diagonal of one, that is zero but for rounding."""
 

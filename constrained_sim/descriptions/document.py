@@ -15,7 +15,7 @@ LARGEST_FILE = 8_000_000
 """Bytes of the largest description that is read; the largest of published robots have 0.6 MB."""
 
 DEEPEST = 400
-"""Elements inside each other, and links in a row: libraries behind the readers descend by recursion."""
+"""Elements inside each other."""
 
 MOST_ELEMENTS = 200_000
 """Elements of one file."""
@@ -27,10 +27,17 @@ class Tag(Element):
     Attributes:
         line: in the file, from 1.
         file: that it stands in, where that is another one than the description's; empty: that one.
+        owner: the nearest element around it that has a name, for messages.
     """
 
     line: int = 0
     file: str = ""
+    owner: str = ""
+
+    def place_like(self, other: Element) -> None:
+        """Stand where another element stands."""
+        if isinstance(other, Tag):
+            self.line, self.file, self.owner = other.line, other.file, other.owner
 
 
 def read_text(path_or_xml: str | os.PathLike[str], what: str = "robot description") -> str:
@@ -114,7 +121,10 @@ class _Parser:
         tag = Tag(name, {key: value for key, value in attributes.items() if key != "xmlns"})
         tag.line = line
         if self._open:
-            self._open[-1].append(tag)
+            parent = self._open[-1]
+            name = parent.get("name") or parent.get("reference")
+            tag.owner = f"<{parent.tag}> {name[:80]!r}" if name else parent.owner
+            parent.append(tag)
         else:
             self._root = tag
         self._open.append(tag)
@@ -135,11 +145,13 @@ class _Parser:
 
 
 def where(element: Element) -> str:
-    """Return ``<tag> 'name' (line n)``, for messages."""
+    """Return ``<tag> 'name' (line n)``, or ``<tag> of <owner> 'name' (line n)``, for messages."""
     name = element.get("name")
-    file = f"{element.file}, " if isinstance(element, Tag) and element.file else ""
-    line = f" ({file}line {element.line})" if isinstance(element, Tag) and element.line else ""
-    return f"<{element.tag}>{f' {name[:80]!r}' if name else ''}{line}"
+    text = f"<{element.tag}>{f' {name[:80]!r}' if name else ''}"
+    if not isinstance(element, Tag) or not element.line:
+        return text
+    owner = f" of {element.owner}" if element.owner and not name else ""
+    return f"{text}{owner} ({f'{element.file}, ' if element.file else ''}line {element.line})"
 
 
 def descend(root: Element) -> Iterator[tuple[Element, Element | None]]:

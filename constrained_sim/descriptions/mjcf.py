@@ -16,6 +16,7 @@ from constrained_sim.descriptions.mjcf_equalities import Scenery, read_equalitie
 from constrained_sim.descriptions.mjcf_geoms import Geoms
 from constrained_sim.descriptions.mjcf_model import ModelBuilder, settle_masses
 from constrained_sim.descriptions.mjcf_settings import Compiler, Defaults, flags_of
+from constrained_sim.descriptions.mjcf_tendons import read_tendons
 from constrained_sim.descriptions.mjcf_vocabulary import MJCF
 from constrained_sim.descriptions.vocabulary import Ignored, numbers
 from constrained_sim.exceptions import ModelError
@@ -53,12 +54,13 @@ def read_mjcf(xml: str, folder: Path | None = None) -> Description:
     settle_masses(bodies, compiler)
     built = ModelBuilder(bodies, compiler, disabled, ignored)
     types = {name: entry.type for name, entry in joints.items()}
-    efforts = Actuators(root, compiler, defaults, types, ignored).efforts
+    tendons = read_tendons(root, compiler, defaults, types, ignored)
+    efforts = Actuators(root, compiler, defaults, types, tendons, ignored).efforts
     built.limit_efforts(efforts, joints)
     built.model.gravity = pin.Motion(_gravity(root, disabled), np.zeros(3))
     sites = built.sites | {name: (WORLD, placement) for name, placement in read.world_sites.items()}
     positions = {name: entry.reference for name, entry in joints.items() if entry.type in ("hinge", "slide")}
-    scenery = Scenery(built.placements(), sites, positions)
+    scenery = Scenery(built.placements(), sites, positions, tendons)
     constraints = () if "equality" in disabled else read_equalities(root, defaults, scenery)
     driven = {} if "actuation" in disabled else efforts
     acting = root.find("actuator/*") is not None

@@ -7,6 +7,7 @@ from xml.etree.ElementTree import Element
 
 from constrained_sim.descriptions.document import Tag, where
 from constrained_sim.descriptions.mjcf_settings import Compiler, Defaults, word_of
+from constrained_sim.descriptions.mjcf_tendons import Tendons
 from constrained_sim.descriptions.vocabulary import Ignored, numbers
 from constrained_sim.exceptions import ModelError
 
@@ -23,7 +24,13 @@ class Actuators:
     """
 
     def __init__(
-        self, root: Element, compiler: Compiler, defaults: Defaults, joints: dict[str, str], ignored: Ignored
+        self,
+        root: Element,
+        compiler: Compiler,
+        defaults: Defaults,
+        joints: dict[str, str],
+        tendons: Tendons,
+        ignored: Ignored,
     ) -> None:
         """Read them.
 
@@ -32,6 +39,7 @@ class Actuators:
             compiler: its settings.
             defaults: its classes.
             joints: types by name.
+            tendons: of the file.
             ignored: takes what is not used.
 
         Raises:
@@ -39,22 +47,9 @@ class Actuators:
         """
         self.efforts: dict[str, Range] = {}
         self._compiler, self._defaults, self._joints, self._ignored = compiler, defaults, joints, ignored
-        self._tendons = {
-            tendon.get("name", ""): self._ratios(tendon) for tendon in root.iterfind("tendon/*") if tendon.get("name")
-        }
+        self._tendons = tendons
         for element in root.iterfind("actuator/*"):
             self._read(element.tag, defaults.applied(element))
-
-    def _ratios(self, tendon: Element) -> dict[str, float]:
-        """Return how much of the force of a fixed tendon acts on each joint; of a spatial one nothing."""
-        ratios: dict[str, float] = {}
-        for joint in tendon.findall("joint") if tendon.tag == "fixed" else ():
-            name = joint.get("joint", "")
-            if name not in self._joints:
-                raise ModelError(f"{where(joint)} of tendon {tendon.get('name')!r}: got joint {name!r}, allowed: one of "
-                                 f"{', '.join(self._joints)}")  # fmt: skip
-            ratios[name] = ratios.get(name, 0.0) + numbers(joint, "coef", (1.0,))[0]
-        return ratios
 
     def _read(self, kind: str, element: Tag) -> None:
         targets = [key for key in ("joint", "jointinparent", "tendon", "site", "body", "cranksite") if element.get(key)]

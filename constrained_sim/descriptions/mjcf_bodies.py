@@ -178,10 +178,10 @@ class Bodies:
             if stated:
                 self._ignored.add("<inertial> beside inertiafromgeom='true'", stated[0])
         elif stated:
-            body.inertia = self._stated_inertia(stated[0], body.name)
+            body.inertia = self._stated_inertia(stated[0])
 
-    def _stated_inertia(self, element: Element, name: str) -> pin.Inertia:
-        what = f"{where(element)} of body {name!r}"
+    def _stated_inertia(self, element: Element) -> pin.Inertia:
+        what = where(element)
         if element.get("mass") is None or element.get("pos") is None:
             raise ModelError(f"{what}: got no mass or no pos, allowed: both")
         full, diagonal = element.get("fullinertia"), element.get("diaginertia")

@@ -12,6 +12,7 @@ import pinocchio as pin
 from constrained_sim.constraints import Constraint, FrameAnchor, JointCoupling, JointLimit, PointAnchor
 from constrained_sim.descriptions.document import Tag, where
 from constrained_sim.descriptions.mjcf_settings import Defaults, word_of
+from constrained_sim.descriptions.mjcf_tendons import Tendons
 from constrained_sim.descriptions.vocabulary import numbers
 from constrained_sim.exceptions import ModelError
 from constrained_sim.robot import WORLD
@@ -25,11 +26,13 @@ class Scenery:
         bodies: placements in the world in the configuration of the file, by name; the world among them.
         sites: body and placement in it, by name.
         joints: positions in that configuration [rad, m], of joints with one.
+        tendons: coefficients by joint, by tendon.
     """
 
     bodies: Mapping[str, pin.SE3]
     sites: Mapping[str, tuple[str, pin.SE3]]
     joints: Mapping[str, float]
+    tendons: Tendons
 
 
 def read_equalities(root: Element, defaults: Defaults, scenery: Scenery) -> tuple[Constraint, ...]:
@@ -80,17 +83,44 @@ def _joint(name: str, element: Tag, scenery: Scenery) -> Constraint:
         if joint not in scenery.joints and (joint or joint == joints[0]):
             allowed = ", ".join(scenery.joints)
             raise ModelError(f"{where(element)}: got joint {joint!r}, allowed: {allowed}")
-    coefficients = [*numbers(element, "polycoef", (0.0, 1.0)), 0.0][:5]
-    if any(numbers(element, "polycoef", ())[2:]) and joints[1]:
-        raise ModelError(f"polycoef of {where(element)}: got {coefficients}, allowed: no powers above the first")
-    offset, ratio = coefficients[:2]
+    offset, ratio = _line(element)
     start = scenery.joints[joints[0]] + offset
     if not joints[1]:
         return JointLimit(name, joints[0], start, start)
     return JointCoupling(name, joints[0], joints[1], ratio, start - ratio * scenery.joints[joints[1]])
 
 
-READERS = {"connect": _connect, "weld": _weld, "joint": _joint}
+def _line(element: Tag) -> tuple[float, float]:
+    """Return constant and slope of a polynomial.
+
+    Raises:
+        ModelError: it has higher powers.
+    """
+    offset, ratio, *rest = numbers(element, "polycoef", (0.0, 1.0)) + [0.0]
+    if any(rest):
+        raise ModelError(f"'polycoef' of {where(element)}: got {element.get('polycoef')!r}, allowed: no higher powers")
+    return offset, ratio
+
+
+def _tendon(name: str, element: Tag, scenery: Scenery) -> Constraint:
+    """Return what keeps the length of a fixed tendon over two joints: ``c1 (q1 - r1) + c2 (q2 - r2) = c0``."""
+    tendon = element.get("tendon1", "")
+    if tendon not in scenery.tendons or element.get("tendon2") is not None:
+        allowed = ", ".join(scenery.tendons) or "none"
+        raise ModelError(f"{where(element)}: got {tendon!r} or a second tendon, allowed: tendon1, one of {allowed}")
+    ratios = {joint: ratio for joint, ratio in scenery.tendons[tendon].items() if ratio}
+    if len(ratios) not in (1, 2) or not set(ratios) <= set(scenery.joints):
+        raise ModelError(f"{where(element)}: got a tendon over {len(ratios)} joints, allowed: one or two, hinges or slides")
+    offset, _ = _line(element)
+    (joint, ratio), *others = ratios.items()
+    start = scenery.joints[joint] + offset / ratio
+    if not others:
+        return JointLimit(name, joint, start, start)
+    other, slope = others[0][0], -others[0][1] / ratio
+    return JointCoupling(name, joint, other, slope, start - slope * scenery.joints[other])
+
+
+READERS = {"connect": _connect, "weld": _weld, "joint": _joint, "tendon": _tendon}
 
 
 def _relative(scenery: Scenery, body1: str, body2: str) -> pin.SE3:

@@ -179,5 +179,5 @@ class Geoms:
                 file = self.path(element.get("mesh", ""))
         return CollisionElement(
             body, f"{body}_{index}", geom.placement, geom.type, tuple(map(float, size)), file, vertices, friction,
-            f"{where(element)} of body {body!r}",
+            where(element),
         )  # fmt: skip

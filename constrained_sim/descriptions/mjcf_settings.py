@@ -46,7 +46,7 @@ class Compiler:
         merged = Tag("compiler")
         for element in root.findall("compiler"):
             merged.attrib.update(element.attrib)
-            merged.line = getattr(element, "line", 0)
+            merged.place_like(element)
         for key, allowed in (
             ("angle", ("degree", "radian")),
             ("autolimits", ("true", "false")),
@@ -209,7 +209,7 @@ class Defaults:
             raise ModelError(f"{where(element)}: got class {name!r}, allowed: {allowed}")
         inherited = self.classes[name].get(kind or KINDS.get(element.tag, element.tag), {})
         merged = Tag(element.tag, _over(inherited, element))
-        merged.line, merged.file = getattr(element, "line", 0), getattr(element, "file", "")
+        merged.place_like(element)
         merged.extend(element)
         return merged
 

@@ -168,8 +168,8 @@ MJCF = Vocabulary(
         "fixed/joint": Rule(numbers="coef=1", words="joint"),
         "spatial": replace(TENDON, unused_children="site geom pulley"),
         "equality": Rule(
-            children="connect weld joint",
-            refused_children={tag: NONE for tag in ("tendon", "flex", "flexvert", "flexstrain", "distance")},
+            children="connect weld joint tendon",
+            refused_children={tag: NONE for tag in ("flex", "flexvert", "flexstrain", "distance")},
         ),
         "connect": replace(EQUALITY, numbers="anchor=3", words=f"{EQUALITY.words} body1 body2 site1 site2"),
         "weld": replace(
@@ -179,6 +179,7 @@ MJCF = Vocabulary(
             unused=f"{SOLVER} torquescale",
         ),
         "equality/joint": replace(EQUALITY, numbers="polycoef=1-5", words=f"{EQUALITY.words} joint1 joint2"),
+        "equality/tendon": replace(EQUALITY, numbers="polycoef=1-5", words=f"{EQUALITY.words} tendon1 tendon2"),
         "contact": Rule(unused_children="pair exclude"),
         "actuator": Rule(children=" ".join(ACTUATORS), refused_children={"plugin": NONE}),
         **ACTUATORS,

@@ -13,8 +13,8 @@ import pinocchio as pin
 
 from constrained_sim.constraints import JointCoupling
 from constrained_sim.descriptions.collision_element import CollisionElement
-from constrained_sim.descriptions.description import Description
-from constrained_sim.descriptions.document import DEEPEST, parse_xml, where
+from constrained_sim.descriptions.description import LARGEST_SYSTEM, LONGEST_CHAIN, MOST_LINKS, Description
+from constrained_sim.descriptions.document import parse_xml, where
 from constrained_sim.descriptions.inertia import fault_of, inertia_matrix
 from constrained_sim.descriptions.urdf_vocabulary import URDF
 from constrained_sim.descriptions.vocabulary import Ignored, needed, not_negative, number, numbers
@@ -50,6 +50,7 @@ def read_urdf(xml: str, floating_base: bool = False, folder: Path | None = None)
     URDF.check(root, ignored)
     links = _named(root, "link")
     joints = _named(root, "joint")
+    _check_size(links, joints)
     order = _tree(links, joints)
     for link in links.values():
         _check_inertial(link, ignored)
@@ -82,6 +83,18 @@ def _named(root: Element, tag: str) -> dict[str, Element]:
     if not found and tag == "link":
         raise ModelError("not a valid URDF: got no <link>, allowed: at least one")
     return found
+
+
+def _check_size(links: dict[str, Element], joints: dict[str, Element]) -> None:
+    """Refuse more than can be simulated, before it is built.
+
+    Raises:
+        ModelError: it is.
+    """
+    moving = sum(joint.get("type") != "fixed" for joint in joints.values())
+    for what, count, most in (("links", len(links), MOST_LINKS), ("moving joints", moving, LARGEST_SYSTEM)):
+        if count > most:
+            raise ModelError(f"the URDF: got {count} {what}, allowed: {most} at most")
 
 
 def _tree(links: dict[str, Element], joints: dict[str, Element]) -> list[str]:
@@ -118,8 +131,8 @@ def _ordered(root: str, links: dict[str, Element], parents: dict[str, str]) -> l
     for child, parent in parents.items():
         children.setdefault(parent, []).append(child)
     for link in order:
-        if depths[link] > DEEPEST:
-            raise ModelError(f"{where(links[link])}: got more than {DEEPEST} links in a row, allowed: at most that")
+        if depths[link] > LONGEST_CHAIN:
+            raise ModelError(f"{where(links[link])}: got more than {LONGEST_CHAIN} links in a row, allowed: at most that")
         for child in children.get(link, ()):
             depths[child] = depths[link] + 1
             order.append(child)
@@ -140,7 +153,7 @@ def _check_inertial(link: Element, ignored: Ignored) -> None:
         return
     mass, inertia = inertial.find("mass"), inertial.find("inertia")
     if mass is None or inertia is None:
-        raise ModelError(f"<inertial> of {where(link)}: got no <mass> or no <inertia>, allowed: both")
+        raise ModelError(f"{where(inertial)}: got no <mass> or no <inertia>, allowed: both")
     needed(mass, "value")
     not_negative(mass, "value", 0.0)
     for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"):
@@ -240,7 +253,7 @@ def _collisions(link: Element, friction: float | None) -> list[CollisionElement]
     name, elements = link.get("name", ""), []
     for index, collision in enumerate(link.findall("collision")):
         shapes = [shape for geometry in collision.findall("geometry") for shape in geometry]
-        what = f"{where(collision)} of link {name!r}"
+        what = where(collision)
         if len(shapes) != 1:
             raise ModelError(f"{what}: got {len(shapes)} shapes in <geometry>, allowed: one")
         (shape,) = shapes
