@@ -6,6 +6,16 @@ from collections.abc import Iterable
 from typing import Any
 
 
+LONGEST_SHOWN = 400
+"""Characters of a value in a message."""
+
+
+def shown(value: Any) -> str:
+    """Return a value as a message shows it: on one line, and not longer than a reader can take in."""
+    text = repr(value)
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]} ..."
+
+
 class ConstrainedSimError(Exception):
     """Base class of all errors raised on purpose by this package."""
 
@@ -20,7 +30,7 @@ class InvalidValue(ConstrainedSimError, ValueError):
 
     def __init__(self, what: str, value: Any, allowed: str) -> None:
         """Say that `what` was `value`, and what is `allowed` instead."""
-        super().__init__(f"{what}: got {value!r}, allowed: {allowed}")
+        super().__init__(f"{what}: got {shown(value)}, allowed: {allowed}")
         self.what, self.value, self.allowed = what, value, allowed
 
 
@@ -36,7 +46,7 @@ class UnknownName(ConstrainedSimError, KeyError):
     def __init__(self, kind: str, name: Any, known: Iterable[str]) -> None:
         """Say that there is no `kind` called `name`, and list those that are `known`."""
         self.kind, self.name, self.known = kind, name, tuple(known)
-        self._message = f"unknown {kind} {name!r}, allowed: {', '.join(self.known) or '(none)'}"
+        self._message = f"unknown {kind} {shown(name)}, allowed: {', '.join(self.known) or '(none)'}"
         super().__init__(self._message)
 
     def __str__(self) -> str:

@@ -26,7 +26,7 @@ def finite_array(what: str, value: Any, shape: tuple[int, ...]) -> Array:
     """
     try:
         array = np.array(value, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidValue(what, value, _finite_numbers(shape)) from None
     if array.shape != shape or not np.logical_and.reduce(np.isfinite(array), axis=None):
         raise InvalidValue(what, np.asarray(value).tolist(), _finite_numbers(shape))
@@ -44,10 +44,18 @@ def number(what: str, value: Any, lower: float = -np.inf, upper: float = np.inf,
         InvalidValue: not a number, not finite, or out of the range.
     """
     is_number = isinstance(value, (float, int, np.integer, np.floating)) and not isinstance(value, bool)
-    if is_number and isfinite(value) and lower <= value <= upper and not (open_lower and value == lower):
+    if is_number and _is_finite(value) and lower <= value <= upper and not (open_lower and value == lower):
         return float(value)
     bracket = "(" if open_lower else "["
     raise InvalidValue(what, value, f"a finite number in {bracket}{lower:g}, {upper:g}]")
+
+
+def _is_finite(value: Any) -> bool:
+    """Return whether a number is finite, and no whole number beyond all floats."""
+    try:
+        return isfinite(value)
+    except OverflowError:
+        return False
 
 
 def directions(what: str, values: Sequence[Any], size: int) -> Array:

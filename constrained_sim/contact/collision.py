@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
-from xml.etree import ElementTree
 
 import coal
 import numpy as np
@@ -20,7 +19,7 @@ from constrained_sim.contact.shapes import NO_LINE, Core, Shape, robot_shapes, s
 from constrained_sim.contact.surfaces import Plane
 from constrained_sim.contact.touches import touches_of
 from constrained_sim.dynamics import Dynamics
-from constrained_sim.exceptions import InvalidValue, ModelError
+from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.validation import Array, number
 
@@ -399,12 +398,9 @@ def _disabled(srdf: str | os.PathLike[str] | None) -> set[frozenset[str]]:
     Raises:
         ModelError: it cannot be read.
     """
-    from constrained_sim.descriptions import read_text
+    from constrained_sim.descriptions.document import parse_xml, read_text
 
     if not srdf:
         return set()
-    try:
-        tree = ElementTree.fromstring(read_text(srdf))
-    except ElementTree.ParseError as error:
-        raise ModelError(f"not a valid SRDF: {error}") from error
+    tree = parse_xml(read_text(srdf, "SRDF"), "SRDF")
     return {frozenset((pair.get("link1", ""), pair.get("link2", ""))) for pair in tree.iter("disable_collisions")}

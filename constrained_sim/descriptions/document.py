@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator
-from pathlib import Path
 from xml.etree.ElementTree import Element
 from xml.parsers import expat
 
 from constrained_sim.exceptions import ModelError
+from constrained_sim.text_file import read_regular_file
 
 LARGEST_FILE = 8_000_000
 """Bytes of the largest description that is read; the largest of published robots have 0.6 MB."""
@@ -54,25 +53,6 @@ def read_text(path_or_xml: str | os.PathLike[str], what: str = "robot descriptio
         return read_regular_file(path_or_xml, LARGEST_FILE)
     except (OSError, TypeError, ValueError) as error:
         raise ModelError(f"cannot read the {what} {str(path_or_xml)[:300]!r}: {error}") from error
-
-
-def read_regular_file(path: str | os.PathLike[str], largest: int) -> str:
-    """Return the text of a file that is neither a device nor a pipe, nor larger than `largest` bytes.
-
-    Raises:
-        OSError: it cannot be read.
-        ValueError: not a regular file, too large, not UTF-8, or a path with a NUL in it.
-        TypeError: not a path.
-    """
-    # Without O_NONBLOCK, open() waits for somebody to write into a pipe.
-    handle = os.open(Path(path), os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ValueError("got a directory, a pipe or a device, allowed: a regular file")
-        content = file.read(largest + 1)
-    if len(content) > largest:
-        raise ValueError(f"got more than {largest} bytes, allowed: at most that")
-    return content.decode("utf-8-sig")
 
 
 def parse_xml(text: str, what: str) -> Tag:

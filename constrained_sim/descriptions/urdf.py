@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
@@ -57,7 +58,7 @@ def read_urdf(xml: str, floating_base: bool = False, folder: Path | None = None)
     for joint in joints.values():
         _check_joint(joint)
     model = _model(root, floating_base)
-    couplings = tuple(_coupling(joint, mimic, joints) for joint in joints.values() for mimic in joint.findall("mimic"))
+    couplings = tuple(_couplings(joints, ignored))
     passive = tuple(coupling.joint for coupling in couplings)
     frictions = _frictions(root, links, ignored)
     elements = [element for link in order for element in _collisions(links[link], frictions.get(link))]
@@ -214,18 +215,24 @@ def _model(root: Element, floating_base: bool) -> pin.Model:
         raise ModelError(f"not a valid URDF: {error}") from error
 
 
-def _coupling(joint: Element, mimic: Element, joints: dict[str, Element]) -> JointCoupling:
-    """Return the coupling ``<joint> mimic``.
+def _couplings(joints: dict[str, Element], ignored: Ignored) -> Iterator[JointCoupling]:
+    """Yield the coupling ``<joint> mimic`` for each moving joint that mimics another.
 
     Raises:
-        ModelError: it mimics no joint, or one with several coordinates.
+        ModelError: it mimics what is no moving joint, or has several coordinates.
     """
-    name, other = joint.get("name", ""), needed(mimic, "joint")
-    moving = [key for key, element in joints.items() if element.get("type") in (*BOUNDED, "continuous")]
-    if other not in moving or other == name or name not in moving:
-        allowed = ", ".join(key for key in moving if key != name)
-        raise ModelError(f"{where(joint)} mimics {other!r}, allowed: a moving joint, which mimics {allowed or 'another'}")
-    return JointCoupling(f"{name} mimic", name, other, number(mimic, "multiplier", 1.0), number(mimic, "offset", 0.0))
+    moving = [name for name, joint in joints.items() if joint.get("type") in (*BOUNDED, "continuous")]
+    for name, joint in joints.items():
+        for mimic in joint.findall("mimic"):
+            other = needed(mimic, "joint")
+            if joint.get("type") == "fixed":
+                ignored.add("<mimic> of a fixed joint", mimic)
+                continue
+            if other not in moving or other == name or name not in moving:
+                allowed = ", ".join(key for key in moving if key != name) or "none"
+                raise ModelError(f"{where(joint)} mimics {other!r}, allowed: two moving joints; this one, and {allowed}")
+            ratio, offset = number(mimic, "multiplier", 1.0), number(mimic, "offset", 0.0)
+            yield JointCoupling(f"{name} mimic", name, other, ratio, offset)
 
 
 def _frictions(root: Element, links: dict[str, Element], ignored: Ignored) -> dict[str, float]:
