@@ -448,7 +448,7 @@ def _mesh_file(name: str, folders: Sequence[str]) -> str:
     elif scheme == "file":
         candidates = [Path(rest)]
     else:
-        candidates = [Path(folder) / rest for folder in folders]
+        candidates = [Path(folder) / rest.lstrip("/") for folder in folders]
     for candidate in candidates:
         if candidate.is_file():
             return str(candidate)

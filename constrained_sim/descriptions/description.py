@@ -13,8 +13,8 @@ from constrained_sim.descriptions.collision_element import CollisionElement
 from constrained_sim.exceptions import ModelError
 from constrained_sim.joints import Spring
 
-LARGEST_SYSTEM = 512
-"""Degrees of freedom of the largest robot: Pinocchio's working memory grows with their cube, to 4.3 GB there."""
+LARGEST_SYSTEM = 300
+"""Degrees of freedom of the largest robot: Pinocchio's working memory grows with their cube, to 0.9 GB there."""
 
 LONGEST_CHAIN = 1000
 """Links in a row: Pinocchio's URDF reader descends by recursion, and ends the process some thousands further on."""
@@ -49,6 +49,22 @@ class Description:
     text: str = ""
     collisions: tuple[CollisionElement, ...] = ()
     ignored: tuple[str, ...] = ()
+
+
+def check_size(what: str, links: int, moving: int) -> None:
+    """Refuse more than can be simulated, before it is built.
+
+    Args:
+        what: the description, for messages.
+        links: how many there are.
+        moving: joints.
+
+    Raises:
+        ModelError: too many of one.
+    """
+    for kind, count, most in (("links", links, MOST_LINKS), ("moving joints", moving, LARGEST_SYSTEM)):
+        if count > most:
+            raise ModelError(f"the {what}: got {count} {kind}, allowed: {most} at most")
 
 
 def refuse_massless_joints(model: pin.Model) -> None:

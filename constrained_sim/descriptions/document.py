@@ -16,8 +16,11 @@ LARGEST_FILE = 8_000_000
 DEEPEST = 400
 """Elements inside each other."""
 
-MOST_ELEMENTS = 200_000
+MOST_ELEMENTS = 100_000
 """Elements of one file."""
+
+MOST_ATTRIBUTES = 1000
+"""Attributes of one element."""
 
 
 class Tag(Element):
@@ -96,6 +99,8 @@ class _Parser:
         self._count += 1
         if self._count > MOST_ELEMENTS:
             raise ModelError(f"{self._what}: got more than {MOST_ELEMENTS} elements, allowed: at most that")
+        if len(attributes) > MOST_ATTRIBUTES:
+            raise ModelError(f"{self._what}, line {line}: got {len(attributes)} attributes, allowed: {MOST_ATTRIBUTES}")
         if len(self._open) >= DEEPEST:
             raise ModelError(f"{self._what}, line {line}: got {DEEPEST + 1} elements inside each other, allowed: {DEEPEST}")
         tag = Tag(name, {key: value for key, value in attributes.items() if key != "xmlns"})

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 import pinocchio as pin
 
-from constrained_sim.descriptions.description import LARGEST_SYSTEM, Description
+from constrained_sim.descriptions.description import Description, check_size
 from constrained_sim.descriptions.document import Tag, descend, parse_xml, read_text, where
 from constrained_sim.descriptions.mjcf_actuators import Actuators
 from constrained_sim.descriptions.mjcf_bodies import Bodies
@@ -49,8 +49,7 @@ def read_mjcf(xml: str, folder: Path | None = None) -> Description:
     read = Bodies(root, compiler, defaults, geoms, ignored)
     bodies = read.bodies
     joints = {entry.name: entry for body in bodies for entry in body.joints}
-    if len(joints) > LARGEST_SYSTEM:
-        raise ModelError(f"the MJCF: got {len(joints)} joints, allowed: {LARGEST_SYSTEM} at most")
+    check_size("MJCF", len(bodies), len(joints))
     settle_masses(bodies, compiler)
     built = ModelBuilder(bodies, compiler, disabled, ignored)
     types = {name: entry.type for name, entry in joints.items()}
@@ -60,7 +59,7 @@ def read_mjcf(xml: str, folder: Path | None = None) -> Description:
     built.model.gravity = pin.Motion(_gravity(root, disabled), np.zeros(3))
     sites = built.sites | {name: (WORLD, placement) for name, placement in read.world_sites.items()}
     positions = {name: entry.reference for name, entry in joints.items() if entry.type in ("hinge", "slide")}
-    scenery = Scenery(built.placements(), sites, positions, tendons)
+    scenery = Scenery(built.placements, sites, positions, tendons)
     constraints = () if "equality" in disabled else read_equalities(root, defaults, scenery)
     driven = {} if "actuation" in disabled else efforts
     acting = root.find("actuator/*") is not None

@@ -15,7 +15,6 @@ from constrained_sim.descriptions.mjcf_settings import Compiler
 from constrained_sim.descriptions.vocabulary import Ignored, not_negative, number, numbers
 from constrained_sim.exceptions import ModelError
 from constrained_sim.robot import WORLD
-from constrained_sim.validation import Array
 
 
 class ModelBuilder:
@@ -23,7 +22,7 @@ class ModelBuilder:
 
     Attributes:
         model: the tree.
-        q: (nq,) configuration of the file.
+        placements: of the bodies in the world in the configuration of the file, by name; the world among them.
         springs: by joint.
         sites: body and placement in it, by name.
     """
@@ -43,11 +42,12 @@ class ModelBuilder:
         self.model, self.springs = pin.Model(), dict[str, Spring]()
         self.sites: dict[str, tuple[str, pin.SE3]] = {}
         self._compiler, self._disabled, self._ignored = compiler, disabled, ignored
-        self._start: list[Array] = []
+        self.placements = {WORLD: pin.SE3.Identity()}
         self._at: list[tuple[int, pin.SE3, int]] = []
         for body in bodies:
+            outer = bodies[body.parent].name if body.parent >= 0 else WORLD
+            self.placements[body.name] = self.placements[outer] * body.placement
             self._add(body)
-        self.q = np.concatenate(self._start) if self._start else np.zeros(0)
 
     def _add(self, body: Body) -> None:
         joint, placement, frame = self._at[body.parent] if body.parent >= 0 else (0, pin.SE3.Identity(), 0)
@@ -67,11 +67,9 @@ class ModelBuilder:
         """Add a joint to a body at `body` in the frame of the joint `parent`; return where the body is then."""
         if entry.type == "free":
             index = self.model.addJoint(parent, pin.JointModelFreeFlyer(), pin.SE3.Identity(), entry.name)
-            self._start.append(pin.SE3ToXYZQUAT(body))
             in_joint = pin.SE3.Identity()
         elif entry.type == "ball":
             index = self.model.addJoint(parent, pin.JointModelSpherical(), body * entry.placement, entry.name)
-            self._start.append(np.array([0.0, 0.0, 0.0, 1.0]))
             in_joint = entry.placement.inverse()
         else:
             slides = entry.type == "slide"
@@ -79,7 +77,6 @@ class ModelBuilder:
             back = -entry.reference * entry.axis
             moved = pin.SE3(np.eye(3), back) if slides else pin.SE3(pin.exp3(back), np.zeros(3))
             index = self.model.addJoint(parent, kind(entry.axis), body * entry.placement * moved, entry.name)
-            self._start.append(np.array([entry.reference]))
             in_joint = entry.placement.inverse()
         self._set_properties(entry, self.model.joints[index])
         return index, in_joint
@@ -142,14 +139,6 @@ class ModelBuilder:
                 lower, upper = max(lower, least), min(upper, largest)
             added = self.model.joints[self.model.getJointId(name)]
             self._set(added, lowerEffortLimit=lower, upperEffortLimit=upper)
-
-    def placements(self) -> dict[str, pin.SE3]:
-        """Return where the bodies are in the configuration of the file."""
-        data = self.model.createData()
-        pin.framesForwardKinematics(self.model, data, self.q)
-        frames = enumerate(self.model.frames)
-        found = {frame.name: pin.SE3(data.oMf[i]) for i, frame in frames if frame.type == pin.FrameType.BODY}
-        return found | {WORLD: pin.SE3.Identity()}
 
 
 def settle_masses(bodies: list[Body], compiler: Compiler) -> None:

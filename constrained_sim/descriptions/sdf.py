@@ -14,7 +14,7 @@ import pinocchio as pin
 
 from constrained_sim.constraints import Constraint, JointCoupling
 from constrained_sim.descriptions.collision_element import CollisionElement
-from constrained_sim.descriptions.description import LARGEST_SYSTEM, LONGEST_CHAIN, Description, Spring
+from constrained_sim.descriptions.description import LONGEST_CHAIN, Description, Spring, check_size
 from constrained_sim.descriptions.document import Tag, parse_xml, where
 from constrained_sim.descriptions.inertia import body_inertia, inertia_matrix
 from constrained_sim.descriptions.sdf_frames import Frames
@@ -61,11 +61,9 @@ class _Builder:
         self.links = self.frames.links
         if not self.links:
             raise ModelError(f"{where(element)}: got no <link>, allowed: at least one")
+        check_size("SDF", len(self.links), sum(joint.get("type") != "fixed" for joint in element.findall("joint")))
         self.poses = {name: self.frames.pose(name, f"pose of {where(link)}") for name, link in self.links.items()}
         self.joints = [Joint(joint, self.frames) for joint in element.findall("joint")]
-        moving = [joint for joint in self.joints if joint.type != "fixed"]
-        if len(moving) > LARGEST_SYSTEM:
-            raise ModelError(f"the SDF: got {len(moving)} moving joints, allowed: {LARGEST_SYSTEM} at most")
         self.model, self.springs = pin.Model(), dict[str, Spring]()
         self._at: dict[str, tuple[int, pin.SE3]] = {WORLD: (0, pin.SE3.Identity())}
         self._frame_ids = {WORLD: 0}

@@ -59,16 +59,17 @@ class Frames:
         Raises:
             ModelError: no such name, or poses relative to each other in a circle.
         """
-        chain = [name]
+        chain, seen = [name], {name}
         while chain[-1] not in self._poses:
             current = chain[-1]
             if current not in self._nodes:
                 allowed = ", ".join([MODEL, *list(self._nodes)[:20]])
                 raise ModelError(f"{what}: got one relative to {current!r}, allowed: {allowed}")
             base = relative_to(self._nodes[current].element) or self._nodes[current].base
-            if base in chain:
+            if base in seen:
                 raise ModelError(f"{what}: got poses relative to each other, {' -> '.join([*chain, base][:10])}")
             chain.append(base)
+            seen.add(base)
         for inner, outer in zip(chain[-2::-1], chain[:0:-1], strict=True):
             element = self._nodes[inner].element
             self._poses[inner] = self._poses[outer] * local_pose(element, where(element))

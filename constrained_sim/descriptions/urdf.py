@@ -14,7 +14,7 @@ import pinocchio as pin
 
 from constrained_sim.constraints import JointCoupling
 from constrained_sim.descriptions.collision_element import CollisionElement
-from constrained_sim.descriptions.description import LARGEST_SYSTEM, LONGEST_CHAIN, MOST_LINKS, Description
+from constrained_sim.descriptions.description import LONGEST_CHAIN, Description, check_size
 from constrained_sim.descriptions.document import parse_xml, where
 from constrained_sim.descriptions.inertia import fault_of, inertia_matrix
 from constrained_sim.descriptions.urdf_vocabulary import URDF
@@ -27,6 +27,9 @@ AXES = {"revolute": True, "continuous": True, "prismatic": True, "planar": True,
 
 BOUNDED = ("revolute", "prismatic")
 """Types of joints that must have a <limit>."""
+
+ROUNDED_AWAY = 1e-12
+"""Moments of inertia [kg m^2] that programs write as zero."""
 
 SIZES = {"box": ("size",), "sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length")}
 
@@ -51,7 +54,7 @@ def read_urdf(xml: str, floating_base: bool = False, folder: Path | None = None)
     URDF.check(root, ignored)
     links = _named(root, "link")
     joints = _named(root, "joint")
-    _check_size(links, joints)
+    check_size("URDF", len(links), sum(joint.get("type") != "fixed" for joint in joints.values()))
     order = _tree(links, joints)
     for link in links.values():
         _check_inertial(link, ignored)
@@ -84,18 +87,6 @@ def _named(root: Element, tag: str) -> dict[str, Element]:
     if not found and tag == "link":
         raise ModelError("not a valid URDF: got no <link>, allowed: at least one")
     return found
-
-
-def _check_size(links: dict[str, Element], joints: dict[str, Element]) -> None:
-    """Refuse more than can be simulated, before it is built.
-
-    Raises:
-        ModelError: it is.
-    """
-    moving = sum(joint.get("type") != "fixed" for joint in joints.values())
-    for what, count, most in (("links", len(links), MOST_LINKS), ("moving joints", moving, LARGEST_SYSTEM)):
-        if count > most:
-            raise ModelError(f"the URDF: got {count} {what}, allowed: {most} at most")
 
 
 def _tree(links: dict[str, Element], joints: dict[str, Element]) -> list[str]:
@@ -160,7 +151,8 @@ def _check_inertial(link: Element, ignored: Ignored) -> None:
     for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"):
         needed(inertia, key)
     for key in ("ixx", "iyy", "izz"):
-        not_negative(inertia, key, 0.0)
+        if number(inertia, key, 0.0) < -ROUNDED_AWAY:
+            raise ModelError(f"{key!r} of {where(inertia)}: got {inertia.get(key)!r}, allowed: a number >= 0")
     values = (number(inertia, key, 0.0) for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"))
     fault = fault_of(inertia_matrix(*values))
     if fault:
@@ -241,8 +233,8 @@ def _frictions(root: Element, links: dict[str, Element], ignored: Ignored) -> di
     for extension in root.findall("gazebo"):
         link = extension.get("reference", "")
         for element in extension.findall("mu1"):
-            value = float(element.text or 0.0)
-            if value < 0.0:
+            value = float((element.text or "").strip() or element.get("value", "nan"))
+            if not value >= 0.0:
                 raise ModelError(f"{where(element)} of link {link!r}: got {value:g}, allowed: a number >= 0")
             if link in links:
                 frictions[link] = value

@@ -37,12 +37,10 @@ URDF = Vocabulary(
         "parent": Rule(words="link"),
         "child": Rule(words="link"),
         "axis": Rule(numbers="xyz=3"),
-        "limit": Rule(
-            numbers="~lower=1 ~upper=1 ~effort=1 ~velocity=1", unused="acceleration deceleration jerk", is_closed=True
-        ),
+        "limit": Rule(numbers="~lower=1 ~upper=1 ~effort=1 ~velocity=1", unused="acceleration deceleration jerk"),
         "dynamics": Rule(numbers="damping=1 friction=1"),
-        "mimic": Rule(words="joint", numbers="multiplier=1 offset=1", is_closed=True),
+        "mimic": Rule(words="joint", numbers="multiplier=1 offset=1"),
         "gazebo": Rule(words="reference", children="mu1", unused_children="mu2 kp kd plugin sensor material selfCollide"),
-        "mu1": Rule(text="1"),
+        "mu1": Rule(text="0-1", numbers="value=1"),
     },
 )

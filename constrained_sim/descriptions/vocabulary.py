@@ -30,7 +30,7 @@ class Rule:
         unused_children: elements that are read and not used, with all that they hold.
         refused_children: elements that would make another robot, with the texts that say nothing.
         text: numbers that the element holds as its text, as ``3``, ``1-5`` or ``~1``.
-        is_closed: whether other attributes and elements are refused, where the format as a whole only reports them.
+        is_closed: whether other elements are refused, where the format as a whole only reports them.
     """
 
     numbers: str = ""
@@ -180,7 +180,8 @@ class Vocabulary:
             elif key in rule.names["unused"]:
                 ignored.add(f"attribute {key!r} of <{element.tag}>", element)
             elif key not in rule.names["words"] and not key.startswith(("xmlns:", "xml:", "xsi:")):
-                self._meet_unknown(f"attribute {key!r} of <{element.tag}>", element, rule, rule.known, ignored)
+                what = f"attribute {key!r} of <{element.tag}>"
+                self._meet_unknown(what, element, self.is_closed, rule.known, ignored)
 
     def _is_followed(self, child: Element, parent: Element, rule: Rule, ignored: Ignored) -> bool:
         """Return whether an element is used."""
@@ -192,11 +193,13 @@ class Vocabulary:
             ignored.add(f"<{child.tag}> in <{parent.tag}>", child)
         elif child.tag not in rule.names["shown"]:
             what = f"<{child.tag}> in <{parent.tag}>"
-            self._meet_unknown(what, child, rule, rule.known_children, ignored)
+            self._meet_unknown(what, child, self.is_closed or rule.is_closed, rule.known_children, ignored)
         return False
 
-    def _meet_unknown(self, what: str, element: Element, rule: Rule, known: Iterable[str], ignored: Ignored) -> None:
-        if self.is_closed or rule.is_closed:
+    def _meet_unknown(
+        self, what: str, element: Element, is_closed: bool, known: Iterable[str], ignored: Ignored
+    ) -> None:
+        if is_closed:
             raise ModelError(f"{what}, {where(element)}: not understood, allowed: {', '.join(known) or 'none'}")
         ignored.add(what, element, f"not part of {self.format}")
 
