@@ -82,30 +82,43 @@ def _scaled(volume: float, moments: Array, mass: float | None, density: float) -
     return pin.Inertia(mass, np.zeros(3), np.diag(mass * moments))
 
 
-def mesh_inertia(vertices: Array, triangles: Array, mass: float | None, density: float) -> pin.Inertia:
+def mesh_inertia(
+    vertices: Array, triangles: Array, mass: float | None, density: float, always_outwards: bool = False
+) -> pin.Inertia:
     """Return the inertia of the solid within a closed surface, in the frame of its vertices.
 
     The sum of the tetrahedra between the triangles and a point (Tonon, Explicit exact formulas for the 3-D tetrahedron
-    inertia tensor, 2005); where the surface looks inwards, their volumes count the other way round.
+    inertia tensor, 2005); where the surface looks towards the point, their volumes count as negative.
 
     Args:
         vertices: (n, 3) [m].
         triangles: (m, 3) indices.
         mass: [kg]; None: by the density.
         density: [kg/m^3].
+        always_outwards: count all volumes as positive, about the centroid of the surface and then about the centre of
+            mass: MuJoCo's way for surfaces whose triangles look anywhere.
 
     Raises:
         ModelError: a surface that encloses no volume.
     """
-    origin = vertices.mean(axis=0)
-    corners = (vertices - origin)[triangles]
-    volumes = np.linalg.det(corners) / 6.0
-    volume = float(volumes.sum())
-    if abs(volume) <= 1e-12 * float(np.ptp(vertices, axis=0).max()) ** 3:
+    corners = vertices[triangles]
+    areas = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
+    apex = areas @ corners.mean(axis=1) / max(areas.sum(), 1e-300)
+    volumes = _volumes(corners - apex, always_outwards)
+    size = float(np.ptp(vertices, axis=0).max())
+    if abs(volumes.sum()) <= 1e-12 * size**3:
         raise ModelError("a mesh: got one that encloses no volume, allowed: a closed surface, or an <inertial>")
+    centre = apex + volumes @ (corners - apex).sum(axis=1) / 4.0 / volumes.sum()
+    corners = corners - centre
+    volumes = _volumes(corners, always_outwards)
     sums = corners.sum(axis=1)
-    centre = volumes @ sums / 4.0 / volume
     second = np.einsum("t,tij,tik->jk", volumes, corners, corners) + np.einsum("t,ti,tj->ij", volumes, sums, sums)
-    spread = second / 20.0 / volume - np.outer(centre, centre)
-    mass = float(density * abs(volume) if mass is None else mass)
-    return pin.Inertia(mass, origin + centre, mass * (np.trace(spread) * np.eye(3) - spread))
+    spread = second / 20.0 / volumes.sum()
+    mass = float(density * abs(volumes.sum()) if mass is None else mass)
+    return pin.Inertia(mass, centre, mass * (np.trace(spread) * np.eye(3) - spread))
+
+
+def _volumes(corners: Array, always_positive: bool) -> Array:
+    """Return (t,) the volumes [m^3] of the tetrahedra between triangles (t, 3, 3) and the origin."""
+    volumes = np.linalg.det(corners) / 6.0
+    return np.abs(volumes) if always_positive else np.asarray(volumes)

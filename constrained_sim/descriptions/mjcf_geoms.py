@@ -13,7 +13,7 @@ from constrained_sim.descriptions.collision_element import CollisionElement
 from constrained_sim.descriptions.document import Tag, where
 from constrained_sim.descriptions.inertia import mesh_inertia, solid_inertia
 from constrained_sim.descriptions.meshes import hull_triangles, load_triangles
-from constrained_sim.descriptions.mjcf_settings import Compiler, Defaults, turn_z_to
+from constrained_sim.descriptions.mjcf_settings import Compiler, Defaults, turn_z_to, word_of
 from constrained_sim.descriptions.vocabulary import Ignored, not_negative, number, numbers
 from constrained_sim.exceptions import ModelError
 from constrained_sim.validation import Array
@@ -115,8 +115,12 @@ class Geoms:
             raise ModelError(f"{where(element)}: got type 'sdf', allowed: an <inertial> beside it")
         if geom.type != "mesh":
             return solid_inertia(geom.type, geom.size, mass, density)
+        name = element.get("mesh", "")
+        way = word_of(self._meshes[name], "inertia", ("exact", "convex", "legacy"))
         try:
-            return mesh_inertia(*self.triangles(element.get("mesh", "")), mass, density)
+            vertices, triangles = self.triangles(name)
+            triangles = hull_triangles(vertices) if way == "convex" else triangles
+            return mesh_inertia(vertices, triangles, mass, density, way == "legacy")
         except ModelError as error:
             raise ModelError(f"{where(element)}: {error}") from error
 

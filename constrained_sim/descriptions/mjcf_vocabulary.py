@@ -47,8 +47,8 @@ SITE = Rule(
 
 MESH = Rule(
     numbers="scale=3 refpos=3 refquat=4 vertex=* face=*",
-    words="name class file",
-    unused="content_type normal texcoord smoothnormal maxhullvert inertia material",
+    words="name class file inertia",
+    unused="content_type normal texcoord smoothnormal maxhullvert material",
     refused={"builtin": ("none",), "params": NONE},
     refused_children={"plugin": NONE},
 )
