@@ -72,7 +72,7 @@ class Compiler:
             ModelError: the file does not say so, where it must; or a range in the wrong order.
         """
         limited = word_of(element, key, ("true", "false", "auto"))
-        given = element.get(range_key) is not None
+        given = any(numbers(element, range_key))  # MuJoCo takes zeros for none
         if limited == "auto":
             if given and self.settings.get("autolimits") == "false":
                 raise ModelError(f"{where(element)}: got {range_key} without {key}, allowed: both (autolimits is false)")

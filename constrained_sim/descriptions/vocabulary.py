@@ -168,8 +168,11 @@ class Vocabulary:
                 Count.of(rule.text).check(where(element), element.text)
             followed = [child for child in element if self._is_followed(child, element, rule, ignored)]
             for child in reversed(followed):
-                found = self.rules.get(f"{element.tag}/{child.tag}") or self.rules.get(child.tag)
-                waiting.append((child, found or Rule()))
+                waiting.append((child, self.rule_for(element.tag, child.tag)))
+
+    def rule_for(self, parent: str, tag: str) -> Rule:
+        """Return what an element in another may hold; an element without a rule may hold text."""
+        return self.rules.get(f"{parent}/{tag}") or self.rules.get(tag) or Rule()
 
     def _check_attributes(self, element: Element, rule: Rule, ignored: Ignored) -> None:
         for key, value in element.items():
