@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-
 LONGEST_SHOWN = 400
 """Characters of a value in a message."""
 

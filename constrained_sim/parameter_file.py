@@ -30,14 +30,15 @@ DEEPEST = 50
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses what no configuration is: a key that is there twice, deep nesting, and aliases that stand for thousands."""
+    """Refuses what no configuration is: a key that is there twice, deep nesting, aliases that stand for thousands."""
 
     def __init__(self, stream: str) -> None:
         super().__init__(stream)
-        self._depth = self._count = 0
+        self._depth = 0
+        self._count = 0
         self._sizes: dict[int, int] = {}
 
-    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node:
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         """Return the next node; count what it holds, aliases written out."""
         event = self.peek_event()
         mark, is_alias = event.start_mark, isinstance(event, yaml.AliasEvent)
@@ -47,6 +48,8 @@ class _Loader(yaml.SafeLoader):
             raise yaml.composer.ComposerError(None, None, f"more than {DEEPEST} levels inside each other", mark)
         node = super().compose_node(parent, index)
         self._depth -= 1
+        if node is None:
+            return None
         if is_alias and id(node) not in self._sizes:
             raise yaml.composer.ComposerError(None, None, "an alias inside what it stands for", mark)
         if not is_alias:
@@ -55,10 +58,10 @@ class _Loader(yaml.SafeLoader):
             raise yaml.composer.ComposerError(None, None, f"more than {MOST_VALUES} values, aliases written out", mark)
         return node
 
-    def construct_mapping(self, node: yaml.Node, deep: bool = False) -> dict[Any, Any]:
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         """Return a mapping whose keys are all different."""
         seen: set[tuple[str, str]] = set()
-        for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+        for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
                 if (key.tag, key.value) in seen:
                     text = f"the key {key.value[:80]!r} is there twice"
@@ -76,7 +79,8 @@ def _children(node: yaml.Node) -> list[yaml.Node]:
 
 NUMBERS = {
     "tag:yaml.org,2002:int": r"[-+]?(0o?[0-7]+|0x[0-9a-fA-F]+|[0-9]+)$",
-    "tag:yaml.org,2002:float": r"([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$",
+    "tag:yaml.org,2002:float": r"([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?"
+    r"|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$",
 }
 """Numbers as ROS and YAML 1.2 know them: ``1e-3`` is one, ``1:30`` and ``1_000`` are text, and so are dates."""
 

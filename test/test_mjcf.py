@@ -25,7 +25,8 @@ def hinge(attributes: str = "", more: str = "", inertial: str = INERTIAL) -> str
 
 
 NESTED = """<default><joint damping="1" armature="0.5"/><geom density="500"/>
-<default class="arm"><joint damping="2"/><default class="hand"><joint frictionloss="3"/></default></default></default>"""
+<default class="arm"><joint damping="2"/><default class="hand"><joint frictionloss="3"/></default></default>
+</default>"""
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,7 @@ def test_efforts_of_actuators(joint: str, actuators: str, lower: float, upper: f
 
 def test_defaults_of_actuators_are_shared() -> None:
     """All kinds of actuators have one set of defaults in a class."""
-    default = '<default><motor ctrlrange="-2 2" ctrllimited="true"/><default class="g"><general gear="4"/></default></default>'
+    default = '<default><motor ctrlrange="-2 2"/><default class="g"><general gear="4"/></default></default>'
     robot = Robot.from_mjcf(mjcf(default, hinge(), '<actuator><motor class="g" joint="j"/></actuator>'))
     assert robot.effort_limits.tolist() == [8.0]
 
@@ -205,7 +206,9 @@ def test_masses_that_cannot_be(inertial: str, message: str) -> None:
 
 def test_balanced_inertia() -> None:
     """Moments beyond the triangle inequality become their mean where the file asks for it."""
-    text = mjcf('<compiler balanceinertia="true"/>', hinge(inertial='<inertial pos="0 0 0" mass="1" diaginertia="1 1 4"/>'))
+    text = mjcf(
+        '<compiler balanceinertia="true"/>', hinge(inertial='<inertial pos="0 0 0" mass="1" diaginertia="1 1 4"/>')
+    )
     assert np.diag(Robot.from_mjcf(text).model.inertias[1].inertia) == pytest.approx([2, 2, 2])
 
 
@@ -239,7 +242,9 @@ def test_several_bodies_in_the_world() -> None:
     """A robot and things beside it: all of them move, only what has actuators takes efforts."""
     ball = '<body name="ball" pos="1 0 2"><freejoint name="flies"/><geom size="0.1"/></body>'
     still = '<body name="target" pos="0 0 5" mocap="true"><geom size="0.1"/></body>'
-    text = mjcf(hinge().replace("</worldbody>", f"{ball}{still}</worldbody>"), '<actuator><motor joint="j"/></actuator>')
+    text = mjcf(
+        hinge().replace("</worldbody>", f"{ball}{still}</worldbody>"), '<actuator><motor joint="j"/></actuator>'
+    )
     robot = Robot.from_mjcf(text)
     assert robot.joint_names == ("j", "flies")
     assert (robot.actuated_joints, robot.floating_base) == (("j",), False)
@@ -255,7 +260,9 @@ def test_included_files(tmp_path) -> None:  # type: ignore[no-untyped-def]
     """Their content stands where they are included; an error in one says where."""
     (tmp_path / "parts").mkdir()
     (tmp_path / "classes.xml").write_text('<mujocoinclude><default><joint damping="3"/></default></mujocoinclude>')
-    (tmp_path / "arm.xml").write_text(f'<mujocoinclude><body name="c"><joint name="k"/>{INERTIAL}</body></mujocoinclude>')
+    (tmp_path / "arm.xml").write_text(
+        f'<mujocoinclude><body name="c"><joint name="k"/>{INERTIAL}</body></mujocoinclude>'
+    )
     main = mjcf('<include file="classes.xml"/>', hinge(more='<include file="arm.xml"/>'))
     (tmp_path / "main.xml").write_text(main)
     robot = Robot.from_mjcf(tmp_path / "main.xml")
@@ -290,7 +297,8 @@ def test_flags_disable(flag: str) -> None:
 # -- equalities
 
 
-TWO = f'<body name="c" pos="0 0 0.5"><joint name="k" axis="0 1 0" ref="20"/>{INERTIAL}<site name="tip" pos="0 0 0.5"/></body>'
+TIP = '<site name="tip" pos="0 0 0.5"/>'
+TWO = f'<body name="c" pos="0 0 0.5"><joint name="k" axis="0 1 0" ref="20"/>{INERTIAL}{TIP}</body>'
 
 
 def test_joint_equalities_are_relative_to_references() -> None:
@@ -370,7 +378,9 @@ def test_geoms_rest_on_the_ground(geom: str, height: float) -> None:
 )
 def test_friction_of_geoms(geom: str, of_all: float | None, friction: float) -> None:
     """A block pushed with more than its friction accelerates with the rest; ``Collisions`` may say another."""
-    body = f'<worldbody><body name="b"><freejoint/><geom type="box" size=".1 .1 .1" mass="1" {geom}/></body></worldbody>'
+    body = (
+        f'<worldbody><body name="b"><freejoint/><geom type="box" size=".1 .1 .1" mass="1" {geom}/></body></worldbody>'
+    )
     robot = Robot.from_mjcf(mjcf(body, "<option gravity='12 0 -10'/>"))
     q = robot.configuration({}, [0, 0, 0.1, 0, 0, 0, 1])
     sim = Simulator(robot, collisions=Collisions({"ground": Plane()}, friction=of_all), q=q)
@@ -387,13 +397,13 @@ def test_geoms_without_contacts_do_not_touch() -> None:
 # -- MuJoCo itself
 
 
-ODD = """<mujoco><compiler angle="radian" eulerseq="XYZ"/><default><default class="d"><geom density="700"/></default></default>
-<asset><mesh name="m" vertex="0 0 0 1 0 0 0 1 0 0 0 1 .3 .4 .9" scale="1 2 0.5" refpos="0.1 0 0" refquat="1 0.2 0 0"/>
+ODD = """<mujoco><compiler angle="radian" eulerseq="XYZ"/><default><default class="d">
+<geom density="700"/></default></default><asset><mesh name="m" vertex="0 0 0 1 0 0 0 1 0 0 0 1 .3 .4 .9" scale="1 2 0.5" refpos="0.1 0 0" refquat="1 0.2 0 0"/>
 <mesh name="k" inertia="exact" vertex="0 0 0 1 0 0 0 1 0 0 0 1" face="0 2 1 0 1 3 0 3 2 1 2 3"/></asset>
 <worldbody><body name="a" euler="0.1 0.2 0.3" childclass="d"><joint axis="1 1 0" pos="0.1 0.2 0.3" stiffness="3"/>
 <joint type="slide" axis="0 1 1" ref="0.3" springref="0.1" stiffness="2"/><joint axis="0 1 1" ref="0.3" pos="1 0 0"/>
-<geom type="mesh" mesh="m" pos="0.1 0.2 0.3" axisangle="1 1 0 0.4" mass="2"/><geom type="mesh" mesh="k" zaxis="1 0.2 0"/>
-<frame pos="1 0 0" euler="1 0 0.2"><geom type="box" size="0.1 0.2" fromto="0 0 0 1 1 1"/>
+<geom type="mesh" mesh="m" pos="0.1 0.2 0.3" axisangle="1 1 0 0.4" mass="2"/>
+<geom type="mesh" mesh="k" zaxis="1 0.2 0"/><frame pos="1 0 0" euler="1 0 0.2"><geom type="box" size="0.1 0.2" fromto="0 0 0 1 1 1"/>
 <geom type="ellipsoid" size="0.1 0.2 0.3"/><body name="b" pos="1 2 3" xyaxes="1 1 0 0 1 0">
 <joint type="ball" pos="0.1 0.1 0" damping="0.3" armature="0.1"/><geom type="cylinder" size="0.1 0.4"/>
 <geom type="capsule" size="0.1" fromto="0 0 0 0 0 -1"/></body></frame></body></worldbody></mujoco>"""

@@ -22,7 +22,9 @@ def link(name: str, more: str = "") -> str:
     return f'<link name="{name}">{more}{inertial}</link>'
 
 
-def joint(name: str, parent: str, child: str, axis: str = "<xyz>0 1 0</xyz>", kind: str = "revolute", pose: str = "") -> str:
+def joint(
+    name: str, parent: str, child: str, axis: str = "<xyz>0 1 0</xyz>", kind: str = "revolute", pose: str = ""
+) -> str:
     """Return a joint."""
     ends = f"<parent>{parent}</parent><child>{child}</child>"
     return f'<joint name="{name}" type="{kind}">{ends}{pose}<axis>{axis}</axis></joint>'
@@ -102,7 +104,7 @@ def test_parent_and_child_may_be_frames() -> None:
         ('<link name="b"><gravity>false</gravity></link>', "gravity"),
         ('<link name="b"><kinematic>1</kinematic></link>', "kinematic"),
         ("<static>true</static>", "static"),
-        ('<include><uri>model://x</uri></include>', "include"),
+        ("<include><uri>model://x</uri></include>", "include"),
         ('<model name="n"/>', "<model> 'n'"),
         ('<joint name="k" type="screw"><parent>a</parent><child>a</child></joint>', "'screw', allowed: fixed"),
         ('<joint name="k" type="revolute"><child>a</child></joint>', "<parent> is missing"),
@@ -214,5 +216,5 @@ def test_shapes_that_nobody_supports_are_named_where_they_matter() -> None:
     """An ellipsoid is read, and refused by name where something may touch it."""
     collision = '<collision name="c"><geometry><ellipsoid><radii>1 2 3</radii></ellipsoid></geometry></collision>'
     robot = Robot.from_sdf(sdf(link("a", collision), PENDULUM))
-    with pytest.raises(ModelError, match="<collision> 'c'.*ellipsoid"):
+    with pytest.raises(ModelError, match=r"<collision> 'c'.*ellipsoid"):
         Collisions({"ground": Plane()}).bind(robot)

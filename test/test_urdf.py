@@ -15,7 +15,9 @@ ARM = link("a", 1.0, (0.1, 0, 0))
 TURN = joint("j", "continuous", "base", "a")
 
 
-@pytest.mark.parametrize("namespace", ["", 'xmlns="http://www.ros.org"', 'xmlns:x="http://y.org" xmlns="http://drake.mit.edu"'])
+@pytest.mark.parametrize(
+    "namespace", ["", 'xmlns="http://www.ros.org"', 'xmlns:x="http://y.org" xmlns="http://drake.mit.edu"']
+)
 def test_namespaces_change_nothing(namespace: str) -> None:
     """Mimicking joints are coupled, capsules are there, bad numbers are refused."""
     shape = '<capsule radius="0.1" length="0.3"/>'
@@ -82,7 +84,17 @@ def test_joints_that_cannot_be(more: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("parts", "words"),
     [
-        ((BASE, ARM, link("b", 1.0), TURN, joint("k", "continuous", "base", "b"), joint("l", "continuous", "a", "b")), "two joints"),
+        (
+            (
+                BASE,
+                ARM,
+                link("b", 1.0),
+                TURN,
+                joint("k", "continuous", "base", "b"),
+                joint("l", "continuous", "a", "b"),
+            ),
+            "two joints",
+        ),
         ((BASE, ARM, joint("j", "continuous", "base", "a", (0, 0, 0))), "axis of <joint> 'j'"),
         ((BASE, ARM, ARM, TURN), "'a' is there twice"),
         ((BASE, ARM, link("b", 1.0), TURN, joint("j", "continuous", "base", "b")), "'j' is there twice"),
@@ -91,7 +103,10 @@ def test_joints_that_cannot_be(more: str, words: str) -> None:
         ((BASE, ARM, joint("j", "spherical", "base", "a")), "'spherical', allowed: revolute"),
         ((BASE, ARM, '<joint name="j" type="continuous"><child link="a"/></joint>'), "'parent' is missing"),
         ((BASE, ARM, TURN.replace('name="j"', "")), "'name' is missing"),
-        ((link("a", 1.0), link("b", 1.0), joint("j", "continuous", "a", "b"), joint("k", "continuous", "b", "a")), "loop"),
+        (
+            (link("a", 1.0), link("b", 1.0), joint("j", "continuous", "a", "b"), joint("k", "continuous", "b", "a")),
+            "loop",
+        ),
         ((), "no <link>"),
     ],
 )
@@ -103,9 +118,18 @@ def test_trees_that_cannot_be(parts: tuple[str, ...], words: str) -> None:
 @pytest.mark.parametrize(
     ("inertial", "words"),
     [
-        ('<mass value="-1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>', "'value' of <mass> of <link> 'b'"),
-        ('<mass value="1"/><inertia ixx="-1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>', "'ixx' of <inertia> of <link> 'b'"),
-        ('<mass value="1"/><inertia ixx="nan" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>', "'ixx' of <inertia> of <link> 'b'"),
+        (
+            '<mass value="-1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>',
+            "'value' of <mass> of <link> 'b'",
+        ),
+        (
+            '<mass value="1"/><inertia ixx="-1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>',
+            "'ixx' of <inertia> of <link> 'b'",
+        ),
+        (
+            '<mass value="1"/><inertia ixx="nan" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>',
+            "'ixx' of <inertia> of <link> 'b'",
+        ),
         ('<mass value="1"/><inertia ixx="1" iyy="1" izz="1"/>', "'ixy' is missing"),
         ('<mass value="1"/>', "<inertial> of <link> 'b'"),
         ('<origin xyz="0 0"/><mass value="1"/>', "'xyz' of <origin> of <link> 'b'"),
@@ -113,7 +137,9 @@ def test_trees_that_cannot_be(parts: tuple[str, ...], words: str) -> None:
 )
 def test_inertials_that_cannot_be(inertial: str, words: str) -> None:
     """Refused with the link's name."""
-    assert words in refused(BASE, f'<link name="b"><inertial>{inertial}</inertial></link>', joint("j", "continuous", "base", "b"))
+    assert words in refused(
+        BASE, f'<link name="b"><inertial>{inertial}</inertial></link>', joint("j", "continuous", "base", "b")
+    )
 
 
 @pytest.mark.parametrize("inertia", [(1, 1, 3), (1, 1, 1, 2, 0, 0)])
@@ -161,10 +187,18 @@ def test_what_is_not_used_is_reported_once() -> None:
     """Each kind with its first line; what a viewer shows is not meant."""
     extra = '<transmission name="t"/><transmission name="u"/>\n<gazebo><plugin filename="x"/></gazebo>'
     look = '<visual><geometry><box size="1 1 1"/></geometry></visual>'
-    parts = (BASE, ARM.replace("</link>", look + "</link>"), joint("j", "continuous", "base", "a", more="<calibration/>"))
+    parts = (
+        BASE,
+        ARM.replace("</link>", look + "</link>"),
+        joint("j", "continuous", "base", "a", more="<calibration/>"),
+    )
     robot = Robot.from_urdf(urdf(*parts, extra))
     assert len(robot.ignored) == 3
-    for words in ("<transmission> in <robot>, <transmission> 't' (line 1) and 1 more", "<plugin> in <gazebo>", "calibration"):
+    for words in (
+        "<transmission> in <robot>, <transmission> 't' (line 1) and 1 more",
+        "<plugin> in <gazebo>",
+        "calibration",
+    ):
         assert any(words in line for line in robot.ignored), words
     assert Robot.from_urdf(urdf(BASE, ARM, TURN)).ignored == ()
 

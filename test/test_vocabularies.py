@@ -133,7 +133,7 @@ def test_what_nobody_knows_is_refused_or_reported(vocabulary, path, rule):
         else:
             last.append(Tag("no-such"))
         if vocabulary.is_closed or (unknown == "element" and rule.is_closed):
-            with pytest.raises(ModelError, match="no-such.*not understood"):
+            with pytest.raises(ModelError, match=r"no-such.*not understood"):
                 check(vocabulary, root)
         else:
             (line,) = check(vocabulary, root)

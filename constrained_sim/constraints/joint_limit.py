@@ -20,8 +20,8 @@ from constrained_sim.validation import Array, number
 class JointLimit(Constraint):
     """``lower <= q_joint <= upper``: one unilateral row for each finite bound, ``q - lower`` and ``upper - q``.
 
-    Equal bounds hold the joint: one bilateral row, ``q - lower``. The multiplier is the effort [N m, N] with which the stop pushes back, never negative. ``Robot.joint_limits`` makes
-    them of a description.
+    The multiplier is the effort [N m, N] with which the stop pushes back, never negative. Equal bounds hold the joint:
+    one bilateral row, ``q - lower``, whose effort acts both ways. ``Robot.joint_limits`` makes them of a description.
 
     Attributes:
         name: unique name.

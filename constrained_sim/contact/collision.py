@@ -277,7 +277,8 @@ class CollisionGeometry:
                     found.append(
                         DetectedContact(
                             f"{shape.name}/{name}#{i}", shape.link, name, shape.joint, core.point, core.radius,
-                            0, anchor, normal, gap, rims=(core.rim, 0.0), directions=directions, friction=_friction_of(shape),
+                            0, anchor, normal, gap, rims=(core.rim, 0.0), directions=directions,
+                            friction=_friction_of(shape),
                         )
                     )  # fmt: skip
 

@@ -102,13 +102,14 @@ class _Parser:
         if len(attributes) > MOST_ATTRIBUTES:
             raise ModelError(f"{self._what}, line {line}: got {len(attributes)} attributes, allowed: {MOST_ATTRIBUTES}")
         if len(self._open) >= DEEPEST:
-            raise ModelError(f"{self._what}, line {line}: got {DEEPEST + 1} elements inside each other, allowed: {DEEPEST}")
+            text = f"got {DEEPEST + 1} elements inside each other, allowed: {DEEPEST}"
+            raise ModelError(f"{self._what}, line {line}: {text}")
         tag = Tag(name, {key: value for key, value in attributes.items() if key != "xmlns"})
         tag.line = line
         if self._open:
             parent = self._open[-1]
-            name = parent.get("name") or parent.get("reference")
-            tag.owner = f"<{parent.tag}> {name[:80]!r}" if name else parent.owner
+            owner = parent.get("name") or parent.get("reference")
+            tag.owner = f"<{parent.tag}> {owner[:80]!r}" if owner else parent.owner
             parent.append(tag)
         else:
             self._root = tag

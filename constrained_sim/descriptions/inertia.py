@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pinocchio as pin
 
 from constrained_sim.exceptions import ModelError
@@ -76,14 +77,14 @@ def solid_inertia(kind: str, size: Array, mass: float | None, density: float) ->
     return _scaled(volume, np.array([side, side, axial]), mass, density)
 
 
-def _scaled(volume: float, moments: Array, mass: float | None, density: float) -> pin.Inertia:
+def _scaled(volume: float | np.floating, moments: Array, mass: float | None, density: float) -> pin.Inertia:
     """Return the inertia of a volume [m^3] with these moments [m^2 per unit of mass]."""
     mass = float(density * volume if mass is None else mass)
     return pin.Inertia(mass, np.zeros(3), np.diag(mass * moments))
 
 
 def mesh_inertia(
-    vertices: Array, triangles: Array, mass: float | None, density: float, always_outwards: bool = False
+    vertices: Array, triangles: npt.NDArray[np.int64], mass: float | None, density: float, always_outwards: bool = False
 ) -> pin.Inertia:
     """Return the inertia of the solid within a closed surface, in the frame of its vertices.
 

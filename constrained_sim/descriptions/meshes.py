@@ -10,8 +10,10 @@ from constrained_sim.contact.scene import load_mesh
 from constrained_sim.exceptions import InvalidValue, ModelError
 from constrained_sim.validation import Array
 
+Triangles = npt.NDArray[np.int64]
 
-def load_triangles(path: str) -> tuple[Array, npt.NDArray[np.int64]]:
+
+def load_triangles(path: str) -> tuple[Array, Triangles]:
     """Return vertices (n, 3) and triangles (m, 3) of a mesh file.
 
     Raises:
@@ -25,7 +27,7 @@ def load_triangles(path: str) -> tuple[Array, npt.NDArray[np.int64]]:
     return np.array(mesh.vertices()), np.array([[t[0], t[1], t[2]] for t in triangles], dtype=np.int64).reshape(-1, 3)
 
 
-def hull_triangles(vertices: Array) -> npt.NDArray[np.int64]:
+def hull_triangles(vertices: Array) -> Triangles:
     """Return the triangles (m, 3) of the convex hull of points (n, 3), counter-clockwise seen from outside.
 
     Raises:

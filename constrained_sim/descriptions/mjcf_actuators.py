@@ -1,4 +1,4 @@
-"""Actuators of an MJCF: which joints they drive, and within which efforts. Their gains are the controller's business."""
+"""Actuators of an MJCF: which joints they drive, within which efforts. Their gains are the controller's business."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ class Actuators:
     def _read(self, kind: str, element: Tag) -> None:
         targets = [key for key in ("joint", "jointinparent", "tendon", "site", "body", "cranksite") if element.get(key)]
         if len(targets) != 1:
-            raise ModelError(f"{where(element)}: got {' and '.join(targets) or 'nothing'} to act on, allowed: one thing")
+            given = " and ".join(targets) or "nothing"
+            raise ModelError(f"{where(element)}: got {given} to act on, allowed: one thing")
         target = element.get(targets[0], "")
         force = self._force(kind, element)
         if targets[0] in ("joint", "jointinparent"):

@@ -186,7 +186,8 @@ class Bodies:
             raise ModelError(f"{what}: got no mass or no pos, allowed: both")
         full, diagonal = element.get("fullinertia"), element.get("diaginertia")
         if (full is None) == (diagonal is None):
-            raise ModelError(f"{what}: got {'no' if full is None else 'two'} inertias, allowed: diaginertia or fullinertia")
+            count = "no" if full is None else "two"
+            raise ModelError(f"{what}: got {count} inertias, allowed: diaginertia or fullinertia")
         moments = numbers(element, "diaginertia" if full is None else "fullinertia")
         if self._compiler.settings.get("balanceinertia") == "true" and full is None:
             least, middle, largest = sorted(moments)

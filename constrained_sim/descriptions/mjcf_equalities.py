@@ -60,8 +60,8 @@ def _connect(name: str, element: Tag, scenery: Scenery) -> Constraint:
     if element.get("anchor") is None:
         raise ModelError(f"{where(element)}: got no anchor, allowed: a point of body1, or two sites")
     body1, body2 = _body(element, "body1", scenery), _body(element, "body2", scenery)
-    anchor = np.array(numbers(element, "anchor"))
-    return PointAnchor(name, body1, anchor, body2, _relative(scenery, body1, body2).act(anchor))
+    anchor = numbers(element, "anchor")
+    return PointAnchor(name, body1, anchor, body2, _relative(scenery, body1, body2).act(np.array(anchor)))
 
 
 def _weld(name: str, element: Tag, scenery: Scenery) -> Constraint:
@@ -96,7 +96,7 @@ def _line(element: Tag) -> tuple[float, float]:
     Raises:
         ModelError: it has higher powers.
     """
-    offset, ratio, *rest = numbers(element, "polycoef", (0.0, 1.0)) + [0.0]
+    offset, ratio, *rest = [*numbers(element, "polycoef", (0.0, 1.0)), 0.0]
     if any(rest):
         raise ModelError(f"'polycoef' of {where(element)}: got {element.get('polycoef')!r}, allowed: no higher powers")
     return offset, ratio
@@ -110,7 +110,8 @@ def _tendon(name: str, element: Tag, scenery: Scenery) -> Constraint:
         raise ModelError(f"{where(element)}: got {tendon!r} or a second tendon, allowed: tendon1, one of {allowed}")
     ratios = {joint: ratio for joint, ratio in scenery.tendons[tendon].items() if ratio}
     if len(ratios) not in (1, 2) or not set(ratios) <= set(scenery.joints):
-        raise ModelError(f"{where(element)}: got a tendon over {len(ratios)} joints, allowed: one or two, hinges or slides")
+        allowed = "one or two, hinges or slides"
+        raise ModelError(f"{where(element)}: got a tendon over {len(ratios)} joints, allowed: {allowed}")
     offset, _ = _line(element)
     (joint, ratio), *others = ratios.items()
     start = scenery.joints[joint] + offset / ratio

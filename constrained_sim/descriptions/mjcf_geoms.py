@@ -12,7 +12,7 @@ import pinocchio as pin
 from constrained_sim.descriptions.collision_element import CollisionElement
 from constrained_sim.descriptions.document import Tag, where
 from constrained_sim.descriptions.inertia import mesh_inertia, solid_inertia
-from constrained_sim.descriptions.meshes import hull_triangles, load_triangles
+from constrained_sim.descriptions.meshes import Triangles, hull_triangles, load_triangles
 from constrained_sim.descriptions.mjcf_settings import Compiler, Defaults, turn_z_to, word_of
 from constrained_sim.descriptions.vocabulary import Ignored, not_negative, number, numbers
 from constrained_sim.exceptions import ModelError
@@ -53,7 +53,7 @@ class Geoms:
         """Remember the meshes of a file, which are in `folder`."""
         self._compiler, self._folder, self._ignored = compiler, folder or Path(), ignored
         self._meshes: dict[str, Tag] = {}
-        self._triangles: dict[str, tuple[Array, Array]] = {}
+        self._triangles: dict[str, tuple[Array, Triangles]] = {}
         for mesh in root.iterfind("asset/mesh"):
             self._meshes[mesh.get("name") or Path(mesh.get("file", "")).stem] = defaults.applied(mesh)
 
@@ -69,7 +69,8 @@ class Geoms:
         if kind != "mesh" and element.get("mesh") is not None:
             raise ModelError(f"{what}: got a mesh to be fitted with a {kind}, allowed: type='mesh', or sizes")
         if kind == "mesh" and element.get("mesh") not in self._meshes:
-            raise ModelError(f"{what}: got the mesh {element.get('mesh')!r}, allowed: {', '.join(self._meshes) or 'none'}")
+            allowed = ", ".join(self._meshes) or "none"
+            raise ModelError(f"{what}: got the mesh {element.get('mesh')!r}, allowed: {allowed}")
         for key in ("mass", "density", "friction"):
             if min(numbers(element, key, (0.0,))) < 0.0:
                 raise ModelError(f"{key!r} of {what}: got {element.get(key)!r}, allowed: numbers >= 0")
@@ -89,11 +90,13 @@ class Geoms:
         size = numbers(element, "size")[:count] if count else []
         if element.get("fromto") is not None:
             if kind not in ("capsule", "cylinder", "ellipsoid", "box"):
-                raise ModelError(f"{where(element)}: got fromto for a {kind}, allowed: capsule, cylinder, ellipsoid, box")
+                allowed = "capsule, cylinder, ellipsoid, box"
+                raise ModelError(f"{where(element)}: got fromto for a {kind}, allowed: {allowed}")
             ends = np.array(numbers(element, "fromto")).reshape(2, 3)
             size = [*(size[:1] * (count - 1)), 0.5 * float(np.linalg.norm(ends[0] - ends[1]))]
         if len(size) != count or (count and min(size) <= 0.0):
-            raise ModelError(f"size of {where(element)}: got {element.get('size')!r}, allowed: {count} positive lengths")
+            given = element.get("size")
+            raise ModelError(f"size of {where(element)}: got {given!r}, allowed: {count} positive lengths")
         return np.array(size)
 
     def inertia(self, geoms: list[Geom]) -> pin.Inertia:
@@ -124,19 +127,12 @@ class Geoms:
         except ModelError as error:
             raise ModelError(f"{where(element)}: {error}") from error
 
-    def triangles(self, name: str) -> tuple[Array, Array]:
+    def triangles(self, name: str) -> tuple[Array, Triangles]:
         """Return vertices (n, 3) [m] and triangles (m, 3) of a mesh, as MuJoCo places them."""
         if name not in self._triangles:
             mesh = self._meshes[name]
             if mesh.get("vertex") is not None:
-                vertices = np.array(numbers(mesh, "vertex"))
-                faces = np.array(numbers(mesh, "face"), dtype=int)
-                if len(vertices) % 3 or len(faces) % 3 or not len(vertices):
-                    raise ModelError(f"{where(mesh)}: got vertices or faces that are no threes, allowed: three numbers each")
-                vertices, faces = vertices.reshape(-1, 3), faces.reshape(-1, 3)
-                faces = faces if len(faces) else hull_triangles(vertices)
-                if not 0 <= faces.min() <= faces.max() < len(vertices):
-                    raise ModelError(f"{where(mesh)}: got a face of a vertex that does not exist")
+                vertices, faces = _stated_triangles(mesh)
             else:
                 vertices, faces = load_triangles(self.path(name))
             back = pin.Quaternion(*numbers(mesh, "refquat", (1.0, 0.0, 0.0, 0.0))).normalized().matrix()
@@ -153,7 +149,7 @@ class Geoms:
 
     def collisions(self, body: str, geoms: list[Geom]) -> list[CollisionElement]:
         """Return the geoms of a body that touch others."""
-        elements = []
+        elements: list[CollisionElement] = []
         for geom in geoms:
             contype, affinity = (int(number(geom.element, key, 1.0)) for key in ("contype", "conaffinity"))
             if not contype and not affinity:
@@ -169,7 +165,8 @@ class Geoms:
         friction = numbers(element, "friction", (1.0,))[0] if condim > 1 else 0.0
         if condim > 3:
             self._ignored.add("torsional and rolling friction of <geom>", element, "they are for all collisions")
-        size, vertices, file = geom.size, None, ""
+        size, file = geom.size, ""
+        vertices: Array | None = None
         if geom.type == "box":
             size = 2.0 * size
         elif geom.type in ("capsule", "cylinder"):
@@ -185,3 +182,20 @@ class Geoms:
             body, f"{body}_{index}", geom.placement, geom.type, tuple(map(float, size)), file, vertices, friction,
             where(element),
         )  # fmt: skip
+
+
+def _stated_triangles(mesh: Element) -> tuple[Array, Triangles]:
+    """Return vertices (n, 3) and triangles (m, 3) of a mesh without a file; without faces those of its hull.
+
+    Raises:
+        ModelError: numbers that are no threes, or a face of a vertex that does not exist.
+    """
+    vertices, faces = np.array(numbers(mesh, "vertex")), np.array(numbers(mesh, "face"), dtype=np.int64)
+    if len(vertices) % 3 or len(faces) % 3 or not len(vertices):
+        raise ModelError(f"{where(mesh)}: got vertices or faces that are no threes, allowed: three numbers each")
+    points, triangles = vertices.reshape(-1, 3), faces.reshape(-1, 3)
+    if not len(triangles):
+        triangles = hull_triangles(points)
+    if not 0 <= triangles.min() <= triangles.max() < len(points):
+        raise ModelError(f"{where(mesh)}: got a face of a vertex that does not exist, allowed: 0 to {len(points) - 1}")
+    return points, triangles

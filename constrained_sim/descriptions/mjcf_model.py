@@ -55,7 +55,9 @@ class ModelBuilder:
         for entry in body.joints:
             joint, placement = self._add_joint(entry, joint, placement)
         self.model.appendBodyToJoint(joint, body.inertia, placement)
-        added = self.model.addFrame(pin.Frame(body.name, joint, frame, placement, pin.FrameType.BODY, body.inertia), False)
+        added = self.model.addFrame(
+            pin.Frame(body.name, joint, frame, placement, pin.FrameType.BODY, body.inertia), False
+        )
         for name, site in body.sites.items():
             if name in self.sites:
                 raise ModelError(f"site {name!r} is there twice, allowed: once")

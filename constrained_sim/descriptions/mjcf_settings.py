@@ -75,7 +75,9 @@ class Compiler:
         given = any(numbers(element, range_key))  # MuJoCo takes zeros for none
         if limited == "auto":
             if given and self.settings.get("autolimits") == "false":
-                raise ModelError(f"{where(element)}: got {range_key} without {key}, allowed: both (autolimits is false)")
+                raise ModelError(
+                    f"{where(element)}: got {range_key} without {key}, allowed: both (autolimits is false)"
+                )
             limited = "true" if given else "false"
         if limited != "true":
             return False
@@ -102,7 +104,9 @@ class Compiler:
         (key,) = given
         values = np.array(numbers(element, key))
         if key != "euler" and np.linalg.norm(values[: 3 if key != "quat" else 4]) < 1e-10:
-            raise ModelError(f"{key!r} of {where(element)}: got {element.get(key)!r}, allowed: a direction of some length")
+            raise ModelError(
+                f"{key!r} of {where(element)}: got {element.get(key)!r}, allowed: a direction of some length"
+            )
         if key == "quat":
             return np.asarray(pin.Quaternion(*values).normalized().matrix())
         if key == "axisangle":

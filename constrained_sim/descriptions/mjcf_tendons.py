@@ -34,7 +34,9 @@ def read_tendons(
         for joint in element.findall("joint") if element.tag == "fixed" else ():
             name = joint.get("joint", "")
             if name not in joints:
-                raise ModelError(f"{where(joint)} in {where(element)}: got joint {name!r}, allowed: {', '.join(joints)}")
+                raise ModelError(
+                    f"{where(joint)} in {where(element)}: got joint {name!r}, allowed: {', '.join(joints)}"
+                )
             ratios[name] = ratios.get(name, 0.0) + number(joint, "coef", 1.0)
         if element.tag == "spatial":
             ignored.add("<spatial> in <tendon>", element, "nothing pulls along it")

@@ -41,9 +41,7 @@ GEOM = Rule(
     refused_children={"plugin": NONE},
 )
 
-SITE = Rule(
-    numbers=f"pos=3 fromto=6 {ORIENTATION}", words="name class", unused="type group material size rgba user"
-)
+SITE = Rule(numbers=f"pos=3 fromto=6 {ORIENTATION}", words="name class", unused="type group material size rgba user")
 
 MESH = Rule(
     numbers="scale=3 refpos=3 refquat=4 vertex=* face=*",
@@ -73,9 +71,7 @@ GENERAL = replace(
     unused=f"{SIGNAL} input",
 )
 
-MUSCLE = replace(
-    ACTUATOR, unused=f"{SIGNAL} timeconst tausmooth range force scale lmin lmax vmax fpmax fvmax"
-)
+MUSCLE = replace(ACTUATOR, unused=f"{SIGNAL} timeconst tausmooth range force scale lmin lmax vmax fpmax fvmax")
 
 CYLINDER = replace(ACTUATOR, unused=f"{SIGNAL} timeconst area diameter bias")
 
@@ -153,7 +149,9 @@ MJCF = Vocabulary(
         ),
         "default/equality": EQUALITY,
         "default/tendon": TENDON,
-        "asset": Rule(children="mesh", unused_children="texture material skin hfield", refused_children={"model": NONE}),
+        "asset": Rule(
+            children="mesh", unused_children="texture material skin hfield", refused_children={"model": NONE}
+        ),
         "mesh": MESH,
         "worldbody": replace(BODY, refused={}, words="", numbers=""),
         "body": BODY,

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element
 
-import numpy as np
 import pinocchio as pin
 
 from constrained_sim.constraints import Constraint, JointCoupling
@@ -92,7 +91,9 @@ class _Builder:
             floating_base,
             tuple(coupling.joint for coupling in couplings),
             self.springs,
-            collisions=tuple(element for link in self._frame_ids if link != WORLD for element in self._collisions(link)),
+            collisions=tuple(
+                element for link in self._frame_ids if link != WORLD for element in self._collisions(link)
+            ),
             ignored=self._ignored.lines(),
         )
 
@@ -113,7 +114,9 @@ class _Builder:
         while waiting:
             joint, depth = waiting.pop()
             if depth > LONGEST_CHAIN:
-                raise ModelError(f"{where(joint.element)}: got more than {LONGEST_CHAIN} links in a row, allowed: so many")
+                raise ModelError(
+                    f"{where(joint.element)}: got more than {LONGEST_CHAIN} links in a row, allowed: so many"
+                )
             self._add_joint(joint)
             waiting += [(inner, depth + 1) for inner in reversed(children.get(joint.child, []))]
 
@@ -151,9 +154,13 @@ class _Builder:
         leaders = [other.name for other in self.joints if other.name != joint.name and other.turns_or_slides]
         leader = "" if mimic is None else mimic.get("joint", "")
         if mimic is None or leader not in leaders or mimic.get("axis", "axis") != "axis":
-            raise ModelError(f"<mimic> of {where(joint.element)}: got {leader!r}, allowed: {', '.join(leaders) or 'none'}")
+            raise ModelError(
+                f"<mimic> of {where(joint.element)}: got {leader!r}, allowed: {', '.join(leaders) or 'none'}"
+            )
         ratio, reference = value(mimic, "multiplier", 1.0), value(mimic, "reference", 0.0)
-        return JointCoupling(f"{joint.name} mimic", joint.name, leader, ratio, value(mimic, "offset", 0.0) - ratio * reference)
+        return JointCoupling(
+            f"{joint.name} mimic", joint.name, leader, ratio, value(mimic, "offset", 0.0) - ratio * reference
+        )
 
     def _collisions(self, link: str) -> list[CollisionElement]:
         """Return the collision geometry of a link.
@@ -161,7 +168,7 @@ class _Builder:
         Raises:
             ModelError: an element without exactly one shape, or with a size that is not positive.
         """
-        elements = []
+        elements: list[CollisionElement] = []
         for collision in self.links[link].findall("collision"):
             shapes = [shape for geometry in collision.findall("geometry") for shape in geometry]
             what = where(collision)

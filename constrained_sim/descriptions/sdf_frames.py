@@ -122,7 +122,9 @@ def local_pose(element: Element, what: str) -> pin.SE3:
     is_quaternion = pose.get("rotation_format", "euler_rpy") == "quat_xyzw"
     if values.size != 6 + is_quaternion or pose.get("rotation_format", "euler_rpy") not in ("euler_rpy", "quat_xyzw"):
         raise ModelError(f"<pose> of {what}: got {pose.text!r}, allowed: {6 + is_quaternion} number(s)")
-    return pin.SE3(_rotation(values[3:], is_quaternion, pose.get("degrees", "false") in ("1", "true"), what), values[:3])
+    return pin.SE3(
+        _rotation(values[3:], is_quaternion, pose.get("degrees", "false") in ("1", "true"), what), values[:3]
+    )
 
 
 def _rotation(values: Array, is_quaternion: bool, in_degrees: bool, what: str) -> Array:

@@ -104,7 +104,9 @@ class Joint:
         if self.type == "continuous":
             lower, upper = -np.inf, np.inf
         if not lower <= upper:
-            raise ModelError(f"limits of {where(self.element)}: got lower {lower:g}, upper {upper:g}; allowed: in order")
+            raise ModelError(
+                f"limits of {where(self.element)}: got lower {lower:g}, upper {upper:g}; allowed: in order"
+            )
         damping, friction = (self._not_negative(f"dynamics/{key}", 0.0) for key in ("damping", "friction"))
         effort, speed = (self._bound(key) for key in ("effort", "velocity"))
         for attribute, number, index in (

@@ -16,8 +16,8 @@ SDF = Vocabulary(
         "world": Rule(
             words="name",
             children="model",
-            unused_children="gravity physics scene light gui plugin atmosphere magnetic_field wind audio actor road state "
-            "spherical_coordinates population frame",
+            unused_children="gravity physics scene light gui plugin atmosphere magnetic_field wind audio actor road "
+            "state spherical_coordinates population frame",
             refused_children={"include": NONE, "joint": NONE},
         ),
         "model": Rule(
@@ -33,8 +33,8 @@ SDF = Vocabulary(
         "link": Rule(
             words="name",
             children="pose inertial collision",
-            unused_children="visual sensor projector audio_sink audio_source battery light particle_emitter self_collide "
-            "enable_wind must_be_base_link velocity_decay",
+            unused_children="visual sensor projector audio_sink audio_source battery light particle_emitter "
+            "self_collide enable_wind must_be_base_link velocity_decay",
             refused_children={"gravity": YES, "kinematic": NO},
         ),
         "inertial": Rule(

@@ -96,7 +96,7 @@ def _tree(links: dict[str, Element], joints: dict[str, Element]) -> list[str]:
         ModelError: links that do not exist, have two parents, form a circle or several trees, or too long a chain.
     """
     above: dict[str, tuple[str, Element]] = {}
-    for name, joint in joints.items():
+    for joint in joints.values():
         ends = []
         for end in ("parent", "child"):
             element = joint.find(end)
@@ -113,7 +113,9 @@ def _tree(links: dict[str, Element], joints: dict[str, Element]) -> list[str]:
         above[child] = parent, joint
     roots = [name for name in links if name not in above]
     if len(roots) != 1:
-        raise ModelError(f"root links of the URDF: got {', '.join(roots[:5]) or 'none, a loop'}; allowed: one root link")
+        raise ModelError(
+            f"root links of the URDF: got {', '.join(roots[:5]) or 'none, a loop'}; allowed: one root link"
+        )
     return _ordered(roots[0], links, {child: parent for child, (parent, _) in above.items()})
 
 
@@ -124,7 +126,9 @@ def _ordered(root: str, links: dict[str, Element], parents: dict[str, str]) -> l
         children.setdefault(parent, []).append(child)
     for link in order:
         if depths[link] > LONGEST_CHAIN:
-            raise ModelError(f"{where(links[link])}: got more than {LONGEST_CHAIN} links in a row, allowed: at most that")
+            raise ModelError(
+                f"{where(links[link])}: got more than {LONGEST_CHAIN} links in a row, allowed: at most that"
+            )
         for child in children.get(link, ()):
             depths[child] = depths[link] + 1
             order.append(child)
@@ -222,7 +226,9 @@ def _couplings(joints: dict[str, Element], ignored: Ignored) -> Iterator[JointCo
                 continue
             if other not in moving or other == name or name not in moving:
                 allowed = ", ".join(key for key in moving if key != name) or "none"
-                raise ModelError(f"{where(joint)} mimics {other!r}, allowed: two moving joints; this one, and {allowed}")
+                raise ModelError(
+                    f"{where(joint)} mimics {other!r}, allowed: two moving joints; this one, and {allowed}"
+                )
             ratio, offset = number(mimic, "multiplier", 1.0), number(mimic, "offset", 0.0)
             yield JointCoupling(f"{name} mimic", name, other, ratio, offset)
 

@@ -40,7 +40,9 @@ URDF = Vocabulary(
         "limit": Rule(numbers="~lower=1 ~upper=1 ~effort=1 ~velocity=1", unused="acceleration deceleration jerk"),
         "dynamics": Rule(numbers="damping=1 friction=1"),
         "mimic": Rule(words="joint", numbers="multiplier=1 offset=1"),
-        "gazebo": Rule(words="reference", children="mu1", unused_children="mu2 kp kd plugin sensor material selfCollide"),
+        "gazebo": Rule(
+            words="reference", children="mu1", unused_children="mu2 kp kd plugin sensor material selfCollide"
+        ),
         "mu1": Rule(text="0-1", numbers="value=1"),
     },
 )
