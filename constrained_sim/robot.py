@@ -122,8 +122,8 @@ class Robot:
     ) -> Robot:
         """Read an SDF with one model; joints that close a loop become anchors in :attr:`constraints`.
 
-        Arguments and errors are those of :meth:`from_urdf`; see :mod:`constrained_sim.descriptions.sdf` for what is
-        understood.
+        Arguments and errors are those of :meth:`from_urdf`; :mod:`constrained_sim.descriptions.sdf.vocabulary` lists what
+        is understood.
         """
         from constrained_sim.descriptions import read_sdf, read_text
 

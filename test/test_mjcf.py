@@ -398,12 +398,14 @@ def test_geoms_without_contacts_do_not_touch() -> None:
 
 
 ODD = """<mujoco><compiler angle="radian" eulerseq="XYZ"/><default><default class="d">
-<geom density="700"/></default></default><asset><mesh name="m" vertex="0 0 0 1 0 0 0 1 0 0 0 1 .3 .4 .9" scale="1 2 0.5" refpos="0.1 0 0" refquat="1 0.2 0 0"/>
+<geom density="700"/></default></default><asset>
+<mesh name="m" vertex="0 0 0 1 0 0 0 1 0 0 0 1 .3 .4 .9" scale="1 2 0.5" refpos="0.1 0 0" refquat="1 0.2 0 0"/>
 <mesh name="k" inertia="exact" vertex="0 0 0 1 0 0 0 1 0 0 0 1" face="0 2 1 0 1 3 0 3 2 1 2 3"/></asset>
 <worldbody><body name="a" euler="0.1 0.2 0.3" childclass="d"><joint axis="1 1 0" pos="0.1 0.2 0.3" stiffness="3"/>
 <joint type="slide" axis="0 1 1" ref="0.3" springref="0.1" stiffness="2"/><joint axis="0 1 1" ref="0.3" pos="1 0 0"/>
 <geom type="mesh" mesh="m" pos="0.1 0.2 0.3" axisangle="1 1 0 0.4" mass="2"/>
-<geom type="mesh" mesh="k" zaxis="1 0.2 0"/><frame pos="1 0 0" euler="1 0 0.2"><geom type="box" size="0.1 0.2" fromto="0 0 0 1 1 1"/>
+<geom type="mesh" mesh="k" zaxis="1 0.2 0"/><frame pos="1 0 0" euler="1 0 0.2">
+<geom type="box" size="0.1 0.2" fromto="0 0 0 1 1 1"/>
 <geom type="ellipsoid" size="0.1 0.2 0.3"/><body name="b" pos="1 2 3" xyaxes="1 1 0 0 1 0">
 <joint type="ball" pos="0.1 0.1 0" damping="0.3" armature="0.1"/><geom type="cylinder" size="0.1 0.4"/>
 <geom type="capsule" size="0.1" fromto="0 0 0 0 0 -1"/></body></frame></body></worldbody></mujoco>"""

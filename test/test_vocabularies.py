@@ -5,9 +5,9 @@ from collections import deque
 import pytest
 
 from constrained_sim.descriptions.document import Tag
-from constrained_sim.descriptions.mjcf_vocabulary import MJCF
-from constrained_sim.descriptions.sdf_vocabulary import SDF
-from constrained_sim.descriptions.urdf_vocabulary import URDF
+from constrained_sim.descriptions.mjcf.vocabulary import MJCF
+from constrained_sim.descriptions.sdf.vocabulary import SDF
+from constrained_sim.descriptions.urdf.vocabulary import URDF
 from constrained_sim.descriptions.vocabulary import Count, Ignored
 from constrained_sim.exceptions import ModelError
 
@@ -138,3 +138,15 @@ def test_what_nobody_knows_is_refused_or_reported(vocabulary, path, rule):
         else:
             (line,) = check(vocabulary, root)
             assert "no-such" in line and f"not part of {vocabulary.format}" in line
+
+
+@pytest.mark.parametrize(("vocabulary", "path", "rule"), EVERYWHERE)
+def test_what_may_be_there_once_is_refused_twice(vocabulary, path, rule):
+    """A second one would be dropped."""
+    for tag in set(rule.children.split()) & set(vocabulary.once.split()):
+        root, last = tree(path, text_for(rule))
+        for _ in range(2):
+            last.append(Tag(tag))
+            last[-1].text = text_for(vocabulary.rule_for(path[-1], tag))
+        with pytest.raises(ModelError, match=rf"2 <{tag}>"):
+            check(vocabulary, root)

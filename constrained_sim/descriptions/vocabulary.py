@@ -148,11 +148,13 @@ class Vocabulary:
         format: its name.
         rules: by ``parent/tag``, or by tag.
         is_closed: whether attributes and elements that are not in the table are refused, or reported.
+        once: elements of which another may hold one only, separated by blanks.
     """
 
     format: str
     rules: Mapping[str, Rule]
     is_closed: bool = False
+    once: str = ""
 
     def check(self, root: Element, ignored: Ignored) -> None:
         """Hold a file against the table, and note what is not used.
@@ -167,8 +169,15 @@ class Vocabulary:
             if rule.text:
                 Count.of(rule.text).check(where(element), element.text)
             followed = [child for child in element if self._is_followed(child, element, rule, ignored)]
+            self._refuse_repeated(element, followed)
             for child in reversed(followed):
                 waiting.append((child, self.rule_for(element.tag, child.tag)))
+
+    def _refuse_repeated(self, element: Element, followed: list[Element]) -> None:
+        tags = [child.tag for child in followed]
+        for tag in self.once.split():
+            if tags.count(tag) > 1:
+                raise ModelError(f"{where(element)}: got {tags.count(tag)} <{tag}>, allowed: one")
 
     def rule_for(self, parent: str, tag: str) -> Rule:
         """Return what an element in another may hold; an element without a rule may hold text."""

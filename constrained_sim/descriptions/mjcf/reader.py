@@ -10,14 +10,14 @@ import pinocchio as pin
 
 from constrained_sim.descriptions.description import Description, check_size
 from constrained_sim.descriptions.document import Tag, descend, parse_xml, read_text, where
-from constrained_sim.descriptions.mjcf_actuators import Actuators
-from constrained_sim.descriptions.mjcf_bodies import Bodies
-from constrained_sim.descriptions.mjcf_equalities import Scenery, read_equalities
-from constrained_sim.descriptions.mjcf_geoms import Geoms
-from constrained_sim.descriptions.mjcf_model import ModelBuilder, settle_masses
-from constrained_sim.descriptions.mjcf_settings import Compiler, Defaults, flags_of
-from constrained_sim.descriptions.mjcf_tendons import read_tendons
-from constrained_sim.descriptions.mjcf_vocabulary import MJCF
+from constrained_sim.descriptions.mjcf.actuators import Actuators
+from constrained_sim.descriptions.mjcf.bodies import Bodies
+from constrained_sim.descriptions.mjcf.equalities import Scenery, read_equalities
+from constrained_sim.descriptions.mjcf.geoms import Geoms
+from constrained_sim.descriptions.mjcf.model import ModelBuilder, settle_masses
+from constrained_sim.descriptions.mjcf.settings import Compiler, Defaults, flags_of
+from constrained_sim.descriptions.mjcf.tendons import read_tendons
+from constrained_sim.descriptions.mjcf.vocabulary import MJCF
 from constrained_sim.descriptions.vocabulary import Ignored, numbers
 from constrained_sim.exceptions import ModelError
 from constrained_sim.robot import WORLD

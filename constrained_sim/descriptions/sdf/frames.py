@@ -51,6 +51,8 @@ class Frames:
             self._nodes[name] = Node(element, _default_base(element))
             if element.tag == "link":
                 self.links[name] = element
+        if relative_to(model) not in ("", WORLD):
+            raise ModelError(f"pose of {where(model)}: got one relative to {relative_to(model)!r}, allowed: the world")
         self._poses = {WORLD: pin.SE3.Identity(), MODEL: local_pose(model, "the model")}
 
     def pose(self, name: str, what: str) -> pin.SE3:

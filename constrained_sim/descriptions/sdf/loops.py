@@ -10,7 +10,7 @@ import pinocchio as pin
 from scipy.linalg import block_diag, null_space
 
 from constrained_sim.constraints import FrameAnchor, PointAnchor
-from constrained_sim.descriptions.sdf_joints import Joint
+from constrained_sim.descriptions.sdf.joints import Joint
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.validation import Array

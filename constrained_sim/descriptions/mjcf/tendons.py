@@ -6,7 +6,7 @@ from collections.abc import Collection
 from xml.etree.ElementTree import Element
 
 from constrained_sim.descriptions.document import where
-from constrained_sim.descriptions.mjcf_settings import Compiler, Defaults
+from constrained_sim.descriptions.mjcf.settings import Compiler, Defaults
 from constrained_sim.descriptions.vocabulary import Ignored, not_negative, number
 from constrained_sim.exceptions import ModelError
 

@@ -11,8 +11,8 @@ import pinocchio as pin
 
 from constrained_sim.constraints import Constraint, FrameAnchor, JointCoupling, JointLimit, PointAnchor
 from constrained_sim.descriptions.document import Tag, where
-from constrained_sim.descriptions.mjcf_settings import Defaults, word_of
-from constrained_sim.descriptions.mjcf_tendons import Tendons
+from constrained_sim.descriptions.mjcf.settings import Defaults, word_of
+from constrained_sim.descriptions.mjcf.tendons import Tendons
 from constrained_sim.descriptions.vocabulary import numbers
 from constrained_sim.exceptions import ModelError
 from constrained_sim.robot import WORLD

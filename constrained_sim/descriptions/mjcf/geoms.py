@@ -13,7 +13,7 @@ from constrained_sim.descriptions.collision_element import CollisionElement
 from constrained_sim.descriptions.document import Tag, where
 from constrained_sim.descriptions.inertia import mesh_inertia, solid_inertia
 from constrained_sim.descriptions.meshes import Triangles, hull_triangles, load_triangles
-from constrained_sim.descriptions.mjcf_settings import Compiler, Defaults, turn_z_to, word_of
+from constrained_sim.descriptions.mjcf.settings import Compiler, Defaults, turn_z_to, word_of
 from constrained_sim.descriptions.vocabulary import Ignored, not_negative, number, numbers
 from constrained_sim.exceptions import ModelError
 from constrained_sim.validation import Array

@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 
 from constrained_sim.descriptions.document import Tag, where
-from constrained_sim.descriptions.mjcf_vocabulary import ACTUATORS
+from constrained_sim.descriptions.mjcf.vocabulary import ACTUATORS
 from constrained_sim.descriptions.vocabulary import numbers
 from constrained_sim.exceptions import ModelError
 from constrained_sim.validation import Array

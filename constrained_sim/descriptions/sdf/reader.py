@@ -16,10 +16,10 @@ from constrained_sim.descriptions.collision_element import CollisionElement
 from constrained_sim.descriptions.description import LONGEST_CHAIN, Description, Spring, check_size
 from constrained_sim.descriptions.document import Tag, parse_xml, where
 from constrained_sim.descriptions.inertia import body_inertia, inertia_matrix
-from constrained_sim.descriptions.sdf_frames import Frames
-from constrained_sim.descriptions.sdf_joints import Joint, value
-from constrained_sim.descriptions.sdf_loops import anchors_of, without_planes
-from constrained_sim.descriptions.sdf_vocabulary import SDF
+from constrained_sim.descriptions.sdf.frames import Frames
+from constrained_sim.descriptions.sdf.joints import Joint, value
+from constrained_sim.descriptions.sdf.loops import anchors_of, without_planes
+from constrained_sim.descriptions.sdf.vocabulary import SDF
 from constrained_sim.descriptions.vocabulary import Ignored
 from constrained_sim.exceptions import ModelError
 from constrained_sim.robot import WORLD, Robot
@@ -121,6 +121,8 @@ class _Builder:
             waiting += [(inner, depth + 1) for inner in reversed(children.get(joint.child, []))]
 
     def _add_joint(self, joint: Joint) -> None:
+        if not joint.turns_or_slides and joint.element.find("axis") is not None:
+            self._ignored.add(f"<axis> of {joint.type} joints", joint.element)
         parent, in_parent = self._at[joint.parent]
         from_parent = self.poses[joint.parent].inverse() if joint.parent != WORLD else pin.SE3.Identity()
         placement = in_parent * from_parent * joint.placement
@@ -131,7 +133,7 @@ class _Builder:
             index = self.model.addJoint(parent, joint.pinocchio_model(), placement, joint.name)
             self._at[joint.child] = index, in_joint
             if joint.type != "ball":
-                joint.set_properties(self.model, self.model.joints[index])
+                joint.set_properties(self.model, self.model.joints[index], self._ignored)
                 spring = joint.spring
                 self.springs |= {joint.name: spring} if spring.stiffness else {}
         self._add_body(joint.child, joint.parent)

@@ -183,4 +183,5 @@ MJCF = Vocabulary(
         **ACTUATORS,
     },
     is_closed=True,
+    once="inertial freejoint",
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
@@ -14,12 +13,13 @@ import pinocchio as pin
 
 from constrained_sim.constraints import JointCoupling
 from constrained_sim.descriptions.collision_element import CollisionElement
-from constrained_sim.descriptions.description import LONGEST_CHAIN, Description, check_size
+from constrained_sim.descriptions.description import Description, check_size
 from constrained_sim.descriptions.document import parse_xml, where
 from constrained_sim.descriptions.inertia import fault_of, inertia_matrix
-from constrained_sim.descriptions.urdf_vocabulary import URDF
+from constrained_sim.descriptions.urdf.tree import named_elements, parents_first
+from constrained_sim.descriptions.urdf.vocabulary import URDF
+from constrained_sim.descriptions.urdf.xacro_file import expanded, is_xacro
 from constrained_sim.descriptions.vocabulary import Ignored, needed, not_negative, number, numbers
-from constrained_sim.descriptions.xacro_file import expanded, is_xacro
 from constrained_sim.exceptions import ModelError, UnphysicalInertia
 
 AXES = {"revolute": True, "continuous": True, "prismatic": True, "planar": True, "floating": False, "fixed": False}
@@ -52,14 +52,14 @@ def read_urdf(xml: str, floating_base: bool = False, folder: Path | None = None)
     if root.tag != "robot":
         raise ModelError(f"not a valid URDF: got the root <{root.tag}>, allowed: <robot>")
     URDF.check(root, ignored)
-    links = _named(root, "link")
-    joints = _named(root, "joint")
+    links = named_elements(root, "link")
+    joints = named_elements(root, "joint")
     check_size("URDF", len(links), sum(joint.get("type") != "fixed" for joint in joints.values()))
-    order = _tree(links, joints)
+    order = parents_first(links, joints)
     for link in links.values():
         _check_inertial(link, ignored)
     for joint in joints.values():
-        _check_joint(joint)
+        _check_joint(joint, ignored)
     model = _model(root, floating_base)
     couplings = tuple(_couplings(joints, ignored))
     passive = tuple(coupling.joint for coupling in couplings)
@@ -70,72 +70,6 @@ def read_urdf(xml: str, floating_base: bool = False, folder: Path | None = None)
     return Description(
         model, couplings, floating_base, passive, text=xml, collisions=tuple(elements), ignored=ignored.lines()
     )
-
-
-def _named(root: Element, tag: str) -> dict[str, Element]:
-    """Return the links or joints by name.
-
-    Raises:
-        ModelError: none has links, or a name that is missing or there twice.
-    """
-    found: dict[str, Element] = {}
-    for element in root.findall(tag):
-        name = needed(element, "name")
-        if name in found:
-            raise ModelError(f"{tag} {name!r} is there twice, {where(found[name])} and {where(element)}; allowed: once")
-        found[name] = element
-    if not found and tag == "link":
-        raise ModelError("not a valid URDF: got no <link>, allowed: at least one")
-    return found
-
-
-def _tree(links: dict[str, Element], joints: dict[str, Element]) -> list[str]:
-    """Return the links, parents first.
-
-    Raises:
-        ModelError: links that do not exist, have two parents, form a circle or several trees, or too long a chain.
-    """
-    above: dict[str, tuple[str, Element]] = {}
-    for joint in joints.values():
-        ends = []
-        for end in ("parent", "child"):
-            element = joint.find(end)
-            ends.append(needed(joint if element is None else element, "link" if element is not None else end))
-            if ends[-1] not in links:
-                raise ModelError(f"{where(joint)}: got the {end} link {ends[-1]!r}, allowed: a <link> of this file")
-        parent, child = ends
-        if child in above:
-            other = above[child][1]
-            raise ModelError(
-                f"link {child!r} is the child of two joints, {where(other)} and {where(joint)}: a loop; allowed: one "
-                "parent each, loops are closed by constraints"
-            )
-        above[child] = parent, joint
-    roots = [name for name in links if name not in above]
-    if len(roots) != 1:
-        raise ModelError(
-            f"root links of the URDF: got {', '.join(roots[:5]) or 'none, a loop'}; allowed: one root link"
-        )
-    return _ordered(roots[0], links, {child: parent for child, (parent, _) in above.items()})
-
-
-def _ordered(root: str, links: dict[str, Element], parents: dict[str, str]) -> list[str]:
-    depths, order = {root: 1}, [root]
-    children: dict[str, list[str]] = {}
-    for child, parent in parents.items():
-        children.setdefault(parent, []).append(child)
-    for link in order:
-        if depths[link] > LONGEST_CHAIN:
-            raise ModelError(
-                f"{where(links[link])}: got more than {LONGEST_CHAIN} links in a row, allowed: at most that"
-            )
-        for child in children.get(link, ()):
-            depths[child] = depths[link] + 1
-            order.append(child)
-    lost = [name for name in links if name not in depths]
-    if lost:
-        raise ModelError(f"links in a loop without a root: {', '.join(lost[:5])}; allowed: one root link")
-    return order
 
 
 def _check_inertial(link: Element, ignored: Ignored) -> None:
@@ -165,8 +99,8 @@ def _check_inertial(link: Element, ignored: Ignored) -> None:
         warnings.warn(text, UnphysicalInertia, stacklevel=2)
 
 
-def _check_joint(joint: Element) -> None:
-    """Refuse a joint that cannot be.
+def _check_joint(joint: Element, ignored: Ignored) -> None:
+    """Refuse a joint that cannot be, and report what its type does not have.
 
     Raises:
         ModelError: names the joint and what is wrong.
@@ -174,9 +108,6 @@ def _check_joint(joint: Element) -> None:
     kind, what = needed(joint, "type"), where(joint)
     if kind not in AXES:
         raise ModelError(f"{what}: got type {kind!r}, allowed: {', '.join(AXES)}")
-    for tag, count in Counter(child.tag for child in joint).items():
-        if count > 1 and tag in ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic"):
-            raise ModelError(f"{what}: got {count} <{tag}>, allowed: one")
     axis = joint.find("axis")
     if AXES[kind] and axis is not None and np.linalg.norm(numbers(axis, "xyz", (1, 0, 0))) < 1e-9:
         raise ModelError(f"axis of {what}: got {axis.get('xyz')!r}, allowed: a vector of non-zero length")
@@ -184,6 +115,9 @@ def _check_joint(joint: Element) -> None:
     if dynamics is not None:
         for key in ("damping", "friction"):
             not_negative(dynamics, key, 0.0)
+    for tag in ("limit", "dynamics") if kind in ("fixed", "floating", "planar") else ():
+        if joint.find(tag) is not None:
+            ignored.add(f"<{tag}> of {kind} joints", joint)
     limit = joint.find("limit")
     if limit is None and kind in BOUNDED:
         raise ModelError(f"{what}: got no <limit>, which a {kind} joint needs; allowed: one, or the type continuous")
@@ -191,6 +125,8 @@ def _check_joint(joint: Element) -> None:
         for key in ("effort", "velocity"):
             not_negative(limit, key, 0.0)
         lower, upper = number(limit, "lower", 0.0), number(limit, "upper", 0.0)
+        if kind == "continuous" and (lower, upper) != (0.0, 0.0):
+            ignored.add("position limits of continuous joints", limit)
         if kind in BOUNDED and not lower <= upper:
             raise ModelError(f"limits of {what}: got lower {lower:g}, upper {upper:g}; allowed: lower <= upper")
 

@@ -10,8 +10,8 @@ import pinocchio as pin
 from constrained_sim.descriptions.description import Spring
 from constrained_sim.descriptions.document import where
 from constrained_sim.descriptions.inertia import fault_of
-from constrained_sim.descriptions.mjcf_bodies import Body, JointEntry
-from constrained_sim.descriptions.mjcf_settings import Compiler
+from constrained_sim.descriptions.mjcf.bodies import Body, JointEntry
+from constrained_sim.descriptions.mjcf.settings import Compiler
 from constrained_sim.descriptions.vocabulary import Ignored, not_negative, number, numbers
 from constrained_sim.exceptions import ModelError
 from constrained_sim.robot import WORLD

@@ -6,8 +6,8 @@ from math import inf
 from xml.etree.ElementTree import Element
 
 from constrained_sim.descriptions.document import Tag, where
-from constrained_sim.descriptions.mjcf_settings import Compiler, Defaults, word_of
-from constrained_sim.descriptions.mjcf_tendons import Tendons
+from constrained_sim.descriptions.mjcf.settings import Compiler, Defaults, word_of
+from constrained_sim.descriptions.mjcf.tendons import Tendons
 from constrained_sim.descriptions.vocabulary import Ignored, numbers
 from constrained_sim.exceptions import ModelError
 

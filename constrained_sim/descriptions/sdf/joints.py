@@ -9,7 +9,8 @@ import pinocchio as pin
 
 from constrained_sim.descriptions.description import Spring
 from constrained_sim.descriptions.document import where
-from constrained_sim.descriptions.sdf_frames import MODEL, Frames
+from constrained_sim.descriptions.sdf.frames import MODEL, Frames
+from constrained_sim.descriptions.vocabulary import Ignored
 from constrained_sim.exceptions import ModelError
 from constrained_sim.robot import WORLD
 from constrained_sim.validation import Array
@@ -94,13 +95,15 @@ class Joint:
         slides = self.type == "prismatic"
         return (pin.JointModelPrismaticUnaligned if slides else pin.JointModelRevoluteUnaligned)(self.axis)
 
-    def set_properties(self, model: pin.Model, added: pin.JointModel) -> None:
+    def set_properties(self, model: pin.Model, added: pin.JointModel, ignored: Ignored) -> None:
         """Set its limits, damping and dry friction in `model`.
 
         Raises:
             ModelError: a negative one, or position limits in the wrong order.
         """
         lower, upper = (value(self.element, f"axis/limit/{end}", sign * np.inf) for end, sign in ENDS)
+        if self.type == "continuous" and max(-lower, upper) < NO_LIMIT:
+            ignored.add("position limits of continuous joints", self.element)
         if self.type == "continuous":
             lower, upper = -np.inf, np.inf
         if not lower <= upper:

@@ -45,4 +45,5 @@ URDF = Vocabulary(
         ),
         "mu1": Rule(text="0-1", numbers="value=1"),
     },
+    once="inertial origin mass inertia geometry parent child axis limit dynamics mimic mu1",
 )

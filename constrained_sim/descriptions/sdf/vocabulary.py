@@ -92,4 +92,7 @@ SDF = Vocabulary(
         "mimic": Rule(words="joint axis", children="multiplier offset reference", is_closed=True),
         **dict.fromkeys(("multiplier", "offset", "reference"), NUMBER),
     },
+    once="world pose inertial mass inertia ixx ixy ixz iyy iyz izz geometry surface size radius length radii uri scale "
+    "friction ode mu parent child axis xyz limit lower upper effort velocity dynamics damping spring_reference "
+    "spring_stiffness mimic multiplier offset reference use_parent_model_frame",
 )

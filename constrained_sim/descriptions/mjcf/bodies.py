@@ -11,8 +11,8 @@ import pinocchio as pin
 
 from constrained_sim.descriptions.document import Tag, where
 from constrained_sim.descriptions.inertia import body_inertia, inertia_matrix
-from constrained_sim.descriptions.mjcf_geoms import Geom, Geoms
-from constrained_sim.descriptions.mjcf_settings import Compiler, Defaults
+from constrained_sim.descriptions.mjcf.geoms import Geom, Geoms
+from constrained_sim.descriptions.mjcf.settings import Compiler, Defaults
 from constrained_sim.descriptions.vocabulary import Ignored, not_negative, number, numbers
 from constrained_sim.exceptions import ModelError
 
@@ -169,9 +169,7 @@ class Bodies:
 
     def _weigh(self, body: Body) -> None:
         """Find the inertia of a body: stated, or that of its geoms."""
-        stated = list(body.element.findall("inertial"))
-        if len(stated) > 1:
-            raise ModelError(f"{where(body.element)}: got {len(stated)} <inertial>, allowed: one")
+        stated = body.element.findall("inertial")
         by_geoms = self._compiler.settings.get("inertiafromgeom", "auto")
         if by_geoms == "true" or (by_geoms == "auto" and not stated):
             body.inertia = self._geoms.inertia(body.geoms)
