@@ -122,8 +122,8 @@ class Robot:
     ) -> Robot:
         """Read an SDF with one model; joints that close a loop become anchors in :attr:`constraints`.
 
-        Arguments and errors are those of :meth:`from_urdf`; :mod:`constrained_sim.descriptions.sdf.vocabulary` lists what
-        is understood.
+        Arguments and errors are those of :meth:`from_urdf`. What is understood is listed in
+        :mod:`constrained_sim.descriptions.sdf.vocabulary`.
         """
         from constrained_sim.descriptions import read_sdf, read_text
 
@@ -162,13 +162,14 @@ class Robot:
         actuated_joints: Sequence[str] | None,
         folder: Path | None,
     ) -> Robot:
-        from constrained_sim.descriptions import refuse_massless_joints
+        from constrained_sim.descriptions import refuse_impossible_bodies, refuse_massless_joints
 
         model = description.model
         if model.nv == 0:
             raise ModelError("the robot description has no moving joint")
         if gravity is not None:
             model.gravity = pin.Motion(finite_array("gravity", gravity, (3,)), np.zeros(3))
+        refuse_impossible_bodies(model)
         refuse_massless_joints(model)
         if any(f.name == WORLD and f.parentJoint and f.type == pin.FrameType.BODY for f in model.frames):
             raise ModelError(f"link {WORLD!r} moves: that name means the world; give the link another one, or no base")

@@ -142,13 +142,22 @@ def test_inertials_that_cannot_be(inertial: str, words: str) -> None:
     )
 
 
-@pytest.mark.parametrize("inertia", [(1, 1, 3), (1, 1, 1, 2, 0, 0)])
-def test_inertias_that_no_body_has_are_reported(inertia: tuple[float, ...]) -> None:
-    """Published robots have them (iCub, Romeo): they are used as they are, and the user is told."""
-    text = urdf(BASE, ARM, link("b", 1.0, inertia=inertia), TURN, joint("k", "fixed", "a", "b"))
+@pytest.mark.parametrize(("inertia", "kind"), [((1, 1, 3), "continuous"), ((0.1, 0.1, 0.1, 0.2, 0, 0), "fixed")])
+def test_inertias_that_no_body_has_are_reported(inertia: tuple[float, ...], kind: str) -> None:
+    """Published robots have them (Romeo, Tiago): they are used as they are, and the user is told."""
+    arm = link("a", 1.0, (0.1, 0, 0), (1, 1, 1))
+    text = urdf(BASE, arm, link("b", 1.0, inertia=inertia), TURN, joint("k", kind, "a", "b"))
     with pytest.warns(UnphysicalInertia, match="'b'"):
         robot = Robot.from_urdf(text)
     assert any("inertia of <link> 'b'" in line for line in robot.ignored)
+
+
+def test_moving_body_with_a_negative_moment_is_refused() -> None:
+    """Where no other link on the same joint makes it positive."""
+    with pytest.warns(UnphysicalInertia):
+        assert "'b' on joint 'k'" in refused(
+            BASE, ARM, link("b", 1.0, inertia=(1, 1, 1, 2, 0, 0)), TURN, joint("k", "continuous", "a", "b")
+        )
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pinocchio as pin
 
 from constrained_sim.constraints import Constraint
 from constrained_sim.descriptions.collision_element import CollisionElement
+from constrained_sim.descriptions.inertia import is_indefinite
 from constrained_sim.exceptions import ModelError
 from constrained_sim.joints import Spring
 
@@ -67,6 +68,26 @@ def check_size(what: str, links: int, moving: int) -> None:
             raise ModelError(f"the {what}: got {count} {kind}, allowed: {most} at most")
 
 
+def refuse_impossible_bodies(model: pin.Model) -> None:
+    """Refuse a body, of all links that one joint moves together, with a negative moment of inertia.
+
+    A single link may have one: many published robots have small links that no body could be, fixed on larger ones.
+
+    Raises:
+        ModelError: names the links; or a number that is not finite.
+    """
+    for index, inertia in list(enumerate(model.inertias))[1:]:
+        if not np.isfinite(inertia.toDynamicParameters()).all():
+            raise ModelError("an inertia of the robot description is not finite")
+        if is_indefinite(np.asarray(inertia.inertia)):
+            names = [f.name for f in model.frames if f.parentJoint == index and f.type == pin.FrameType.BODY]
+            moments = ", ".join(f"{moment:.4g}" for moment in np.linalg.eigvalsh(inertia.inertia))
+            raise ModelError(
+                f"inertia of {', '.join(map(repr, names))} on joint {model.names[index]!r}: got the principal moments "
+                f"{moments} kg m^2, allowed: a positive definite inertia"
+            )
+
+
 def refuse_massless_joints(model: pin.Model) -> None:
     """Refuse joints some motion of which moves no inertia: M would be singular at every configuration.
 
@@ -79,8 +100,6 @@ def refuse_massless_joints(model: pin.Model) -> None:
     """
     if model.nv > LARGEST_SYSTEM:
         raise ModelError(f"the robot description: got {model.nv} degrees of freedom, allowed: {LARGEST_SYSTEM} at most")
-    if not all(np.isfinite(inertia.toDynamicParameters()).all() for inertia in model.inertias):
-        raise ModelError("an inertia of the robot description is not finite")
     data = model.createData()
     inertia = pin.crba(model, data, pin.neutral(model), pin.Convention.WORLD)
     for index, joint in list(enumerate(model.joints))[1:]:

@@ -12,10 +12,19 @@ from constrained_sim.validation import Array
 ROUNDING = 1e-5
 """Share of the largest moment that files round away."""
 
+ROUNDED_AWAY = 1e-12
+"""Moments of inertia [kg m^2] that programs write as zero."""
+
 
 def inertia_matrix(xx: float, yy: float, zz: float, xy: float = 0.0, xz: float = 0.0, yz: float = 0.0) -> Array:
     """Return the symmetric matrix (3, 3) [kg m^2] of these moments and products."""
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def is_indefinite(inertia: Array) -> bool:
+    """Return whether a moment of the rotational `inertia` (3, 3) [kg m^2] is negative, but for rounding."""
+    least, _, largest = np.linalg.eigvalsh(inertia)
+    return bool(least < -max(ROUNDING * largest, ROUNDED_AWAY))
 
 
 def fault_of(inertia: Array) -> str:
@@ -26,9 +35,9 @@ def fault_of(inertia: Array) -> str:
     """
     least, middle, largest = np.linalg.eigvalsh(inertia)
     moments = f"principal moments {least:.4g}, {middle:.4g}, {largest:.4g} kg m^2"
-    if least < -ROUNDING * abs(largest) or largest < 0.0:
+    if is_indefinite(inertia):
         return f"{moments}, not positive definite"
-    if least + middle < largest * (1.0 - ROUNDING):
+    if least + middle < largest * (1.0 - ROUNDING) - ROUNDED_AWAY:
         return f"{moments}, beyond the triangle inequality A + B >= C"
     return ""
 

@@ -15,7 +15,7 @@ from constrained_sim.constraints import JointCoupling
 from constrained_sim.descriptions.collision_element import CollisionElement
 from constrained_sim.descriptions.description import Description, check_size
 from constrained_sim.descriptions.document import parse_xml, where
-from constrained_sim.descriptions.inertia import fault_of, inertia_matrix
+from constrained_sim.descriptions.inertia import ROUNDED_AWAY, fault_of, inertia_matrix
 from constrained_sim.descriptions.urdf.tree import named_elements, parents_first
 from constrained_sim.descriptions.urdf.vocabulary import URDF
 from constrained_sim.descriptions.urdf.xacro_file import expanded, is_xacro
@@ -27,9 +27,6 @@ AXES = {"revolute": True, "continuous": True, "prismatic": True, "planar": True,
 
 BOUNDED = ("revolute", "prismatic")
 """Types of joints that must have a <limit>."""
-
-ROUNDED_AWAY = 1e-12
-"""Moments of inertia [kg m^2] that programs write as zero."""
 
 SIZES = {"box": ("size",), "sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length")}
 
