@@ -213,6 +213,14 @@ class InexactContact(UserWarning):
         self.residual = residual
 
 
+class UnphysicalInertia(UserWarning):
+    """An inertia in a robot description that no body has, and that is used as it stands."""
+
+
+class NothingCollides(UserWarning):
+    """A robot whose description has no collision geometry, in a simulation with collisions."""
+
+
 class LightJoint(UserWarning):
     """A joint that moves next to nothing at this configuration: inertia times acceleration is nearly singular.
 

@@ -170,8 +170,9 @@ def inverse_dynamics(
     missed = inputs @ tau - goal
     if np.abs(missed).max(initial=0.0) > FOLLOWED * scale:
         raise NotFollowed([name for name, part in zip(names, missed, strict=True) if abs(part) > FOLLOWED * scale])
-    if limited and (np.abs(tau) > robot.effort_limits).any():
-        tau = _within_limits(inputs, goal, tau, robot.effort_limits, names)
+    limits = robot.least_efforts, robot.effort_limits
+    if limited and ((tau < limits[0]) | (tau > limits[1])).any():
+        tau = _within_limits(inputs, goal, tau, limits, names)
     largest = float(max(terms.max(initial=0.0), np.abs(tau).max(initial=0.0)))
     lam, residual = _constraint_forces(model, needed - B @ tau, largest)
     check_result("inverse dynamics", tau, lam, a)
@@ -265,23 +266,27 @@ def _without_actuator(actuation: Array, names: Sequence[str]) -> tuple[str, ...]
     return tuple(name for name, part in zip(names, free, strict=True) if part > RANK_TOLERANCE)
 
 
-def _within_limits(actuation: Array, goal: Array, start: Array, limits: Array, names: Sequence[str]) -> Array:
+def _within_limits(
+    actuation: Array, goal: Array, start: Array, limits: tuple[Array, Array], names: Sequence[str]
+) -> Array:
     """Return the efforts of least norm within `limits` that give the same motion.
 
     Raises:
         NotFollowed: there are none.
     """
-    scale = np.where(np.isfinite(limits), limits, np.abs(start).max())
+    lower, upper = limits
+    widest = np.maximum(-lower, upper)
+    scale = np.where(np.isfinite(widest), widest, np.abs(start).max())
     found = scipy.optimize.minimize(
         lambda u: 0.5 * u @ (scale**2 * u),
         start / scale,
         jac=lambda u: scale**2 * u,
         method="SLSQP",
-        bounds=list(zip(-limits / scale, limits / scale, strict=True)),
+        bounds=list(zip(lower / scale, upper / scale, strict=True)),
         constraints={"type": "eq", "fun": lambda u: actuation @ (scale * u) - goal, "jac": lambda u: actuation * scale},
         options={"maxiter": 500, "ftol": 1e-15},
     )
-    tau = np.clip(scale * found.x, -limits, limits)
+    tau = np.clip(scale * found.x, lower, upper)
     missed = np.abs(actuation @ tau - goal)
     if missed.max() > 1e-7 * max(np.abs(goal).max(), 1e-300):
         raise NotFollowed([name for name, part in zip(names, missed, strict=True) if part > 0.0], "within the limits")

@@ -104,8 +104,8 @@ def check_limits(model: pin.Model, name: str) -> None:
     joint = model.joints[model.getJointId(name)]
     if joint.nq == 1:
         limits = float(model.lowerPositionLimit[joint.idx_q]), float(model.upperPositionLimit[joint.idx_q])
-        if not limits[0] < limits[1]:
-            raise InvalidValue(f"lower and upper of joint {name!r}", limits, "lower < upper")
+        if not limits[0] <= limits[1]:
+            raise InvalidValue(f"lower and upper of joint {name!r}", limits, "lower <= upper; equal ones hold it")
 
 
 def with_spring(joint: Any, name: str, spring: Spring, key: str, value: Any) -> Spring:

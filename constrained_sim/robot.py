@@ -28,7 +28,7 @@ from constrained_sim.validation import Array, finite_array, flag, float_array, i
 
 if TYPE_CHECKING:
     from constrained_sim.constraints import Constraint, JointLimit
-    from constrained_sim.descriptions import Description
+    from constrained_sim.descriptions import CollisionElement, Description
 
 WORLD = "world"
 
@@ -49,6 +49,8 @@ class Robot:
             that takes a robot and constraints adds them, after those it is given.
         springs: linear springs in joints with one coordinate; they act in simulations, as joint damping does.
         folder: of the description's file; None where it was given as text.
+        collision_elements: collision geometry that the description states; used where a simulation has ``collisions``.
+        ignored: what the description says and nobody uses, or what is wrong with it, one line each.
     """
 
     model: pin.Model
@@ -58,6 +60,8 @@ class Robot:
     constraints: tuple[Constraint, ...] = ()
     springs: Mapping[str, Spring] = field(default_factory=dict)
     folder: Path | None = None
+    collision_elements: tuple[CollisionElement, ...] = ()
+    ignored: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what is no part of a robot, and joints that depend on others in Pinocchio's own way.
@@ -112,8 +116,9 @@ class Robot:
         from constrained_sim.descriptions import read_text, read_urdf
 
         text = read_text(path_or_xml)
-        robot = cls._of(read_urdf(text, flag("floating_base", floating_base)), gravity, actuated_joints)
-        return robot if text == path_or_xml else replace(robot, folder=Path(path_or_xml).resolve().parent)
+        folder = _folder(path_or_xml, text)
+        description = read_urdf(text, flag("floating_base", floating_base), folder)
+        return cls._of(description, gravity, actuated_joints, folder)
 
     @classmethod
     def from_sdf(
@@ -125,12 +130,14 @@ class Robot:
     ) -> Robot:
         """Read an SDF with one model; joints that close a loop become anchors in :attr:`constraints`.
 
-        Arguments and errors are those of :meth:`from_urdf`; see :mod:`constrained_sim.descriptions.sdf` for what is
-        understood.
+        Arguments and errors are those of :meth:`from_urdf`. What is understood is listed in
+        :mod:`constrained_sim.descriptions.sdf.vocabulary`.
         """
         from constrained_sim.descriptions import read_sdf, read_text
 
-        return cls._of(read_sdf(read_text(path_or_xml), flag("floating_base", floating_base)), gravity, actuated_joints)
+        text = read_text(path_or_xml)
+        description = read_sdf(text, flag("floating_base", floating_base))
+        return cls._of(description, gravity, actuated_joints, _folder(path_or_xml, text))
 
     @classmethod
     def from_mjcf(
@@ -150,21 +157,28 @@ class Robot:
         Raises:
             ModelError: no such file, not an MJCF, or a moving joint that carries no mass.
         """
-        from constrained_sim.descriptions import read_mjcf
+        from constrained_sim.descriptions import read_mjcf, read_text
 
-        return cls._of(read_mjcf(path_or_xml), gravity, actuated_joints)
+        text = read_text(path_or_xml)
+        folder = _folder(path_or_xml, text)
+        return cls._of(read_mjcf(text, folder), gravity, actuated_joints, folder)
 
     @classmethod
     def _of(
-        cls, description: Description, gravity: Sequence[float] | None, actuated_joints: Sequence[str] | None
+        cls,
+        description: Description,
+        gravity: Sequence[float] | None,
+        actuated_joints: Sequence[str] | None,
+        folder: Path | None,
     ) -> Robot:
-        from constrained_sim.descriptions import refuse_massless_joints
+        from constrained_sim.descriptions import refuse_impossible_bodies, refuse_massless_joints
 
         model = description.model
         if model.nv == 0:
             raise ModelError("the robot description has no moving joint")
         if gravity is not None:
             model.gravity = pin.Motion(finite_array("gravity", gravity, (3,)), np.zeros(3))
+        refuse_impossible_bodies(model)
         refuse_massless_joints(model)
         if any(f.name == WORLD and f.parentJoint and f.type == pin.FrameType.BODY for f in model.frames):
             raise ModelError(f"link {WORLD!r} moves: that name means the world; give the link another one, or no base")
@@ -178,6 +192,9 @@ class Robot:
             description.text,
             description.constraints,
             description.springs,
+            folder,
+            description.collisions,
+            description.ignored,
         )
 
     def with_joints(self, properties: Mapping[str, Any]) -> Robot:
@@ -304,12 +321,19 @@ class Robot:
     @cached_property
     def effort_limits(self) -> Array:
         """(nu,) largest effort [N m, N]; infinite where the description gives none."""
-        limits = np.asarray(self.model.upperEffortLimit)[self.actuation]
-        return np.where(limits > 0.0, limits, np.inf)
+        return self._effort_range[1]
 
     @cached_property
-    def _least_efforts(self) -> Array:
-        return -self.effort_limits
+    def least_efforts(self) -> Array:
+        """(nu,) least effort [N m, N]: the negative of the largest, unless an actuator is stronger one way."""
+        return self._effort_range[0]
+
+    @cached_property
+    def _effort_range(self) -> tuple[Array, Array]:
+        lower = np.asarray(self.model.lowerEffortLimit)[self.actuation]
+        upper = np.asarray(self.model.upperEffortLimit)[self.actuation]
+        given = lower < upper  # both are 0 in descriptions that mean no limit
+        return np.where(given, lower, -np.inf), np.where(given, upper, np.inf)
 
     @cached_property
     def _tau(self) -> str:
@@ -327,7 +351,7 @@ class Robot:
         at_q, at_v = self._scalar_joints
         lower, upper = np.full(self.nv, -np.inf), np.full(self.nv, np.inf)
         lower[at_v], upper[at_v] = self.model.lowerPositionLimit[at_q], self.model.upperPositionLimit[at_q]
-        given = lower < upper
+        given = lower <= upper
         return np.where(given, lower, -np.inf), np.where(given, upper, np.inf)
 
     @cached_property
@@ -527,7 +551,7 @@ class Robot:
         """
         tau = finite_array(self._tau, tau, (self.nu,))
         np.minimum(tau, self.effort_limits, out=tau)
-        return np.maximum(tau, self._least_efforts, out=tau)
+        return np.maximum(tau, self.least_efforts, out=tau)
 
     def _base_placement(self, base: Sequence[float]) -> Array:
         if not self.floating_base:
@@ -538,6 +562,11 @@ class Robot:
             raise InvalidValue("quaternion of the base", placement[3:].tolist(), "a quaternion of non-zero length")
         placement[3:] /= length
         return placement
+
+
+def _folder(path_or_xml: str | os.PathLike[str], text: str) -> Path | None:
+    """Return the folder of a description's file; None where it was given as text."""
+    return None if text == path_or_xml else Path(path_or_xml).resolve().parent
 
 
 def _actuated(joints: Sequence[str], wanted: Any) -> tuple[str, ...]:

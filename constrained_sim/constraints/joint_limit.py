@@ -26,8 +26,8 @@ from constrained_sim.validation import Array, number
 class JointLimit(Constraint):
     """``lower <= q_joint <= upper``: one unilateral row for each finite bound, ``q - lower`` and ``upper - q``.
 
-    The multiplier is the effort [N m, N] with which the stop pushes back, never negative. ``Robot.joint_limits`` makes
-    them of a description.
+    The multiplier is the effort [N m, N] with which the stop pushes back, never negative. Equal bounds hold the joint:
+    one bilateral row, ``q - lower``, whose effort acts both ways. ``Robot.joint_limits`` makes them of a description.
 
     Attributes:
         name: unique name.
@@ -37,7 +37,7 @@ class JointLimit(Constraint):
         restitution: Newton's coefficient, 0 to 1.
 
     Raises:
-        InvalidValue: bounds that are NaN, both infinite, or not in this order; a restitution outside 0..1.
+        InvalidValue: bounds that are NaN, both infinite, or in the wrong order; a restitution outside 0..1.
     """
 
     name: str
@@ -47,7 +47,6 @@ class JointLimit(Constraint):
     restitution: float = 0.0
 
     kind = "joint_limit"
-    is_unilateral = True
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -56,10 +55,15 @@ class JointLimit(Constraint):
         object.__setattr__(self, "restitution", number(f"restitution of {self.name!r}", self.restitution, 0.0, 1.0))
         bounds = (self.lower, self.upper)
         lower, upper = (_bound(bound) for bound in bounds)
-        if not lower < upper or np.isinf([lower, upper]).all():
-            raise InvalidValue(f"bounds of joint limit {self.name!r}", bounds, "lower < upper, one of them finite")
+        if not lower <= upper or np.isinf([lower, upper]).all():
+            raise InvalidValue(f"bounds of joint limit {self.name!r}", bounds, "lower <= upper, one of them finite")
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
+
+    @property
+    def is_unilateral(self) -> bool:  # type: ignore[override]
+        """Whether the joint may move between the bounds."""
+        return self.lower < self.upper
 
     def bind(self, robot: Robot, q: Array) -> BoundJointLimit:
         """Resolve the joint."""
@@ -114,7 +118,7 @@ class BoundJointLimit(BoundConstraint):
         if self._joint.turns:
             raise InvalidValue(f"joint of {declaration.name!r}", declaration.joint, "a joint that is not continuous")
         values = np.array([declaration.lower, -declaration.upper])
-        given = np.isfinite(values)
+        given = np.isfinite(values) & [True, declaration.is_unilateral]
         values, signs = values[given], np.array([1.0, -1.0])[given]
         self.dim = len(values)
         rows = np.zeros((self.dim, robot.nv))

@@ -126,14 +126,14 @@ def placement_of(body: Box | Sphere | Mesh) -> pin.SE3:
     return pin.SE3(pin.rpy.rpyToMatrix(np.asarray(body.rpy)), np.asarray(body.position))
 
 
-def load_mesh(path: str) -> coal.BVHModelBase:
-    """Return the triangles of a mesh file.
+def load_mesh(path: str, scale: Sequence[float] = (1.0, 1.0, 1.0)) -> coal.BVHModelBase:
+    """Return the triangles of a mesh file, with the factors `scale` along its axes.
 
     Raises:
         InvalidValue: it cannot be read.
     """
     try:
-        return coal.MeshLoader().load(path, np.ones(3))
+        return coal.MeshLoader().load(path, np.array(scale))
     except (RuntimeError, ValueError) as error:
         raise InvalidValue("mesh file", path, f"a file that can be read ({error})") from error
 
