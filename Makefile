@@ -40,7 +40,7 @@ lock: ## renew the locked versions in requirements/
 	@scripts/lock
 
 clean: ## remove the environment and all that was built
-	rm -rf .ros2 build install log
+	rm -rf .ros2 build install log constrained_sim/__pycache__
 
 help: ## show this list
 	@sed -n 's/^\([a-z_-]*\):[^#]*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 16

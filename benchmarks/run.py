@@ -2,6 +2,7 @@
 
     make bench            # everything
     make bench ARGS=step  # groups whose name contains "step"
+    make bench ARGS=setup # a fresh clone, stage by stage: minutes, and only when it is named
 
 The processor's state changes from run to run: compare the ratios, not the microseconds. MuJoCo is measured beside it
 where it is installed (`scripts/run pip install -r requirements/benchmark.lock`).
@@ -22,6 +23,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pinocchio as pin
+import fresh_clone
 from rich.console import Console
 from rich.table import Table
 
@@ -261,7 +263,10 @@ def median_microseconds(call: Callable[[], object], times: int = 1) -> float:
 
 
 def main() -> None:
-    """Measure the groups that the command line names, or all."""
+    """Measure the groups that the command line names, or all that take seconds."""
+    if "setup" in sys.argv[1:]:
+        fresh_clone.main()
+        return
     table = Table("group", "what", "us per call", "pin.aba [us]", "ratio")
     for group in (steps, solvers, peers):
         if not any(word in group.__name__ for word in sys.argv[1:] or [""]):

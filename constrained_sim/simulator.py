@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from constrained_sim.blas import single_threaded_blas
 from constrained_sim.assembly import assemble_members
 from constrained_sim.constraints import BoundConstraint, Constraint, ConstraintStack
 from constrained_sim.constraints.check import warn_of_wrong_derivatives
@@ -430,7 +431,7 @@ class Simulator:
         energy, rigid contacts, joint limits and dry friction; without bilateral and custom constraints, resistance to
         rolling and spinning, springs in joints, collision geometry, external wrenches, command delay, velocity limits
         and the solver ``gauss``; and while contacts do not slide, unless ``newton`` is the contact method. What comes
-        out is the same, bit by bit.
+        out is the same, bit by bit. BLAS has one thread meanwhile, see :func:`~constrained_sim.blas.single_threaded_blas`.
 
         Args:
             duration: in whole steps, to the nearest one.
@@ -448,13 +449,16 @@ class Simulator:
         every = 1 if sample_period is None else self._multiple_of_dt("sample_period", sample_period)
         if not every:
             raise InvalidValue("sample_period", sample_period, "a positive multiple of dt")
-        if flag("progress", progress):
-            from rich.progress import Progress
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(single_threaded_blas())
+            report: Callable[[int], None] = lambda done: None  # noqa: E731
+            if flag("progress", progress):
+                from rich.progress import Progress
 
-            with Progress(transient=True) as bar:
+                bar = stack.enter_context(Progress(transient=True))
                 task = bar.add_task("simulating", total=count)
-                return self._run(count, controller, every, lambda done: bar.update(task, completed=done))
-        return self._run(count, controller, every, lambda done: None)
+                report = lambda done: bar.update(task, completed=done)  # noqa: E731
+            return self._run(count, controller, every, report)
 
     def _run(self, count: int, controller: Controller | None, every: int, report: Callable[[int], None]) -> Trajectory:
         """Do `count` steps; ask the controller in each one of `every`, and `report` how many are done."""

@@ -14,6 +14,7 @@ from rclpy.exceptions import InvalidParameterException, InvalidParameterValueExc
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
+from constrained_sim.blas import single_threaded_blas
 from constrained_sim.compilation.build import load_kernels
 from constrained_sim.config import configured_solver, read_config
 from constrained_sim.exceptions import ConfigError, ConstrainedSimError
@@ -91,6 +92,7 @@ class SimulationNode(Node):
 
     def run(self) -> None:
         """Simulate until the node is shut down or its configured duration is over."""
+        single_threaded_blas()  # for good: the process is the node's
         try:
             self._outputs.start(describe(nested_parameters(self), self._config))
             self._load_kernels()
