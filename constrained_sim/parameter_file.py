@@ -97,11 +97,13 @@ def read_yaml(path: str | os.PathLike[str]) -> Mapping[str, Any]:
     """Return the mapping that a YAML file holds.
 
     Raises:
+        InvalidValue: no path.
         ConfigError: the file cannot be read, is too large, or is not YAML with a mapping in it.
     """
-    what = repr(str(path)[:300])
+    name = checked_path("path of the configuration", path)
+    what = repr(name[:300])
     try:
-        text = read_regular_file(checked_path("path of the configuration", path), LARGEST_FILE)
+        text = read_regular_file(name, LARGEST_FILE)
     except (OSError, ValueError, TypeError) as error:
         raise ConfigError(f"cannot read the configuration {what}: {error}") from error
     try:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 from xml.parsers import expat
 
-from constrained_sim.exceptions import ModelError
+from constrained_sim.exceptions import ModelError, shown
 from constrained_sim.text_file import read_regular_file
 
 LARGEST_FILE = 8_000_000
@@ -55,7 +55,7 @@ def read_text(path_or_xml: str | os.PathLike[str], what: str = "robot descriptio
     try:
         return read_regular_file(path_or_xml, LARGEST_FILE)
     except (OSError, TypeError, ValueError) as error:
-        raise ModelError(f"cannot read the {what} {str(path_or_xml)[:300]!r}: {error}") from error
+        raise ModelError(f"cannot read the {what} {shown(path_or_xml)}: {error}") from error
 
 
 def parse_xml(text: str, what: str) -> Tag:
