@@ -382,7 +382,6 @@ def test_bad_wrenches_change_nothing():
         ({"constraints": ["hand"]}, InvalidValue),
         ({"constraints": [PointAnchor("far", "tip", (0, 0, 0), point_b=(1, 1, 1))]}, ViolatedConstraint),
     ],
-    ids=str,
 )
 def test_bad_settings_are_refused(options, error):
     """Every setting is checked where it enters."""
