@@ -545,7 +545,7 @@ def test_cassie_is_assembled_and_falls():
 
 
 def test_rounding_of_the_guess_does_not_choose_between_configurations():
-    """What can be assembled in several ways is assembled in the same one from guesses that differ in the last digits."""
+    """Guesses that differ in the last digits lead to the same one of several ways to close the loops."""
     robot, rng = cassie(), np.random.default_rng(1)
     for amplitude in (0.0, 0.1, 0.2, 0.2):
         guess = pin.integrate(robot.model, robot.neutral(), amplitude * rng.uniform(-1.0, 1.0, robot.nv))
