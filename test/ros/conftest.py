@@ -1,6 +1,7 @@
 """Fixtures of the live tests: running nodes, and the bags of a few complete simulations."""
 
 import contextlib
+import functools
 import signal
 
 import pytest
@@ -15,6 +16,9 @@ from constrained_sim.exceptions import NoAnswer
 from constrained_sim.solvers import SOLVERS, make_solver
 from constrained_sim.srv import SetSolver, Step
 from constrained_sim.testing.ros import Session
+
+PATIENCE = 60.0
+"""[s] How long tests wait for what has to come."""
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -46,6 +50,7 @@ class Simulation(Session):
     def __init__(self, folder, config=CONFIG, **parameters):
         """Start both; the node starts paused unless told otherwise."""
         super().__init__(folder, config, dotted(parameters))
+        self.wait_for = functools.partial(self.client.wait_for, timeout=PATIENCE)
 
     def fresh_status(self):
         """Return a status that is sent from now on."""
