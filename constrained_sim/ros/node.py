@@ -14,7 +14,7 @@ from rclpy.exceptions import InvalidParameterException, InvalidParameterValueExc
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from constrained_sim.compilation import load_kernels
+from constrained_sim.compilation.build import load_kernels
 from constrained_sim.config import configured_solver, read_config
 from constrained_sim.exceptions import ConfigError, ConstrainedSimError
 from constrained_sim.parameter_file import read_yaml
@@ -68,6 +68,8 @@ class SimulationNode(Node):
         """
         super().__init__("constrained_sim", automatically_declare_parameters_from_overrides=True)
         config = read_config(nested_parameters(self))
+        for line in config.robot.ignored:
+            self.get_logger().info(line)
         declare_options(self)
         in_effect = getattr(config.simulation.make_solver(), "factorization", "")
         self.set_parameters([Parameter("factorization", value=in_effect)])
