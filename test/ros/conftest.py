@@ -1,7 +1,6 @@
 """Fixtures of the live tests: running nodes, and the bags of a few complete simulations."""
 
 import contextlib
-import functools
 import signal
 
 import pytest
@@ -50,7 +49,7 @@ class Simulation(Session):
     def __init__(self, folder, config=CONFIG, **parameters):
         """Start both; the node starts paused unless told otherwise."""
         super().__init__(folder, config, dotted(parameters))
-        self.wait_for = functools.partial(self.client.wait_for, timeout=PATIENCE)
+        self.wait_for = lambda condition, what, timeout=PATIENCE: self.client.wait_for(condition, what, timeout)
 
     def fresh_status(self):
         """Return a status that is sent from now on."""
