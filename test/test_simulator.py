@@ -492,7 +492,6 @@ def test_bad_wrenches_change_nothing():
             ViolatedConstraint,
         ),
     ],
-    ids=str,
 )
 def test_bad_settings_are_refused(options, error):
     """Every setting is checked where it enters."""
