@@ -10,8 +10,13 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-MOST_POINTS = 4
-"""Contact points of one pair of bodies."""
+from constrained_sim.contact.table import TOUCHING
+
+FEWEST, MOST_POINTS = 4, 8
+"""Contact points of one pair of bodies: as many as there are up to the first, and at most."""
+
+SHARE = 0.01
+"""By how much a point that touches may be outside the outline of those that are taken, relative to their length."""
 
 BAND = 2e-3
 """[m] beyond the nearest point of a body within which its points are taken: what may touch in one step."""
@@ -28,54 +33,105 @@ RIM = 4
 SAME = 1e-9
 """[m] Distance below which two points of a patch are one."""
 
+EQUAL = 1e-9
+"""Relative difference that rounding may make."""
+
 
 @numba.njit(cache=True)
 def spread(points, gaps, normal):  # type: ignore[no-untyped-def]
-    """Return which at most four of `points` (n, 3) keep the area that supports, ascending, for a unit `normal` (3,).
+    """Return which of `points` (n, 3) keep the area that supports, ascending, for a unit `normal` (3,).
 
-    The deepest, the farthest from it, and on either side of their line the one that is farthest from that; each time
-    first of those that are as near as the deepest: a body that rests on an edge must not lose one of its ends.
+    Up to :data:`MOST_POINTS` of what touches, the corners of its outline; so what rests on some points rests on them in
+    the next step too, whatever rounding does to gaps. Where fewer touch than :data:`FEWEST`, beside each edge between
+    them the point that comes down first if the body rolls over it; and where only one does, those that span the largest
+    area, of what is as near first.
     """
     count = points.shape[0]
-    if count <= MOST_POINTS:
+    if count <= FEWEST:
         return np.arange(count)
-    first = np.argmin(gaps)
-    near = gaps <= max(gaps[first], 0.0) + NEAR
-    arms = points - points[first]
-    arms -= np.outer(arms @ normal, normal)
+    lowest = gaps.min()
+    tier = np.where(gaps <= max(lowest, 0.0) + TOUCHING, 0, np.where(gaps <= max(lowest, 0.0) + NEAR, 1, 2))
+    flat = points - np.outer(points @ normal, normal)
     taken = np.zeros(count, dtype=np.bool_)
-    taken[first] = True
-    second = _largest((arms * arms).sum(axis=1), near, SAME * SAME)
-    if second >= 0:
-        # (n x line) . arm: how far to the left of the line from the first to the second
-        line = arms[second]
-        left = np.array(
-            [
-                normal[1] * line[2] - normal[2] * line[1],
-                normal[2] * line[0] - normal[0] * line[2],
-                normal[0] * line[1] - normal[1] * line[0],
-            ]
-        )
-        side = arms @ left
-        taken[second] = True
-        least = SAME * np.sqrt(line @ line)
-        for beside in (_largest(side, near, least), _largest(-side, near, least)):
-            if beside >= 0:
-                taken[beside] = True
+    if lowest < -TOUCHING:
+        taken[np.argmin(gaps)] = True
+    else:
+        touching = flat[tier == 0]
+        arms = flat - touching.sum(axis=0) / touching.shape[0]
+        taken[_largest(np.sqrt((arms * arms).sum(axis=1)), tier, 0, -1.0)] = True
+    _surround(flat, taken, normal, tier, 0, MOST_POINTS)
+    touching = np.flatnonzero(taken)
+    if touching.shape[0] > 1:
+        _roll(flat, gaps, touching, normal, tier, taken)
+    for level in (1, 2):
+        _surround(flat, taken, normal, tier, level, FEWEST)
     return np.flatnonzero(taken)
 
 
 @numba.njit(cache=True)
-def _largest(values, preferred, least):  # type: ignore[no-untyped-def]
-    """Return where `values` are largest, of what is preferred if any is above `least`; -1 where nothing is."""
-    best = -1
-    for everything in (False, True):
-        for i in range(values.shape[0]):
-            if (everything or preferred[i]) and values[i] > (least if best < 0 else values[best]):
-                best = i
-        if best >= 0:
+def _surround(flat, taken, normal, tier, level, most):  # type: ignore[no-untyped-def]
+    """Take what is farthest outside the outline of those `taken` of `flat` (n, 3), of one `tier`, up to `most`."""
+    outside = _outside(flat, taken, normal)
+    for _ in range(taken.sum(), most):
+        next_one = _largest(outside, tier, level, SAME if taken.sum() < FEWEST else SHARE * _length(flat[taken]))
+        if next_one < 0:
             break
+        taken[next_one] = True
+        outside = _outside(flat, taken, normal)
+
+
+@numba.njit(cache=True)
+def _roll(flat, gaps, touching, normal, tier, taken):  # type: ignore[no-untyped-def]
+    """Take beside each edge of what is `touching` (k,) what comes down first over it, of what is as near if any is."""
+    corners = touching[outline(flat[touching], normal)]
+    for i in range(corners.shape[0]):
+        begin, end = corners[i - 1], corners[i]
+        edge = flat[end] - flat[begin]
+        length = np.sqrt(edge @ edge)
+        beside = (flat - flat[begin]) @ np.cross(edge / length, normal)
+        for level in (1, 2):
+            gentle = np.full(gaps.shape[0], -np.inf)
+            for j in range(gaps.shape[0]):
+                if beside[j] > SAME:
+                    gentle[j] = (gaps[begin] - gaps[j]) / beside[j]
+            first = _largest(gentle, tier, level, -np.inf)
+            if first >= 0 or taken.sum() >= FEWEST:
+                break
+        if first >= 0 and taken.sum() < MOST_POINTS:
+            taken[first] = True
+
+
+@numba.njit(cache=True)
+def _length(flat):  # type: ignore[no-untyped-def]
+    """Return how far the last of `flat` (n, 3) is from the first, or more."""
+    spans = flat - flat[0]
+    return np.sqrt((spans * spans).sum(axis=1).max())
+
+
+@numba.njit(cache=True)
+def _largest(values, tier, level, least):  # type: ignore[no-untyped-def]
+    """Return where `values` are largest in one `tier`, the first place of what is equal; -1 if none is above `least`."""
+    best = -1
+    for i in range(values.shape[0]):
+        if tier[i] == level and values[i] > least:
+            best, least = i, values[i] + EQUAL * abs(values[i])
     return best
+
+
+@numba.njit(cache=True)
+def _outside(flat, taken, normal):  # type: ignore[no-untyped-def]
+    """Return (n,) by how much each of `flat` (n, 3) is outside the outline of those that are `taken` [m]."""
+    corners = flat[taken]
+    arms = flat - corners[0]
+    if corners.shape[0] == 1:
+        return np.sqrt((arms * arms).sum(axis=1))
+    corners = corners[outline(corners, normal)]
+    outside = np.full(flat.shape[0], -np.inf)
+    for i in range(corners.shape[0]):
+        edge = corners[i] - corners[i - 1]
+        outwards = np.cross(edge, normal) / np.sqrt(edge @ edge)
+        outside = np.maximum(outside, (flat - corners[i]) @ outwards)
+    return outside
 
 
 @numba.njit(cache=True)
@@ -114,7 +170,7 @@ def place_rims(starts, joints, middles, axes, aside, radii, placements, normal, 
 def near_plane(  # type: ignore[no-untyped-def]
     points, starts, joints, radii, centres, bounds, placements, velocities, normal, offset, margin, horizon
 ):
-    """Return where shapes are near a plane: (s, 4) places in `points`, -1 where there is none, and their gaps [m].
+    """Return where shapes are near a plane: (s, 8) places in `points`, -1 where there is none, and their gaps [m].
 
     Args:
         points: (n, 3) of all shapes [m], joints' frames.
@@ -249,7 +305,7 @@ def clip(polygon, face, normal):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def over_face(points, radius, face, normal, margin):  # type: ignore[no-untyped-def]
-    """Return at most four points (n, 3) [m] of a body over a face, and their gaps (n,) [m].
+    """Return some points (n, 3) [m] of a body over a face, and their gaps (n,) [m].
 
     The outline of what is within a band of the nearest point, cut by the face: on a straight line between two points
     of the body, hence in it.

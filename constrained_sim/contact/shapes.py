@@ -15,8 +15,9 @@ import numpy as np
 import pinocchio as pin
 import scipy
 
+from constrained_sim.contact.flat_faces import flattened
 from constrained_sim.contact.patches import FLAT, RIM, outline
-from constrained_sim.contact.scene import Box, Mesh, Sphere, hull_of, placement_of
+from constrained_sim.contact.scene import Box, Mesh, Sphere, hull_of, hull_points, placement_of
 from constrained_sim.descriptions.urdf import with_cylinders
 from constrained_sim.exceptions import InvalidValue, ModelError
 from constrained_sim.robot import Robot
@@ -432,7 +433,7 @@ def _link_in(message: str, urdf: str) -> str:
 
 def _mesh_hull(name: str, mesh: coal.BVHModelBase) -> coal.Convex:
     try:
-        return hull_of(np.array(mesh.vertices()))
+        return hull_of(flattened(hull_points(np.array(mesh.vertices()))))
     except InvalidValue as error:
         raise ModelError(f"collision element {name!r}: {error}") from error
 
