@@ -261,7 +261,7 @@ class Simulator:
         here = self._stepper.reset(bound, t, q, v)
         if assemble and bound.bilateral.dim:
             here = self._stepper.reset(bound, t, q, self._jump_onto(bound, here).v_plus)
-        self._start_time, self.steps = t, 0
+        self._start_time, self.steps, self.early_impacts = t, 0, 0
         self._energy = EnergyTerms().as_array()
         self._applied.clear()
         self._commands = deque(np.zeros((self._delay, self.robot.nu)))
@@ -382,6 +382,7 @@ class Simulator:
             self._commands.popleft()
         self._applied = [(wrench, end) for wrench, end in self._applied if end > self.steps]
         self._energy += outcome.energy
+        self.early_impacts += sum(impact.early for impact in outcome.impacts)
         return StepResult(self.state, read_only(outcome.a), read_only(tau), outcome, acting, self.dt, self.robot)
 
     def run(

@@ -27,6 +27,7 @@ class ImpactRecord:
         v_minus: (nv,) velocity before.
         v_plus: (nv,) after.
         impulses: (3,) on each contact that passed one [N s], world axes, by name.
+        early: contacts that took part before they touched.
     """
 
     t: float
@@ -34,11 +35,12 @@ class ImpactRecord:
     v_minus: Array
     v_plus: Array
     impulses: Mapping[str, Array]
+    early: int = 0
 
     @classmethod
     def of(cls, impact: Impact, t: float) -> ImpactRecord:
         """Return what is kept of `impact`, at the instant `t` [s]."""
-        return cls(t, impact.energy_lost, impact.v_minus, impact.v_plus, impact.contact_impulses)
+        return cls(t, impact.energy_lost, impact.v_minus, impact.v_plus, impact.contact_impulses, impact.early)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,6 +75,11 @@ class Trajectory:
         span = f"{self.t[0]:g} to {self.t[-1]:g} s" if len(self.t) else "empty"
         rows = ", ".join(self.multipliers)
         return f"Trajectory({len(self.t)} steps, {span}, {len(self.impacts)} impacts, multipliers of [{rows}])"
+
+    @property
+    def early_impacts(self) -> int:
+        """Number of contacts that took part in impacts before they touched, see :class:`ImpactRecord`."""
+        return sum(impact.early for impact in self.impacts)
 
     @classmethod
     def from_results(cls, results: Sequence[StepResult], nq: int, nv: int, nu: int) -> Trajectory:
@@ -139,7 +146,7 @@ class Trajectory:
         arrays = {name: getattr(self, name) for name in ("t", "q", "v", "tau")}
         for group in ("contact_forces", "contact_moments", "multipliers", "energy"):
             arrays |= {f"{group}/{name}": values for name, values in getattr(self, group).items()}
-        for name in ("t", "energy_lost", "v_minus", "v_plus"):
+        for name in ("t", "energy_lost", "v_minus", "v_plus", "early"):
             arrays[f"impacts/{name}"] = np.array([getattr(impact, name) for impact in self.impacts])
         impulses = _by_name([impact.impulses for impact in self.impacts])
         arrays |= {f"impulses/{name}": values for name, values in impulses.items()}
@@ -163,6 +170,7 @@ class Trajectory:
             return {key.removeprefix(prefix): value for key, value in arrays.items() if key.startswith(prefix)}
 
         jumps = zip(*(arrays[f"impacts/{name}"] for name in ("t", "energy_lost", "v_minus", "v_plus")), strict=True)
+        early = arrays.get("impacts/early", np.zeros(len(arrays["impacts/t"])))
         impulses = group("impulses/")
         return cls(
             arrays["t"],
@@ -173,7 +181,7 @@ class Trajectory:
             group("multipliers/"),
             group("energy/"),
             tuple(
-                ImpactRecord(float(t), float(lost), minus, plus, _present(impulses, i))
+                ImpactRecord(float(t), float(lost), minus, plus, _present(impulses, i), int(early[i]))
                 for i, (t, lost, minus, plus) in enumerate(jumps)
             ),
             group("contact_moments/"),

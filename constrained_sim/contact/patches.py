@@ -12,11 +12,12 @@ import numpy as np
 
 from constrained_sim.contact.table import TOUCHING
 
-FEWEST, MOST_POINTS = 4, 8
-"""Contact points of one pair of bodies: as many as there are up to the first, and at most."""
+FEWEST, ENOUGH, MOST_POINTS = 4, 8, 24
+"""Contact points of one pair of bodies: as many as there are up to the first; of a body at rest; at most."""
 
-SHARE = 0.01
-"""By how much a point that touches may be outside the outline of those that are taken, relative to their length."""
+SHARE, FINE = 0.01, 1e-3
+"""By how much a point of a body at rest, or of one that rolls, may be outside the outline of those that are taken,
+relative to the size of the patch."""
 
 BAND = 2e-3
 """[m] beyond the nearest point of a body within which its points are taken: what may touch in one step."""
@@ -41,79 +42,53 @@ EQUAL = 1e-9
 def spread(points, gaps, normal):  # type: ignore[no-untyped-def]
     """Return which of `points` (n, 3) keep the area that supports, ascending, for a unit `normal` (3,).
 
-    Up to :data:`MOST_POINTS` of what touches, the corners of its outline; so what rests on some points rests on them in
-    the next step too, whatever rounding does to gaps. Where fewer touch than :data:`FEWEST`, beside each edge between
-    them the point that comes down first if the body rolls over it; and where only one does, those that span the largest
-    area, of what is as near first.
+    Corners of the outline of what touches, up to :data:`ENOUGH`: what rests on some points rests on them in the next
+    step too, whatever rounding does to gaps. Where more of what is as near is outside that outline, the body may roll
+    over all of it within a step, hence all corners of the larger outline. Where these are too few, the points that span
+    the largest area.
     """
     count = points.shape[0]
     if count <= FEWEST:
         return np.arange(count)
     lowest = gaps.min()
-    tier = np.where(gaps <= max(lowest, 0.0) + TOUCHING, 0, np.where(gaps <= max(lowest, 0.0) + NEAR, 1, 2))
+    touches, is_near = gaps <= max(lowest, 0.0) + TOUCHING, gaps <= max(lowest, 0.0) + NEAR
     flat = points - np.outer(points @ normal, normal)
     taken = np.zeros(count, dtype=np.bool_)
     if lowest < -TOUCHING:
         taken[np.argmin(gaps)] = True
     else:
-        touching = flat[tier == 0]
-        arms = flat - touching.sum(axis=0) / touching.shape[0]
-        taken[_largest(np.sqrt((arms * arms).sum(axis=1)), tier, 0, -1.0)] = True
-    _surround(flat, taken, normal, tier, 0, MOST_POINTS)
-    touching = np.flatnonzero(taken)
-    if touching.shape[0] > 1:
-        _roll(flat, gaps, touching, normal, tier, taken)
-    for level in (1, 2):
-        _surround(flat, taken, normal, tier, level, FEWEST)
+        arms = flat - flat[touches].sum(axis=0) / touches.sum()
+        taken[_largest(np.sqrt((arms * arms).sum(axis=1)), touches, -1.0)] = True
+    span = flat - flat[0]
+    size = np.sqrt((span * span).sum(axis=1).max())
+    _surround(flat, taken, normal, touches, ENOUGH, SHARE * size)
+    _surround(flat, taken, normal, is_near & ~touches, MOST_POINTS, SAME)
+    if (taken & ~touches).any():
+        _surround(flat, taken, normal, is_near, MOST_POINTS, FINE * size)
+    _surround(flat, taken, normal, ~is_near, FEWEST, SAME)
     return np.flatnonzero(taken)
 
 
 @numba.njit(cache=True)
-def _surround(flat, taken, normal, tier, level, most):  # type: ignore[no-untyped-def]
-    """Take what is farthest outside the outline of those `taken` of `flat` (n, 3), of one `tier`, up to `most`."""
-    outside = _outside(flat, taken, normal)
-    for _ in range(taken.sum(), most):
-        next_one = _largest(outside, tier, level, SAME if taken.sum() < FEWEST else SHARE * _length(flat[taken]))
-        if next_one < 0:
-            break
-        taken[next_one] = True
+def _surround(flat, taken, normal, allowed, most, least):  # type: ignore[no-untyped-def]
+    """Take of what is `allowed` what is farthest outside the outline of those `taken`, by more than `least` [m].
+
+    One after the other, up to `most` in all; for the first :data:`FEWEST` any distance will do.
+    """
+    for count in range(taken.sum(), most):
         outside = _outside(flat, taken, normal)
+        farthest = _largest(outside, allowed, SAME if count < FEWEST else least)
+        if farthest < 0:
+            break
+        taken[farthest] = True
 
 
 @numba.njit(cache=True)
-def _roll(flat, gaps, touching, normal, tier, taken):  # type: ignore[no-untyped-def]
-    """Take beside each edge of what is `touching` (k,) what comes down first over it, of what is as near if any is."""
-    corners = touching[outline(flat[touching], normal)]
-    for i in range(corners.shape[0]):
-        begin, end = corners[i - 1], corners[i]
-        edge = flat[end] - flat[begin]
-        length = np.sqrt(edge @ edge)
-        beside = (flat - flat[begin]) @ np.cross(edge / length, normal)
-        for level in (1, 2):
-            gentle = np.full(gaps.shape[0], -np.inf)
-            for j in range(gaps.shape[0]):
-                if beside[j] > SAME:
-                    gentle[j] = (gaps[begin] - gaps[j]) / beside[j]
-            first = _largest(gentle, tier, level, -np.inf)
-            if first >= 0 or taken.sum() >= FEWEST:
-                break
-        if first >= 0 and taken.sum() < MOST_POINTS:
-            taken[first] = True
-
-
-@numba.njit(cache=True)
-def _length(flat):  # type: ignore[no-untyped-def]
-    """Return how far the last of `flat` (n, 3) is from the first, or more."""
-    spans = flat - flat[0]
-    return np.sqrt((spans * spans).sum(axis=1).max())
-
-
-@numba.njit(cache=True)
-def _largest(values, tier, level, least):  # type: ignore[no-untyped-def]
-    """Return where `values` are largest in one `tier`, the first place of what is equal; -1 if none is above `least`."""
+def _largest(values, allowed, least):  # type: ignore[no-untyped-def]
+    """Return where `values` are largest of what is `allowed`, the first of what is equal; -1 if none is above `least`."""
     best = -1
     for i in range(values.shape[0]):
-        if tier[i] == level and values[i] > least:
+        if allowed[i] and values[i] > least:
             best, least = i, values[i] + EQUAL * abs(values[i])
     return best
 
@@ -170,7 +145,7 @@ def place_rims(starts, joints, middles, axes, aside, radii, placements, normal, 
 def near_plane(  # type: ignore[no-untyped-def]
     points, starts, joints, radii, centres, bounds, placements, velocities, normal, offset, margin, horizon
 ):
-    """Return where shapes are near a plane: (s, 8) places in `points`, -1 where there is none, and their gaps [m].
+    """Return where shapes are near a plane: (s, 24) places in `points`, -1 where there is none, and their gaps [m].
 
     Args:
         points: (n, 3) of all shapes [m], joints' frames.
