@@ -581,11 +581,12 @@ def sole(path: Path, decimals: int, corners_of_outline: int = 24) -> Robot:
     outline = np.stack([0.02 * np.cos(angles), 0.02 * np.sin(angles)], axis=1)
     outline += np.sign(outline) * [0.08, 0.03]
     points = np.concatenate([np.insert(outline, 2, height, axis=1) for height in (0.0, 0.03)]) @ turn
-    vertices = "".join("v {1:.{0}f} {2:.{0}f} {3:.{0}f}\n".format(decimals, *point) for point in points)
+    vertices = "".join("v " + " ".join(f"{x:.{decimals}f}" for x in point) + "\n" for point in points)
     faces = "".join("f {} {} {}\n".format(*(triangle + 1)) for triangle in ConvexHull(points).simplices)
     path.write_text(vertices + faces)
     shape = f'<mesh filename="{path}"/>'
-    inertial = '<inertial><origin xyz="0 0 0.5"/><mass value="40"/><inertia ixx="3" iyy="3" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    moments = '<inertia ixx="3" iyy="3" izz="1" ixy="0" ixz="0" iyz="0"/>'
+    inertial = f'<inertial><origin xyz="0 0 0.5"/><mass value="40"/>{moments}</inertial>'
     collision = f'<collision><origin rpy="0.3 0.4 0.5"/><geometry>{shape}</geometry></collision>'
     return Robot.from_urdf(f'<robot name="r"><link name="f">{inertial}{collision}</link></robot>', floating_base=True)
 
@@ -611,6 +612,7 @@ def test_a_face_of_rounded_corners_is_flat_again() -> None:
         rounded = exact.round(decimals)
         found = flattened(rounded)
         assert np.abs(found - rounded).max() < 2.0 * 10.0**-decimals
-        for face in (found @ turn)[np.abs(exact @ turn - 0.02)[:, 2] < 1e-9], (found @ turn)[(exact @ turn)[:, 2] < 0.0]:
+        along = (exact @ turn)[:, 2]
+        for face in (found[along > 0.0], found[along < 0.0]):
             assert np.linalg.svd(face - face.mean(axis=0))[1][2] < 1e-15
     assert flattened(exact) == pytest.approx(exact, abs=1e-16)

@@ -85,7 +85,7 @@ def _surround(flat, taken, normal, allowed, most, least):  # type: ignore[no-unt
 
 @numba.njit(cache=True)
 def _largest(values, allowed, least):  # type: ignore[no-untyped-def]
-    """Return where `values` are largest of what is `allowed`, the first of what is equal; -1 if none is above `least`."""
+    """Return where `values` are largest of what is `allowed`, first of what is equal; -1 if none is above `least`."""
     best = -1
     for i in range(values.shape[0]):
         if allowed[i] and values[i] > least:
