@@ -1,6 +1,6 @@
 """Measures what a newcomer waits for: a fresh clone of what is committed, stage by stage, and a first simulation.
 
-    make bench ARGS=setup
+make bench ARGS=setup
 """
 
 from __future__ import annotations
@@ -19,7 +19,14 @@ from rich.console import Console
 from rich.table import Table
 
 ROOT = Path(__file__).resolve().parents[1]
-OURS = ("CONSTRAINED_SIM_ENV", "AMENT_PREFIX_PATH", "CMAKE_PREFIX_PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "NUMBA_CACHE_DIR")
+OURS = (
+    "CONSTRAINED_SIM_ENV",
+    "AMENT_PREFIX_PATH",
+    "CMAKE_PREFIX_PATH",
+    "LD_LIBRARY_PATH",
+    "PYTHONPATH",
+    "NUMBA_CACHE_DIR",
+)
 """Variables of our own environment, which a newcomer's shell does not have."""
 
 FIRST = """

@@ -21,9 +21,9 @@ from xml.etree import ElementTree
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import fresh_clone
 import numpy as np
 import pinocchio as pin
-import fresh_clone
 from rich.console import Console
 from rich.table import Table
 

@@ -4,9 +4,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from constrained_sim.public import *  # noqa: F403
+    from constrained_sim.public import *
 
-__all__ = [  # noqa: F822 (see __getattr__)
+__all__ = [
     "CONSTRAINTS",
     "INTEGRATORS",
     "LAWS",

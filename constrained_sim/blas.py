@@ -18,8 +18,8 @@ def single_threaded_blas() -> AbstractContextManager[object]:
     """Bound BLAS to one thread within a ``with`` block; or from the call on, where the result is not used so.
 
     The matrices of a robot are small: threads gain nothing, and the bits of a large product depend on their number.
-    :meth:`Simulator.run` and the node do this themselves; around a loop of :meth:`Simulator.step`, whose steps take less
-    time than to ask for it, it is the caller's choice.
+    :meth:`~constrained_sim.simulator.Simulator.run` and the node do this themselves. To ask for it takes longer than a
+    step: around a loop of single steps it is the caller's choice.
     """
     limits: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
     return limits

@@ -53,6 +53,7 @@ class Impact:
             (Painleve's paradox).
         moments: (k, 3) angular impulses by which contacts resist rolling and spinning [N m s], on their links about
             their points, world axes.
+        early: contacts that take part before they touch: with very many in one step, the last are not waited for.
     """
 
     v_minus: Array
@@ -73,6 +74,7 @@ class Impact:
     without_collision: bool
     moments: Array
     _system: System
+    early: int = 0
 
     @property
     def dissipated(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import warnings
 from collections import deque
@@ -10,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from constrained_sim.blas import single_threaded_blas
 from constrained_sim.assembly import assemble_members
+from constrained_sim.blas import single_threaded_blas
 from constrained_sim.constraints import BoundConstraint, Constraint, ConstraintStack
 from constrained_sim.constraints.check import warn_of_wrong_derivatives
 from constrained_sim.constraints.constraint import checked_constraints
@@ -282,7 +283,7 @@ class Simulator:
         here = self._stepper.reset(bound, t, q, v)
         if assemble and bound.bilateral.dim:
             here = self._stepper.reset(bound, t, q, self._jump_onto(bound, here).v_plus)
-        self._start_time, self.steps = t, 0
+        self._start_time, self.steps, self.early_impacts = t, 0, 0
         self._energy = EnergyTerms().as_array()
         self._applied.clear()
         self._commands = deque(np.zeros((self._delay, self.robot.nu)))
@@ -415,6 +416,7 @@ class Simulator:
             self._commands.popleft()
         self._applied = [(wrench, end) for wrench, end in self._applied if end > self.steps]
         self._energy += outcome.energy
+        self.early_impacts += sum(impact.early for impact in outcome.impacts)
         return StepResult(self.state, read_only(outcome.a), read_only(tau), outcome, acting, self.dt, self.robot)
 
     def run(
@@ -431,7 +433,8 @@ class Simulator:
         energy, rigid contacts, joint limits and dry friction; without bilateral and custom constraints, resistance to
         rolling and spinning, springs in joints, collision geometry, external wrenches, command delay, velocity limits
         and the solver ``gauss``; and while contacts do not slide, unless ``newton`` is the contact method. What comes
-        out is the same, bit by bit. BLAS has one thread meanwhile, see :func:`~constrained_sim.blas.single_threaded_blas`.
+        out is the same, bit by bit. BLAS has one thread meanwhile, see
+        :func:`~constrained_sim.blas.single_threaded_blas`.
 
         Args:
             duration: in whole steps, to the nearest one.

@@ -21,7 +21,7 @@ from constrained_sim.validation import Array, instance, items, path
 
 TABLES = ("t", "q", "v", "tau")
 GROUPS = ("contact_forces", "multipliers", "energy", "contact_moments")
-OF_IMPACTS = ("t", "energy_lost", "v_minus", "v_plus")
+OF_IMPACTS = ("t", "energy_lost", "v_minus", "v_plus", "early")
 """What a file holds: tables with a row for each step, groups of them by name, and tables with a row for each impact."""
 
 UNREADABLE = ValueError, KeyError, OSError, EOFError, NotImplementedError, MemoryError, zipfile.BadZipFile, zlib.error
@@ -38,6 +38,7 @@ class ImpactRecord:
         v_minus: (nv,) velocity before.
         v_plus: (nv,) after.
         impulses: (3,) on each contact that passed one [N s], world axes, by name.
+        early: contacts that took part before they touched.
     """
 
     t: float
@@ -45,11 +46,12 @@ class ImpactRecord:
     v_minus: Array
     v_plus: Array
     impulses: Mapping[str, Array]
+    early: int = 0
 
     @classmethod
     def of(cls, impact: Impact, t: float) -> ImpactRecord:
         """Return what is kept of `impact`, at the instant `t` [s]."""
-        return cls(t, impact.energy_lost, impact.v_minus, impact.v_plus, impact.contact_impulses)
+        return cls(t, impact.energy_lost, impact.v_minus, impact.v_plus, impact.contact_impulses, impact.early)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,6 +101,11 @@ class Trajectory:
         span = f"{self.t[0]:g} to {self.t[-1]:g} s" if len(self.t) else "empty"
         rows = ", ".join(self.multipliers)
         return f"Trajectory({len(self.t)} steps, {span}, {len(self.impacts)} impacts, multipliers of [{rows}])"
+
+    @property
+    def early_impacts(self) -> int:
+        """Number of contacts that took part in impacts before they touched, see :class:`ImpactRecord`."""
+        return sum(impact.early for impact in self.impacts)
 
     @classmethod
     def from_results(cls, results: Sequence[StepResult], nq: int, nv: int, nu: int) -> Trajectory:
@@ -171,7 +178,7 @@ class Trajectory:
         for group in GROUPS:
             arrays |= {f"{group}/{name}": values for name, values in getattr(self, group).items()}
         for name in OF_IMPACTS:
-            arrays[f"impacts/{name}"] = np.array([getattr(impact, name) for impact in self.impacts])
+            arrays[f"impacts/{name}"] = np.array([getattr(impact, name) for impact in self.impacts], dtype=np.float64)
         impulses = _by_name([impact.impulses for impact in self.impacts])
         arrays |= {f"impulses/{name}": values for name, values in impulses.items()}
         _write(_path(path), arrays)
@@ -186,6 +193,8 @@ class Trajectory:
         text = _path(path)
         arrays = _read(text)
         missing = [name for name in TABLES if name not in arrays]
+        if "impacts/early" not in arrays and "impacts/t" in arrays:  # from before it was counted
+            arrays["impacts/early"] = np.zeros(arrays["impacts/t"].shape)
         missing += [f"impacts/{name}" for name in OF_IMPACTS if f"impacts/{name}" not in arrays]
         if missing:
             raise InvalidValue("trajectory", text, f"a file that Trajectory.save wrote; without {', '.join(missing)}")
@@ -257,8 +266,8 @@ def _impacts(source: str, tables: Sequence[Array], impulses: Mapping[str, Array]
     if len(lengths) != 1 or any(table.dtype.kind != "f" for table in (*tables, *impulses.values())):
         raise InvalidValue("trajectory", source, "a file that Trajectory.save wrote; its impacts do not fit together")
     return tuple(
-        ImpactRecord(float(t), float(lost), minus, plus, _present(impulses, i))
-        for i, (t, lost, minus, plus) in enumerate(zip(*tables, strict=True))
+        ImpactRecord(float(t), float(lost), minus, plus, _present(impulses, i), int(early))
+        for i, (t, lost, minus, plus, early) in enumerate(zip(*tables, strict=True))
     )
 
 

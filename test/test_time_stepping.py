@@ -1,6 +1,7 @@
 """One step after the other: contacts, impacts, momentum, energy, order of convergence."""
 
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
@@ -48,6 +49,7 @@ from constrained_sim import (
     Robot,
     Simulator,
     Sticking,
+    Trajectory,
     Wrench,
     constrained_acceleration,
     resolve_impact,
@@ -1200,3 +1202,26 @@ def test_landing_on_feet_that_stick(stepper):
                 slips[contact.name] = contact.slip
     assert stuck > 100
     assert landings > 4
+
+
+# -- impacts ahead of time
+
+
+@pytest.mark.parametrize(("corners_of_plate", "early"), [(4, False), (40, True)])
+def test_contacts_that_are_not_waited_for_are_counted(tmp_path: Path, corners_of_plate: int, early: bool) -> None:
+    """A plate that lands nearly flat: its four corners are waited for one by one, of forty the last are not."""
+    angles = 2.0 * np.pi * np.arange(corners_of_plate) / corners_of_plate
+    robot = Robot.from_urdf(urdf(link("plate", 1.0, inertia=(0.3, 0.3, 0.5))), floating_base=True)
+    rim = [PointContact(f"p{i}", "plate", (np.cos(a), np.sin(a), 0.0), friction=0.5) for i, a in enumerate(angles)]
+    q = robot.neutral()
+    q[2:7] = 2.1e-4, 5e-5, 3e-5, 0.0, 1.0
+    q[3:7] /= np.linalg.norm(q[3:7])
+    v = np.zeros(6)
+    v[2] = -1.0
+    sim = Simulator(robot, rim, q=q, v=v)
+    result = sim.step()
+    assert (result.early_impacts > 0) == early
+    assert sim.early_impacts == result.early_impacts < corners_of_plate
+    trajectory = Trajectory.from_results([result], robot.nq, robot.nv, robot.nu)
+    trajectory.save(tmp_path / "run.npz")
+    assert Trajectory.load(tmp_path / "run.npz").early_impacts == trajectory.early_impacts == result.early_impacts

@@ -167,7 +167,7 @@ class CollisionGeometry:
     vertices, cylinders by the lowest points of their rims. Of other pairs, world-aligned bounding boxes are compared
     first; then coal's GJK and EPA give the direction of least distance. Where a flat face is what touches, the other
     body's points over it do, each with its own gap; where a straight edge or axis lies along another, both ends of what
-    they share; else the nearest points. No pair has more than four.
+    they share; else the nearest points. A pair at rest has eight at most.
     """
 
     def __init__(

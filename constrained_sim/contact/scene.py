@@ -12,6 +12,7 @@ import numpy as np
 import pinocchio as pin
 import scipy
 
+from constrained_sim.contact.flat_faces import flattened
 from constrained_sim.contact.surfaces import Plane
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.validation import Array, finite_array, number, shape_of
@@ -97,7 +98,7 @@ class Mesh:
         else:
             count = (*shape_of(self.vertices), 1)[0]
             points = finite_array("vertices of a mesh", self.vertices, (count, 3))
-        object.__setattr__(self, "vertices", hull_points(points))
+        object.__setattr__(self, "vertices", flattened(hull_points(points)))
 
     def shape(self) -> coal.CollisionGeometry:
         """Return the convex hull."""

@@ -15,8 +15,9 @@ import numpy as np
 import pinocchio as pin
 import scipy
 
+from constrained_sim.contact.flat_faces import flattened
 from constrained_sim.contact.patches import FLAT, RIM, outline
-from constrained_sim.contact.scene import Box, Mesh, Sphere, hull_of, load_mesh, placement_of
+from constrained_sim.contact.scene import Box, Mesh, Sphere, hull_of, hull_points, load_mesh, placement_of
 from constrained_sim.exceptions import InvalidValue, ModelError, NothingCollides
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array, read_only
@@ -428,7 +429,7 @@ def _solid_of(element: CollisionElement, folders: Sequence[str]) -> coal.Collisi
     size = element.size
     if element.kind == "mesh":
         if element.vertices is not None:
-            return hull_of(element.vertices)
+            return hull_of(flattened(hull_points(element.vertices)))
         return load_mesh(_mesh_file(element.file, folders), size)
     makers = {"sphere": coal.Sphere, "box": coal.Box, "cylinder": coal.Cylinder, "capsule": coal.Capsule}
     if element.kind not in makers:
@@ -463,7 +464,7 @@ def _folders(robot: Robot) -> list[str]:
 
 def _mesh_hull(name: str, mesh: coal.BVHModelBase) -> coal.Convex:
     try:
-        return hull_of(np.array(mesh.vertices()))
+        return hull_of(flattened(hull_points(np.array(mesh.vertices()))))
     except InvalidValue as error:
         raise ModelError(f"collision element {name!r}: {error}") from error
 

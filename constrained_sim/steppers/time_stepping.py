@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -223,7 +225,7 @@ class TimeStepping(CompiledParts):
         """Resolve the impact of all contacts that touch."""
         bound = here.bound
         self._here.update_inertia(here.q, here.t)
-        return impact_at(
+        impact = impact_at(
             self._here,
             bound,
             here.v,
@@ -232,6 +234,7 @@ class TimeStepping(CompiledParts):
             loads.method,
             coefficients=bouncing(bound, touching, here.contact.s_normal, BOUNCE_VELOCITY),
         )
+        return replace(impact, early=int((here.contact.gaps[touching] > TOUCHING).sum()))
 
 
 def _expected(parts: list[Part], h: float) -> Array:
