@@ -18,6 +18,7 @@ from constrained_sim.constraints import (
     JointVelocity,
     PointAnchor,
     PointContact,
+    PointDistance,
 )
 from constrained_sim.contact import Law, Plane, make_law
 from constrained_sim.contact.collision import Collisions
@@ -245,6 +246,17 @@ def _read_point_anchor(section: Section) -> PointAnchor:
     )
 
 
+def _read_point_distance(section: Section) -> PointDistance:
+    return PointDistance(
+        section.name,
+        section.take("link_a", str),
+        section.take("point_a", tuple, (0.0, 0.0, 0.0)),
+        section.take("link_b", str, WORLD),
+        section.take("point_b", tuple, (0.0, 0.0, 0.0)),
+        section.take("distance", float, None),
+    )
+
+
 def _read_frame_anchor(section: Section) -> FrameAnchor:
     axes = section.take("axes", tuple, None)
     return FrameAnchor(
@@ -290,6 +302,7 @@ def read_constraint(section: Section) -> Constraint:
 
 CONSTRAINT_READERS = {
     PointAnchor.kind: _read_point_anchor,
+    PointDistance.kind: _read_point_distance,
     FrameAnchor.kind: _read_frame_anchor,
     JointCoupling.kind: _read_joint_coupling,
     JointVelocity.kind: _read_joint_velocity,

@@ -3,20 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
-LONGEST_SHOWN = 400
-"""Characters of a value in a message."""
-
-
-def shown(value: Any) -> str:
-    """Return a value as a message shows it: on one line, and not longer than a reader can take in."""
-    text = repr(value)
-    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]} ..."
+MOST_SHOWN, MOST_NAMES = 300, 40
+"""Characters of a value, and names out of a list, that a message shows at most."""
 
 
 class ConstrainedSimError(Exception):
-    """Base class of all errors raised on purpose by this package."""
+    """Base class of all errors raised on purpose by this package; each can be pickled, as between processes."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how a copy is made: with the message and the attributes, past ``__init__``."""
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(kind: type[ConstrainedSimError], args: tuple[Any, ...], attributes: dict[str, Any]) -> Any:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(attributes)
+    return error
+
+
+def shown(value: Any) -> str:
+    """Return `value` as text for a message, cut where it is long."""
+    try:
+        text = " ".join(repr(value).split("\n"))
+    except Exception:  # a message is not the place for the errors of other classes
+        text = f"an instance of {type(value).__name__}"
+    text = text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
+    return f"{text} of shape {value.shape}" if hasattr(value, "shape") else text
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return `names` as text for a message, the first of them where they are many."""
+    every = tuple(map(str, names))
+    more = len(every) - MOST_NAMES
+    return ", ".join(every[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "") or "(none)"
 
 
 class InvalidValue(ConstrainedSimError, ValueError):
@@ -45,7 +67,7 @@ class UnknownName(ConstrainedSimError, KeyError):
     def __init__(self, kind: str, name: Any, known: Iterable[str]) -> None:
         """Say that there is no `kind` called `name`, and list those that are `known`."""
         self.kind, self.name, self.known = kind, name, tuple(known)
-        self._message = f"unknown {kind} {shown(name)}, allowed: {', '.join(self.known) or '(none)'}"
+        self._message = f"unknown {kind} {shown(name)}, allowed: {listed(self.known)}"
         super().__init__(self._message)
 
     def __str__(self) -> str:
@@ -127,7 +149,7 @@ class NotSupported(ConstrainedSimError, ValueError):
 
 
 class NonFiniteMotion(ConstrainedSimError):
-    """A motion that cannot be integrated on: it goes to infinity within a step."""
+    """A motion beyond all numbers: it goes to infinity within a step, or follows from values that are too large."""
 
 
 class InconsistentConstraints(ConstrainedSimError):
@@ -217,6 +239,26 @@ class LightJoint(UserWarning):
         self.joint, self.share = joint, share
 
 
+class WrongDerivative(UserWarning):
+    """A function of a user's constraint that does not fit the others; the motion will leave the constraint.
+
+    Attributes:
+        constraint: its name.
+        function: ``"jacobian"``, ``"velocity"`` or ``"gamma"``.
+        given: the entry that fits worst.
+        found: the same by differences.
+    """
+
+    def __init__(self, constraint: str, function: str, where: str, given: float, found: float) -> None:
+        """Say which entry of `function` is `given`, and what differences give."""
+        of = {"jacobian": "phi, or of velocity where there is no phi", "velocity": "phi", "gamma": "velocity"}[function]
+        super().__init__(
+            f"constraint {constraint!r}: its {function} ({where}) is {given:.6g}, differences of its {of} give "
+            f"{found:.6g}; check_constraint shows all entries"
+        )
+        self.constraint, self.function, self.given, self.found = constraint, function, given, found
+
+
 class CoarseStep(UserWarning):
     """A step that is too long to resolve the vibration of a soft contact; forces are stable, but not accurate.
 
@@ -232,6 +274,23 @@ class CoarseStep(UserWarning):
             f"forces are accurate below {FINE} rad: take a shorter step, or less stiffness or damping"
         )
         self.contact, self.dt = contact, dt
+
+
+class KernelsNotKept(UserWarning):
+    """Compiled kernels that the next process, or the next start of the machine, compiles again.
+
+    Attributes:
+        folder: where they lie; None: nowhere.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        """Say that kernels lie in the temporary `folder`, or are lost with this process."""
+        super().__init__(
+            "no folder for compiled kernels can be written to, neither beside the package nor the user's cache; "
+            + (f"they are kept in {folder} for now" if folder else "every process compiles them again")
+            + "; run `python -m constrained_sim compile` as a user who may write there, or set NUMBA_CACHE_DIR"
+        )
+        self.folder = folder
 
 
 FINE = 0.5

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
+from constrained_sim.compilation.kernel import kernel
 from constrained_sim.validation import Array
 
 ROUNDING = 8.0 * np.finfo(np.float64).eps
@@ -15,7 +15,7 @@ SPURIOUS = 1e-9
 """Share of the largest row of an anchor below which a row is a joint's pose written with too few digits."""
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def cross(a, b):  # type: ignore[no-untyped-def]
     """Return the vector product of two 3-vectors; NumPy's takes thirty times as long for one pair."""
     return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
@@ -41,7 +41,7 @@ class BodyMotion(NamedTuple):
     angular_bias: Array
 
 
-@numba.njit(cache=True)
+@kernel
 def body_motion(joint, placements, velocities, biases, gravity):  # type: ignore[no-untyped-def]
     """Return the :class:`BodyMotion` of what a joint carries.
 
@@ -68,20 +68,20 @@ def body_motion(joint, placements, velocities, biases, gravity):  # type: ignore
     )
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def velocity_at(body, point):  # type: ignore[no-untyped-def]
     """Return the velocity (3,) [m/s] of the point of a body in :class:`BodyMotion` that is at `point` (3,) now."""
     return body.velocity + cross(body.angular_velocity, point - body.position)
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def bias_at(body, point):  # type: ignore[no-untyped-def]
     """Return the acceleration (3,) [m/s^2] of the point of a body that is at `point` (3,) now, likewise."""
     arm, omega = point - body.position, body.angular_velocity
     return body.bias + cross(body.angular_bias, arm) + cross(omega, cross(omega, arm))
 
 
-@numba.njit(cache=True)
+@kernel
 def point_positions(joints, offsets, placements):  # type: ignore[no-untyped-def]
     """Return (k, 3) world positions of points fixed in joints' frames [m].
 
@@ -104,7 +104,7 @@ def point_positions(joints, offsets, placements):  # type: ignore[no-untyped-def
     return positions
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def row_jacobian(joints, positions, axes, joint_axes, support):  # type: ignore[no-untyped-def]
     """Return (3 k, nv) the Jacobians of the velocities of k body points along given axes.
 
@@ -124,7 +124,7 @@ def row_jacobian(joints, positions, axes, joint_axes, support):  # type: ignore[
     return jacobian
 
 
-@numba.njit(cache=True)
+@kernel
 def fill_rows(joints, positions, axes, joint_axes, support, jacobian):  # type: ignore[no-untyped-def]
     """Fill `jacobian` with what :func:`row_jacobian` returns; arguments as there."""
     jacobian[:] = 0.0
@@ -143,7 +143,7 @@ def fill_rows(joints, positions, axes, joint_axes, support, jacobian):  # type: 
                         jacobian[3 * i + r, j] = along
 
 
-@numba.njit(cache=True)
+@kernel
 def anchor_rows(joints, offsets, normals, placements, joint_axes, support):  # type: ignore[no-untyped-def]
     """Return (k, nv) the velocity of a point of body a relative to the point of body b that is there, along axes of b.
 
@@ -177,7 +177,7 @@ def anchor_rows(joints, offsets, normals, placements, joint_axes, support):  # t
     return jacobian
 
 
-@numba.njit(cache=True)
+@kernel
 def drop_spurious(rows):  # type: ignore[no-untyped-def]
     """Set `rows` (k, nv) to zero that are nothing beside the largest one, in place."""
     largest = np.abs(rows).max() if rows.size else 0.0
@@ -186,7 +186,7 @@ def drop_spurious(rows):  # type: ignore[no-untyped-def]
             row[:] = 0.0
 
 
-@numba.njit(cache=True)
+@kernel
 def anchor_bias(joints, offsets, normals, placements, velocities, biases, gravity):  # type: ignore[no-untyped-def]
     """Return (k,) ``N^T R_b^T (a_a - a_b - 2 omega_b x (v_a - v_b))`` for zero joint accelerations [m/s^2].
 
@@ -207,7 +207,7 @@ def anchor_bias(joints, offsets, normals, placements, velocities, biases, gravit
     return normals @ (placements[joints[1], :3] @ bias)
 
 
-@numba.njit(cache=True)
+@kernel
 def turning_rows(joints, other_joints, axes, joint_axes, support):  # type: ignore[no-untyped-def]
     """Return (e, nv) the Jacobian of the angular velocities of bodies relative to others, along given axes [rad/s].
 

@@ -6,10 +6,10 @@ import warnings
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact import kernels as contact_kernels
 from constrained_sim.contact.discs import no_discs
 from constrained_sim.contact.methods import ContactMethod, solve_contacts, solve_unusual
@@ -217,7 +217,7 @@ def _solve_free(system: System, f: Array, contacts: ContactRows, method: Contact
     return Motion(x, np.zeros(0), solution.impulse, solution, dynamics, 0.0)
 
 
-@numba.njit(cache=True)
+@kernel
 def usual_motion(  # type: ignore[no-untyped-def]
     M, parents, f, J, offset, compliance, friction, slip, lower, upper, discs, start, tolerance, steps, may_stick
 ):
@@ -243,7 +243,7 @@ def usual_motion(  # type: ignore[no-untyped-def]
     return x, G, b, impulse, status, how, residual, magnitude, solved, dynamics
 
 
-@numba.njit(cache=True)
+@kernel
 def sticking_motion(  # type: ignore[no-untyped-def]
     M, f, J, shared, offset, dry, friction, slip, lower, upper, discs, tolerance
 ):
@@ -308,7 +308,7 @@ def sticking_motion(  # type: ignore[no-untyped-def]
     return x, impulse, status, error / magnitude, magnitude, solved, dynamics, True
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def push_of(J, held, impulse):  # type: ignore[no-untyped-def]
     """Return (nv,) the generalised impulse of rows J (n, nv), then of dry friction in `held` (d,)."""
     n = J.shape[0]
@@ -318,7 +318,7 @@ def push_of(J, held, impulse):  # type: ignore[no-untyped-def]
     return push
 
 
-@numba.njit(cache=True)
+@kernel
 def _entries(A, rows, columns):  # type: ignore[no-untyped-def]
     """Return the entries of a matrix that are in these rows and columns."""
     chosen = np.empty((rows.shape[0], columns.shape[0]))
@@ -328,7 +328,7 @@ def _entries(A, rows, columns):  # type: ignore[no-untyped-def]
     return chosen
 
 
-@numba.njit(cache=True)
+@kernel
 def _is_held(rows, held, M):  # type: ignore[no-untyped-def]
     """Return whether one of `rows` (k, nv) hardly moves unless one of the degrees of freedom `held` (d,) does."""
     for row in rows:
@@ -345,7 +345,7 @@ def _is_held(rows, held, M):  # type: ignore[no-untyped-def]
     return False
 
 
-@numba.njit(cache=True)
+@kernel
 def free_motion(M, parents, f):  # type: ignore[no-untyped-def]
     """Return the x (nv,) with ``M x = f``, and the relative residual of that."""
     L = solver_kernels.factor_inertia(M, parents)
@@ -353,7 +353,7 @@ def free_motion(M, parents, f):  # type: ignore[no-untyped-def]
     return x, dynamics_residual(M, x, f, np.zeros_like(f))
 
 
-@numba.njit(cache=True)
+@kernel
 def smallest_motion(M, parents, J, target):  # type: ignore[no-untyped-def]
     """Return the x (nv,) of least ``x^T M x`` with ``J x = -target``; least squares where the rows clash."""
     rest = np.zeros(M.shape[0])
@@ -364,7 +364,7 @@ def smallest_motion(M, parents, J, target):  # type: ignore[no-untyped-def]
     return solver_kernels.unwhiten_one(L, parents, vecmat(contact_kernels.stick(G, b), rows))
 
 
-@numba.njit(cache=True)
+@kernel
 def smallest_shared_motion(M, parents, J, shared, target):  # type: ignore[no-untyped-def]
     """Return what :func:`smallest_motion` does, by fewer combinations of the rows, `shared` by contacts.
 
@@ -379,7 +379,7 @@ def smallest_shared_motion(M, parents, J, shared, target):  # type: ignore[no-un
     return solver_kernels.unwhiten_one(L, parents, vecmat(combined, rows))
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def dynamics_residual(M, x, f, reaction):  # type: ignore[no-untyped-def]
     """Return ``|M x - f - reaction|`` relative to its largest term."""
     worst = largest = 0.0

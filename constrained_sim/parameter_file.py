@@ -11,6 +11,7 @@ import yaml
 
 from constrained_sim.exceptions import ConfigError
 from constrained_sim.text_file import read_regular_file
+from constrained_sim.validation import path as checked_path
 
 OURS = ("/**", "constrained_sim", "/constrained_sim")
 """Names under which a file of several nodes has the parameters of this one."""
@@ -100,7 +101,7 @@ def read_yaml(path: str | os.PathLike[str]) -> Mapping[str, Any]:
     """
     what = repr(str(path)[:300])
     try:
-        text = read_regular_file(path, LARGEST_FILE)
+        text = read_regular_file(checked_path("path of the configuration", path), LARGEST_FILE)
     except (OSError, ValueError, TypeError) as error:
         raise ConfigError(f"cannot read the configuration {what}: {error}") from error
     try:

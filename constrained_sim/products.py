@@ -5,8 +5,9 @@ NumPy's go through BLAS, whose call alone takes longer than a product of twenty 
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from constrained_sim.compilation.kernel import kernel
 
 ANY_ORDER = {"reassoc", "contract", "nsz"}
 """Sums in the order that the processor adds fastest, as in BLAS; NaN and infinity stay what they are."""
@@ -15,7 +16,7 @@ FEW = 16
 """Rows up to which their products take less time without BLAS."""
 
 
-@numba.njit(cache=True, fastmath=ANY_ORDER)
+@kernel(inline=True, fastmath=ANY_ORDER)
 def matvec(A, x):  # type: ignore[no-untyped-def]
     """Return (m,) ``A x`` for A (m, n) and x (n,)."""
     product = np.empty(A.shape[0])
@@ -27,7 +28,7 @@ def matvec(A, x):  # type: ignore[no-untyped-def]
     return product
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def vecmat(x, A):  # type: ignore[no-untyped-def]
     """Return (n,) ``x A``, the sum of the rows of A (m, n) times those of x (m,)."""
     product = np.zeros(A.shape[1])
@@ -38,7 +39,7 @@ def vecmat(x, A):  # type: ignore[no-untyped-def]
     return product
 
 
-@numba.njit(cache=True, fastmath=ANY_ORDER)
+@kernel(inline=True, fastmath=ANY_ORDER)
 def vecdot(x, y):  # type: ignore[no-untyped-def]
     """Return the scalar product of x and y, both (n,)."""
     total = 0.0
@@ -47,7 +48,7 @@ def vecdot(x, y):  # type: ignore[no-untyped-def]
     return total
 
 
-@numba.njit(cache=True, fastmath=ANY_ORDER)
+@kernel(fastmath=ANY_ORDER)
 def gram(A):  # type: ignore[no-untyped-def]
     """Return (m, m) the scalar products ``A A^T`` of the rows of A (m, n); symmetric to the last bit."""
     m = A.shape[0]
@@ -63,7 +64,7 @@ def gram(A):  # type: ignore[no-untyped-def]
     return product
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def largest_entry(x):  # type: ignore[no-untyped-def]
     """Return the largest magnitude of the entries of x (n,); NaN if there is one among them, 0 if there is none."""
     largest = 0.0

@@ -24,7 +24,7 @@ from constrained_sim.joints import (
     with_spring,
 )
 from constrained_sim.tree import Tree, tree_of
-from constrained_sim.validation import Array, finite_array
+from constrained_sim.validation import Array, finite_array, flag, float_array, instance, known, lookup, names
 
 if TYPE_CHECKING:
     from constrained_sim.constraints import Constraint, JointLimit
@@ -67,14 +67,21 @@ class Robot:
     effort_ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse joints that do not exist, or that depend on others in Pinocchio's own way.
+        """Refuse what is no part of a robot, and joints that depend on others in Pinocchio's own way.
 
         Raises:
             UnknownName: an actuated joint that the model does not have.
-            InvalidValue: one that is named twice.
+            InvalidValue: one that is named twice, or a value of the wrong kind.
             ModelError: a mimicking joint.
         """
-        _actuated(tuple(self.model.names)[1:], self.actuated_joints)
+        from constrained_sim.constraints.constraint import checked_constraints
+
+        instance("model", self.model, pin.Model, "a pinocchio.Model")
+        object.__setattr__(self, "actuated_joints", _actuated(tuple(self.model.names)[1:], self.actuated_joints))
+        flag("floating_base", self.floating_base)
+        instance("urdf", self.urdf, str, "the text of a description")
+        instance("springs", self.springs, Mapping, "a mapping from joints to springs")
+        checked_constraints(self.constraints)
         for name, joint in zip(self.model.names, self.model.joints, strict=True):
             if "Mimic" in joint.shortname():
                 raise ModelError(f"joint {name!r}: got one that mimics another, allowed: a JointCoupling in its place")
@@ -113,7 +120,8 @@ class Robot:
 
         text = read_text(path_or_xml)
         folder = _folder(path_or_xml, text)
-        return cls._of(read_urdf(text, floating_base, folder), gravity, actuated_joints, folder)
+        description = read_urdf(text, flag("floating_base", floating_base), folder)
+        return cls._of(description, gravity, actuated_joints, folder)
 
     @classmethod
     def from_sdf(
@@ -131,7 +139,8 @@ class Robot:
         from constrained_sim.descriptions import read_sdf, read_text
 
         text = read_text(path_or_xml)
-        return cls._of(read_sdf(text, floating_base), gravity, actuated_joints, _folder(path_or_xml, text))
+        description = read_sdf(text, flag("floating_base", floating_base))
+        return cls._of(description, gravity, actuated_joints, _folder(path_or_xml, text))
 
     @classmethod
     def from_mjcf(
@@ -207,12 +216,10 @@ class Robot:
                 of a joint with several coordinates.
         """
         model, springs = pin.Model(self.model), dict(self.springs)
-        for name, values in properties.items():
-            if name not in self.joint_names:
-                raise UnknownName("joint", name, self.joint_names)
-            if not isinstance(values, Mapping):
-                allowed = f"a mapping of {', '.join([*JOINT_PROPERTIES, *SPRING_PROPERTIES])}"
-                raise InvalidValue(f"properties of joint {name!r}", values, allowed)
+        for name, values in instance("properties", properties, Mapping, "a mapping from joints to theirs").items():
+            known("joint", name, self.joint_names)
+            allowed = f"a mapping of {', '.join([*JOINT_PROPERTIES, *SPRING_PROPERTIES])}"
+            instance(f"properties of joint {name!r}", values, Mapping, allowed)
             for key, value in values.items():
                 if key in SPRING_PROPERTIES:
                     spring = springs.get(name, Spring(0.0, 0.0))
@@ -469,14 +476,12 @@ class Robot:
 
     def link_placement(self, link: str) -> tuple[int, pin.SE3]:
         """Return the joint that carries `link`, and the link's placement in that joint's frame."""
-        known = self._placements.get(link)
-        if known is None:
-            index = self.links.get(link)
-            if index is None:
-                raise UnknownName("link", link, self.links)
+        placement = self._placements.get(link) if isinstance(link, str) else None
+        if placement is None:
+            index = lookup("link", link, self.links)
             frame = self.model.frames[index]
-            known = self._placements[link] = int(frame.parentJoint), pin.SE3(frame.placement)
-        return known
+            placement = self._placements[link] = int(frame.parentJoint), pin.SE3(frame.placement)
+        return placement
 
     @cached_property
     def _placements(self) -> dict[str, tuple[int, pin.SE3]]:
@@ -501,10 +506,8 @@ class Robot:
         q = self.neutral()
         if base is not None:
             q[:7] = self._base_placement(base)
-        for name, value in joints.items():
-            if name not in self.joint_names:
-                raise UnknownName("joint", name, self.joint_names)
-            joint = self.joint_models[name]
+        for name, value in instance("joints", joints, Mapping, "a mapping from joints to values").items():
+            joint = lookup("joint", name, self.joint_models)
             q[joint.idx_q : joint.idx_q + joint.nq] = joint_values(joint, name, value)
         return self._following(q, joints)
 
@@ -532,18 +535,22 @@ class Robot:
 
     def tangent_limits(self, q: Array) -> tuple[Array, Array]:
         """Return (nv,) how far each velocity entry may move `q` (nq,) down and up within the position limits."""
-        at_q, at_v = self._scalar_joints
+        at_q, at_v, q = *self._scalar_joints, float_array("q", q, (self.nq,))
         lower, upper = (limit.copy() for limit in self.position_limits)
         lower[at_v] -= q[at_q]
         upper[at_v] -= q[at_q]
         return lower, upper
 
     def within_limits(self, q: Array) -> Array:
-        """Return `q` (nq,) with joints that are beyond their position limits moved to them."""
+        """Return `q` (nq,) with joints that are beyond their position limits moved to them.
+
+        Raises:
+            InvalidValue: no array of nq floats, NaN or infinity.
+        """
         at_q, at_v = self._scalar_joints
         lower, upper = self.position_limits
-        moved = q.copy()
-        moved[at_q] = np.minimum(np.maximum(q[at_q], lower[at_v]), upper[at_v])
+        moved = float_array("q", q, (self.nq,)).copy()
+        moved[at_q] = np.minimum(np.maximum(moved[at_q], lower[at_v]), upper[at_v])
         return moved
 
     def clamp(self, tau: Any) -> Array:
@@ -558,7 +565,7 @@ class Robot:
 
     def _base_placement(self, base: Sequence[float]) -> Array:
         if not self.floating_base:
-            raise InvalidValue("base", list(base), "None: this robot has no floating base")
+            raise InvalidValue("base", base, "None: this robot has no floating base")
         placement = finite_array("base", base, (7,))
         length = np.linalg.norm(placement[3:])
         if length < 1e-12:
@@ -572,10 +579,29 @@ def _folder(path_or_xml: str | os.PathLike[str], text: str) -> Path | None:
     return None if text == path_or_xml else Path(path_or_xml).resolve().parent
 
 
-def _actuated(names: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
+def _actuated(joints: Sequence[str], wanted: Any) -> tuple[str, ...]:
+    wanted = names("actuated_joints", wanted)
     for name in wanted:
-        if name not in names:
-            raise UnknownName("joint", name, names)
+        known("joint", name, joints)
     if len(set(wanted)) != len(wanted):
         raise InvalidValue("actuated_joints", list(wanted), "each joint once")
-    return tuple(wanted)
+    return wanted
+
+
+def checked_robot(robot: Any) -> Robot:
+    """Return `robot` if it is one.
+
+    Raises:
+        InvalidValue: it is not.
+    """
+    return instance("robot", robot, Robot, "a Robot")
+
+
+def checked_state(robot: Any, q: Any, v: Any) -> tuple[Array, Array]:
+    """Return the configuration (nq,) and the velocity (nv,) of `robot`.
+
+    Raises:
+        InvalidValue: no robot, wrong lengths, NaN or infinity, or a quaternion that is far from normalised.
+    """
+    q = checked_robot(robot).checked_configuration(q)
+    return q, finite_array("v", v, (robot.nv,))

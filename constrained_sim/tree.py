@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import pinocchio as pin
 
+from constrained_sim.compilation.kernel import kernel
 from constrained_sim.validation import Array
 
 SLIDES, TURNS, TURNS_FREELY, BALL, FREE = range(5)
@@ -147,7 +147,7 @@ def contract(parents: npt.NDArray[np.int64], left_out: npt.NDArray[np.int64]) ->
 # -- configurations
 
 
-@numba.njit(cache=True)
+@kernel
 def move(tree, q, h, v, end):  # type: ignore[no-untyped-def]
     """Fill `end` (nq,) with the configuration reached from q in h [s] at the velocity v, as ``pin.integrate`` does."""
     x = h * v
@@ -170,7 +170,7 @@ def move(tree, q, h, v, end):  # type: ignore[no-untyped-def]
             end[i + 3], end[i + 4], end[i + 5], end[i + 6] = sign * a, sign * b, sign * c, sign * d
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _turned(quaternion, w):  # type: ignore[no-untyped-def]
     """Return the components xyzw of a quaternion (4,) after the turn by the vector w (3,) in its own axes [rad]."""
     angle = np.sqrt(w[0] ** 2 + w[1] ** 2 + w[2] ** 2)
@@ -183,7 +183,7 @@ def _turned(quaternion, w):  # type: ignore[no-untyped-def]
     return e / length, f / length, g / length, h / length
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _displacement(v, w):  # type: ignore[no-untyped-def]
     """Return where a frame comes to that moves with v (3,) and turns with w (3,) in its own axes for a unit of time."""
     angle = np.sqrt(w[0] ** 2 + w[1] ** 2 + w[2] ** 2)
@@ -196,7 +196,7 @@ def _displacement(v, w):  # type: ignore[no-untyped-def]
     return v[0] + first * x + second * xx, v[1] + first * y + second * yy, v[2] + first * z + second * zz
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _rotated(quaternion, x, y, z):  # type: ignore[no-untyped-def]
     """Return the components of a vector turned by a unit quaternion (4,) xyzw: ``v + 2 s (u x v) + 2 u x (u x v)``."""
     a, b, c, s = quaternion
@@ -205,7 +205,7 @@ def _rotated(quaternion, x, y, z):  # type: ignore[no-untyped-def]
     return x + s * tx + ux, y + s * ty + uy, z + s * tz + uz
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _cross(a, b, c, x, y, z):  # type: ignore[no-untyped-def]
     """Return the components of a vector product; as an array they would take ten times as long."""
     return b * z - c * y, c * x - a * z, a * y - b * x
@@ -214,7 +214,7 @@ def _cross(a, b, c, x, y, z):  # type: ignore[no-untyped-def]
 # -- placements
 
 
-@numba.njit(cache=True)
+@kernel
 def place(tree, q, pose):  # type: ignore[no-untyped-def]
     """Place the joints of a tree for q (nq,)."""
     placements = pose.placements
@@ -238,7 +238,7 @@ def place(tree, q, pose):  # type: ignore[no-untyped-def]
             _turn_by(here, q[i + 3 : i + 7])
 
 
-@numba.njit(cache=True)
+@kernel
 def find_axes(tree, pose):  # type: ignore[no-untyped-def]
     """Find the joint axes of a tree whose joints are placed."""
     placements, axes = pose.placements, pose.axes
@@ -253,7 +253,7 @@ def find_axes(tree, pose):  # type: ignore[no-untyped-def]
             axes[k, 3], axes[k, 4], axes[k, 5] = wx, wy, wz
 
 
-@numba.njit(cache=True)
+@kernel
 def carry(tree, q, placements, support, joint, centre):  # type: ignore[no-untyped-def]
     """Move a free-flyer, and all that it carries, so that their centre of mass is at `centre` (3,); in place.
 
@@ -281,7 +281,7 @@ def carry(tree, q, placements, support, joint, centre):  # type: ignore[no-untyp
             origin[0], origin[1], origin[2] = origin[0] + dx, origin[1] + dy, origin[2] + dz
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def in_world(x, y, z, placement):  # type: ignore[no-untyped-def]
     """Return the three components, in world axes, of a vector given in the axes of a placement."""
     return (
@@ -291,7 +291,7 @@ def in_world(x, y, z, placement):  # type: ignore[no-untyped-def]
     )
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def in_axes(x, y, z, placement):  # type: ignore[no-untyped-def]
     """Return the three components, in the axes of a placement, of a vector given in world axes."""
     return (
@@ -301,7 +301,7 @@ def in_axes(x, y, z, placement):  # type: ignore[no-untyped-def]
     )
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _shift(placement, x, y, z):  # type: ignore[no-untyped-def]
     """Move a placement (4, 3) along its own axes, in place."""
     dx, dy, dz = in_world(x, y, z, placement)
@@ -310,7 +310,7 @@ def _shift(placement, x, y, z):  # type: ignore[no-untyped-def]
     placement[3, 2] += dz
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _compose(frame, carrier, placement):  # type: ignore[no-untyped-def]
     """Fill `placement` (4, 3) with that of a frame (4, 3) given in the axes of its carrier (4, 3)."""
     for row in range(4):
@@ -322,7 +322,7 @@ def _compose(frame, carrier, placement):  # type: ignore[no-untyped-def]
         placement[3, i] += carrier[3, i]
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _turn(placement, axis, cos, sin):  # type: ignore[no-untyped-def]
     """Turn a placement (4, 3) about the unit vector `axis` (3,) of its own, in place (Rodrigues' formula)."""
     ax, ay, az = in_world(axis[0], axis[1], axis[2], placement)
@@ -334,7 +334,7 @@ def _turn(placement, axis, cos, sin):  # type: ignore[no-untyped-def]
         placement[row, 2] = cos * z + sin * (ax * y - ay * x) + along * az
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _turn_by(placement, quaternion):  # type: ignore[no-untyped-def]
     """Turn a placement (4, 3) by a unit quaternion (4,) xyzw in its own axes, in place."""
     first = in_world(*_rotated(quaternion, 1.0, 0.0, 0.0), placement)  # type: ignore[call-arg]
@@ -346,7 +346,7 @@ def _turn_by(placement, quaternion):  # type: ignore[no-untyped-def]
 # -- inertia
 
 
-@numba.njit(cache=True)
+@kernel
 def find_bodies(tree, pose):  # type: ignore[no-untyped-def]
     """Find the bodies of a tree, and the axes, about the origin of the first joint's frame, once axes are found."""
     x, y, z = pose.placements[1, 3]
@@ -358,7 +358,7 @@ def find_bodies(tree, pose):  # type: ignore[no-untyped-def]
     _bodies_in_world(tree, pose.placements, pose.bodies)
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _bodies_in_world(tree, placements, found):  # type: ignore[no-untyped-def]
     """Fill `found` (n, 10) with the inertias of the bodies in world axes, about the first joint's frame."""
     inertia, half = np.empty((2, 3, 3))
@@ -388,18 +388,18 @@ def _bodies_in_world(tree, placements, found):  # type: ignore[no-untyped-def]
         found[joint, 9] = _product(here, half, 1, 2) - (hy * z + hz * y + m * y * z)
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def six(rows, i):  # type: ignore[no-untyped-def]
     """Return the six numbers of a row of `rows` (n, 6); to cut it out as an array takes longer than what uses it."""
     return rows[i, 0], rows[i, 1], rows[i, 2], rows[i, 3], rows[i, 4], rows[i, 5]
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _product(a, b, i, j):  # type: ignore[no-untyped-def]
     return a[0, i] * b[0, j] + a[1, i] * b[1, j] + a[2, i] * b[2, j]
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _momentum(bodies, joint, v0, v1, v2, w0, w1, w2):  # type: ignore[no-untyped-def]
     """Return linear and angular momentum, or force and moment: what one of `bodies` (n, 10) gives a spatial motion."""
     m, hx, hy, hz = bodies[joint, 0], bodies[joint, 1], bodies[joint, 2], bodies[joint, 3]
@@ -415,7 +415,7 @@ def _momentum(bodies, joint, v0, v1, v2, w0, w1, w2):  # type: ignore[no-untyped
     )
 
 
-@numba.njit(cache=True)
+@kernel
 def inertia(tree, pose, M):  # type: ignore[no-untyped-def]
     """Fill M (nv, nv), armature included, and find what the bodies weigh, once they are found."""
     axes, carried, weight, g = pose.base_axes, pose.composites, pose.weight, tree.gravity
@@ -437,7 +437,7 @@ def inertia(tree, pose, M):  # type: ignore[no-untyped-def]
             carried[parent, i] += carried[joint, i]
 
 
-@numba.njit(cache=True)
+@kernel
 def potential_energy(tree, placements):  # type: ignore[no-untyped-def]
     """Return the energy of gravity [J] with the joints at `placements` (n, 4, 3); zero at the world's origin."""
     x = y = z = 0.0
@@ -453,7 +453,7 @@ def potential_energy(tree, placements):  # type: ignore[no-untyped-def]
 # -- inertial forces
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _velocities(tree, axes, v, found):  # type: ignore[no-untyped-def]
     """Fill zeros (n, 6) with the spatial velocities of the bodies, linear at the origin of the first joint's frame."""
     for joint in range(1, tree.kinds.shape[0]):
@@ -464,7 +464,7 @@ def _velocities(tree, axes, v, found):  # type: ignore[no-untyped-def]
                 found[joint, i] += v[k] * axes[k, i]
 
 
-@numba.njit(cache=True)
+@kernel
 def bias_forces(tree, pose, v):  # type: ignore[no-untyped-def]
     """Return (nv,) the Coriolis, centrifugal and gravity forces at the velocity v (nv,), by Newton and Euler.
 
@@ -500,7 +500,7 @@ def bias_forces(tree, pose, v):  # type: ignore[no-untyped-def]
     return _along_axes(tree, axes, forces)
 
 
-@numba.njit(cache=True)
+@kernel
 def kinetic_gradient(tree, pose, v):  # type: ignore[no-untyped-def]
     """Return (nv,) what the generalised momentum M v gains beside all forces: ``C^T v``, with C of Coriolis.
 
@@ -540,7 +540,7 @@ def kinetic_gradient(tree, pose, v):  # type: ignore[no-untyped-def]
     return gradient
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _along_axes(tree, axes, forces):  # type: ignore[no-untyped-def]
     """Return (nv,) the efforts along the joint axes that give each body its force (n, 6); forces add up on the way."""
     efforts = np.empty(axes.shape[0])

@@ -8,7 +8,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from constrained_sim.constraints.constraint import BoundConstraint, Constraint, ConstraintStack, checked_name
+from constrained_sim.constraints.constraint import (
+    BoundConstraint,
+    Constraint,
+    ConstraintStack,
+    checked_joints,
+    checked_name,
+)
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.joints import SingleJoint
@@ -45,12 +51,10 @@ class JointLimit(Constraint):
     def __post_init__(self) -> None:
         """Check the values."""
         checked_name(self.name)
+        checked_joints(f"of joint limit {self.name!r}", self.joint)
         object.__setattr__(self, "restitution", number(f"restitution of {self.name!r}", self.restitution, 0.0, 1.0))
         bounds = (self.lower, self.upper)
-        try:
-            lower, upper = (float(bound) for bound in bounds)
-        except (TypeError, ValueError):
-            lower, upper = np.nan, np.nan
+        lower, upper = (_bound(bound) for bound in bounds)
         if not lower <= upper or np.isinf([lower, upper]).all():
             raise InvalidValue(f"bounds of joint limit {self.name!r}", bounds, "lower <= upper, one of them finite")
         object.__setattr__(self, "lower", lower)
@@ -64,6 +68,15 @@ class JointLimit(Constraint):
     def bind(self, robot: Robot, q: Array) -> BoundJointLimit:
         """Resolve the joint."""
         return BoundJointLimit(self, robot)
+
+
+def _bound(value: object) -> float:
+    """Return a bound as a float; NaN where it is no number."""
+    is_number = isinstance(value, float | int | np.integer | np.floating) and not isinstance(value, bool)
+    try:
+        return float(value) if is_number else np.nan  # type: ignore[arg-type]
+    except OverflowError:  # an integer beyond the floats
+        return np.nan
 
 
 class Bounds(NamedTuple):

@@ -21,7 +21,7 @@ from constrained_sim.contact.touches import touches_of
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import WORLD, Robot
-from constrained_sim.validation import Array, number
+from constrained_sim.validation import Array, flag, items, names, number, path
 
 FORESIGHT = 2.5
 """Way of the fastest body in a step, in whose reach everything is watched: two may meet, and speeds grow."""
@@ -68,6 +68,12 @@ class Collisions:
         """Check all values."""
         object.__setattr__(self, "scene", checked_scene(self.scene))
         number("margin of collisions", self.margin, 0.0, open_lower=True)
+        flag("self_collision", self.self_collision)
+        if not (isinstance(self.srdf, str) and not self.srdf):
+            path("srdf", self.srdf)
+        pairs = items("excluded", self.excluded, object, "pairs of links")
+        object.__setattr__(self, "excluded", tuple(map(_pair, pairs)))
+        names("package_dirs", self.package_dirs)
         if isinstance(self.law, SoftLaw):
             raise InvalidValue("law of collisions", self.law.name, "rigid, frictionless or sticking")
         self.contact("any", "any", np.zeros(3), Plane(), 0.0)
@@ -98,6 +104,18 @@ class Collisions:
             UnknownName: an excluded link that does not exist.
         """
         return CollisionDetector(self, robot)
+
+
+def _pair(links: Any) -> tuple[str, str]:
+    """Return two names of links.
+
+    Raises:
+        InvalidValue: something else.
+    """
+    pair = names("pair of excluded links", links)
+    if len(pair) != 2:
+        raise InvalidValue("pair of excluded links", links, "two names")
+    return pair[0], pair[1]
 
 
 class DetectedContact(NamedTuple):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 
+from constrained_sim.compilation.kernel import kernel
 from constrained_sim.exceptions import ContactNotSolved
 from constrained_sim.validation import Array, finite_array
 
@@ -86,7 +86,7 @@ def _inverse_diagonal(A: Array) -> Array:
     return np.asarray(1.0 / np.where(diagonal > 0.0, diagonal, max(diagonal.max(initial=0.0), 1e-300)))
 
 
-@numba.njit(cache=True)
+@kernel
 def _lemke(A, b, most, in_order):  # type: ignore[no-untyped-def]
     """Return whether a solution was found, and (n,) which z are in its basis.
 
@@ -122,7 +122,7 @@ def _lemke(A, b, most, in_order):  # type: ignore[no-untyped-def]
     return False, np.zeros(n, dtype=np.bool_)
 
 
-@numba.njit(cache=True)
+@kernel
 def _largest_pivot(T, basis, entering):  # type: ignore[no-untyped-def]
     """Return the row whose variable leaves, the artificial one where it can; -1 for a ray.
 
@@ -143,7 +143,7 @@ def _largest_pivot(T, basis, entering):  # type: ignore[no-untyped-def]
     return best
 
 
-@numba.njit(cache=True)
+@kernel
 def _first_row(T, basis, entering):  # type: ignore[no-untyped-def]
     """Return the same, of rows that tie the first in lexicographic order."""
     n = T.shape[0]

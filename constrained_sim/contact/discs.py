@@ -22,9 +22,9 @@ sec. 5.3 (set-valued laws of friction, drilling and rolling friction); Todorov, 
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from constrained_sim.compilation.kernel import kernel
 from constrained_sim.validation import Array
 
 CONTACT, SIZE, COEFFICIENT, RADIUS, DIRECTION, COLUMNS = 0, 1, 2, 3, 4, 6
@@ -40,7 +40,7 @@ def count_rows(discs: Array) -> int:
     return int(discs[:, SIZE].sum()) if len(discs) else 0
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def nearest(z0, z1, radius, direction):  # type: ignore[no-untyped-def]
     """Return the point of the disc of `radius` nearest to z, or the one opposite to a known direction of motion."""
     if direction[0] != 0.0 or direction[1] != 0.0:
@@ -50,13 +50,13 @@ def nearest(z0, z1, radius, direction):  # type: ignore[no-untyped-def]
     return shrink * z0, shrink * z1
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def radius_of(disc, push):  # type: ignore[no-untyped-def]
     """Return the radius of a disc under the normal impulse max(0, push)."""
     return disc[RADIUS] + disc[COEFFICIENT] * max(push, 0.0)
 
 
-@numba.njit(cache=True)
+@kernel
 def map_discs(discs, u, p, r, F):  # type: ignore[no-untyped-def]
     """Set the entries of F (n,), which the rows of the discs end, in place; arguments as in the natural map."""
     i = r.shape[0] - int(discs[:, SIZE].sum())
@@ -70,7 +70,7 @@ def map_discs(discs, u, p, r, F):  # type: ignore[no-untyped-def]
         i += int(disc[SIZE])
 
 
-@numba.njit(cache=True)
+@kernel
 def differentiate_discs(discs, u, p, r, B, C):  # type: ignore[no-untyped-def]
     """Set the blocks of the discs, the last of B and C (.., 3, 3), to a generalised Jacobian ``B + C G``, in place.
 
@@ -105,7 +105,7 @@ def differentiate_discs(discs, u, p, r, B, C):  # type: ignore[no-untyped-def]
         i += int(disc[SIZE])
 
 
-@numba.njit(cache=True)
+@kernel
 def discs_times(discs, blocks, x, product):  # type: ignore[no-untyped-def]
     """Set the rows of the discs, the last of `product` (n, k), to those of their `blocks` times x (n, k), in place."""
     i = x.shape[0] - int(discs[:, SIZE].sum())
@@ -119,7 +119,7 @@ def discs_times(discs, blocks, x, product):  # type: ignore[no-untyped-def]
         i += int(discs[j, SIZE])
 
 
-@numba.njit(cache=True)
+@kernel
 def sweep_discs(discs, G, b, r, relaxation):  # type: ignore[no-untyped-def]
     """Take one projected step along each disc's own rows, in place, in steps short enough for any block of G."""
     i = r.shape[0] - int(discs[:, SIZE].sum())

@@ -10,10 +10,10 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from constrained_sim.compilation.kernel import kernel
 from constrained_sim.kinematics import cross, fill_rows, point_positions, row_jacobian
 from constrained_sim.products import matvec
 from constrained_sim.validation import Array, read_only
@@ -100,7 +100,7 @@ class ContactGeometry(NamedTuple):
         return self.s[self.normals]
 
 
-@numba.njit(cache=True)
+@kernel
 def contact_rows(  # type: ignore[no-untyped-def]
     bodies,
     offsets,
@@ -171,13 +171,13 @@ def contact_rows(  # type: ignore[no-untyped-def]
     s[:] = matvec(J, v)
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def unit(vector):  # type: ignore[no-untyped-def]
     """Return a 3-vector of length 1."""
     return vector / np.sqrt(np.dot(vector, vector))
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def turn_axes(axes, normal):  # type: ignore[no-untyped-def]
     """Turn `axes` (3, 3), rows t1, t2, n, to another unit `normal` (3,), in place: t1 is projected."""
     axes[0] = unit(axes[0] - np.dot(axes[0], normal) * normal)
@@ -185,7 +185,7 @@ def turn_axes(axes, normal):  # type: ignore[no-untyped-def]
     axes[2] = normal
 
 
-@numba.njit(cache=True)
+@kernel
 def face_each_other(first, second, one, two, rims, facing, axes):  # type: ignore[no-untyped-def]
     """Move the points of two cores to where these are nearest, and turn `axes` there unless a face says, in place.
 
@@ -210,21 +210,21 @@ def face_each_other(first, second, one, two, rims, facing, axes):  # type: ignor
         turn_axes(axes, normal_between(first, second, one, two, axes[2]))
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def nearest_on_rim(middle, axis, radius, towards):  # type: ignore[no-untyped-def]
     """Return the point (3,) of a circle that is farthest `towards` (3,); the middle where all are, or `radius` is 0."""
     out = towards - np.dot(axis, towards) * axis
     return middle + radius * unit(out) if radius and out.any() else middle
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def unless_parallel(one, two):  # type: ignore[no-untyped-def]
     """Return the direction `one` (3,) of a core; zero, as of a point, beside a parallel line `two` (3,)."""
     cosine = np.dot(one, two)
     return np.zeros(3) if one.any() and two.any() and 1.0 - cosine * cosine <= PARALLEL else one
 
 
-@numba.njit(cache=True)
+@kernel
 def normal_between(first, second, one, two, side):  # type: ignore[no-untyped-def]
     """Return the unit normal (3,) between points or lines, and move the points to where these are nearest, in place.
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact.kernels import (
     eliminate,
     largest_impulse,
@@ -80,7 +80,7 @@ class Interior(NamedTuple):
     push: Array
 
 
-@numba.njit(cache=True)
+@kernel
 def interior_point(G, b, friction, slip, lower, upper, discs, p, r, tolerance, steps):  # type: ignore[no-untyped-def]
     """Solve contacts and interval rows from inside all cones.
 
@@ -114,7 +114,7 @@ def interior_point(G, b, friction, slip, lower, upper, discs, p, r, tolerance, s
     return best, least, done
 
 
-@numba.njit(cache=True)
+@kernel
 def from_inside(G, b, friction, slip, lower, upper, discs, p, r, tolerance, steps, blur):  # type: ignore[no-untyped-def]
     """Return the better one of r and what one beginning of :func:`interior_point` leads to, its error, and the steps.
 
@@ -129,7 +129,7 @@ def from_inside(G, b, friction, slip, lower, upper, discs, p, r, tolerance, step
     return (found, error, done) if error < least else (r, least, done)
 
 
-@numba.njit(cache=True)
+@kernel
 def _follow(inside, G, b, friction, slip, lower, upper, discs, p, blur, tolerance, steps):  # type: ignore[no-untyped-def]
     """Return the impulses to which the way from a point `inside` leads, their error, and the steps that it took.
 
@@ -154,7 +154,7 @@ def _follow(inside, G, b, friction, slip, lower, upper, discs, p, blur, toleranc
     return best, least, done
 
 
-@numba.njit(cache=True)
+@kernel
 def _begin(G, b, friction, lower, upper, p):  # type: ignore[no-untyped-def]
     """Return the units of all cones, and the middle of all intervals, or a unit away from their only bound."""
     n, contacts = b.shape[0], friction.shape[0]
@@ -202,7 +202,7 @@ def _begin(G, b, friction, lower, upper, p):  # type: ignore[no-untyped-def]
     )
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _inner(bottom, top):  # type: ignore[no-untyped-def]
     """Return the middle of an interval, or what is a unit away from its only bound; 0 if it has none."""
     if np.isfinite(bottom):
@@ -210,7 +210,7 @@ def _inner(bottom, top):  # type: ignore[no-untyped-def]
     return top - 1.0 if np.isfinite(top) else 0.0
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _impulse(inside, size):  # type: ignore[no-untyped-def]
     """Return (size,) the impulses of all rows of the problem [N s]."""
     r, cones = np.zeros(size), inside.x.size
@@ -220,7 +220,7 @@ def _impulse(inside, size):  # type: ignore[no-untyped-def]
     return r
 
 
-@numba.njit(cache=True)
+@kernel
 def _advance(inside, coupling, blur):  # type: ignore[no-untyped-def]
     """Move the point by one step, in place; return which part of it was possible, none where rounding ends the way."""
     A, L, q, x, y, z = inside.A, inside.L, inside.q, inside.x, inside.y, inside.z
@@ -279,7 +279,7 @@ def _advance(inside, coupling, blur):  # type: ignore[no-untyped-def]
     return length
 
 
-@numba.njit(cache=True)
+@kernel
 def _reduced(L, slip, inverse, stiffness):  # type: ignore[no-untyped-def]
     """Return ``X = D^-1 P L`` and the factors of ``1 + L^T X``, see :func:`_solve`."""
     X = np.empty_like(L)
@@ -305,7 +305,7 @@ def _reduced(L, slip, inverse, stiffness):  # type: ignore[no-untyped-def]
     return X, factors, pivots
 
 
-@numba.njit(cache=True)
+@kernel
 def _solve(matrix, right):  # type: ignore[no-untyped-def]
     """Return the d (n,) with ``(P A + D) d = right``.
 
@@ -326,14 +326,14 @@ def _solve(matrix, right):  # type: ignore[no-untyped-def]
     return d
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _couple(slip, v):  # type: ignore[no-untyped-def]
     """Add the slip's part of the tangential rows of v (n,) to the normal ones, in place."""
     for c in range(slip.shape[0]):
         v[3 * c] += slip[c, 0] * v[3 * c + 1] + slip[c, 1] * v[3 * c + 2]
 
 
-@numba.njit(cache=True)
+@kernel
 def _squares_times(W, diagonal, v):  # type: ignore[no-untyped-def]
     """Return (n,) the products of the squares of W (k, 3, 3), then of the `diagonal` (m,), with v (n,)."""
     product, cones = np.empty_like(v), 3 * W.shape[0]
@@ -342,7 +342,7 @@ def _squares_times(W, diagonal, v):  # type: ignore[no-untyped-def]
     return product
 
 
-@numba.njit(cache=True)
+@kernel
 def _towards(matrix, rest, W, point, products, walls, sides, room, push, pushes):  # type: ignore[no-untyped-def]
     """Return the step (x, z, y, push) that changes the products of both kinds thus, and the velocities by `rest`."""
     right, cones = rest.copy(), point.size
@@ -355,7 +355,7 @@ def _towards(matrix, rest, W, point, products, walls, sides, room, push, pushes)
     return dx, dz, goal - _times(W, _times(W, dx)), (pushes - push * sides * dz[walls]) / room
 
 
-@numba.njit(cache=True)
+@kernel
 def _possible(x, dx, y, dy, of_room, of_push):  # type: ignore[no-untyped-def]
     """Return which part of a step can be done, at most 1, for the parts by which walls change their room and push."""
     loss = INSIDE
@@ -366,7 +366,7 @@ def _possible(x, dx, y, dy, of_room, of_push):  # type: ignore[no-untyped-def]
     return INSIDE / loss
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _scale(x, y, W, inverse):  # type: ignore[no-untyped-def]
     """Set W (3, 3), symmetric with ``W x = W^-1 y``, and its inverse, for points inside the cone (3,)."""
     size_x, size_y = np.sqrt(_determinant(x)), np.sqrt(_determinant(y))
@@ -383,14 +383,14 @@ def _scale(x, y, W, inverse):  # type: ignore[no-untyped-def]
         matrix[1, 2] = matrix[2, 1] = factor * w1 * w2 * across
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _determinant(x):  # type: ignore[no-untyped-def]
     """Return ``x_0^2 - |x_t|^2`` of x (3,)."""
     length = np.hypot(x[1], x[2])
     return (x[0] - length) * (x[0] + length)
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _product(x, y):  # type: ignore[no-untyped-def]
     """Return the Jordan products ``(x . y, x_0 y_t + y_0 x_t)`` (k, 3)."""
     z = np.empty_like(x)
@@ -400,7 +400,7 @@ def _product(x, y):  # type: ignore[no-untyped-def]
     return z
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _divided(z, x):  # type: ignore[no-untyped-def]
     """Return the y (k, 3) whose Jordan product with x is z."""
     y = np.empty_like(z)
@@ -411,7 +411,7 @@ def _divided(z, x):  # type: ignore[no-untyped-def]
     return y
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _times(W, x):  # type: ignore[no-untyped-def]
     """Return the products (k, 3) of the matrices W (k, 3, 3) and x (k, 3)."""
     product = np.empty_like(x)
@@ -421,7 +421,7 @@ def _times(W, x):  # type: ignore[no-untyped-def]
     return product
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _loss(x, change):  # type: ignore[no-untyped-def]
     """Return the inverse of how many times `change` can be added to x (3,) before it leaves its cone; 0 for ever.
 

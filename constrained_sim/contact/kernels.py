@@ -19,9 +19,9 @@ Resistance to rolling and spinning adds rows that :mod:`~constrained_sim.contact
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact.discs import (
     CONTACT,
     DIRECTION,
@@ -54,13 +54,13 @@ AMPLIFIED = 1e3
 OPEN, STICKING, SLIDING = 0, 1, 2
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def inverse_scale(G, contacts, discs):  # type: ignore[no-untyped-def]
     """Return (n,) the p of each row of the Delassus matrix G (n, n), see :func:`inverse_diagonal`."""
     return inverse_diagonal(np.diag(G), contacts, discs)
 
 
-@numba.njit(cache=True)
+@kernel
 def inverse_diagonal(diagonal, contacts, discs):  # type: ignore[no-untyped-def]
     """Return (n,) the p of each row: one value for both tangential rows; zero rows take the largest of all rows.
 
@@ -88,7 +88,7 @@ def inverse_diagonal(diagonal, contacts, discs):  # type: ignore[no-untyped-def]
     return p
 
 
-@numba.njit(cache=True)
+@kernel
 def natural_map(G, b, friction, slip, lower, upper, discs, p, r):  # type: ignore[no-untyped-def]
     """Return F (n,) at r; zero exactly where r solves the problem.
 
@@ -106,7 +106,7 @@ def natural_map(G, b, friction, slip, lower, upper, discs, p, r):  # type: ignor
     return natural_map_at(G @ r + b, b, friction, slip, lower, upper, discs, p, r)
 
 
-@numba.njit(cache=True)
+@kernel
 def natural_map_at(u, b, friction, slip, lower, upper, discs, p, r):  # type: ignore[no-untyped-def]
     """Return F (n,) at r with the row velocities u (n,), see :func:`natural_map`.
 
@@ -136,7 +136,7 @@ def natural_map_at(u, b, friction, slip, lower, upper, discs, p, r):  # type: ig
     return F
 
 
-@numba.njit(cache=True)
+@kernel
 def pieces_at(u, friction, slip, lower, upper, p, r):  # type: ignore[no-untyped-def]
     """Return (k + m,) which smooth piece of the natural map r is on, for each contact and interval row.
 
@@ -161,7 +161,7 @@ def pieces_at(u, friction, slip, lower, upper, p, r):  # type: ignore[no-untyped
     return pieces
 
 
-@numba.njit(cache=True)
+@kernel
 def derivative_on(pieces, u, friction, slip, lower, upper, discs, p, r):  # type: ignore[no-untyped-def]
     """Return blocks B and C (k + m + d, 3, 3) of the derivative ``dF/dr = B + C G`` of these `pieces` at r.
 
@@ -197,7 +197,7 @@ def derivative_on(pieces, u, friction, slip, lower, upper, discs, p, r):  # type
     return B, C
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def drag_of(u, friction, slip, p, r, i):  # type: ignore[no-untyped-def]
     """Return the direction of friction on a contact that slides, and how long that is to ``|z|``, see the module.
 
@@ -210,7 +210,7 @@ def drag_of(u, friction, slip, p, r, i):  # type: ignore[no-untyped-def]
     return z0 / length, z1 / length, friction * (r[i + 2] - p[i + 2] * u[i + 2]) / length
 
 
-@numba.njit(cache=True)
+@kernel
 def range_factor(G):  # type: ignore[no-untyped-def]
     """Return L (n, rank) with ``G = L L^T``, by Cholesky's factorisation with diagonal pivoting."""
     n = G.shape[0]
@@ -235,7 +235,7 @@ def range_factor(G):  # type: ignore[no-untyped-def]
     return np.ascontiguousarray(columns[:rank].T)
 
 
-@numba.njit(cache=True)
+@kernel
 def eliminate(A):  # type: ignore[no-untyped-def]
     """Return the triangular factors of A in one matrix, and which row was the pivot of each column.
 
@@ -263,7 +263,7 @@ def eliminate(A):  # type: ignore[no-untyped-def]
     return factors, pivots
 
 
-@numba.njit(cache=True)
+@kernel
 def substitute(factors, pivots, b):  # type: ignore[no-untyped-def]
     """Return the x with ``A x = b``, for A from :func:`eliminate`; a pivot of zero leaves its unknown zero."""
     x, n = b.copy(), b.shape[0]
@@ -280,14 +280,14 @@ def substitute(factors, pivots, b):  # type: ignore[no-untyped-def]
     return x
 
 
-@numba.njit(cache=True)
+@kernel
 def solve(A, b):  # type: ignore[no-untyped-def]
     """Return ``A^-1 b`` by elimination with row pivoting."""
     factors, pivots = eliminate(A)
     return substitute(factors, pivots, b)
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _invert(block, shift, inverse):  # type: ignore[no-untyped-def]
     """Set `inverse` (3, 3) to that of ``block + shift``, by cofactors."""
     a0, a1, a2 = block[0, 0] + shift, block[1, 1] + shift, block[2, 2] + shift
@@ -311,7 +311,7 @@ def _invert(block, shift, inverse):  # type: ignore[no-untyped-def]
     )
 
 
-@numba.njit(cache=True)
+@kernel
 def block_times(blocks, x, contacts, discs):  # type: ignore[no-untyped-def]
     """Return the product (n, k) of a matrix of blocks, diagonal but for those of the discs, with x (n, k)."""
     product = np.empty_like(x)
@@ -328,7 +328,7 @@ def block_times(blocks, x, contacts, discs):  # type: ignore[no-untyped-def]
     return product
 
 
-@numba.njit(cache=True)
+@kernel
 def newton_step(G, L, B, C, F, contacts, discs, shift):  # type: ignore[no-untyped-def]
     """Return the step d with ``(B + C G) d = -F``, small in directions in which this is singular.
 
@@ -357,7 +357,7 @@ def newton_step(G, L, B, C, F, contacts, discs, shift):  # type: ignore[no-untyp
     return d
 
 
-@numba.njit(cache=True)
+@kernel
 def independent_factor(G):  # type: ignore[no-untyped-def]
     """Return U (n, n), upper triangular, with ``G = U^T U``, and whether rows are independent; else it is of no use.
 
@@ -388,7 +388,7 @@ def independent_factor(G):  # type: ignore[no-untyped-def]
     return U, True
 
 
-@numba.njit(cache=True)
+@kernel
 def substitute_twice(U, b):  # type: ignore[no-untyped-def]
     """Return the x with ``U^T U x = b``, for U upper triangular."""
     x, n = b.copy(), b.shape[0]
@@ -404,14 +404,14 @@ def substitute_twice(U, b):  # type: ignore[no-untyped-def]
     return x
 
 
-@numba.njit(cache=True)
+@kernel
 def stick(G, b):  # type: ignore[no-untyped-def]
     """Return r with ``G r + b = 0`` (least 2-norm where G is singular): what holds if every contact sticks."""
     U, is_independent = independent_factor(G)
     return substitute_twice(U, -b) if is_independent else of_least_norm(G, range_factor(G), -b)
 
 
-@numba.njit(cache=True)
+@kernel
 def of_least_norm(G, L, goal):  # type: ignore[no-untyped-def]
     """Return the r (n,) of least norm with ``G r = goal`` (in the least-squares sense), for ``G = L L^T``.
 
@@ -424,7 +424,7 @@ def of_least_norm(G, L, goal):  # type: ignore[no-untyped-def]
     return r
 
 
-@numba.njit(cache=True)
+@kernel
 def newton(G, b, friction, slip, lower, upper, discs, p, r, tolerance, iterations):  # type: ignore[no-untyped-def]
     """Semi-smooth Newton on the natural map, from r.
 
@@ -473,7 +473,7 @@ def newton(G, b, friction, slip, lower, upper, discs, p, r, tolerance, iteration
     return best, least, iterations
 
 
-@numba.njit(cache=True)
+@kernel
 def classify(u, friction, slip, lower, upper, discs, p, r, tolerance):  # type: ignore[no-untyped-def]
     """Return (k + m + d,) status of contacts, interval rows and discs: OPEN, STICKING or SLIDING.
 
@@ -517,7 +517,7 @@ def classify(u, friction, slip, lower, upper, discs, p, r, tolerance):  # type: 
     return status
 
 
-@numba.njit(cache=True)
+@kernel
 def delassus(J, response, x, offset):  # type: ignore[no-untyped-def]
     """Return G (n, n), symmetrised, and b (n,), for rows J, the responses to them, and the motion without contact."""
     G = J @ response.T
@@ -527,7 +527,7 @@ def delassus(J, response, x, offset):  # type: ignore[no-untyped-def]
     return G, matvec(J, x) + offset
 
 
-@numba.njit(cache=True)
+@kernel
 def drop_held(G, b, J, terms, free_diagonal):  # type: ignore[no-untyped-def]
     """Set to zero, in place, what of G and b is rounding, in directions that the bilateral rows hold already.
 
@@ -546,7 +546,7 @@ def drop_held(G, b, J, terms, free_diagonal):  # type: ignore[no-untyped-def]
             b[i] = 0.0
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def largest_impulse(p, b, r):  # type: ignore[no-untyped-def]
     """Return the largest impulse in play [N s]: of r (n,), or that stops a row of velocity b (n,) by itself; positive.
 
@@ -564,7 +564,7 @@ def largest_impulse(p, b, r):  # type: ignore[no-untyped-def]
     return max(stopping, min(largest, AMPLIFIED * stopping))
 
 
-@numba.njit(cache=True)
+@kernel
 def judge_sticking(u, b, friction, slip, lower, upper, discs, p, r, relative_tolerance):  # type: ignore[no-untyped-def]
     """Judge impulses r (n,), with the row velocities u (n,), with which all contacts stick; what pulls is cleared in r.
 

@@ -18,9 +18,9 @@ bound with r stayed there, which is where it ends if r is of least norm already,
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact.discs import no_discs
 from constrained_sim.contact.kernels import (
     OPEN,
@@ -51,7 +51,7 @@ TURNS = 20
 """How often the rays of what slides are turned at most."""
 
 
-@numba.njit(cache=True)
+@kernel
 def with_least_norm(G, b, friction, slip, lower, upper, discs, p, r, error, most):  # type: ignore[no-untyped-def]
     """Return the forces of least norm with the slip of r; r itself where there is no choice, or where discs turn.
 
@@ -82,7 +82,7 @@ def with_least_norm(G, b, friction, slip, lower, upper, discs, p, r, error, most
     return r
 
 
-@numba.njit(cache=True)
+@kernel
 def by_motion(u, friction, slip, lower, upper, p, tolerance):  # type: ignore[no-untyped-def]
     """Return (k + m,) the status that the row velocities u alone allow: a contact at rest may press without doing so.
 
@@ -104,7 +104,7 @@ def by_motion(u, friction, slip, lower, upper, p, tolerance):  # type: ignore[no
     return status
 
 
-@numba.njit(cache=True)
+@kernel
 def rows_at_rest(status, contacts):  # type: ignore[no-untyped-def]
     """Return the rows that are held, ascending: of a contact at rest three, of one that slides the normal one."""
     rows, count = np.empty(3 * contacts + status.shape[0], dtype=np.int64), 0
@@ -120,7 +120,7 @@ def rows_at_rest(status, contacts):  # type: ignore[no-untyped-def]
     return rows[:count]
 
 
-@numba.njit(cache=True)
+@kernel
 def least_norm(transposed, goal, r, y, u, friction, slip, lower, upper, status, tolerance):  # type: ignore[no-untyped-def]
     """Return the x of least norm in K with ``Q^T x = goal``, as near as rounding lets it come to that, and its y.
 
@@ -184,7 +184,7 @@ def least_norm(transposed, goal, r, y, u, friction, slip, lower, upper, status, 
     return best, chosen
 
 
-@numba.njit(cache=True)
+@kernel
 def _where_linear(transposed, Q, goal, u, friction, slip, lower, upper, status, x, distance):  # type: ignore[no-untyped-def]
     """Return the y (q,) that would solve the equation if forces stayed at the bounds of their sets where x (n,) is.
 
@@ -222,7 +222,7 @@ def _where_linear(transposed, Q, goal, u, friction, slip, lower, upper, status, 
     return _solve(H, goal - transposed @ fixed)
 
 
-@numba.njit(cache=True)
+@kernel
 def _solve(H, right):  # type: ignore[no-untyped-def]
     """Return ``H^-1 right``; NaN where there are such numbers, or infinite ones: NumPy would raise an error."""
     if np.isfinite(H).all() and np.isfinite(right).all():
@@ -230,14 +230,14 @@ def _solve(H, right):  # type: ignore[no-untyped-def]
     return np.full_like(right, np.nan)
 
 
-@numba.njit(cache=True)
+@kernel
 def _columns_in(L, rows):  # type: ignore[no-untyped-def]
     """Return a matrix (n, q) whose columns span the columns `rows` of ``L L^T``, for L (n, k)."""
     chosen = L[rows]
     return L @ np.ascontiguousarray(_orthonormal(range_factor(chosen.T @ chosen)).T)
 
 
-@numba.njit(cache=True)
+@kernel
 def _orthonormal(L):  # type: ignore[no-untyped-def]
     """Return rows (k, n), an orthonormal basis of the columns of L (n, k), by Gram and Schmidt's method done twice."""
     rows = L.T.copy()
@@ -249,7 +249,7 @@ def _orthonormal(L):  # type: ignore[no-untyped-def]
     return rows
 
 
-@numba.njit(cache=True)
+@kernel
 def _project(z, u, friction, slip, lower, upper, status, x, slope):  # type: ignore[no-untyped-def]
     """Set x to the point of K nearest to z, and slope (k + m, 3, 3) to the derivative of this projection, in place."""
     x[:], slope[:] = 0.0, 0.0
@@ -278,7 +278,7 @@ def _project(z, u, friction, slip, lower, upper, status, x, slope):  # type: ign
             slope[friction.shape[0] + j, 0, 0] = 1.0
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _drag(u0, u1, friction, slip):  # type: ignore[no-untyped-def]
     """Return the tangential force, per unit of the normal one, of a contact that slides with u or along `slip`."""
     d0, d1 = slip
@@ -288,7 +288,7 @@ def _drag(u0, u1, friction, slip):  # type: ignore[no-untyped-def]
     return -friction * d0, -friction * d1
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _set_ray(slope, t0, t1, square):  # type: ignore[no-untyped-def]
     """Set `slope` (3, 3) to the projection onto the direction (t0, t1, 1), whose length has this `square`."""
     slope[0, 0], slope[0, 1], slope[0, 2] = t0 * t0 / square, t0 * t1 / square, t0 / square
@@ -296,7 +296,7 @@ def _set_ray(slope, t0, t1, square):  # type: ignore[no-untyped-def]
     slope[2, 0], slope[2, 1], slope[2, 2] = slope[0, 2], slope[1, 2], 1.0 / square
 
 
-@numba.njit(cache=True)
+@kernel
 def _project_cone(z, friction, x, slope):  # type: ignore[no-untyped-def]
     """Set x to the point of ``|x_t| <= c x_n`` nearest to z, and slope to the derivative, in place."""
     length = np.hypot(z[0], z[1])

@@ -7,8 +7,9 @@ the translation.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from constrained_sim.compilation.kernel import kernel
 
 MOST_POINTS = 4
 """Contact points of one pair of bodies."""
@@ -29,7 +30,7 @@ SAME = 1e-9
 """[m] Distance below which two points of a patch are one."""
 
 
-@numba.njit(cache=True)
+@kernel
 def spread(points, gaps, normal):  # type: ignore[no-untyped-def]
     """Return which at most four of `points` (n, 3) keep the area that supports, ascending, for a unit `normal` (3,).
 
@@ -65,7 +66,7 @@ def spread(points, gaps, normal):  # type: ignore[no-untyped-def]
     return np.flatnonzero(taken)
 
 
-@numba.njit(cache=True)
+@kernel
 def _largest(values, preferred, least):  # type: ignore[no-untyped-def]
     """Return where `values` are largest, of what is preferred if any is above `least`; -1 where nothing is."""
     best = -1
@@ -78,7 +79,7 @@ def _largest(values, preferred, least):  # type: ignore[no-untyped-def]
     return best
 
 
-@numba.njit(cache=True)
+@kernel
 def place_rims(starts, joints, middles, axes, aside, radii, placements, normal, points, circles):  # type: ignore[no-untyped-def]
     """Write the points of cylinders that may touch a plane into `points`: the lowest of each rim, and three around.
 
@@ -110,7 +111,7 @@ def place_rims(starts, joints, middles, axes, aside, radii, placements, normal, 
             circles[at] = 2 * c + disc if lies else -1
 
 
-@numba.njit(cache=True)
+@kernel
 def near_plane(  # type: ignore[no-untyped-def]
     points, starts, joints, radii, centres, bounds, placements, velocities, normal, offset, margin, horizon
 ):
@@ -151,7 +152,7 @@ def near_plane(  # type: ignore[no-untyped-def]
     return places, found
 
 
-@numba.njit(cache=True)
+@kernel
 def near_pairs(pairs, joints, rotations, centres, halves, placements, margin):  # type: ignore[no-untyped-def]
     """Return (p,) whether the world's axis-aligned boxes around two shapes, grown by `margin` [m], overlap.
 
@@ -180,7 +181,7 @@ def near_pairs(pairs, joints, rotations, centres, halves, placements, margin):  
     return near
 
 
-@numba.njit(cache=True)
+@kernel
 def outline(points, normal):  # type: ignore[no-untyped-def]
     """Return which of `points` (n, 3) are the corners of their hull seen along `normal`, counter-clockwise around it.
 
@@ -220,7 +221,7 @@ def outline(points, normal):  # type: ignore[no-untyped-def]
     return corners[:count]
 
 
-@numba.njit(cache=True)
+@kernel
 def clip(polygon, face, normal):  # type: ignore[no-untyped-def]
     """Return the part of `polygon` (k, 3) over `face` (m, 3), which is counter-clockwise around `normal`.
 
@@ -247,7 +248,7 @@ def clip(polygon, face, normal):  # type: ignore[no-untyped-def]
     return polygon
 
 
-@numba.njit(cache=True)
+@kernel
 def over_face(points, radius, face, normal, margin):  # type: ignore[no-untyped-def]
     """Return at most four points (n, 3) [m] of a body over a face, and their gaps (n,) [m].
 

@@ -9,9 +9,9 @@ of which that is most true goes over to another piece, as a pivot of an exact me
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact.kernels import (
     AMPLIFIED,
     LEAST_SHIFT,
@@ -34,7 +34,7 @@ SETTLING, CHANGES = 8, 16
 """Steps of Newton's method on one piece, and pieces that are looked at."""
 
 
-@numba.njit(cache=True)
+@kernel
 def finish(G, b, friction, slip, lower, upper, discs, p, r, tolerance, steps):  # type: ignore[no-untyped-def]
     """End what has led near a solution: Newton's method from r, and piece by piece where that comes to no end.
 
@@ -49,7 +49,7 @@ def finish(G, b, friction, slip, lower, upper, discs, p, r, tolerance, steps):  
     return r, error, done
 
 
-@numba.njit(cache=True)
+@kernel
 def change_pieces(G, b, friction, slip, lower, upper, discs, p, r, tolerance, changes):  # type: ignore[no-untyped-def]
     """Look for a solution near r, as the module says; it ends where the next change would take back the last.
 
@@ -79,7 +79,7 @@ def change_pieces(G, b, friction, slip, lower, upper, discs, p, r, tolerance, ch
     return best, least, done
 
 
-@numba.njit(cache=True)
+@kernel
 def _settled(G, b, L, pieces, friction, slip, lower, upper, discs, p, r, tolerance, far):  # type: ignore[no-untyped-def]
     """Return the point to which Newton's method on the map of the `pieces` leads from r, solved or not; ``G = L L^T``.
 
@@ -97,7 +97,7 @@ def _settled(G, b, L, pieces, friction, slip, lower, upper, discs, p, r, toleran
     return r
 
 
-@numba.njit(cache=True)
+@kernel
 def _map_on(pieces, u, friction, slip, lower, upper, p, r):  # type: ignore[no-untyped-def]
     """Return F (n,) of these `pieces`, wherever r is."""
     F = np.empty(r.shape[0])
@@ -120,7 +120,7 @@ def _map_on(pieces, u, friction, slip, lower, upper, p, r):  # type: ignore[no-u
     return F
 
 
-@numba.njit(cache=True)
+@kernel
 def _most_wrong(pieces, u, friction, slip, lower, upper, p, r):  # type: ignore[no-untyped-def]
     """Return which contact or interval row violates its laws by the most [N s] if it stays on its piece; the next.
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact.geometry import FIRST, SECOND, unless_parallel
 from constrained_sim.kinematics import bias_at, body_motion, cross, velocity_at
 
 
-@numba.njit(cache=True)
+@kernel
 def contact_gamma(cores, geometry, motion):  # type: ignore[no-untyped-def]
     """Return (3 k,) the velocity-dependent part of the acceleration of contact rows [m/s^2].
 
@@ -38,7 +38,7 @@ def contact_gamma(cores, geometry, motion):  # type: ignore[no-untyped-def]
     return gamma.ravel()
 
 
-@numba.njit(cache=True)
+@kernel
 def turning_gamma(cores, geometry, motion):  # type: ignore[no-untyped-def]
     """Return (k, 3) the velocity-dependent part of the acceleration in which contacts turn [rad/s^2].
 
@@ -58,7 +58,7 @@ def turning_gamma(cores, geometry, motion):  # type: ignore[no-untyped-def]
     return gamma
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _spin_of_axes(axes, first, n_rate):  # type: ignore[no-untyped-def]
     """Return (3,) the angular velocity [rad/s] of `axes` (3, 3) whose normal changes at `n_rate` (3,) [1/s].
 
@@ -68,7 +68,7 @@ def _spin_of_axes(axes, first, n_rate):  # type: ignore[no-untyped-def]
     return cross(axes[2], n_rate) + spin * axes[2]
 
 
-@numba.njit(cache=True)
+@kernel
 def _rates(one, two, cores, geometry, i):  # type: ignore[no-untyped-def]
     """Return the rate (3,) of the normal of contact `i` between two bodies [1/s], and the velocity (3,) of its point.
 
@@ -111,7 +111,7 @@ def _rates(one, two, cores, geometry, i):  # type: ignore[no-untyped-def]
     return n_rate, v_first - radii[i, 0] * n_rate
 
 
-@numba.njit(cache=True)
+@kernel
 def _kept_across(one, two, spin_one, spin_two, n, n_rate):  # type: ignore[no-untyped-def]
     """Return the rate (3,) nearest to `n_rate` with which a normal `n` stays at right angles to lines that turn.
 
@@ -131,7 +131,7 @@ def _kept_across(one, two, spin_one, spin_two, n, n_rate):  # type: ignore[no-un
     return kept + (miss_two - cosine * miss_one) / np.dot(aside, aside) * aside if aside.any() else kept
 
 
-@numba.njit(cache=True)
+@kernel
 def _rim_velocity(body, offset, direction, radius, towards, rate):  # type: ignore[no-untyped-def]
     """Return the velocity (3,) of the point of a circle that is farthest `towards` (3,), which changes at a `rate`.
 

@@ -10,8 +10,9 @@ have 24 rows, and H has 12.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from constrained_sim.compilation.kernel import kernel
 
 DEPENDENT = 1e-12
 """Length, relative to the largest of its kind, of what is left of a column of A that depends on the others."""
@@ -20,7 +21,7 @@ OWN = 3
 """Rows of one contact, which are independent."""
 
 
-@numba.njit(cache=True)
+@kernel
 def share_rows(rows, bodies, axes, points):  # type: ignore[no-untyped-def]
     """Find a basis Q for the rows of neighbouring contacts of the same two bodies; other rows stay what they are.
 
@@ -51,7 +52,7 @@ def share_rows(rows, bodies, axes, points):  # type: ignore[no-untyped-def]
     return first, width, entries, column
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _end_of_pair(rows, begin, bodies):  # type: ignore[no-untyped-def]
     """Return where, from `begin` on, the rows of the same two bodies end."""
     contacts, end = bodies.shape[0], begin + 1
@@ -66,7 +67,7 @@ def _end_of_pair(rows, begin, bodies):  # type: ignore[no-untyped-def]
     return end
 
 
-@numba.njit(cache=True)
+@kernel
 def _basis(rows, axes, points, entries):  # type: ignore[no-untyped-def]
     """Fill `entries` (n, 6) with an orthonormal basis of the columns of A, and return how many there are.
 
@@ -100,7 +101,7 @@ def _basis(rows, axes, points, entries):  # type: ignore[no-untyped-def]
     return rank
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _remove(columns, other, k):  # type: ignore[no-untyped-def]
     """Take what is along the `other` one of `columns` (6, n), a unit vector, out of the k-th, in place."""
     along = 0.0
@@ -110,7 +111,7 @@ def _remove(columns, other, k):  # type: ignore[no-untyped-def]
         columns[k, i] -= along * columns[other, i]
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _square(columns, k):  # type: ignore[no-untyped-def]
     """Return the square of the length of the k-th of `columns` (m, n)."""
     square = 0.0
@@ -119,7 +120,7 @@ def _square(columns, k):  # type: ignore[no-untyped-def]
     return square
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _longest(columns):  # type: ignore[no-untyped-def]
     """Return the length of the longest of `columns` (m, n)."""
     longest = 0.0
@@ -128,7 +129,7 @@ def _longest(columns):  # type: ignore[no-untyped-def]
     return np.sqrt(longest)
 
 
-@numba.njit(cache=True)
+@kernel
 def combine(shared, J):  # type: ignore[no-untyped-def]
     """Return ``Q^T J`` for J (n, m); `shared` is what :func:`share_rows` returns."""
     first, width, entries, columns = shared
@@ -141,7 +142,7 @@ def combine(shared, J):  # type: ignore[no-untyped-def]
     return combined
 
 
-@numba.njit(cache=True)
+@kernel
 def combine_one(shared, values):  # type: ignore[no-untyped-def]
     """Return ``Q^T values`` for values (n,)."""
     first, width, entries, columns = shared
@@ -152,7 +153,7 @@ def combine_one(shared, values):  # type: ignore[no-untyped-def]
     return combined
 
 
-@numba.njit(cache=True)
+@kernel
 def distribute(shared, combined):  # type: ignore[no-untyped-def]
     """Return (n,) ``Q combined`` for values `combined` (q,)."""
     first, width, entries, _ = shared
@@ -163,7 +164,7 @@ def distribute(shared, combined):  # type: ignore[no-untyped-def]
     return values
 
 
-@numba.njit(cache=True)
+@kernel
 def diagonal(shared, H):  # type: ignore[no-untyped-def]
     """Return (n,) the diagonal of ``Q H Q^T``."""
     first, width, entries, _ = shared

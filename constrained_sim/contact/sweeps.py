@@ -6,9 +6,9 @@ Exact ones solve each contact for the impulses of all others; they are slow.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact.discs import nearest, sweep_discs
 from constrained_sim.contact.kernels import natural_map, solve
 
@@ -22,7 +22,7 @@ DIRECTIONS = 16
 """Directions of slip between which the one that friction opposes is looked for."""
 
 
-@numba.njit(cache=True)
+@kernel
 def plain_sweeps(G, b, friction, slip, lower, upper, discs, p, r, tolerance, sweeps):  # type: ignore[no-untyped-def]
     """Sweep from r, each row by itself: ``r - p u``, projected; until the natural map is below `tolerance`.
 
@@ -47,7 +47,7 @@ def plain_sweeps(G, b, friction, slip, lower, upper, discs, p, r, tolerance, swe
     return r, error, done
 
 
-@numba.njit(cache=True)
+@kernel
 def gauss_seidel(G, b, friction, slip, lower, upper, discs, p, r, tolerance, sweeps):  # type: ignore[no-untyped-def]
     """Sweep over the contacts until the natural map is below `tolerance`, from r.
 
@@ -86,7 +86,7 @@ def gauss_seidel(G, b, friction, slip, lower, upper, discs, p, r, tolerance, swe
     return r, np.abs(natural_map(G, b, friction, slip, lower, upper, discs, p, r)).max(), sweeps
 
 
-@numba.njit(cache=True)
+@kernel
 def one_contact(G, u0, u1, u2, friction, slip, p, r):  # type: ignore[no-untyped-def]
     """Return the impulse of one contact alone: open, sticking, or sliding against its velocity.
 
@@ -129,14 +129,14 @@ def one_contact(G, u0, u1, u2, friction, slip, p, r):  # type: ignore[no-untyped
     return -friction * z * d0, -friction * z * d1, z
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _pressed(G, u2, friction, d0, d1):  # type: ignore[no-untyped-def]
     """Return the normal impulse for which ``u_n = 0`` while it slides along d; 0 where pressing does not help."""
     slope = G[2, 2] - friction * (G[2, 0] * d0 + G[2, 1] * d1)
     return -u2 / slope if slope > 1e-12 * G[2, 2] else 0.0
 
 
-@numba.njit(cache=True)
+@kernel
 def _stuck(G, u0, u1, u2, p):  # type: ignore[no-untyped-def]
     """Return the impulse that brings the contact point to rest; rows of zeros take none."""
     A = G.copy()
@@ -150,7 +150,7 @@ def _stuck(G, u0, u1, u2, p):  # type: ignore[no-untyped-def]
     return x[0], x[1], x[2]
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _across(G, u0, u1, u2, friction, angle):  # type: ignore[no-untyped-def]
     """Return the parts of u_t across and along the direction of slip at `angle`."""
     d0, d1 = np.cos(angle), np.sin(angle)
@@ -161,7 +161,7 @@ def _across(G, u0, u1, u2, friction, angle):  # type: ignore[no-untyped-def]
     return d0 * t1 - d1 * t0, d0 * t0 + d1 * t1
 
 
-@numba.njit(cache=True)
+@kernel
 def _slip_direction(G, u0, u1, u2, friction):  # type: ignore[no-untyped-def]
     """Return the angle of the direction of slip, and whether there is one."""
     width = 2.0 * np.pi / DIRECTIONS

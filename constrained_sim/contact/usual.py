@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact.interior_point import BLURS, from_inside
 from constrained_sim.contact.kernels import (
     classify,
@@ -35,13 +35,13 @@ SWEEPS = 20
 """Before Newton's method begins; they take less time than two of its steps, and save it more than half of them."""
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def acceptable(tolerance, magnitude):  # type: ignore[no-untyped-def]
     """Return the largest relative residual that counts as solved, for a tolerance and impulses of `magnitude` [N s]."""
     return max(ACCEPTABLE_RESIDUAL, 10.0 * tolerance / magnitude)
 
 
-@numba.njit(cache=True)
+@kernel
 def solve_usually(G, b, friction, slip, lower, upper, discs, start, tolerance, steps, may_stick):  # type: ignore[no-untyped-def]
     """Solve a contact problem as :func:`~constrained_sim.contact.methods.solve_contacts` begins.
 

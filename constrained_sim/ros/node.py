@@ -14,7 +14,7 @@ from rclpy.exceptions import InvalidParameterException, InvalidParameterValueExc
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from constrained_sim.compilation import load_kernels
+from constrained_sim.compilation.build import load_kernels
 from constrained_sim.config import configured_solver, read_config
 from constrained_sim.exceptions import ConfigError, ConstrainedSimError
 from constrained_sim.parameter_file import read_yaml

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from constrained_sim.compilation.kernel import kernel
 
 LARGE_PIVOT = 1e-6
 """Pivot of a matrix with unit diagonal that rounding cannot have made."""
 
 
-@numba.njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def factor_inertia(M, parents):  # type: ignore[no-untyped-def]
     """Return the lower triangular L with ``M = L^T L``, zero wherever the tree's branches make M zero.
 
@@ -41,7 +42,7 @@ def factor_inertia(M, parents):  # type: ignore[no-untyped-def]
     return L
 
 
-@numba.njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def whiten(L, parents, rows):  # type: ignore[no-untyped-def]
     """Return ``L^-T r`` of every row r (Featherstone, table 6.5); those of J give the Delassus matrix."""
     columns = rows.T.copy()  # all rows at once: their entries lie side by side
@@ -58,7 +59,7 @@ def whiten(L, parents, rows):  # type: ignore[no-untyped-def]
     return np.ascontiguousarray(columns.T)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def unwhiten(L, parents, rows):  # type: ignore[no-untyped-def]
     """Return ``L^-1 r`` for every row r, so that ``unwhiten(whiten(r)) = M^-1 r``."""
     columns = rows.T.copy()
@@ -75,7 +76,7 @@ def unwhiten(L, parents, rows):  # type: ignore[no-untyped-def]
     return np.ascontiguousarray(columns.T)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def whiten_one(L, parents, f):  # type: ignore[no-untyped-def]
     """Return ``L^-T f`` (nv,), see :func:`whiten`."""
     solved = f.copy()
@@ -88,7 +89,7 @@ def whiten_one(L, parents, f):  # type: ignore[no-untyped-def]
     return solved
 
 
-@numba.njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def unwhiten_one(L, parents, f):  # type: ignore[no-untyped-def]
     """Return ``L^-1 f`` (nv,), see :func:`unwhiten`."""
     solved = f.copy()
@@ -101,7 +102,7 @@ def unwhiten_one(L, parents, f):  # type: ignore[no-untyped-def]
     return solved
 
 
-@numba.njit(cache=True)
+@kernel
 def cholesky(A):  # type: ignore[no-untyped-def]
     """Return the lower triangular C with ``A = C C^T``; only the lower triangle of A is read. No check of pivots."""
     C = np.zeros_like(A)
@@ -114,7 +115,7 @@ def cholesky(A):  # type: ignore[no-untyped-def]
     return C
 
 
-@numba.njit(cache=True)
+@kernel
 def solve_lower(C, rows):  # type: ignore[no-untyped-def]
     """Return ``C^-1 r`` of every row r, C lower triangular."""
     solved = rows.copy()
@@ -126,7 +127,7 @@ def solve_lower(C, rows):  # type: ignore[no-untyped-def]
     return solved
 
 
-@numba.njit(cache=True)
+@kernel
 def solve_upper(C, rows):  # type: ignore[no-untyped-def]
     """Return ``C^-T r`` of every row r, C lower triangular."""
     solved = rows.copy()
@@ -138,7 +139,7 @@ def solve_upper(C, rows):  # type: ignore[no-untyped-def]
     return solved
 
 
-@numba.njit(cache=True)
+@kernel
 def analyse(M, parents, J):  # type: ignore[no-untyped-def]
     """Return what all solvers need of M (nv, nv) and J (m, nv).
 
@@ -152,7 +153,7 @@ def analyse(M, parents, J):  # type: ignore[no-untyped-def]
     return L, whitened, scale, C, regular
 
 
-@numba.njit(cache=True)
+@kernel
 def regular_rows(rows, responses):  # type: ignore[no-untyped-def]
     """Find out cheaply whether rows are far from depending on each other.
 
@@ -188,7 +189,7 @@ def regular_rows(rows, responses):  # type: ignore[no-untyped-def]
     return scale, C, regular
 
 
-@numba.njit(cache=True)
+@kernel
 def scaled_rows(rows, independent, scale):  # type: ignore[no-untyped-def]
     """Return (rank, nv) the `independent` ones of `rows`, each divided by its entry of `scale`."""
     chosen = np.empty((independent.shape[0], rows.shape[1]))
@@ -197,7 +198,7 @@ def scaled_rows(rows, independent, scale):  # type: ignore[no-untyped-def]
     return chosen
 
 
-@numba.njit(cache=True)
+@kernel
 def pivoted_rows(rows, responses, tolerance):  # type: ignore[no-untyped-def]
     """Order rows by pivoted modified Gram-Schmidt in the metric of M^-1, and find how many are independent.
 
@@ -250,7 +251,7 @@ def pivoted_rows(rows, responses, tolerance):  # type: ignore[no-untyped-def]
     return scale, order, R, rank
 
 
-@numba.njit(cache=True)
+@kernel
 def range_space_solve(L, parents, whitened, C, f, b):  # type: ignore[no-untyped-def]
     """Return x (k, nv) and multipliers (k, r) of the range-space method.
 
@@ -267,7 +268,7 @@ def range_space_solve(L, parents, whitened, C, f, b):  # type: ignore[no-untyped
     return unwhiten(L, parents, free + lam @ whitened), lam
 
 
-@numba.njit(cache=True)
+@kernel
 def assemble_kkt(M, rows, independent, scale, sign):  # type: ignore[no-untyped-def]
     """Return the transpose of ``[[M, sign J^T], [J, 0]]``, rows first: for LAPACK, the matrix itself.
 
@@ -284,7 +285,7 @@ def assemble_kkt(M, rows, independent, scale, sign):  # type: ignore[no-untyped-
     return kkt
 
 
-@numba.njit(cache=True)
+@kernel
 def null_space_bases(M, rows):  # type: ignore[no-untyped-def]
     """Return the bases of the null-space method for independent rows (r, nv), by Householder reflections.
 
@@ -310,7 +311,7 @@ def null_space_bases(M, rows):  # type: ignore[no-untyped-def]
     return Yt, Zt, np.tril(reduced[:, :rank]), cholesky(Zt @ M @ Zt.T)
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _reflect(rows, v, first, factor):  # type: ignore[no-untyped-def]
     """Apply ``I - factor v v^T`` to each of `rows` in place; v is zero before its entry `first`."""
     for row in rows:
@@ -322,7 +323,7 @@ def _reflect(rows, v, first, factor):  # type: ignore[no-untyped-def]
             row[j] -= along * v[j]
 
 
-@numba.njit(cache=True)
+@kernel
 def null_space_solve(M, Yt, Zt, C, free_inertia, f, b):  # type: ignore[no-untyped-def]
     """Return x (k, nv) and multipliers (k, r) of the null-space method.
 

@@ -5,10 +5,10 @@ To hand over sixty arrays takes longer than the step of a leg.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from constrained_sim.compilation.kernel import kernel
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import ContactMethod
 from constrained_sim.contact.usual import STICK
@@ -89,7 +89,7 @@ class CompiledSteps:
         return RecordedOutcome(RecordedState(begin, begin.t + h, record, sizes), reached, (method, status, *solved))
 
 
-@numba.njit(cache=True)
+@kernel
 def step(  # type: ignore[no-untyped-def]
     problem, settings, begin, acceleration, tau, excluded, near, record, all_status
 ):

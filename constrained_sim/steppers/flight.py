@@ -13,15 +13,15 @@ both, the angular momentum about any fixed point changes by the moment of the im
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from constrained_sim.compilation.kernel import kernel
 from constrained_sim.products import matvec
 from constrained_sim.steppers.kernels import momentum
 from constrained_sim.tree import in_axes, in_world
 
 
-@numba.njit(cache=True)
+@kernel
 def middle_centres(h, M, v, frames, rows):  # type: ignore[no-untyped-def]
     """Return (r, 3) where the centres of mass are after `h` [s] with the velocity at the beginning [m], world frame.
 
@@ -40,7 +40,7 @@ def middle_centres(h, M, v, frames, rows):  # type: ignore[no-untyped-def]
     return found
 
 
-@numba.njit(cache=True)
+@kernel
 def end_velocities(h, M, v, M_middle, impulses, gravity, rows, begin, middle):  # type: ignore[no-untyped-def]
     """Return (r, 3) the velocities of the centres of mass at the end of a step [m/s], world axes.
 
@@ -58,7 +58,7 @@ def end_velocities(h, M, v, M_middle, impulses, gravity, rows, begin, middle):  
     return found
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _velocity(M, v, row):  # type: ignore[no-untyped-def]
     """Return the three components of the velocity of the centre of mass [m/s] in the axes of the free-flyer."""
     x = y = z = 0.0
@@ -68,7 +68,7 @@ def _velocity(M, v, row):  # type: ignore[no-untyped-def]
     return x / mass, y / mass, z / mass
 
 
-@numba.njit(cache=True)
+@kernel
 def end_momentum(h, M, v, M_middle, inertial, impulses, gravity, M_end, rows, begin, middle, end):  # type: ignore[no-untyped-def]
     """Return (nv,) the generalised momentum at the end of a step.
 
@@ -106,14 +106,14 @@ def end_momentum(h, M, v, M_middle, inertial, impulses, gravity, M_end, rows, be
     return total
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _centre(M, row):  # type: ignore[no-untyped-def]
     """Return the three components of the centre of mass [m] in the axes of the free-flyer of this row."""
     mass = M[row, row]
     return M[row + 1, row + 5] / mass, M[row + 2, row + 3] / mass, M[row, row + 4] / mass
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _external(impulses, row):  # type: ignore[no-untyped-def]
     """Return the six numbers of the impulses of all causes but gravity and inertia on the free-flyer of this row."""
     a = b = c = d = e = f = 0.0
@@ -123,7 +123,7 @@ def _external(impulses, row):  # type: ignore[no-untyped-def]
     return a, b, c, d, e, f
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _about_centre(force, centre, frame):  # type: ignore[no-untyped-def]
     """Return force and moment about `centre`, world axes, of the six numbers of a `force` in the axes of a frame."""
     fx, fy, fz, nx, ny, nz = force

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact.discs import SIZE
 from constrained_sim.contact.kernels import STICKING
 from constrained_sim.contact.table import TOUCHING
@@ -26,7 +26,7 @@ LEVER = 1e4
 """Most motion [rad, m] per drift [m] that is taken back for the sake of contacts."""
 
 
-@numba.njit(cache=True)
+@kernel
 def closing_contacts(gaps, normals, s, J, acceleration, rest, impact_speed, closing):  # type: ignore[no-untyped-def]
     """Find the contacts and limits predicted to close within `rest` [s], in the order of their linear closing times.
 
@@ -57,7 +57,7 @@ def closing_contacts(gaps, normals, s, J, acceleration, rest, impact_speed, clos
     return count
 
 
-@numba.njit(cache=True)
+@kernel
 def candidate_rows(gaps, normals, s, v, J_middle, excluded, h, share, reach, others):  # type: ignore[no-untyped-def]
     """Choose what may carry force, and give its rows the offset that makes ``J v' + offset`` = s'.
 
@@ -96,7 +96,7 @@ def candidate_rows(gaps, normals, s, v, J_middle, excluded, h, share, reach, oth
     return candidates, rows, J, offset
 
 
-@numba.njit(cache=True)
+@kernel
 def allow_approach(chosen, contacts, gaps, normals, s, h, share, offset):  # type: ignore[no-untyped-def]
     """Let what is `chosen` (c,) close as fast as it opened, or as a gap allows: added to its `offset`, in place.
 
@@ -121,7 +121,7 @@ def allow_approach(chosen, contacts, gaps, normals, s, h, share, offset):  # typ
         offset[row] += max(kept, opening, 0.0)
 
 
-@numba.njit(cache=True)
+@kernel
 def rows_of(chosen, normals, contacts):  # type: ignore[no-untyped-def]
     """Return the rows (n,) of contacts and one-sided rows, `chosen` (c,) among them: three of each contact.
 
@@ -139,7 +139,7 @@ def rows_of(chosen, normals, contacts):  # type: ignore[no-untyped-def]
     return rows[:count]
 
 
-@numba.njit(cache=True)
+@kernel
 def follow_mean_slip(s, s_plus, contacts, discs, offset):  # type: ignore[no-untyped-def]
     """Let friction of what slides on through the step oppose the mean slip: offset += s, in place.
 
@@ -155,7 +155,7 @@ def follow_mean_slip(s, s_plus, contacts, discs, offset):  # type: ignore[no-unt
         first = end
 
 
-@numba.njit(cache=True)
+@kernel
 def _follow(s, s_plus, first, end, offset):  # type: ignore[no-untyped-def]
     """Let friction in these rows oppose the mean slip, if that goes on through the step."""
     squared = _dot(s, s, first, end)
@@ -164,7 +164,7 @@ def _follow(s, s_plus, first, end, offset):  # type: ignore[no-untyped-def]
             offset[i] += s[i]
 
 
-@numba.njit(cache=True)
+@kernel
 def oppose_mean_slip(s, s_plus, change, contacts, dry, discs, offset, impulse, tolerance):  # type: ignore[no-untyped-def]
     """Find where friction would do positive work, and let it oppose the mean slip: offset += s, in place.
 
@@ -198,7 +198,7 @@ def oppose_mean_slip(s, s_plus, change, contacts, dry, discs, offset, impulse, t
     return changed
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _oppose(s, s_plus, change, first, end, offset, impulse, tolerance):  # type: ignore[no-untyped-def]
     """Let friction in these rows oppose the mean slip, if that is to be; return whether it is."""
     work = slip = begin = left = 0.0
@@ -212,7 +212,7 @@ def _oppose(s, s_plus, change, first, end, offset, impulse, tolerance):  # type:
     return True
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _begin_of(discs, rows):  # type: ignore[no-untyped-def]
     """Return the first row of `discs` (d, 6), whose rows are the last."""
     first = rows
@@ -221,7 +221,7 @@ def _begin_of(discs, rows):  # type: ignore[no-untyped-def]
     return first
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def _dot(a, b, first, end):  # type: ignore[no-untyped-def]
     """Return the scalar product of these entries of a and b, few of them."""
     total = 0.0
@@ -230,7 +230,7 @@ def _dot(a, b, first, end):  # type: ignore[no-untyped-def]
     return total
 
 
-@numba.njit(cache=True)
+@kernel
 def pressing(status, gaps, end, excluded):  # type: ignore[no-untyped-def]
     """Find what carries force, and whose position is to be held.
 
@@ -258,7 +258,7 @@ def pressing(status, gaps, end, excluded):  # type: ignore[no-untyped-def]
     return presses[:pressing], held[:holding]
 
 
-@numba.njit(cache=True)
+@kernel
 def spread(candidates, normals, impulse, status, all_impulses, all_status):  # type: ignore[no-untyped-def]
     """Fill in impulses and status of all contacts and one-sided rows.
 
@@ -281,7 +281,7 @@ def spread(candidates, normals, impulse, status, all_impulses, all_status):  # t
         all_status[c] = status[i]
 
 
-@numba.njit(cache=True)
+@kernel
 def held_rows(held, normals, status):  # type: ignore[no-untyped-def]
     """Return the rows whose position is to stay: normal ones of what is `held`, all rows of contacts that stick."""
     contacts = (normals[-1] + 1 - normals.shape[0]) // 2 if normals.shape[0] else 0
@@ -295,7 +295,7 @@ def held_rows(held, normals, status):  # type: ignore[no-untyped-def]
     return rows[:count]
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def largest_drift(phi, gaps, held):  # type: ignore[no-untyped-def]
     """Return by how much a bilateral row (violation phi) or a held contact (its gap) is off at most [m, rad]."""
     largest = 0.0
@@ -306,7 +306,7 @@ def largest_drift(phi, gaps, held):  # type: ignore[no-untyped-def]
     return largest
 
 
-@numba.njit(cache=True)
+@kernel
 def largest_violation(phi, gaps, s):  # type: ignore[no-untyped-def]
     """Return the largest of ``|phi|`` (m,) and the depths ``-gaps`` (k + l,), and the largest ``|s|`` (m,)."""
     position = velocity = 0.0
@@ -319,7 +319,7 @@ def largest_violation(phi, gaps, s):  # type: ignore[no-untyped-def]
     return position, velocity
 
 
-@numba.njit(cache=True)
+@kernel
 def attribute_work(energy, contacts, constraints):  # type: ignore[no-untyped-def]
     """Set the work of contacts and constraints in `energy` (9,) to that of their whole impulses, in place.
 
@@ -330,7 +330,7 @@ def attribute_work(energy, contacts, constraints):  # type: ignore[no-untyped-de
     energy[4], energy[5] = contacts, constraints
 
 
-@numba.njit(cache=True)
+@kernel
 def attribute_dry_work(energy, begin, predicted, end, first, whole):  # type: ignore[no-untyped-def]
     """Set the work of dry joint friction in `energy` (9,) likewise to that of its whole impulse, in place.
 
@@ -350,7 +350,7 @@ def attribute_dry_work(energy, begin, predicted, end, first, whole):  # type: ig
     energy[3] += missing
 
 
-@numba.njit(cache=True)
+@kernel
 def momentum(M, v, impulses):  # type: ignore[no-untyped-def]
     """Return (nv,) ``M v`` plus the sum of `impulses` (6, nv)."""
     total = matvec(M, v)
@@ -360,7 +360,7 @@ def momentum(M, v, impulses):  # type: ignore[no-untyped-def]
     return total
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def are_finite(q, v):  # type: ignore[no-untyped-def]
     """Return whether all entries of q (nq,) and v (nv,) are finite."""
     for value in q:
@@ -372,7 +372,7 @@ def are_finite(q, v):  # type: ignore[no-untyped-def]
     return True
 
 
-@numba.njit(cache=True)
+@kernel(inline=True)
 def exceeds(values, limit):  # type: ignore[no-untyped-def]
     """Return whether any of `values` is larger than `limit` in magnitude."""
     for value in values:
@@ -381,7 +381,7 @@ def exceeds(values, limit):  # type: ignore[no-untyped-def]
     return False
 
 
-@numba.njit(cache=True, fastmath=ANY_ORDER)
+@kernel(fastmath=ANY_ORDER)
 def energy_of(v, v_plus, M, impulses):  # type: ignore[no-untyped-def]
     """Return (9,) the terms of :class:`~constrained_sim.energy.EnergyTerms` of a change of velocity at constant M.
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
 from numba.experimental import structref
 
+from constrained_sim.compilation.kernel import kernel
 from constrained_sim.robot import Robot
 from constrained_sim.steppers.record import State
 from constrained_sim.tree import Pose, Tree, contract
@@ -136,7 +136,7 @@ FIELDS = ["robot", "contacts", "limits", "scheme", "sizes", "order", "work"]
 structref.define_proxy(Problem, ProblemType, FIELDS)
 
 
-@numba.njit(cache=True)
+@kernel
 def make_problem(robot, contacts, limits, scheme, sizes, order, work):  # type: ignore[no-untyped-def]
     """Return the :class:`Problem` with these fields."""
     return Problem(robot, contacts, limits, scheme, sizes, order, work)

@@ -6,9 +6,9 @@ It leaves off where something unusual is to be done, and the general way goes on
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact.discs import no_discs
 from constrained_sim.contact.geometry import contact_rows
 from constrained_sim.contact.problem import TOLERABLE_RESIDUAL
@@ -64,7 +64,7 @@ UNSOLVED, PREDICTED, TURNED, DONE = range(4)
 PROJECTION = list(vars(EnergyTerms())).index("projection")
 
 
-@numba.njit(cache=True)
+@kernel
 def advance(problem, settings, begin, acceleration, tau, excluded, near, found, end):  # type: ignore[no-untyped-def]
     """Do a step without impact, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
@@ -139,7 +139,7 @@ def advance(problem, settings, begin, acceleration, tau, excluded, near, found, 
     return correct(problem, h, total, v, last, laws, pressed, opening, end, found), predicted
 
 
-@numba.njit(cache=True)
+@kernel
 def observe_contacts(problem, pose, v, state):  # type: ignore[no-untyped-def]
     """Fill in what a `state` has of contacts and limits, at its configuration, the joints of which are placed.
 
@@ -163,7 +163,7 @@ def observe_contacts(problem, pose, v, state):  # type: ignore[no-untyped-def]
         state.gaps[k + i] = limits.signs[i] * state.q[limits.at_q[i]] - limits.values[i]
 
 
-@numba.njit(cache=True)
+@kernel
 def observe_inertia(problem, pose, state):  # type: ignore[no-untyped-def]
     """Fill in the rest of a `state`, likewise, and of the `pose`."""
     robot = borrowed(problem.robot)
@@ -173,7 +173,7 @@ def observe_inertia(problem, pose, state):  # type: ignore[no-untyped-def]
     inertia(robot.tree, pose, state.M)
 
 
-@numba.njit(cache=True)
+@kernel
 def hold(problem, held, status, pose, end):  # type: ignore[no-untyped-def]
     """Move the configuration at the `end` of a step back onto the contacts and limits that are `held`, and drifted.
 
@@ -218,7 +218,7 @@ def hold(problem, held, status, pose, end):  # type: ignore[no-untyped-def]
     return potential_energy(tree, pose.placements) - energy
 
 
-@numba.njit(cache=True)
+@kernel
 def predict(h, problem, laws, begin, v, bias, tau, excluded, start, found):  # type: ignore[no-untyped-def]
     """Solve the smooth problem of a step, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
@@ -282,7 +282,7 @@ def predict(h, problem, laws, begin, v, bias, tau, excluded, start, found):  # t
     return pushes, pushed, how, residual, magnitude, True, dynamics
 
 
-@numba.njit(cache=True)
+@kernel
 def correct(problem, h, total, v, last, laws, pressed, begin, state, found):  # type: ignore[no-untyped-def]
     """Correct what was predicted, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
@@ -346,7 +346,7 @@ def correct(problem, h, total, v, last, laws, pressed, begin, state, found):  # 
     return DONE
 
 
-@numba.njit(cache=True)
+@kernel
 def _velocities(J, rubbing, v):  # type: ignore[no-untyped-def]
     """Return (n + d,) the velocities of rows J (n, nv), and of the degrees of freedom `rubbing` (d,)."""
     n = J.shape[0]
@@ -358,7 +358,7 @@ def _velocities(J, rubbing, v):  # type: ignore[no-untyped-def]
     return velocities
 
 
-@numba.njit(cache=True)
+@kernel
 def _solve(  # type: ignore[no-untyped-def]
     M, parents, f, J, offset, friction, shares, chosen, rows, touch, dry, start, tolerance, steps
 ):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from constrained_sim.compilation.kernel import kernel
 from constrained_sim.posture import feedback_efforts
 from constrained_sim.steppers.borrowed import borrowed
 from constrained_sim.steppers.kernels import are_finite, closing_contacts
@@ -12,7 +12,7 @@ from constrained_sim.steppers.record import count_state, cut_outcome, cut_state
 from constrained_sim.steppers.rigid import DONE, advance
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def run_steps(  # type: ignore[no-untyped-def]
     problem, settings, law, efforts, asked, t, here, acceleration, there, records
 ):

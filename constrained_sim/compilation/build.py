@@ -1,15 +1,16 @@
-"""Compiles every kernel when the package is built, loads those of contact before a simulation needs them, says so."""
+"""Compiles kernels beforehand, by simulating a little of everything; loads those of contact before they are needed."""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import importlib
 import itertools
-import logging
-from pathlib import Path
+import math
+import sys
+from collections.abc import Callable, Sequence
 
-from numba.core.event import Event, Listener, register
-
+from constrained_sim.compilation.progress import PROGRESS, Report
 from constrained_sim.constraints import FrameAnchor, JointCoupling, JointLimit, JointVelocity, PointAnchor, PointContact
 from constrained_sim.constraints.constraint import Constraint
 from constrained_sim.contact import Plane, compile_methods
@@ -25,38 +26,42 @@ from constrained_sim.validation import Array, lookup
 from constrained_sim.wrench import Wrench
 
 STEPS = 4
-BOX = """
-<robot name="box"><link name="box">
-  <inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial>
+BODY = """
+  <inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial>"""
+BOX = f"""
+<robot name="box"><link name="box">{BODY}
   <collision><geometry><box size="0.2 0.2 0.1"/></geometry></collision>
 </link></robot>"""
+LEG = f"""
+<robot name="leg">
+  <link name="rail"/><link name="hip">{BODY}</link><link name="thigh">{BODY}</link><link name="shank">{BODY}</link>
+  <joint name="slider" type="prismatic"><parent link="rail"/><child link="hip"/><axis xyz="0 0 1"/>
+    <limit lower="0" upper="1" effort="100" velocity="10"/></joint>
+  <joint name="hip" type="continuous"><parent link="hip"/><child link="thigh"/><axis xyz="0 1 0"/></joint>
+  <joint name="knee" type="revolute"><parent link="thigh"/><child link="shank"/><origin xyz="0 0 -0.2"/>
+    <axis xyz="0 1 0"/><limit lower="-2" upper="0" effort="100" velocity="10"/></joint>
+</robot>"""
+FOOT = (0.0, 0.0, -0.2)
 
 
-def compile_kernels(urdf: Path) -> None:
-    """Run a few steps of everything with a leg: each solver and stepper, each kind of constraint.
+def compile_kernels(report: Report | None = None, kinds: Sequence[str] = ()) -> None:
+    """Compile what has no machine code yet.
 
     Args:
-        urdf: of the leg.
+        report: is told how many kernels have been compiled, of how many, and which one is next; None: the user is told.
+        kinds: names in :data:`KINDS`; none: all of them.
+
+    Raises:
+        UnknownName: no such kind.
     """
-    compile_methods()
-    leg = Robot.from_urdf(urdf)
-    q = leg.configuration({"slider": 0.2641, "hip": 0.6, "knee": -1.2})  # the foot is on the ground
-    foot = PointContact("ground", "foot", (0.0, 0.0, 0.0), friction=0.1)
-    kinds: list[tuple[Constraint, ...]] = [
-        (foot,),
-        (foot, JointLimit("limit", "hip", -1.0, 0.6), JointCoupling("gear", "knee", "hip", -2.0)),
-        (PointAnchor("point", "foot", (0.0, 0.0, 0.0), normals=[(0, 0, 1)]), JointVelocity("drive", "hip", 1.0)),
-        (FrameAnchor("weld", "lower_leg", (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)),),
-    ]
-    for solver in SOLVERS:
-        for stepper in STEPPERS:
-            for constraints in kinds:
-                _try(leg, q, stepper, solver, constraints)
-    _collide()
-    body = Robot.from_urdf(BOX, floating_base=True)
-    _try(body, body.neutral(), "time_stepping", "direct", (PointAnchor("corner", "box", (0.1, 0.1, 0.05)),))
-    rubbing = leg.with_joints({"hip": {"friction": 0.1}})
-    _try(rubbing, q, "time_stepping", "direct", (foot,))
+    scenes = [lookup("kind of kernels", kind, KINDS) for kind in kinds or KINDS]
+    before = PROGRESS.report
+    PROGRESS.report = report or before
+    try:
+        for scene in scenes:
+            scene()
+    finally:
+        PROGRESS.report = before
 
 
 def load_kernels(stepper: str = "time_stepping", solver: str = "direct") -> None:
@@ -89,26 +94,38 @@ def load_kernels(stepper: str = "time_stepping", solver: str = "direct") -> None
             _throw(sim, floor.offset, pushes)
 
 
-class _Announcement(Listener):
-    """Says, once per process, that there is a wait: kernels are compiled that no process has left in the cache."""
-
-    def __init__(self) -> None:
-        self._is_made = False
-
-    def on_start(self, event: Event) -> None:
-        """Say it, if it is the first kernel of ours."""
-        if not self._is_made and str(event.data["dispatcher"].__module__).startswith(__package__):
-            self._is_made = True
-            logging.getLogger(__package__).warning(
-                "%s compiles kernels that are used for the first time on this machine: some minutes where none was",
-                __package__,
-            )
-
-    def on_end(self, event: Event) -> None:
-        """Say nothing."""
+def _stand() -> None:
+    """Let a leg stand and slip, and load what a node loads."""
+    leg, q = _leg()
+    _try(leg, q, "time_stepping", "direct", (_foot(),))
+    load_kernels()
 
 
-register("numba:compile", _Announcement())
+def _constrain() -> None:
+    """Try each stepper with each kind of constraint, and each solver."""
+    leg, q = _leg()
+    kinds: list[tuple[Constraint, ...]] = [
+        (_foot(),),
+        (_foot(), JointLimit("limit", "knee", -1.2, 0.0), JointCoupling("gear", "knee", "hip", -2.0)),
+        (PointAnchor("point", "shank", FOOT, normals=[(0, 0, 1)]), JointVelocity("drive", "knee", 1.0)),
+        (FrameAnchor("weld", "shank", (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)),),
+    ]
+    for solver, stepper, constraints in itertools.product(SOLVERS, STEPPERS, kinds):
+        _try(leg, q, stepper, solver, constraints)
+    body = Robot.from_urdf(BOX, floating_base=True)
+    _try(body, body.neutral(), "time_stepping", "direct", (PointAnchor("corner", "box", (0.1, 0.1, 0.05)),))
+    rubbing = leg.with_joints({"hip": {"friction": 0.1}})
+    _try(rubbing, q, "time_stepping", "direct", (_foot(),))
+
+
+def _leg() -> tuple[Robot, Array]:
+    """Return a leg, and where its foot is on the ground."""
+    leg = Robot.from_urdf(LEG)
+    return leg, leg.configuration({"slider": 0.4 * math.cos(0.6), "hip": 0.6, "knee": -1.2})
+
+
+def _foot() -> PointContact:
+    return PointContact("ground", "shank", FOOT, friction=0.1)
 
 
 def _collide() -> None:
@@ -145,3 +162,23 @@ def _try(robot: Robot, q: Array, stepper: str, solver: str, constraints: tuple[C
         sim.run(STEPS * sim.dt, posture)
     except ConstrainedSimError:
         return
+
+
+KINDS: dict[str, Callable[[], None]] = {
+    "leg": _stand,
+    "collisions": _collide,
+    "constraints": _constrain,
+}
+"""What kernels are for: a robot on points or joint limits, what ``make leg`` shows; bodies that collide; all else."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compile kernels of the kinds that the command line names."""
+    parser = argparse.ArgumentParser(description="Compiles kernels beforehand, into the first folder that is writable.")
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"{', '.join(KINDS)} (default: all)")
+    compile_kernels(kinds=parser.parse_args(arguments).kinds)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,132 @@
+"""The decorator of every compiled function: each is compiled once, by itself, and its machine code is kept on disk."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+import numba
+from numba.core import sigutils, types
+from numba.core.registry import CPUDispatcher
+
+from constrained_sim.compilation.machine_code import MachineCode
+from constrained_sim.compilation.progress import PROGRESS
+
+KERNELS: list[Kernel] = []
+"""What the modules imported so far have declared, in the order of declaration."""
+
+
+def kernel(
+    function: Callable[..., Any] | None = None,
+    *,
+    inline: bool = False,
+    fastmath: bool | set[str] = False,
+    nogil: bool = False,
+    error_model: str = "python",
+) -> Any:
+    """Compile `function` at its first call, or load the machine code that an earlier process left.
+
+    Numba's own decorator copies the machine code of all callees into the caller and optimises it again: a function at
+    depth d is compiled d times. A kernel calls the machine code of other kernels instead. Without the compiler
+    (``NUMBA_DISABLE_JIT=1``) a kernel is the Python function itself.
+
+    Args:
+        function: takes and returns numbers, arrays, and (named) tuples of them.
+        inline: copy it into its callers after all; for small functions whose call takes longer than their work.
+        fastmath: liberties that the compiler may take with floating-point arithmetic.
+        nogil: let other Python threads run meanwhile.
+        error_model: "numpy" gives infinity or NaN where "python" raises ZeroDivisionError.
+    """
+    if function is None:
+        return functools.partial(kernel, inline=inline, fastmath=fastmath, nogil=nogil, error_model=error_model)
+    if numba.config.DISABLE_JIT:
+        return function
+    options = {"fastmath": fastmath, "nogil": nogil, "error_model": error_model}
+    made = Kernel(function, targetoptions={"nopython": True, "boundscheck": None, "no_cfunc_wrapper": True, **options})
+    made.inline = inline
+    KERNELS.append(made)
+    return made
+
+
+class Kernel(CPUDispatcher):  # type: ignore[misc]
+    """A function and its machine code: one for each signature, and whether an array may be written to does not count.
+
+    Attributes:
+        inline: whether callers contain its machine code.
+        calls: by signature, the kernels that its machine code calls, and their signatures.
+    """
+
+    _callers: ClassVar[list[list[tuple[Kernel, Any]]]] = []
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Declare a kernel; nothing is compiled yet."""
+        super().__init__(*args, **kwargs)
+        self.inline = False
+        self.calls: dict[Any, list[tuple[Kernel, Any]]] = {}
+        self._called: set[Any] = set()
+        self._cache = MachineCode(self)
+
+    def compile(self, sig: Any) -> Any:
+        """Return the entry point for the signature `sig`; load it or compile it if it is not there."""
+        given = tuple(sigutils.normalize_signature(sig)[0])
+        sig = tuple(_plain(kind) for kind in given)
+        if sig not in self.overloads:
+            self._compile_plain(sig)
+        entry = self.overloads[sig].entry_point
+        if given != sig:
+            self._insert([kind._code for kind in given], entry, False)  # so that Python finds it at once from now on
+        return entry
+
+    def _compile_plain(self, sig: Any) -> None:
+        """Load or compile what is not there."""
+        calls: list[tuple[Kernel, Any]] = []
+        Kernel._callers.append(calls)
+        try:
+            with self._cache.reserved(sig) as is_there, PROGRESS.of(self, is_there):
+                self.calls[sig] = calls
+                super().compile(sig)
+        finally:
+            Kernel._callers.pop()
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Return how a kernel calls this; a literal is a number like any other."""
+        return super().get_call_template([_plain(kind) for kind in args], {k: _plain(kind) for k, kind in kws.items()})
+
+    def get_overload(self, sig: Any) -> Any:
+        """Return the key under which a caller finds how to call this: its machine code, or where that lies."""
+        sig = tuple(sig)
+        compiled = self.overloads[sig]
+        for calls in Kernel._callers[-1:]:
+            calls.extend(self.calls[sig] if self.inline else [(self, sig)])
+        if self.inline:
+            return compiled.entry_point
+        key = self, sig
+        if sig not in self._called:
+            self._called.add(sig)
+            self.targetctx.insert_user_function(key, compiled.fndesc)
+        return key
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether machine code is in this process, or on disk."""
+        return bool(self.overloads) or self._cache.is_kept
+
+    def callees(self) -> Iterator[Kernel]:
+        """Yield the kernels that this one names."""
+        for name in self.py_func.__code__.co_names:
+            value = self.py_func.__globals__.get(name)
+            if isinstance(value, Kernel):
+                yield value
+
+
+def _plain(kind: Any) -> Any:
+    """Return the type `kind` as kernels are compiled for it: no literal, and arrays that may be written to."""
+    kind = types.unliteral(kind)
+    if isinstance(kind, types.Array):
+        return kind.copy(readonly=False)
+    if isinstance(kind, types.NamedTuple | types.NamedUniTuple):
+        return types.BaseTuple.from_types([_plain(part) for part in kind], kind.instance_class)
+    if isinstance(kind, types.BaseTuple):
+        return types.BaseTuple.from_types([_plain(part) for part in kind])
+    return kind

@@ -1,0 +1,188 @@
+"""Where machine code lies between processes: beside the package, or where the user may write.
+
+The name of the folder tells all that the code depends on, the sources of all kernels included: what is found there is
+never out of date, however the package was installed and whichever file was edited.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import importlib
+import os
+import pickle
+import platform
+import stat
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import llvmlite
+import numba
+import numpy as np
+from numba.core.caching import _Cache
+from numba.core.compiler import CompileResult
+from numba.core.registry import cpu_target
+from numba.core.serialize import dumps
+
+from constrained_sim.exceptions import KernelsNotKept
+
+if TYPE_CHECKING:
+    from constrained_sim.compilation.kernel import Kernel
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+PACKAGE = Path(__file__).resolve().parents[1]
+"""Where the sources are, not links to them."""
+
+
+class MachineCode(_Cache):  # type: ignore[misc]
+    """What Numba asks for the machine code of one kernel, and gives it to.
+
+    Besides the code it keeps which other kernels that calls: these are loaded first.
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        """Keep the code of `kernel`."""
+        self._kernel = kernel
+
+    @property
+    def cache_path(self) -> str:
+        """The folder that is written to."""
+        return str(writable_folder())
+
+    def enable(self) -> None:
+        """Do nothing: it is always enabled."""
+
+    def disable(self) -> None:
+        """Do nothing: it is always enabled."""
+
+    def flush(self) -> None:
+        """Do nothing: what lies there is never out of date."""
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether there is code for any signature."""
+        return any(next(folder.glob(f"{self._prefix}-*.bin"), None) for folder in folders())
+
+    @contextlib.contextmanager
+    def reserved(self, sig: Any) -> Iterator[bool]:
+        """Let no other process compile the same meanwhile; tell whether the code is there already.
+
+        Another process that compiles it is waited for. No two processes wait for each other: whoever holds a kernel
+        waits only for kernels that this one calls, and no kernel calls itself.
+        """
+        folder = writable_folder()
+        if self._find(sig) is not None or folder is None or fcntl is None:
+            yield self._find(sig) is not None
+            return
+        lock = folder / f"{self._name(sig)}.lock"
+        with lock.open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            try:
+                yield self._find(sig) is not None
+            finally:
+                lock.unlink(missing_ok=True)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the compiled function, or None."""
+        target_context.refresh()
+        path = self._find(sig)
+        if path is None:
+            return None
+        calls, code = pickle.loads(path.read_bytes())
+        for module, name, signature in pickle.loads(calls):
+            getattr(importlib.import_module(module), name).compile(signature)
+        return CompileResult._rebuild(target_context, *pickle.loads(code))
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled function."""
+        folder = writable_folder()
+        if folder is None:
+            return
+        calls = {(kernel.__module__, kernel.__qualname__, signature) for kernel, signature in self._kernel.calls[sig]}
+        content = pickle.dumps((dumps(sorted(calls, key=repr)), dumps(data._reduce())))
+        path = folder / self._name(sig)
+        partial = path.with_suffix(f".{os.getpid()}")
+        partial.write_bytes(content)
+        partial.replace(path)
+
+    def _find(self, sig: Any) -> Path | None:
+        """Return the file for this signature, where there is one."""
+        name = self._name(sig)
+        return next((path for folder in folders() if (path := folder / name).exists()), None)
+
+    @property
+    def _prefix(self) -> str:
+        return f"{self._kernel.__module__}.{self._kernel.__qualname__}"
+
+    def _name(self, sig: Any) -> str:
+        return f"{self._prefix}-{_digest(repr(sig).encode())[:16]}.bin"
+
+
+@functools.cache
+def folders() -> tuple[Path, ...]:
+    """Return where to look for machine code, first what is nearest to the package."""
+    name = _folder_name()
+    return tuple(place / name for place in _places())
+
+
+@functools.cache
+def writable_folder() -> Path | None:
+    """Return the first of the folders that can be written to, made where it is missing; None if there is none."""
+    places = _places()
+    for place, folder in zip(places, folders(), strict=True):
+        with contextlib.suppress(OSError):
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if place is places[-1] and not _is_private(place):
+                continue  # anyone may make folders there, and put code into them
+            folder.mkdir(exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()
+            if place is places[-1]:
+                warnings.warn(KernelsNotKept(folder), stacklevel=2)
+            return folder
+    warnings.warn(KernelsNotKept(None), stacklevel=2)
+    return None
+
+
+def _places() -> list[Path]:
+    """Return the folders in which a folder of machine code may lie; the last one does not outlive the machine's run."""
+    places = [PACKAGE / "__pycache__"]
+    if numba.config.CACHE_DIR:
+        places = [Path(numba.config.CACHE_DIR) / "constrained_sim"]
+    with contextlib.suppress(RuntimeError):  # no home
+        places.append(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "constrained_sim")
+    return [*places, Path(tempfile.gettempdir()) / f"constrained_sim-{_user()}"]
+
+
+def _is_private(folder: Path) -> bool:
+    """Return whether nobody else can write into `folder`."""
+    about = folder.lstat()
+    return about.st_uid == _user() and not about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _user() -> int:
+    """Return the user's number, where the system has users."""
+    return os.getuid() if hasattr(os, "getuid") else 0
+
+
+def _folder_name() -> str:
+    """Return a name that tells the sources of all kernels, the processor, and who compiles for it."""
+    sources = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        text = path.read_bytes()
+        if b"compilation.kernel" in text:
+            sources.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + text)
+    target = cpu_target.target_context.codegen().magic_tuple()
+    versions = platform.python_version(), numba.__version__, llvmlite.__version__, np.__version__
+    return f"kernels-{sources.hexdigest()[:12]}-{_digest(repr((target, versions)).encode())[:12]}"
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

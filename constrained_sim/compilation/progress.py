@@ -1,0 +1,84 @@
+"""Says that kernels are being compiled, and how many of how many: who waits knows for what."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from constrained_sim.compilation.kernel import Kernel
+
+Report = Callable[[int, int, str], None]
+"""Is told how many kernels have been compiled, of how many, and which one comes next ("" when there is none)."""
+
+SILENCE = 5.0
+"""Seconds between two lines where there is no terminal whose line could be written over."""
+
+
+class Progress:
+    """Counts the kernels that are compiled in this process.
+
+    Attributes:
+        report: who is told.
+        done: how many there were.
+        total: how many there are with those that are known to be needed.
+    """
+
+    def __init__(self) -> None:
+        """Count nothing yet, and tell the user."""
+        self.report: Report = Announcement()
+        self.done = self.total = self._depth = 0
+
+    @contextlib.contextmanager
+    def of(self, kernel: Kernel, is_there: bool) -> Iterator[None]:
+        """Count `kernel`, compiled meanwhile unless its machine code `is_there`."""
+        if is_there:
+            yield
+            return
+        if not self._depth:
+            self.total = self.done + len(_not_compiled(kernel, set()))
+        self._depth += 1
+        self.report(self.done, max(self.total, self.done + 1), kernel.__name__)
+        try:
+            yield
+        finally:
+            self.done += 1
+            self._depth -= 1
+            if not self._depth:
+                self.report(self.done, self.done, "")
+
+
+class Announcement:
+    """Tells on the standard error stream: one line that changes in a terminal, else a line now and then by logging."""
+
+    def __init__(self) -> None:
+        """Say nothing yet."""
+        self._last = -SILENCE
+
+    def __call__(self, done: int, total: int, name: str) -> None:
+        """Say it."""
+        text = f"compiling kernels, once on this machine: {done + bool(name)} of {total}"
+        if sys.stderr.isatty():
+            bar = "#" * (20 * done // total)
+            end = f" ({name})" if name else "\n"
+            sys.stderr.write(f"\r\033[Kconstrained_sim: {text} [{bar:<20}]{end}")
+            sys.stderr.flush()
+        elif name and time.monotonic() - self._last >= SILENCE:
+            self._last = time.monotonic()
+            logging.getLogger("constrained_sim").warning("%s (%s)", text, name)
+
+
+def _not_compiled(kernel: Kernel, seen: set[Kernel]) -> set[Kernel]:
+    """Return `kernel`, and all that it calls, without those that have machine code."""
+    if kernel not in seen and not kernel.is_kept:
+        seen.add(kernel)
+        for callee in kernel.callees():
+            _not_compiled(callee, seen)
+    return seen
+
+
+PROGRESS = Progress()
