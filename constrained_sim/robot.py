@@ -51,6 +51,8 @@ class Robot:
         folder: of the description's file; None where it was given as text.
         collision_elements: collision geometry that the description states; used where a simulation has ``collisions``.
         ignored: what the description says and nobody uses, or what is wrong with it, one line each.
+        effort_ranges: least and largest effort [N m, N] of joints with one degree of freedom that are stronger one way;
+            of all others the model's limits hold both ways.
     """
 
     model: pin.Model
@@ -62,6 +64,7 @@ class Robot:
     folder: Path | None = None
     collision_elements: tuple[CollisionElement, ...] = ()
     ignored: tuple[str, ...] = ()
+    effort_ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse what is no part of a robot, and joints that depend on others in Pinocchio's own way.
@@ -195,6 +198,7 @@ class Robot:
             folder,
             description.collisions,
             description.ignored,
+            description.effort_ranges,
         )
 
     def with_joints(self, properties: Mapping[str, Any]) -> Robot:
@@ -226,7 +230,9 @@ class Robot:
                     raise UnknownName("property of a joint", key, [*JOINT_PROPERTIES, *SPRING_PROPERTIES])
             if {"lower", "upper"} & set(values):
                 check_limits(model, name)
-        return replace(self, model=model, springs={name: s for name, s in springs.items() if s.stiffness})
+        springs = {name: spring for name, spring in springs.items() if spring.stiffness}
+        ranges = {name: r for name, r in self.effort_ranges.items() if "effort" not in properties.get(name, ())}
+        return replace(self, model=model, springs=springs, effort_ranges=ranges)
 
     def joint_limits(self, restitution: float = 0.0) -> tuple[JointLimit, ...]:
         """Return a JointLimit ``<joint> limit`` for each joint that has position limits."""
@@ -330,10 +336,14 @@ class Robot:
 
     @cached_property
     def _effort_range(self) -> tuple[Array, Array]:
-        lower = np.asarray(self.model.lowerEffortLimit)[self.actuation]
-        upper = np.asarray(self.model.upperEffortLimit)[self.actuation]
-        given = lower < upper  # both are 0 in descriptions that mean no limit
-        return np.where(given, lower, -np.inf), np.where(given, upper, np.inf)
+        limits = np.asarray(self.model.upperEffortLimit)[self.actuation]
+        upper = np.where(limits > 0.0, limits, np.inf)
+        lower = -upper
+        starts = np.cumsum([0, *(self.joint_models[name].nv for name in self.actuated_joints)])
+        for name, start in zip(self.actuated_joints, starts[:-1], strict=True):
+            if name in self.effort_ranges:
+                lower[start], upper[start] = self.effort_ranges[name]
+        return lower, upper
 
     @cached_property
     def _tau(self) -> str:

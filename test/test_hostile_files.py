@@ -1,6 +1,7 @@
 """Files that nobody needs and somebody sends: each is refused with one clear line, and nothing is exhausted."""
 
 import os
+from pathlib import Path
 
 import pytest
 from mechanisms import joint, link, urdf
@@ -8,7 +9,8 @@ from mechanisms import joint, link, urdf
 from constrained_sim import Robot, load_config
 from constrained_sim.exceptions import ConfigError, ConstrainedSimError, ModelError
 
-ROBOT = 'robot: {urdf: "package://constrained_sim/urdf/leg.urdf"}\n'
+LEG = Path(__file__).parents[1] / "urdf" / "leg.urdf"
+ROBOT = f'robot: {{urdf: "{LEG}"}}\n'
 
 
 def bomb(first: str, line: str, levels: int = 12) -> str:
@@ -62,7 +64,7 @@ def test_parameter_files(tmp_path, name: str) -> None:  # type: ignore[no-untype
 
 def test_aliases_and_merges_of_ordinary_size(tmp_path) -> None:  # type: ignore[no-untyped-def]
     """They are read; a key beside a merge takes the place of what is merged."""
-    text = "robot: &robot {urdf: 'package://constrained_sim/urdf/leg.urdf'}\ndt: &dt 1e-3\ncontrol_period: *dt\n"
+    text = f"robot: &robot {{urdf: '{LEG}'}}\ndt: &dt 1e-3\ncontrol_period: *dt\n"
     more = "contacts:\n  foot: &foot {link: foot, friction: 0.8}\n  other: {<<: *foot, friction: 0.1}\n"
     (tmp_path / "file.yaml").write_text(text + more)
     config = load_config(tmp_path / "file.yaml")

@@ -70,6 +70,7 @@ def test_childclass_goes_down_to_inner_bodies_and_frames() -> None:
         ("", '<motor joint="j" ctrllimited="false" ctrlrange="-1 1"/>', -np.inf, np.inf),
         ("", '<motor joint="j" ctrlrange="-9 9" forcerange="-2 3"/>', -2.0, 3.0),
         ("", '<motor joint="j" ctrlrange="0 1" gear="5"/>', 0.0, 5.0),
+        ("", '<motor joint="j" ctrlrange="0 1" gear="-5"/>', -5.0, 0.0),
         ("", '<position joint="j" kp="50" ctrlrange="-1 1"/>', -np.inf, np.inf),
         ("", '<position joint="j" kp="50" forcerange="-4 4" gear="3"/>', -12.0, 12.0),
         ("", '<velocity joint="j" kv="5" forcerange="-4 4"/>', -4.0, 4.0),
@@ -87,6 +88,8 @@ def test_efforts_of_actuators(joint: str, actuators: str, lower: float, upper: f
     assert (robot.least_efforts[0], robot.effort_limits[0]) == (lower, upper)
     applied = [float(Simulator(robot).step([tau]).tau_applied[0]) for tau in (-1e4, 1e4)]
     assert applied == [max(lower, -1e4), min(upper, 1e4)]
+    stronger = robot.with_joints({"j": {"effort": 8.0}})
+    assert stronger.clamp([-1e4]).tolist() == [-8.0]
 
 
 def test_defaults_of_actuators_are_shared() -> None:
@@ -94,6 +97,14 @@ def test_defaults_of_actuators_are_shared() -> None:
     default = '<default><motor ctrlrange="-2 2"/><default class="g"><general gear="4"/></default></default>'
     robot = Robot.from_mjcf(mjcf(default, hinge(), '<actuator><motor class="g" joint="j"/></actuator>'))
     assert robot.effort_limits.tolist() == [8.0]
+
+
+def test_general_actuator_with_the_defaults_of_a_servo() -> None:
+    """Its force is not proportional to its control, whose range bounds no effort."""
+    for kind, limit in (("position", np.inf), ("motor", 3.0)):
+        default = f'<default><{kind} ctrlrange="-3 3"/></default>'
+        robot = Robot.from_mjcf(mjcf(default, hinge(), '<actuator><general joint="j"/></actuator>'))
+        assert robot.effort_limits.tolist() == [limit]
 
 
 def test_tendon_drives_its_joints() -> None:
@@ -340,6 +351,26 @@ def test_connected_sites() -> None:
     sim = Simulator(robot)
     sim.run(0.1)
     assert placement(robot, sim.state.q, "tip").translation == pytest.approx([0, 0, 1], abs=1e-9)
+
+
+# -- joints with several degrees of freedom
+
+
+@pytest.mark.parametrize(("kind", "own"), [("ball", "damping='0.2'"), ("free", "damping='0.2'"), ("free", "")])
+def test_damping_of_ball_and_free_joints(kind: str, own: str) -> None:
+    """Turning decays as exp(-d t / I) about every axis; of a free joint the flight too, with the mass."""
+    world = f'<worldbody><body name="b"><joint name="j" type="{kind}" {own}/><inertial pos="0 0 0" mass="2" '
+    text = mjcf('<default><joint damping="0.5"/></default><option gravity="0 0 0"/>', world + TURNS)
+    robot, damping = Robot.from_mjcf(text), 0.2 if own else 0.5
+    v = np.array([0.3, -0.4, 0.5, 1.0, 2.0, -3.0])[-robot.nv :]
+    sim = Simulator(robot, v=v, dt=1e-3)
+    sim.run(0.4)
+    rates = np.array([2.0] * 3 + [0.1] * 3)[-robot.nv :]
+    expected = np.linalg.norm((v * np.exp(-damping * 0.4 / rates)).reshape(-1, 3), axis=1)
+    assert np.linalg.norm(sim.state.v.reshape(-1, 3), axis=1) == pytest.approx(expected, rel=6e-3)
+
+
+TURNS = 'diaginertia="0.1 0.1 0.1"/></body></worldbody>'
 
 
 # -- collision geometry

@@ -70,6 +70,8 @@ def refused(*parts: str) -> str:
         ('<limit lower="0" upper="1" effort="-1" velocity="1"/>', "'effort' of <limit> of <joint> 'j'"),
         ('<limit lower="0" upper="1" effort="1" velocity="-1"/>', "'velocity' of <limit> of <joint> 'j'"),
         ("", "no <limit>"),
+        ('<limit lower="0" upper="1" velocity="1"/>', "'effort' is missing"),
+        ('<limit lower="0" upper="1" effort="1"/>', "'velocity' is missing"),
         (LIMIT + LIMIT, "2 <limit>"),
         (LIMIT + '<mimic joint="j"/>', "mimics 'j'"),
         (LIMIT + '<mimic joint="none"/>', "mimics 'none'"),
@@ -242,3 +244,14 @@ def test_xacro_is_expanded_where_the_library_is_installed(monkeypatch: pytest.Mo
     assert Robot.from_urdf(XACRO).joint_names == ("j",)
     with pytest.raises(ModelError, match="no property"):
         Robot.from_urdf(XACRO.replace("property", "macro"))
+
+
+@pytest.mark.parametrize("bounds", [("-inf", "inf"), ("-1", "inf"), ("-inf", "1e308")])
+def test_infinite_limits_are_no_limits(bounds: tuple[str, str]) -> None:
+    """Of positions, efforts and velocities."""
+    limit = f'<limit lower="{bounds[0]}" upper="{bounds[1]}" effort="inf" velocity="1e308"/>'
+    robot = Robot.from_urdf(urdf(BASE, ARM, joint("j", "prismatic", "base", "a", more=limit)))
+    assert robot.effort_limits.tolist() == robot.velocity_limits.tolist() == [np.inf]
+    lower, upper = robot.position_limits
+    assert lower[0] == (-1.0 if bounds[0] == "-1" else -np.inf)
+    assert upper[0] == np.inf

@@ -133,6 +133,8 @@ def load_mesh(path: str, scale: Sequence[float] = (1.0, 1.0, 1.0)) -> coal.BVHMo
     Raises:
         InvalidValue: it cannot be read.
     """
+    if not os.path.isfile(path):
+        raise InvalidValue("mesh file", path, "a regular file that is there")
     try:
         return coal.MeshLoader().load(path, np.array(scale))
     except (RuntimeError, ValueError) as error:

@@ -40,6 +40,7 @@ class Description:
         text: of the description, where it is a URDF; else empty.
         collisions: its collision geometry.
         ignored: what it says and nobody uses, one line each.
+        effort_ranges: least and largest effort [N m, N] of joints that are stronger one way.
     """
 
     model: pin.Model
@@ -50,6 +51,7 @@ class Description:
     text: str = ""
     collisions: tuple[CollisionElement, ...] = ()
     ignored: tuple[str, ...] = ()
+    effort_ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 def check_size(what: str, links: int, moving: int) -> None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import isfinite, isinf
 from xml.etree.ElementTree import Element
 
 from constrained_sim.descriptions.document import where
 from constrained_sim.exceptions import ModelError
+
+LARGEST = 1e30
+"""Numbers from here on are no lengths, masses or gains: products of several would overflow."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ class Count:
         except ValueError:
             values = [float("nan")]
         fitting = self.least <= len(values) and (self.most is None or len(values) <= self.most)
-        if not fitting or not all(isfinite(value) or (isinf(value) and not self.is_finite) for value in values):
+        if not fitting or any(value != value or (self.is_finite and abs(value) > LARGEST) for value in values):
             raise ModelError(f"{what}: got {(text or '')[:80]!r}, allowed: {self}")
         return values
 

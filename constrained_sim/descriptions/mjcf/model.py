@@ -24,6 +24,7 @@ class ModelBuilder:
         model: the tree.
         placements: of the bodies in the world in the configuration of the file, by name; the world among them.
         springs: by joint.
+        effort_ranges: least and largest effort [N m, N] of joints that are stronger one way.
         sites: body and placement in it, by name.
     """
 
@@ -40,6 +41,7 @@ class ModelBuilder:
             ModelError: a value that no robot can have.
         """
         self.model, self.springs = pin.Model(), dict[str, Spring]()
+        self.effort_ranges: dict[str, tuple[float, float]] = {}
         self.sites: dict[str, tuple[str, pin.SE3]] = {}
         self._compiler, self._disabled, self._ignored = compiler, disabled, ignored
         self.placements = {WORLD: pin.SE3.Identity()}
@@ -141,6 +143,8 @@ class ModelBuilder:
                 lower, upper = max(lower, least), min(upper, largest)
             added = self.model.joints[self.model.getJointId(name)]
             self._set(added, lowerEffortLimit=lower, upperEffortLimit=upper)
+            if lower != -upper:
+                self.effort_ranges[name] = lower, upper
 
 
 def settle_masses(bodies: list[Body], compiler: Compiler) -> None:

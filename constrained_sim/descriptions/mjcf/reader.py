@@ -73,6 +73,7 @@ def read_mjcf(xml: str, folder: Path | None = None) -> Description:
         built.springs,
         collisions=elements,
         ignored=ignored.lines(),
+        effort_ranges=built.effort_ranges,
     )
 
 

@@ -195,7 +195,7 @@ class Defaults:
         for child in element:
             if child.tag != "default":
                 kind = KINDS.get(child.tag, child.tag)
-                own[kind] = _over(own.get(kind, {}), child)
+                own[kind] = _over(own.get(kind, {}), child) | _gain_of(child.tag)
         for child in element.findall("default"):
             if child.get("class") is None:
                 raise ModelError(f"{where(child)} in <default>: the attribute 'class' is missing")
@@ -216,6 +216,13 @@ class Defaults:
         merged.place_like(element)
         merged.extend(element)
         return merged
+
+
+def _gain_of(tag: str) -> dict[str, str]:
+    """Return what a kind of actuator in <default> says of the gains of a <general> that inherits from it."""
+    if tag not in ACTUATORS or tag == "general":
+        return {}
+    return {"gaintype": "fixed", "gainprm": "1", "biastype": "none" if tag == "motor" else "affine"}
 
 
 def _over(inherited: dict[str, str], element: Element) -> dict[str, str]:

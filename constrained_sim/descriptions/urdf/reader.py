@@ -28,6 +28,11 @@ AXES = {"revolute": True, "continuous": True, "prismatic": True, "planar": True,
 BOUNDED = ("revolute", "prismatic")
 """Types of joints that must have a <limit>."""
 
+LIMITS = ("lower", "upper", "effort", "velocity")
+
+NO_LIMIT = 1e300
+"""What stands for infinity in the text for Pinocchio, whose reader knows none."""
+
 SIZES = {"box": ("size",), "sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length")}
 
 
@@ -120,6 +125,7 @@ def _check_joint(joint: Element, ignored: Ignored) -> None:
         raise ModelError(f"{what}: got no <limit>, which a {kind} joint needs; allowed: one, or the type continuous")
     if limit is not None:
         for key in ("effort", "velocity"):
+            needed(limit, key)
             not_negative(limit, key, 0.0)
         lower, upper = number(limit, "lower", 0.0), number(limit, "upper", 0.0)
         if kind == "continuous" and (lower, upper) != (0.0, 0.0):
@@ -137,11 +143,20 @@ def _model(root: Element, floating_base: bool) -> pin.Model:
         copy = ElementTree.SubElement(plain, element.tag, dict(element.items()))
         kept = ("inertial",) if element.tag == "link" else ("origin", "parent", "child", "axis", "limit", "dynamics")
         copy.extend(child for child in element if child.tag in kept)
+    for limit in plain.iter("limit"):
+        limit.attrib.update({key: repr(float(np.clip(number(limit, key, 0.0), -NO_LIMIT, NO_LIMIT))) for key in LIMITS})
+    for dynamics in plain.iter("dynamics"):
+        dynamics.attrib.update({key: dynamics.get(key, "0") for key in ("damping", "friction")})
     text = ElementTree.tostring(plain, encoding="unicode")
     try:
-        return pin.buildModelFromXML(text, pin.JointModelFreeFlyer()) if floating_base else pin.buildModelFromXML(text)
+        model = pin.buildModelFromXML(text, *([pin.JointModelFreeFlyer()] if floating_base else []))
     except (RuntimeError, ValueError, IndexError) as error:
         raise ModelError(f"not a valid URDF: {error}") from error
+    for name in ("PositionLimit", "EffortLimit", "VelocityLimit"):
+        for end in ("lower", "upper"):
+            values = np.array(getattr(model, end + name))
+            setattr(model, end + name, np.where(np.abs(values) == NO_LIMIT, np.copysign(np.inf, values), values))
+    return model
 
 
 def _couplings(joints: dict[str, Element], ignored: Ignored) -> Iterator[JointCoupling]:
