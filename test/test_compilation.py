@@ -133,7 +133,7 @@ def test_a_folder_that_others_can_write_to_is_not_trusted(tmp_path):
 
 
 def test_every_kernel_has_one_signature():
-    """Arrays that may not be written to, literals and other layouts make no second one; small inlined ones may differ."""
+    """Arrays that may not be written to, literals and other layouts make no second one; inlined ones may differ."""
     compile_kernels()
     several = {kernel.__qualname__: kernel.signatures for kernel in KERNELS if len(kernel.signatures) > 1}
     inlined = {kernel.__qualname__ for kernel in KERNELS if kernel.inline}

@@ -59,7 +59,7 @@ class Kernel(CPUDispatcher):
         calls: by signature, the kernels that its machine code calls, and their signatures.
     """
 
-    overloads: dict[Any, Any]
+    overloads: Any
     _insert: Any
     _callers: ClassVar[list[list[tuple[Kernel, Any]]]] = []
 
