@@ -22,10 +22,14 @@ from constrained_sim.constraints import (
 from constrained_sim.contact import Law, Plane, make_law
 from constrained_sim.contact.collision import Collisions
 from constrained_sim.contact.scene import Box, Mesh, SceneBody, Sphere
-from constrained_sim.exceptions import ConfigError, InvalidValue, UnknownName
+from constrained_sim.exceptions import ConfigError, InvalidValue, MissingLibrary, UnknownName
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.sensors import SENSORS, Sensor
+from constrained_sim.shipped import PACKAGE, share_folder
 from constrained_sim.validation import Array, directions, finite_array, lookup, number
+
+ROBOTS = "example-robot-data"
+"""The package that holds the quadruped and Cassie: a ROS 2 package, or a Python package on PyPI."""
 
 
 class Section:
@@ -97,17 +101,21 @@ class Section:
 def resolve_path(text: str, base: Path) -> str | Path:
     """Return the file that `text` means: XML is returned as it is; ``package://name/path`` is looked up.
 
-    A package is looked up in the ament index where there is one, then among the parents of `base`, then among the
-    Python packages of that name that bring a share folder (``example-robot-data`` from PyPI).
+    This package is the one that runs, see :func:`~constrained_sim.shipped.share_folder`. Another one is looked up in the
+    ament index where there is one, then among the parents of `base`, then among the Python packages of that name that
+    bring a share folder (``example-robot-data`` from PyPI).
 
     Raises:
         ConfigError: no such package.
+        MissingLibrary: none of the package of robots that parameter files of this one refer to.
     """
     if text.lstrip().startswith("<"):
         return text
     if not text.startswith("package://"):
         return base / text
     package, _, path = text.removeprefix("package://").partition("/")
+    if package == PACKAGE:
+        return share_folder() / path
     try:
         from ament_index_python.packages import get_package_share_directory
 
@@ -122,6 +130,8 @@ def resolve_path(text: str, base: Path) -> str | Path:
         if manifest.is_file() and f"<name>{package}</name>" in manifest.read_text(encoding="utf-8"):
             return folder / path
     share = _share_of_wheel(package)
+    if share is None and package == ROBOTS:
+        raise MissingLibrary(ROBOTS, repr(text))
     if share is None:
         raise ConfigError(
             f"{text!r}: package {package!r} is neither in the ament index nor around {str(base)!r} nor installed by pip"

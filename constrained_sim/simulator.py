@@ -31,6 +31,7 @@ from constrained_sim.exceptions import (
 )
 from constrained_sim.impact import Impact, impact_at
 from constrained_sim.integrators import INTEGRATORS
+from constrained_sim.optional import optional
 from constrained_sim.posture import JointFeedback, Posture, no_feedback
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import Solver, System, as_solver
@@ -404,11 +405,12 @@ class Simulator:
             duration: in whole steps, to the nearest one.
             controller: ``controller(t, q, v) -> tau`` (nu,); None: zero efforts.
             sample_period: how often the controller is asked [s], a multiple of dt; None: every step.
-            progress: show a progress bar (needs the library rich).
+            progress: show a progress bar on the standard error stream.
 
         Raises:
             InvalidValue: a duration or period that is not allowed, or what the controller returned.
             NonFiniteState: see :meth:`step`.
+            MissingLibrary: the one that shows progress bars.
         """
         count = round(number("duration", duration, 0.0) / self.dt)
         if duration and not count:
@@ -417,9 +419,8 @@ class Simulator:
         if not every:
             raise InvalidValue("sample_period", sample_period, "a positive multiple of dt")
         if progress:
-            from rich.progress import Progress
-
-            with Progress(transient=True) as bar:
+            console = optional("rich.console", "a progress bar").Console(stderr=True)
+            with optional("rich.progress", "a progress bar").Progress(transient=True, console=console) as bar:
                 task = bar.add_task("simulating", total=count)
                 return self._run(count, controller, every, lambda done: bar.update(task, completed=done))
         return self._run(count, controller, every, lambda done: None)
