@@ -101,9 +101,9 @@ class Section:
 def resolve_path(text: str, base: Path) -> str | Path:
     """Return the file that `text` means: XML is returned as it is; ``package://name/path`` is looked up.
 
-    This package is the one that runs, see :func:`~constrained_sim.shipped.share_folder`. Another one is looked up in the
-    ament index where there is one, then among the parents of `base`, then among the Python packages of that name that
-    bring a share folder (``example-robot-data`` from PyPI).
+    This package is the one that runs, see :func:`~constrained_sim.shipped.share_folder`. Another one is looked up in
+    the ament index where there is one, then among the parents of `base`, then among the Python packages of that name
+    that bring a share folder (``example-robot-data`` from PyPI).
 
     Raises:
         ConfigError: no such package.

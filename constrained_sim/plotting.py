@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from constrained_sim.exceptions import ConfigError, ConstrainedSimError
+from constrained_sim.joints import SingleJoint
 from constrained_sim.optional import optional
 from constrained_sim.robot import Robot
 from constrained_sim.trajectory import Trajectory
@@ -24,6 +25,8 @@ KINDS = {
     "constrained_sim/msg/Impact": "impacts",
 }
 """What is plotted, by the type of the message."""
+
+EPILOG = "example: plot_bag recordings/leg_bag; exit codes: 0 done; 1 refused; 2 wrong command line"
 
 
 @dataclass
@@ -52,12 +55,14 @@ class Recording:
     def of(cls, trajectory: Trajectory, robot: Robot | None = None) -> Recording:
         """Return what `trajectory` holds; without its `robot`, positions have numbers in place of names."""
         if robot is None:
-            columns = {f"q[{i}]": i for i in range(trajectory.q.shape[1])}
+            positions = {f"q[{i}]": column for i, column in enumerate(trajectory.q.T)}
         else:
-            columns = {name: joint.idx_q for name, joint in robot.joint_models.items() if joint.nq == 1}
+            names = [name for name, joint in robot.joint_models.items() if joint.nv == 1]
+            joints = {name: SingleJoint.of(robot, name) for name in names}
+            positions = {name: np.array([joint.position(q) for q in trajectory.q]) for name, joint in joints.items()}
         return cls(
             trajectory.t,
-            {name: trajectory.q[:, i] for name, i in columns.items()},
+            positions,
             trajectory.t,
             dict(trajectory.contact_forces),
             {},
@@ -153,7 +158,9 @@ def plot(recording: Recording, path: Path, title: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Plot the bag that the command line names; return 0, or 1 where that cannot be."""
-    parser = argparse.ArgumentParser(prog="plot_bag", description="Plots contact forces and joint positions of a bag.")
+    parser = argparse.ArgumentParser(
+        prog="plot_bag", description="Plots contact forces and joint positions of a bag.", epilog=EPILOG
+    )
     parser.add_argument("bag", type=Path, help="directory of a rosbag2 recording")
     parser.add_argument("--output", type=Path, help="image file (default: beside the bag, .png)")
     options = parser.parse_args(arguments)

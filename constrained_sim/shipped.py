@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from constrained_sim.exceptions import ConfigError, UnknownName
+from constrained_sim.exceptions import ConfigError
 
 PACKAGE = "constrained_sim"
 
@@ -13,8 +13,8 @@ def share_folder() -> Path:
     """Return the folder that ``package://constrained_sim`` means: it holds ``config`` and ``urdf``.
 
     A wheel has it inside the package. An editable installation, and one of links into the sources as colcon makes it,
-    use the source tree. One of copies, as colcon and Debian packages make it, has it at ``share/constrained_sim`` of its
-    prefix. Always the files belong to the Python code that runs, whatever else is installed.
+    use the source tree. One of copies, as colcon and Debian packages make it, has it at ``share/constrained_sim`` of
+    its prefix. Always the files belong to the Python code that runs, whatever else is installed.
 
     Raises:
         ConfigError: the installation lacks it.
@@ -27,7 +27,9 @@ def share_folder() -> Path:
         manifest = folder / "package.xml"
         if manifest.is_file() and f"<name>{PACKAGE}</name>" in manifest.read_text(encoding="utf-8"):
             return folder
-    raise ConfigError(f"the files of {PACKAGE} are neither in {inside} nor in a share folder above it: install it again")
+    raise ConfigError(
+        f"the files of {PACKAGE} are neither in {inside} nor in a share folder above it: install it again"
+    )
 
 
 def shipped_robots() -> dict[str, Path]:

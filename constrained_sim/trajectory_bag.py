@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from constrained_sim.config import Config
+from constrained_sim.joints import SingleJoint
 from constrained_sim.optional import optional
-from constrained_sim.robot import Robot
 from constrained_sim.trajectory import Trajectory
-from constrained_sim.validation import Array
 
 NANOSECONDS = 1_000_000_000
 JOINTS, BASE, WRENCH, NUMBER = (
@@ -28,8 +27,8 @@ Row = tuple[str, str, int, Any]
 def write_bag(trajectory: Trajectory, config: Config, directory: Path) -> None:
     """Write `trajectory` into a new `directory`.
 
-    Topics: ``/joint_states``, ``/odom`` of a floating base, ``/contact_forces/NAME`` (force on the robot and moment about
-    the contact point, both along the world's axes, mean over the step; nothing while absent) and
+    Topics: ``/joint_states``, ``/odom`` of a floating base, ``/contact_forces/NAME`` (force on the robot and moment
+    about the contact point, both along the world's axes, mean over the step; nothing while absent) and
     ``/impacts/energy_lost`` [J]. Stamps begin at the configured start time.
 
     Raises:
@@ -54,6 +53,8 @@ class _Messages:
     def __init__(self, types: Any, trajectory: Trajectory, config: Config, start: int) -> None:
         """Take the `types` of messages; the run begins at the stamp `start` [ns]."""
         self._types, self._run, self._robot, self._start = types, trajectory, config.robot, start
+        names = [name for name, joint in config.robot.joint_models.items() if joint.nv == 1]
+        self._joints_of_one = {name: SingleJoint.of(config.robot, name) for name in names}
         self._world, self._prefix = config.node.world_frame, config.node.frame_prefix
 
     def rows(self) -> Iterator[Row]:
@@ -78,15 +79,14 @@ class _Messages:
         return self._types["std_msgs/msg/Header"](time, self._world)
 
     def _joints(self, i: int, stamp: int) -> Any:
-        single = {name: joint for name, joint in self._robot.joint_models.items() if joint.nv == 1}
         efforts = np.zeros(self._robot.nv)
         efforts[self._robot.actuation] = self._run.tau[i]
         return self._types[JOINTS](
             self._header(stamp),
-            list(single),
-            np.array([_angle(self._robot, name, self._run.q[i]) for name in single]),
-            np.array([self._run.v[i, joint.idx_v] for joint in single.values()]),
-            np.array([efforts[joint.idx_v] for joint in single.values()]),
+            list(self._joints_of_one),
+            np.array([joint.position(self._run.q[i]) for joint in self._joints_of_one.values()]),
+            np.array([self._run.v[i, joint.v] for joint in self._joints_of_one.values()]),
+            np.array([efforts[joint.v] for joint in self._joints_of_one.values()]),
         )
 
     def _base(self, i: int, stamp: int) -> Any:
@@ -104,13 +104,7 @@ class _Messages:
 
     def _contact(self, name: str, i: int, stamp: int) -> Any:
         vector = self._types["geometry_msgs/msg/Vector3"]
-        force, moment = (vector(*table[name][i].tolist()) for table in (self._run.contact_forces, self._run.contact_moments))
+        force, moment = (
+            vector(*table[name][i].tolist()) for table in (self._run.contact_forces, self._run.contact_moments)
+        )
         return self._types[WRENCH](self._header(stamp), self._types["geometry_msgs/msg/Wrench"](force, moment))
-
-
-def _angle(robot: Robot, name: str, q: Array) -> float:
-    """Return the position of a joint with one degree of freedom [rad, m]; Pinocchio keeps cosine and sine of some."""
-    joint = robot.joint_models[name]
-    if joint.nq == 1:
-        return float(q[joint.idx_q])
-    return float(np.arctan2(q[joint.idx_q + 1], q[joint.idx_q]))

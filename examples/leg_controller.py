@@ -6,6 +6,7 @@ It answers every state with one command that carries the stamp of that state, so
 
 from __future__ import annotations
 
+import argparse
 import signal
 import sys
 import threading
@@ -15,9 +16,12 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
+from rclpy.utilities import remove_ros_args
 from sensor_msgs.msg import JointState
 
 from constrained_sim.controllers.leg import LegController, LegState
+
+EXAMPLE = "example: leg_controller --ros-args -p mode:=hop (or stand, the default)"
 
 
 class LegControllerNode(Node):
@@ -50,6 +54,8 @@ class LegControllerNode(Node):
 
 def main() -> None:
     """Run until SIGINT or SIGTERM, which end the loop between two callbacks: an exception could come amidst of one."""
+    parser = argparse.ArgumentParser(prog="leg_controller", description=__doc__, epilog=EXAMPLE)
+    parser.parse_args(remove_ros_args(sys.argv)[1:])
     rclpy.init(args=sys.argv, signal_handler_options=SignalHandlerOptions.NO)
     stopped = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 
-from constrained_sim.cli.texts import Json, help_with, say, write_json
+from constrained_sim.cli.texts import Json, say, write_json
 
 
-@help_with(
-    "Compile all kernels beforehand, for images of containers and for CI. What is compiled already stays.",
-    "compile",
-)
 def compile_command(as_json: Json = False) -> None:
+    """Compile all kernels beforehand, for images of containers and for CI.
+
+    What is compiled already stays.
+
+    Examples:
+        $ constrained_sim compile
+    """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 

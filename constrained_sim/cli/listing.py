@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from constrained_sim.cli.texts import Json, help_with, write_json
+from constrained_sim.cli.texts import Json, write_json
 
 
 class Kind(StrEnum):
@@ -20,16 +20,17 @@ class Kind(StrEnum):
     constraints = "constraints"
 
 
-@help_with(
-    "List the robots that come with the package and what their controllers do, or the names of solvers, steppers, "
-    "contact laws or constraints.",
-    "list robots",
-    "list solvers --json",
-)
 def list_command(
     kind: Annotated[Kind, typer.Argument(help="What to list.")],
     as_json: Json = False,
 ) -> None:
+    """List the robots of the package and what their controllers do; or solvers, steppers, contact laws, constraints.
+
+    Examples:
+        $ constrained_sim list robots
+
+        $ constrained_sim list solvers --json
+    """
     entries = described(kind)
     if as_json:
         write_json({kind.value: entries})

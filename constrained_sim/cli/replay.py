@@ -7,17 +7,20 @@ from typing import Annotated
 
 import typer
 
-from constrained_sim.cli.texts import DIFFERS, Json, help_with, say, write_json
+from constrained_sim.cli.texts import DIFFERS, Json, say, write_json
 
 
-@help_with(
-    "Simulate a recording of the node again, and compare every message bit by bit. Needs ROS 2.",
-    "replay recordings/leg_bag",
-)
 def replay_command(
     bag: Annotated[Path, typer.Argument(help="Directory of the recording (rosbag2).", exists=True, file_okay=False)],
     as_json: Json = False,
 ) -> None:
+    """Simulate a recording of the node again, and compare every message bit by bit.
+
+    Needs ROS 2.
+
+    Examples:
+        $ constrained_sim replay recordings/leg_bag
+    """
     from constrained_sim.optional import ros_module
 
     comparison = ros_module("constrained_sim.ros.replay", "replay").replay(bag)

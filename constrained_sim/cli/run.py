@@ -8,19 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from constrained_sim.cli.texts import Json, help_with, say, write_json
+from constrained_sim.cli.texts import Json, say, write_json
 
 if TYPE_CHECKING:
     from constrained_sim.config import Config
     from constrained_sim.trajectory import Trajectory
 
 
-@help_with(
-    "Simulate what a parameter file describes, without ROS, and keep the result. `constrained_sim list robots` tells "
-    "the robots that come with the package.",
-    "run leg --controller hop --duration 5 --output hop.npz --plot hop.png",
-    "run my_robot.yaml --controller my_law.py:efforts --set contacts.foot.friction=0.3 --json",
-)
 def run_command(
     robot: Annotated[str, typer.Argument(help="Parameter file (also package://NAME/PATH), or a robot of the package.")],
     duration: Annotated[float, typer.Option(help="Simulated seconds.")] = 5.0,
@@ -35,6 +29,15 @@ def run_command(
     bag: Annotated[Path | None, typer.Option(help="New directory of a rosbag2 recording (MCAP).")] = None,
     as_json: Json = False,
 ) -> None:
+    """Simulate what a parameter file describes, without ROS, and keep the result.
+
+    `constrained_sim list robots` tells the robots that come with the package.
+
+    Examples:
+        $ constrained_sim run leg --controller hop --duration 5 --output hop.npz --plot hop.png
+
+        $ constrained_sim run my_robot.yaml --controller my_law.py:efforts --set contacts.foot.friction=0.3 --json
+    """
     from constrained_sim.cli.controllers import controller_of
     from constrained_sim.cli.outputs import checked_outputs
     from constrained_sim.cli.parameters import find_robot, read_assignments

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 
@@ -19,18 +19,6 @@ EXIT_CODES = (
 )
 
 Json = Annotated[bool, typer.Option("--json", help="Write the result as JSON, and nothing else, to standard output.")]
-
-Command = TypeVar("Command", bound=Callable[..., None])
-
-
-def help_with(text: str, *examples: str) -> Callable[[Command], Command]:
-    """Return a decorator that gives a command its help: what it does, and examples of its use."""
-
-    def decorate(command: Command) -> Command:
-        command.__doc__ = "\n\n".join([text, "Examples:", *(f"    $ constrained_sim {example}" for example in examples)])
-        return command
-
-    return decorate
 
 
 def say(text: str) -> None:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import platform
-import sys
 from importlib.metadata import PackageNotFoundError, version
 
-from constrained_sim.cli.texts import Json, help_with, write_json
+from constrained_sim.cli.texts import Json, write_json
 
 LIBRARIES = "numpy", "scipy", "pin", "coal", "numba", "llvmlite"
 OPTIONAL = "proxsuite", "matplotlib", "mcap", "rosbags", "example-robot-data", "typer", "rich"
 
 
-@help_with(
-    "Say which versions of this package and of what it depends on are installed.",
-    "version",
-    "version --json > versions.json",
-)
 def version_command(as_json: Json = False) -> None:
+    """Say which versions of this package and of what it depends on are installed.
+
+    Examples:
+        $ constrained_sim version
+
+        $ constrained_sim version --json > versions.json
+    """
     versions = installed_versions()
     if as_json:
         write_json(versions)
