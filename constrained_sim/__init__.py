@@ -13,11 +13,14 @@ from constrained_sim.constraints import (
     JointVelocity,
     PointAnchor,
     PointContact,
+    PointDistance,
 )
+from constrained_sim.constraints.check import ConstraintCheck, check_constraint
 from constrained_sim.contact import LAWS, Compliant, Frictionless, HuntCrossley, Plane, Rigid, Sticking
 from constrained_sim.contact.collision import Collisions
 from constrained_sim.contact.scene import Box, Mesh, Sphere
 from constrained_sim.drift import Baumgarte, Projection, project_position, project_velocity
+from constrained_sim.force_laws import SpringDamper, point_force
 from constrained_sim.forward_dynamics import constrained_acceleration
 from constrained_sim.impact import resolve_impact
 from constrained_sim.integrators import INTEGRATORS
@@ -44,6 +47,7 @@ __all__ = [
     "Box",
     "Collisions",
     "Compliant",
+    "ConstraintCheck",
     "ContactConsistentDynamics",
     "CustomConstraint",
     "ForceTorque",
@@ -58,6 +62,7 @@ __all__ = [
     "Plane",
     "PointAnchor",
     "PointContact",
+    "PointDistance",
     "Posture",
     "Projection",
     "Rigid",
@@ -65,12 +70,14 @@ __all__ = [
     "SensorSet",
     "Simulator",
     "Sphere",
+    "SpringDamper",
     "State",
     "StepResult",
     "Sticking",
     "Trajectory",
     "Wrench",
     "assemble",
+    "check_constraint",
     "constrained_acceleration",
     "constraint_system",
     "inverse_dynamics",
@@ -78,6 +85,7 @@ __all__ = [
     "load_config",
     "load_kernels",
     "minimal_acceleration",
+    "point_force",
     "project_position",
     "project_velocity",
     "resolve_impact",

@@ -13,10 +13,9 @@ import scipy
 from constrained_sim.constraints import BoundConstraint, Constraint, ConstraintStack
 from constrained_sim.drift import ACCEPTABLE_VIOLATION, bilateral_members
 from constrained_sim.dynamics import Dynamics, integrate, tangent_derivative
-from constrained_sim.exceptions import UnknownName
-from constrained_sim.robot import Robot
+from constrained_sim.robot import Robot, checked_robot
 from constrained_sim.solvers.row_space import least_squares
-from constrained_sim.validation import Array, number, read_only
+from constrained_sim.validation import Array, lookup, names, number, read_only
 
 EVALUATIONS = 500
 
@@ -66,8 +65,8 @@ def assemble(
         InvalidValue: wrong length, NaN, infinity, or a contact among the constraints.
         UnknownName: a joint or link that does not exist.
     """
-    q = robot.checked_configuration(q)
-    return assemble_members(robot, q, bilateral_members(robot, q, constraints), held, number("t", t))
+    q = checked_robot(robot).checked_configuration(q)
+    return assemble_members(robot, q, bilateral_members(robot, q, constraints), names("held", held), number("t", t))
 
 
 def assemble_members(
@@ -161,8 +160,6 @@ def _free_velocities(robot: Robot, held: Sequence[str]) -> npt.NDArray[np.intp]:
     """Return the velocity indices of all joints but those `held`."""
     free = np.ones(robot.nv, dtype=bool)
     for name in held:
-        if name not in robot.joint_names:
-            raise UnknownName("joint", name, robot.joint_names)
-        joint = robot.joint_models[name]
+        joint = lookup("joint", name, robot.joint_models)
         free[joint.idx_v : joint.idx_v + joint.nv] = False
     return np.flatnonzero(free)

@@ -18,11 +18,12 @@ from constrained_sim.constraints import (
     JointVelocity,
     PointAnchor,
     PointContact,
+    PointDistance,
 )
 from constrained_sim.contact import Law, Plane, make_law
 from constrained_sim.contact.collision import Collisions
 from constrained_sim.contact.scene import Box, Mesh, SceneBody, Sphere
-from constrained_sim.exceptions import ConfigError, InvalidValue, MissingLibrary, UnknownName
+from constrained_sim.exceptions import ConfigError, InvalidValue, MissingLibrary, UnknownName, shown
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.sensors import SENSORS, Sensor
 from constrained_sim.shipped import PACKAGE, share_folder
@@ -49,7 +50,7 @@ class Section:
             ConfigError: no mapping.
         """
         if not isinstance(values, Mapping):
-            raise ConfigError(f"{where}: got {values!r}, allowed: a mapping of keys to values")
+            raise ConfigError(f"{where}: got {shown(values)}, allowed: a mapping of keys to values")
         self.where = where
         self._values = dict(values)
         self._known: list[str] = []
@@ -63,11 +64,11 @@ class Section:
             return default
         value = self._values.pop(key)
         if kind is float and isinstance(value, int) and not isinstance(value, bool):
-            return float(value)
+            return number(f"{self.where}.{key}", value)
         if kind is tuple and isinstance(value, (list, tuple, np.ndarray)):
             return tuple(value)
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise ConfigError(f"{self.where}.{key}: got {value!r}, allowed: a value of type {kind.__name__}")
+            raise ConfigError(f"{self.where}.{key}: got {shown(value)}, allowed: a value of type {kind.__name__}")
         return value
 
     def take_fields(self, options: type) -> dict[str, Any]:
@@ -95,7 +96,7 @@ class Section:
     def finish(self) -> None:
         """Refuse keys that nobody took."""
         for key in self._values:
-            raise ConfigError(f"{self.where}: nobody reads the key {key!r}, allowed: {', '.join(self._known)}")
+            raise ConfigError(f"{self.where}: nobody reads the key {shown(key)}, allowed: {', '.join(self._known)}")
 
 
 def resolve_path(text: str, base: Path) -> str | Path:
@@ -176,7 +177,7 @@ def read_collisions(top: Section, base: Path) -> Collisions | None:
     scene = {section.name: _read_body(section, base) for section in top.named_sections("scene")}
     section = top.section("collisions")
     keys: dict[str, tuple[type, Any]] = {
-        "friction": (float, 0.0),
+        "friction": (float, None),
         "restitution": (float, 0.0),
         "restitution_law": (str, "newton"),
         "torsional_friction": (float, 0.0),
@@ -255,6 +256,17 @@ def _read_point_anchor(section: Section) -> PointAnchor:
     )
 
 
+def _read_point_distance(section: Section) -> PointDistance:
+    return PointDistance(
+        section.name,
+        section.take("link_a", str),
+        section.take("point_a", tuple, (0.0, 0.0, 0.0)),
+        section.take("link_b", str, WORLD),
+        section.take("point_b", tuple, (0.0, 0.0, 0.0)),
+        section.take("distance", float, None),
+    )
+
+
 def _read_frame_anchor(section: Section) -> FrameAnchor:
     axes = section.take("axes", tuple, None)
     return FrameAnchor(
@@ -300,6 +312,7 @@ def read_constraint(section: Section) -> Constraint:
 
 CONSTRAINT_READERS = {
     PointAnchor.kind: _read_point_anchor,
+    PointDistance.kind: _read_point_distance,
     FrameAnchor.kind: _read_frame_anchor,
     JointCoupling.kind: _read_joint_coupling,
     JointVelocity.kind: _read_joint_velocity,

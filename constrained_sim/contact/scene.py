@@ -14,7 +14,7 @@ import scipy
 
 from constrained_sim.contact.surfaces import Plane
 from constrained_sim.exceptions import InvalidValue
-from constrained_sim.validation import Array, finite_array, number
+from constrained_sim.validation import Array, finite_array, number, shape_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ class Mesh:
         if isinstance(self.vertices, (str, os.PathLike)):
             points = load_mesh(os.fspath(self.vertices)).vertices()
         else:
-            count = len(self.vertices) if isinstance(self.vertices, (Sequence, np.ndarray)) else 1
+            count = (*shape_of(self.vertices), 1)[0]
             points = finite_array("vertices of a mesh", self.vertices, (count, 3))
         object.__setattr__(self, "vertices", hull_points(points))
 
@@ -126,14 +126,14 @@ def placement_of(body: Box | Sphere | Mesh) -> pin.SE3:
     return pin.SE3(pin.rpy.rpyToMatrix(np.asarray(body.rpy)), np.asarray(body.position))
 
 
-def load_mesh(path: str) -> coal.BVHModelBase:
-    """Return the triangles of a mesh file.
+def load_mesh(path: str, scale: Sequence[float] = (1.0, 1.0, 1.0)) -> coal.BVHModelBase:
+    """Return the triangles of a mesh file, with the factors `scale` along its axes.
 
     Raises:
         InvalidValue: it cannot be read.
     """
     try:
-        return coal.MeshLoader().load(path, np.ones(3))
+        return coal.MeshLoader().load(path, np.array(scale))
     except (RuntimeError, ValueError) as error:
         raise InvalidValue("mesh file", path, f"a file that can be read ({error})") from error
 

@@ -69,6 +69,8 @@ class SimulationNode(Node):
         """
         super().__init__("constrained_sim", automatically_declare_parameters_from_overrides=True)
         config = read_config(nested_parameters(self))
+        for line in config.robot.ignored:
+            self.get_logger().info(line)
         declare_options(self)
         in_effect = getattr(config.simulation.make_solver(), "factorization", "")
         self.set_parameters([Parameter("factorization", value=in_effect)])

@@ -141,7 +141,7 @@ class TimeStepping(CompiledParts):
         q, v, taus = np.empty((steps, robot.nq)), np.empty((steps, robot.nv)), np.empty((steps, robot.nu))
         impulses, energy = np.empty((steps, len(contact.s))), np.empty((steps, len(vars(EnergyTerms()))))
         axes, acceleration = np.empty((steps, *contact.axes.shape)), self._acceleration.copy()
-        limits = -robot.effort_limits, robot.effort_limits, tau
+        limits = robot.least_efforts, robot.effort_limits, tau
         records = q, v, taus, impulses, axes, energy
         done, t = run_steps(
             compiled.problem,

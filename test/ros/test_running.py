@@ -98,7 +98,7 @@ def test_time_follows_the_wall_clock_times_a_factor(running):
         simulated = (stamp(running.states[-1]) - first) * 1e-9
         elapsed = time.monotonic() - begun
         # Debts of up to 0.1 s are made up for, and states may have waited in this busy process before the start.
-        assert simulated <= factor * (elapsed + 0.4)
+        assert simulated <= factor * (elapsed + 1.0)
         assert simulated >= 0.25 * factor * elapsed
 
 
