@@ -29,7 +29,6 @@ from constrained_sim.sensors import SENSORS, Sensor
 from constrained_sim.validation import Array, directions, finite_array, lookup, number
 
 
-
 class Section:
     """A mapping of which every key must be taken.
 

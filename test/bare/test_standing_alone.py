@@ -82,6 +82,8 @@ try:
 except MissingLibrary as error:
     print(error)
 """
-    done = subprocess.run([sys.executable, "-P", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert f"pip install {library}" in done.stdout, done.stderr
     assert not list(tmp_path.iterdir())

@@ -10,6 +10,7 @@ import pytest
 from constrained_sim import LAWS, SOLVERS, STEPPERS, Trajectory, load_config
 from constrained_sim.controllers import LegController
 from constrained_sim.shipped import shipped_robots
+from constrained_sim.testing.simulated_robot import read_parameters
 
 COMMANDS = "run", "plot", "replay", "recover", "compile", "list", "version"
 
@@ -32,10 +33,7 @@ def test_a_run_gives_what_python_gives(cli, tmp_path):
     words = "--controller", "hop", "--duration", 0.6, "--set", "contacts.foot.friction=0.5"
     summary = json.loads(cli("run", "leg", *words, "--output", "a.npz", "--json").stdout)
     config = load_config(shipped_robots()["leg"])
-    parameters = config.constraints[0]
-    assert parameters.friction == 0.8
-    from constrained_sim.testing.simulated_robot import read_parameters
-
+    assert config.constraints[0].friction == 0.8
     config = read_parameters(shipped_robots()["leg"], {"contacts.foot.friction": 0.5})
     expected = config.simulator().run(0.6, LegController(config, "hop").efforts, config.node.control_period)
     got = Trajectory.load(tmp_path / "a.npz")
@@ -84,10 +82,11 @@ def test_a_bag_holds_the_run(cli, tmp_path):
 )
 def test_bad_input_is_one_line(cli, tmp_path, words, said):
     """Code 1, the reason, and nothing is written."""
-    error = cli(*words, code=1).stderr
-    assert said in error
-    assert error.count("\n") == 1
-    assert error.startswith("constrained_sim: ")
+    lines = cli(*words, code=1).stderr.splitlines()
+    error = [line for line in lines if "compiling kernels" not in line]  # the first simulation on a machine says so
+    assert len(error) == 1, lines
+    assert said in error[0]
+    assert error[0].startswith("constrained_sim: ")
     assert not list(tmp_path.iterdir())
 
 
