@@ -20,7 +20,7 @@ def run(folder, *words):
 
 @pytest.mark.parametrize("block", range(len(BLOCKS)))
 def test_block(block, tmp_path):
-    """A block with tests is a test module, of which at least one passes (that over DDS needs ROS); others are scripts."""
+    """A block with tests is a module of which at least one passes (that over DDS needs ROS); others are scripts."""
     (tmp_path / "test_block.py").write_text(BLOCKS[block])
     if "def test_" not in BLOCKS[block]:
         assert run(tmp_path, "test_block.py").strip()
