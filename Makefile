@@ -7,7 +7,7 @@ SOLVER ?= direct
 JOBS ?= 2
 
 .DEFAULT_GOAL := leg
-.PHONY: leg quadruped four_bar cassie test test-processors lint build bench bench-node lock clean help
+.PHONY: leg quadruped four_bar cassie test test-processors test-versions lint build bench bench-node lock clean help
 
 leg: ## simulate a hopping leg and its controller (DURATION, CONTROLLER, CLOCK_MODE, SOLVER, ARGS)
 quadruped: ## the same of a trotting quadruped
@@ -23,6 +23,9 @@ test: lint ## all checks, then all tests in JOBS processes (ARGS go to pytest)
 
 test-processors: ## the tests without ROS, as on other processors (generic, Prescott, Haswell, SkylakeX)
 	@JOBS=$(JOBS) scripts/test_processors $(ARGS)
+
+test-versions: ## the wheel by itself, with the oldest and the newest libraries, on each Python (ARGS: oldest-3.12 newest-3.13 ...)
+	@scripts/test_versions $(ARGS)
 
 lint: ## the pre-commit checks, on all files
 	@scripts/run pre-commit run --all-files

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, fields
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from constrained_sim.contact import Law, Plane, make_law
 from constrained_sim.contact.collision import Collisions
 from constrained_sim.contact.scene import Box, Mesh, SceneBody, Sphere
 from constrained_sim.exceptions import ConfigError, InvalidValue, UnknownName, shown
+from constrained_sim.package_paths import resolve_path
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.sensors import SENSORS, Sensor
 from constrained_sim.validation import Array, directions, finite_array, lookup, number
@@ -93,50 +93,6 @@ class Section:
         """Refuse keys that nobody took."""
         for key in self._values:
             raise ConfigError(f"{self.where}: nobody reads the key {shown(key)}, allowed: {', '.join(self._known)}")
-
-
-def resolve_path(text: str, base: Path) -> str | Path:
-    """Return the file that `text` means: XML is returned as it is; ``package://name/path`` is looked up.
-
-    A package is looked up in the ament index where there is one, then among the parents of `base`, then among the
-    Python packages of that name that bring a share folder (``example-robot-data`` from PyPI).
-
-    Raises:
-        ConfigError: no such package.
-    """
-    if text.lstrip().startswith("<"):
-        return text
-    if not text.startswith("package://"):
-        return base / text
-    package, _, path = text.removeprefix("package://").partition("/")
-    try:
-        from ament_index_python.packages import get_package_share_directory
-
-        try:
-            return Path(get_package_share_directory(package)) / path
-        except (LookupError, ValueError, OSError):
-            pass
-    except ImportError:
-        pass
-    for folder in (base, *base.parents):
-        manifest = folder / "package.xml"
-        if manifest.is_file() and f"<name>{package}</name>" in manifest.read_text(encoding="utf-8"):
-            return folder / path
-    share = _share_of_wheel(package)
-    if share is None:
-        raise ConfigError(
-            f"{text!r}: package {package!r} is neither in the ament index nor around {str(base)!r} nor installed by pip"
-        )
-    return share / path
-
-
-def _share_of_wheel(package: str) -> Path | None:
-    """Return the share folder of an installed wheel, laid out as those of Pinocchio and its relatives are."""
-    try:
-        share = Path(str(distribution(package).locate_file(f"cmeel.prefix/share/{package}")))
-    except (PackageNotFoundError, ValueError):
-        return None
-    return share if share.is_dir() else None
 
 
 def read_robot(section: Section, base: Path) -> Robot:

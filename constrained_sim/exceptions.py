@@ -168,16 +168,33 @@ class InconsistentConstraints(ConstrainedSimError):
         self.residual = residual
 
 
+EXTRAS = {
+    "example-robot-data": "robots",
+    "matplotlib": "plot",
+    "mcap": "bag",
+    "proxsuite": "gauss",
+    "pytest": "test",
+    "rosbags": "bag",
+    "xacro": "xacro",
+}
+"""Extras of this package that bring a library, by its name on PyPI."""
+
+
 class MissingLibrary(ConstrainedSimError, ImportError):
     """An optional library that is not installed.
 
     Attributes:
-        library: name on PyPI.
+        library: name on PyPI, or ``ROS 2``, which pip alone does not install.
     """
 
     def __init__(self, library: str, needed_for: str) -> None:
-        """Say what needs `library`."""
-        super().__init__(f"{needed_for} needs the library {library!r}: pip install {library}")
+        """Say what needs `library`, and how to get it."""
+        if library == "ROS 2":
+            how = "source a ROS 2 workspace in which constrained_sim is built"
+        else:
+            extra = EXTRAS.get(library)
+            how = f"pip install {library}" + (f" (it comes with constrained_sim[{extra}])" if extra else "")
+        super().__init__(f"{needed_for} needs the library {library!r}: {how}")
         self.library = library
 
 

@@ -93,6 +93,18 @@ for _tag, _pattern in NUMBERS.items():
     _Loader.add_implicit_resolver(_tag, re.compile(_pattern), list("-+.0123456789"))
 
 
+def read_value(text: str) -> Any:
+    """Return the value that `text` means in a parameter file.
+
+    Raises:
+        ConfigError: it is not valid YAML.
+    """
+    try:
+        return yaml.load(text, _Loader)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{text!r} is not valid YAML: {' '.join(str(error).split())}") from error
+
+
 def read_yaml(path: str | os.PathLike[str]) -> Mapping[str, Any]:
     """Return the mapping that a YAML file holds.
 

@@ -23,6 +23,7 @@ from constrained_sim.joints import (
     set_property,
     with_spring,
 )
+from constrained_sim.package_paths import resolve_path
 from constrained_sim.tree import Tree, tree_of
 from constrained_sim.validation import Array, finite_array, flag, float_array, instance, known, lookup, names
 
@@ -105,7 +106,7 @@ class Robot:
         """Read a URDF; ``<mimic>`` becomes a JointCoupling, ``<dynamics>`` damping and dry friction.
 
         Args:
-            path_or_xml: a file, or the XML itself.
+            path_or_xml: a file, also ``package://NAME/PATH``, or the XML itself.
             floating_base: put a free-flyer between the world and the root link.
             gravity: (3,) acceleration [m/s^2], world axes.
             actuated_joints: joints that take efforts, in the order of ``tau``; None: every joint but the free-flyer and
@@ -118,6 +119,7 @@ class Robot:
         """
         from constrained_sim.descriptions import read_text, read_urdf
 
+        path_or_xml = _located(path_or_xml)
         text = read_text(path_or_xml)
         folder = _folder(path_or_xml, text)
         description = read_urdf(text, flag("floating_base", floating_base), folder)
@@ -138,6 +140,7 @@ class Robot:
         """
         from constrained_sim.descriptions import read_sdf, read_text
 
+        path_or_xml = _located(path_or_xml)
         text = read_text(path_or_xml)
         description = read_sdf(text, flag("floating_base", floating_base))
         return cls._of(description, gravity, actuated_joints, _folder(path_or_xml, text))
@@ -152,7 +155,7 @@ class Robot:
         """Read an MJCF; its equalities become :attr:`constraints`.
 
         Args:
-            path_or_xml: a file, or the XML itself.
+            path_or_xml: a file, also ``package://NAME/PATH``, or the XML itself.
             gravity: (3,) acceleration [m/s^2], world axes; None: the file's.
             actuated_joints: joints that take efforts, in the order of ``tau``; None: those with an actuator, or all but
                 the free-flyer if there are no actuators.
@@ -162,6 +165,7 @@ class Robot:
         """
         from constrained_sim.descriptions import read_mjcf, read_text
 
+        path_or_xml = _located(path_or_xml)
         text = read_text(path_or_xml)
         folder = _folder(path_or_xml, text)
         return cls._of(read_mjcf(text, folder), gravity, actuated_joints, folder)
@@ -572,6 +576,17 @@ class Robot:
             raise InvalidValue("quaternion of the base", placement[3:].tolist(), "a quaternion of non-zero length")
         placement[3:] /= length
         return placement
+
+
+def _located(path_or_xml: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    """Return the file that ``package://`` means; anything else as it is.
+
+    Raises:
+        ConfigError: no such package.
+        MissingLibrary: the package of robots that this one refers to is not installed.
+    """
+    is_of_package = isinstance(path_or_xml, str) and path_or_xml.startswith("package://")
+    return resolve_path(path_or_xml, Path.cwd()) if is_of_package else path_or_xml
 
 
 def _folder(path_or_xml: str | os.PathLike[str], text: str) -> Path | None:

@@ -35,6 +35,7 @@ from constrained_sim.exceptions import (
 )
 from constrained_sim.impact import Impact, impact_at
 from constrained_sim.integrators import INTEGRATORS
+from constrained_sim.optional import optional
 from constrained_sim.posture import JointFeedback, Posture, no_feedback
 from constrained_sim.robot import Robot, checked_robot
 from constrained_sim.solvers import Solver, System, as_solver
@@ -440,11 +441,12 @@ class Simulator:
             duration: in whole steps, to the nearest one.
             controller: ``controller(t, q, v) -> tau`` (nu,); None: zero efforts.
             sample_period: how often the controller is asked [s], a multiple of dt; None: every step.
-            progress: show a progress bar (needs the library rich).
+            progress: show a progress bar on the standard error stream.
 
         Raises:
             InvalidValue: a duration or period that is not allowed, or what the controller returned.
             NonFiniteState: see :meth:`step`.
+            MissingLibrary: the one that shows progress bars.
         """
         count = self._steps_in("duration", duration)
         if duration and not count:
@@ -456,9 +458,9 @@ class Simulator:
             stack.enter_context(single_threaded_blas())
             report: Callable[[int], None] = lambda done: None  # noqa: E731
             if flag("progress", progress):
-                from rich.progress import Progress
-
-                bar = stack.enter_context(Progress(transient=True))
+                console = optional("rich.console", "a progress bar").Console(stderr=True)
+                bar = optional("rich.progress", "a progress bar").Progress(transient=True, console=console)
+                stack.enter_context(bar)
                 task = bar.add_task("simulating", total=count)
                 report = lambda done: bar.update(task, completed=done)  # noqa: E731
             return self._run(count, controller, every, report)

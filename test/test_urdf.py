@@ -8,7 +8,7 @@ import pytest
 from mechanisms import LIMIT, joint, link, urdf
 
 from constrained_sim import Collisions, Plane, Robot, Simulator
-from constrained_sim.exceptions import ModelError, UnphysicalInertia
+from constrained_sim.exceptions import MissingLibrary, ModelError, UnphysicalInertia
 
 BASE = '<link name="base"/>'
 ARM = link("a", 1.0, (0.1, 0, 0))
@@ -224,7 +224,7 @@ XACRO = """<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="r"><xacro:pr
 def test_xacro_is_named_as_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the command that expands it, where the library is not there."""
     monkeypatch.setitem(sys.modules, "xacro", None)
-    with pytest.raises(ModelError, match=r"this is a xacro file.*xacro FILE"):
+    with pytest.raises(MissingLibrary, match=r"this is a xacro file.*xacro FILE.*pip install xacro"):
         Robot.from_urdf(XACRO)
     assert Robot.from_urdf(urdf(BASE, ARM, TURN).replace("<robot", '<robot xmlns:xacro="http://x"')).nv == 1
 

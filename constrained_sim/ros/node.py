@@ -33,6 +33,7 @@ from constrained_sim.ros.requests import Requests
 from constrained_sim.ros.services import Services
 from constrained_sim.ros.simulation_interfaces import SimulationInterfaces
 from constrained_sim.ros.topics import NodeTopics
+from constrained_sim.ros.usage import check_command_line, simulator_parameters
 from constrained_sim.ros.world import World
 
 NOTICE = 3.0
@@ -161,6 +162,14 @@ class SimulationNode(Node):
 def main(args: Sequence[str] | None = None) -> int:
     """Run the node; return 0, or 1 with one clear line where it cannot start."""
     arguments = list(sys.argv if args is None else args)
+    check_command_line(
+        arguments,
+        "simulator",
+        "Simulates a robot under joint efforts and publishes its state and its contact forces.",
+        "examples:\n  simulator --ros-args --params-file robot.yaml\n"
+        "  simulator --ros-args --params-file robot.yaml -p clock_mode:=lockstep -p record:=/tmp/bag",
+        simulator_parameters(),
+    )
     try:
         check_parameter_files(arguments)
         begin(arguments)

@@ -9,6 +9,7 @@ from xml.etree.ElementTree import Element
 
 from constrained_sim.descriptions.document import descend
 from constrained_sim.exceptions import ModelError
+from constrained_sim.optional import optional
 
 HOW = "expand it: `xacro FILE.urdf.xacro > FILE.urdf` (pip install xacro, or the ROS package xacro)"
 
@@ -22,12 +23,10 @@ def expanded(text: str, folder: Path | None) -> str:
     """Return the URDF of a xacro file, which looks up what it includes in `folder`.
 
     Raises:
-        ModelError: the library xacro is not installed, or refuses the file.
+        ModelError: the library xacro refuses the file.
+        MissingLibrary: it is not installed.
     """
-    try:
-        import xacro
-    except ImportError as error:
-        raise ModelError(f"this is a xacro file, not a URDF; {HOW}") from error
+    xacro = optional("xacro", "this is a xacro file, not a URDF, and until `xacro FILE` has expanded it")
     document = minidom.parseString(text)
     try:
         with chdir(folder or "."):
