@@ -35,7 +35,7 @@ def resolve_path(text: str, base: Path) -> str | Path:
 
         try:
             return Path(get_package_share_directory(package)) / path
-        except (LookupError, ValueError):
+        except (LookupError, ValueError, OSError):
             pass
     except ImportError:
         pass
