@@ -585,8 +585,9 @@ def _located(path_or_xml: str | os.PathLike[str]) -> str | os.PathLike[str]:
         ConfigError: no such package.
         MissingLibrary: the package of robots that this one refers to is not installed.
     """
-    is_of_package = isinstance(path_or_xml, str) and path_or_xml.startswith("package://")
-    return resolve_path(path_or_xml, Path.cwd()) if is_of_package else path_or_xml
+    if isinstance(path_or_xml, str) and path_or_xml.startswith("package://"):
+        return resolve_path(path_or_xml, Path.cwd())
+    return path_or_xml
 
 
 def _folder(path_or_xml: str | os.PathLike[str], text: str) -> Path | None:
