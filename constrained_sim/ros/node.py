@@ -24,7 +24,8 @@ from constrained_sim.ros.control import Control
 from constrained_sim.ros.conversions import JointNames
 from constrained_sim.ros.outputs import Outputs
 from constrained_sim.ros.pace import make_pace
-from constrained_sim.ros.parameters import CHANGEABLE, declare_options, nested_parameters
+from constrained_sim.ros.parameter_services import answer_every_request
+from constrained_sim.ros.parameters import CHANGEABLE, check_types, declare_options, nested_parameters
 from constrained_sim.ros.process import begin, leave, on_end
 from constrained_sim.ros.recorder import make_recorder
 from constrained_sim.ros.replay import describe
@@ -86,6 +87,7 @@ class SimulationNode(Node):
         self._is_loading = False
         self.add_pre_set_parameters_callback(self._complete_parameters)
         self.add_on_set_parameters_callback(self._set_parameters)
+        answer_every_request(self)
 
     def run(self) -> None:
         """Simulate until the node is shut down or its configured duration is over."""
@@ -147,6 +149,7 @@ class SimulationNode(Node):
                 raise ConfigError(
                     f"{', '.join(fixed)}: cannot be changed while the node runs, allowed: {', '.join(CHANGEABLE)}"
                 )
+            check_types(values)
             if values:
                 self._offered.change_options(values)
         except ConstrainedSimError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import lru_cache
 
@@ -41,12 +40,12 @@ class PeriodMessages:
         header: stamp of the period's end, and the world frame.
     """
 
-    def __init__(self, robot: Robot, joints: JointNames, frame: str, period: int, prefix: str) -> None:
-        """Prepare messages in `frame` for control periods of `period` [ns]; `prefix` is put before names of links."""
+    def __init__(self, robot: Robot, joints: JointNames, frame: str, prefix: str) -> None:
+        """Prepare messages in `frame`; `prefix` is put before names of links."""
         self._robot, self._joints, self._prefix = robot, joints, prefix
         self.header = Header(frame_id=frame)
-        self._stamp, self._period = (0, 0), divmod(period, NANOSECONDS)
-        self._constraints = msg.ConstraintForces(header=self.header, period=to_duration(period))
+        self._stamp = (0, 0)
+        self._constraints = msg.ConstraintForces(header=self.header)
         self._several = [(name, joint) for name, joint in robot.joint_models.items() if joint.nv > 1]
         zeros, base = [0.0] * len(joints.names), prefix + robot.root_link
         self._clock = Form(Clock())
@@ -180,7 +179,7 @@ class PeriodMessages:
         mean_forces: Mapping[str, Array],
         mean_moments: Mapping[str, Array],
     ) -> dict[str, WrenchStamped]:
-        """Return the mean wrench of each contact on its link, about the link's origin, in its axes, by topic name."""
+        """Return the mean wrench of each contact on its link, about the link's origin, in its axes, by name."""
         dynamics = kinematics_at(self._robot, q)
         messages = {}
         for name, contact in contacts.items():
@@ -191,7 +190,7 @@ class PeriodMessages:
             there = link.actInv(force)
             header = Header(stamp=self.header.stamp, frame_id=self._prefix + contact.link)
             wrench = Wrench(force=vector(there.linear), torque=vector(there.angular))
-            messages[topic_name(name)] = WrenchStamped(header=header, wrench=wrench)
+            messages[name] = WrenchStamped(header=header, wrench=wrench)
         return messages
 
     def markers(
@@ -217,12 +216,6 @@ class PeriodMessages:
                 )
             )
         return MarkerArray(markers=markers)
-
-
-def topic_name(name: str) -> str:
-    """Return `name` as part of a topic: what topics do not allow becomes an underscore."""
-    allowed = re.sub(r"[^A-Za-z0-9_]", "_", name)
-    return allowed if not allowed[0].isdigit() else f"_{allowed}"
 
 
 def impact_message(header: Header, impact: Impact, robot: Robot, prefix: str) -> msg.Impact:
