@@ -12,7 +12,7 @@ from ros.live import NODE
 from constrained_sim.exceptions import ConfigError
 from constrained_sim.msg import Contact, Input
 from constrained_sim.ros.bag import bag_file, read_records
-from constrained_sim.ros.bag_writer import message_definition
+from constrained_sim.ros.recorder import message_definition
 from constrained_sim.ros.recover import recover
 from constrained_sim.ros.replay import INPUT, main, replay
 from constrained_sim.srv import AddConstraint, AddContact, ApplyWrench, Reset, SetSolver, Step
@@ -165,7 +165,7 @@ def test_cut_off_recording_is_read_and_recovered(served, tmp_path):
     topics = {record.topic for record in read_records(file)}
     assert 0 < cut < whole
     assert replay(folder).difference == ""
-    assert recover(folder).count == cut
+    assert recover(folder) == cut
     assert {record.topic for record in read_records(file)} == topics
     bag = Bag(folder)
     assert sum(len(messages) for messages in bag.raw.values()) == cut == bag.metadata["message_count"]
