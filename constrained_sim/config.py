@@ -153,7 +153,8 @@ class NodeOptions:
         start_paused: wait for ``~/pause`` or ``~/step``.
         wait_for_first_command: let no time pass until a controller has sent its first command.
         wait_for_subscriber: let no time pass until the node of this name subscribes to contact_forces; empty: none.
-        duration: [s] of simulated time after which the node ends; 0: never.
+        duration: [s] of simulated time after which the node ends, with exit code 1 also after as much wall-clock time, and
+            at least ``lockstep_timeout``, without a command that lockstep waits for; 0: never.
         lockstep_commands: answers to a state before lockstep goes on.
         lockstep_match: ``stamp`` or ``arrival``.
         lockstep_timeout: [s] of wall-clock time without an answer before the node acts.
@@ -161,6 +162,7 @@ class NodeOptions:
         command_timeout: [s] of simulated time since the last command before ``timeout_action`` acts; 0: never.
         timeout_action: ``zero`` effort, ``hold`` the last command, or ``damping``.
         timeout_damping: [N m s/rad, N s/m] of each actuated joint, with ``damping``.
+        strict_commands: refuse commands that name a joint which is not actuated, rather than take them for the others.
         command_reliability: ``reliable`` or ``best_effort``.
         joints: order of the efforts in ``~/commands``; empty: the actuated joints.
         world_frame: frame_id of what is published.
@@ -187,6 +189,7 @@ class NodeOptions:
     command_timeout: float = at_least(0.0, 0.0)
     timeout_action: str = one_of("zero", "hold", "damping")
     timeout_damping: float = at_least(1.0, 0.0)
+    strict_commands: bool = False
     command_reliability: str = one_of("reliable", "best_effort")
     joints: tuple[str, ...] = ()
     world_frame: str = "world"

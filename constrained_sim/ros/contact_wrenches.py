@@ -24,6 +24,7 @@ class ContactWrenches:
         self._topics, self._is_on = topics, is_on
         self._open: dict[str, Topic] = {}
         self._declared: set[str] = set()
+        self._ever_declared: set[str] = set()
         self._mute: set[str] = set()
 
     def check(self, name: str, others: Iterable[str]) -> None:
@@ -35,7 +36,9 @@ class ContactWrenches:
         topic = topic_of(name)
         for other in others:
             if other != name and topic_of(other) == topic:
-                raise InvalidValue("name of a contact", name, f"one that is no other's topic, {topic} is that of {other!r}")
+                raise InvalidValue(
+                    "name of a contact", name, f"one that is no other's topic, {topic} is that of {other!r}"
+                )
         if name not in self._open:
             self._topics.check(topic)
 
@@ -53,7 +56,7 @@ class ContactWrenches:
         if self._is_on:
             for name in sorted(names - self._open.keys()):
                 self._open[name] = self._topics.open(WrenchStamped, topic_of(name))
-        self._declared = names
+        self._declared, self._ever_declared = names, self._ever_declared | names
 
     def send(self, wrenches: Mapping[str, WrenchStamped], stamp: int) -> None:
         """Publish `wrenches` by name of the contact."""
@@ -67,7 +70,7 @@ class ContactWrenches:
         if name in self._mute:
             return None
         try:
-            self.check(name, self._open)
+            self.check(name, {*self._open, *self._ever_declared})  # a reset brings back what was removed
         except InvalidValue as error:
             self._mute.add(name)
             self._topics.warn(f"not published in contact_wrenches: {error}")

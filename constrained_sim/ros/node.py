@@ -16,7 +16,7 @@ from rclpy.parameter import Parameter
 
 from constrained_sim.compilation.build import load_kernels
 from constrained_sim.config import configured_solver, read_config
-from constrained_sim.exceptions import ConfigError, ConstrainedSimError
+from constrained_sim.exceptions import ConfigError, ConstrainedSimError, NoAnswer
 from constrained_sim.parameter_file import read_yaml
 from constrained_sim.ros import simulation_interfaces
 from constrained_sim.ros.commands import Commands
@@ -90,12 +90,18 @@ class SimulationNode(Node):
         answer_every_request(self)
 
     def run(self) -> None:
-        """Simulate until the node is shut down or its configured duration is over."""
+        """Simulate until the node is shut down or its configured duration is over.
+
+        Raises:
+            NoAnswer: a node with a duration waited for commands in vain.
+        """
         try:
             self._outputs.start(describe(nested_parameters(self), self._config))
             self._load_kernels()
             gc.freeze()  # what is there by now stays: a collection that looked at all of it would hold up a period
             self._control.run()
+            if self._control.failure:
+                raise NoAnswer(self._control.failure)
         finally:
             self._finish_recording()
 

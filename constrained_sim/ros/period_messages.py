@@ -40,12 +40,13 @@ class PeriodMessages:
         header: stamp of the period's end, and the world frame.
     """
 
-    def __init__(self, robot: Robot, joints: JointNames, frame: str, prefix: str) -> None:
-        """Prepare messages in `frame`; `prefix` is put before names of links."""
+    def __init__(self, robot: Robot, joints: JointNames, frame: str, period: int, prefix: str) -> None:
+        """Prepare messages in `frame` for control periods of `period` [ns]; `prefix` is put before names of links."""
         self._robot, self._joints, self._prefix = robot, joints, prefix
         self.header = Header(frame_id=frame)
-        self._stamp = (0, 0)
-        self._constraints = msg.ConstraintForces(header=self.header)
+        self._stamp, self._period = (0, 0), divmod(period, NANOSECONDS)
+        self._whole = self._length = period
+        self._constraints = msg.ConstraintForces(header=self.header, period=to_duration(period))
         self._several = [(name, joint) for name, joint in robot.joint_models.items() if joint.nv > 1]
         zeros, base = [0.0] * len(joints.names), prefix + robot.root_link
         self._clock = Form(Clock())
@@ -73,8 +74,12 @@ class PeriodMessages:
         """Whether any joint has more than one degree of freedom."""
         return bool(self._several)
 
-    def stamp(self, nanoseconds: int) -> None:
-        """Set the stamp of all messages."""
+    def stamp(self, nanoseconds: int, period: int | None = None) -> None:
+        """Set the stamp of all messages, and the length of their period [ns]; None: a whole one."""
+        length = self._whole if period is None else period
+        if length != self._length:
+            self._length, self._period = length, divmod(length, NANOSECONDS)
+            self._constraints.period = to_duration(length)
         self._stamp = divmod(nanoseconds, NANOSECONDS)
         self.header.stamp.sec, self.header.stamp.nanosec = self._stamp
 
