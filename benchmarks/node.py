@@ -27,7 +27,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
 from constrained_sim.msg import ContactForce, ContactForces
-from constrained_sim.ros.discovery import discovery_settings
+from constrained_sim.ros.discovery import loopback_settings
 from constrained_sim.testing.ros import arguments, package_executable
 
 SHARE = Path(get_package_share_directory("constrained_sim"))
@@ -247,9 +247,8 @@ def main() -> None:
     """Measure what the command line names, or everything."""
     if "--pong" in sys.argv:
         return answer_pings()
-    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     os.environ.setdefault("ROS_DOMAIN_ID", "77")
-    os.environ.update(discovery_settings())
+    os.environ.update(loopback_settings())
     rclpy.init()
     for group in (lockstep, realtime, start, kills, memory):
         if any(word in group.__name__ for word in sys.argv[1:] or [""]):

@@ -191,7 +191,7 @@ class World:
         return -options.timeout_damping * self.sim.state.v[self.config.robot.actuation]
 
     def advance(self) -> Period | None:
-        """Simulate one control period, or up to a step that fails, which freezes the world; None if no step was made."""
+        """Simulate a control period, or up to a step that fails and freezes the world; None if no step was made."""
         if self.stamp + self.period_ns > LAST_STAMP:
             self.frozen = f"time is over: a stamp of ROS has {LAST_STAMP // 10**9} seconds at most"
             return None
