@@ -59,7 +59,7 @@ class Callbacks:
         self._take_turn(timeout)
 
     def _take_turn(self, timeout: float) -> None:
-        """Let one callback run; one that raises is told of, and costs its caller the answer, not the others the node."""
+        """Let one callback run; one that raises is told of, and the node goes on."""
         try:
             self.executor.spin_once(timeout_sec=timeout)
         except Exception:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from rclpy.node import Node
 from rclpy.task import Future
 
+from constrained_sim.config import SPEEDS
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.msg import SimulationStatus
 from constrained_sim.ros.callbacks import SERVICE_PERIOD, Callbacks
@@ -117,9 +118,9 @@ class Control:
         """Refuse a factor that cannot be set.
 
         Raises:
-            InvalidValue: not positive, or another clock mode.
+            InvalidValue: out of range, or another clock mode.
         """
-        number("real_time_factor", factor, 0.0, open_lower=True)
+        number("real_time_factor", factor, *SPEEDS)
         if not isinstance(self._pace, Realtime):
             raise InvalidValue("real_time_factor", factor, "a change in clock_mode realtime only")
 

@@ -21,7 +21,7 @@ from constrained_sim.ros.conversions import JointNames, to_time
 from constrained_sim.ros.period_messages import PeriodMessages, TFMessage, impact_message
 from constrained_sim.ros.sensors import SensorTopics
 from constrained_sim.ros.topics import LATCHED, Topics
-from constrained_sim.ros.world import Period, Residuals, World
+from constrained_sim.ros.world import LAST_STAMP, Period, Residuals, World
 from constrained_sim.validation import Array
 
 
@@ -270,7 +270,7 @@ class Outputs:
 
     def _send_markers(self, period: Period) -> None:
         """Publish markers, when their time has come."""
-        self._next_markers = period.stamp + round(1e9 / self._options.marker_rate)
+        self._next_markers = period.stamp + round(min(1e9 / self._options.marker_rate, LAST_STAMP))
         markers = self._messages.markers(period.contacts, period.mean_forces, self._options.marker_scale)
         self._markers.send(markers, period.stamp)
 

@@ -84,7 +84,9 @@ def _descriptor(option: Field[Any], description: str) -> ParameterDescriptor:
         descriptor.integer_range = [IntegerRange(from_value=limits["lower"], to_value=2**31 - 1, step=1)]
     elif "lower" in limits:
         lower = math.nextafter(limits["lower"], math.inf) if limits["open"] else limits["lower"]
-        descriptor.floating_point_range = [FloatingPointRange(from_value=lower, to_value=sys.float_info.max)]
+        descriptor.floating_point_range = [
+            FloatingPointRange(from_value=lower, to_value=limits.get("upper", sys.float_info.max))
+        ]
     return descriptor
 
 

@@ -17,7 +17,6 @@ from constrained_sim.step_result import ConstraintForce, ContactForce, StepResul
 from constrained_sim.validation import Array
 from constrained_sim.wrench import Wrench
 
-
 LAST_STAMP = (2**31 - 1) * 1_000_000_000
 """[ns] The seconds of a ROS stamp are a signed integer of 32 bits."""
 
