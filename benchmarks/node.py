@@ -265,7 +265,7 @@ def flood() -> Iterator[Row]:
 
 
 def send_flood() -> None:
-    """Run the other side of :func:`flood` until interrupted; print the number of commands and the time [s] they took."""
+    """Run the other side of :func:`flood` until interrupted; print the number of commands, and the time [s]."""
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     node = Node("flood")
     publisher = node.create_publisher(JointState, "joint_commands", 100)

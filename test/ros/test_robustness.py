@@ -9,7 +9,7 @@ from geometry_msgs.msg import Point, Vector3, WrenchStamped
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.msg import ParameterType, ParameterValue
 from rcl_interfaces.srv import SetParameters, SetParametersAtomically
-from ros.live import CONFIG, NODE, START_TIME, Process, arguments, free_domain, stamp
+from ros.live import CONFIG, NODE, START_TIME, Process, arguments, free_domain, nanoseconds, stamp
 
 from constrained_sim.msg import Contact, SimulationStatus
 from constrained_sim.srv import AddContact, ListContacts, RemoveContact, Step
@@ -126,25 +126,31 @@ def test_parameters_of_any_type_are_answered(wrenches, name):
 
 
 def test_steps_before_one_that_fails_are_published(simulate):
-    """A period of ten steps whose fourth cannot be made ends after the third: its state, forces and clock are there."""
-    with simulate(clock_mode="fast", start_paused=True, control_period=0.01) as sim:
+    """An absurd effort acts three steps after its command: the first period ends there, and is published so far.
+
+    Its state, forces and clock have the stamp of the last good step, and the forces say how long their period is.
+    """
+    limits = {"robot__joints__hip__effort": 1e300}
+    with simulate(clock_mode="fast", start_paused=True, control_period=0.01, command_delay=0.003, **limits) as sim:
         sim.meet()
         sim.reset()
-        sim.call(Step, "step", periods=1)
+        sim.forget()
+        sim.command(["hip"], [1e250])
         sim.settle()
-        sim.forget()
-        sim.reset(velocities={"knee": 1e60})
-        sim.forget()
         answer = sim.call(Step, "step", periods=1)
-        assert not answer.success
-        made = answer.step
+        assert not answer.success and "step 3" in answer.message
+        assert answer.step == 3
+        end = START_TIME * 1e9 + 3_000_000
+        sim.wait_for(lambda: sim.states and sim.forces and sim.clock, "what the steps gave")
+        assert (
+            stamp(sim.states[-1]) == stamp(sim.forces[-1]) == stamp(sim.clock[-1]) == nanoseconds(answer.stamp) == end
+        )
+        assert sim.forces[-1].period.nanosec == 3_000_000
+        assert all(map(math.isfinite, [*sim.states[-1].position, *sim.states[-1].velocity]))
         status = sim.wait_for(lambda: [s for s in sim.status if s.state == SimulationStatus.FROZEN], "status")[-1]
-        assert status.step == made < 10
-        if made:
-            end = START_TIME * 1e9 + made * 1_000_000
-            sim.wait_for(lambda: sim.states and sim.forces and sim.clock, "what the steps gave")
-            assert stamp(sim.states[-1]) == stamp(sim.forces[-1]) == stamp(sim.clock[-1]) == stamp(answer) == end
-            assert sim.forces[-1].period.nanosec == made * 1_000_000
+        assert status.step == 3
+        sim.reset()
+        sim.step()
 
 
 def test_namesake_is_told_of(simulate, tmp_path):
