@@ -8,11 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from mcap.exceptions import McapError
-from mcap.records import Channel, Message, Schema
-from mcap.stream_reader import StreamReader
-
 from constrained_sim.exceptions import ConfigError
+from constrained_sim.optional import optional
 
 QOS_KEY = "offered_qos_profiles"
 """Under which rosbag2 keeps the quality of service of a topic, in the MCAP file and in metadata.yaml."""
@@ -64,7 +61,13 @@ def read_records(file: Path) -> Iterator[Record]:
 
     Raises:
         ConfigError: not an MCAP file.
+        MissingLibrary: the one that reads them.
     """
+    optional("mcap", "a recording")
+    from mcap.exceptions import McapError
+    from mcap.records import Channel, Message, Schema
+    from mcap.stream_reader import StreamReader
+
     types: dict[int, str] = {}
     topics: dict[int, RecordedTopic] = {}
     with file.open("rb") as stream:

@@ -219,6 +219,7 @@ class Outputs:
             commands_dropped=self.commands_dropped,
             commands_refused=self.commands_refused,
             records_lost=self._topics.lost - self._lost_before,
+            early_impacts=sim.early_impacts,
             actuated_joints=self._joints.actuated,
         )
         world.residuals = Residuals()

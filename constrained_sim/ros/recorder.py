@@ -22,10 +22,10 @@ from pathlib import Path
 
 import yaml
 from ament_index_python.packages import get_package_share_directory
-from mcap.writer import CompressionType, Writer
 
 from constrained_sim.config import NodeOptions
 from constrained_sim.exceptions import ConfigError
+from constrained_sim.optional import optional
 from constrained_sim.ros.bag import QOS_KEY, RecordedTopic
 
 FRAME = struct.Struct("<HqI")
@@ -125,8 +125,12 @@ def make_recorder(options: NodeOptions) -> Recorder | None:
 
     Raises:
         ConfigError: the directory of the recording cannot be made.
+        MissingLibrary: the one that writes it.
     """
-    return Recorder(Path(options.record), options.clock_mode != "realtime") if options.record else None
+    if not options.record:
+        return None
+    optional("mcap", f"recording to {options.record!r}")
+    return Recorder(Path(options.record), options.clock_mode != "realtime")
 
 
 class BagWriter:
@@ -134,6 +138,8 @@ class BagWriter:
 
     def __init__(self, directory: Path, name: str = "") -> None:
         """Open the file `name`, empty: one named like the directory, and write the first metadata."""
+        from mcap.writer import CompressionType, Writer
+
         self._directory, self._name = directory, name or f"{directory.name}_0.mcap"
         self._file = open(directory / self._name, "wb")
         self._writer = Writer(self._file, chunk_size=CHUNK_BYTES, compression=CompressionType.NONE)

@@ -11,6 +11,8 @@ from constrained_sim.exceptions import ConfigError
 from constrained_sim.ros.bag import RecordedTopic, bag_file, read_records
 from constrained_sim.ros.recorder import BagWriter
 
+EPILOG = "example: recover recordings/leg_bag; exit codes: 0 done; 1 refused; 2 wrong command line"
+
 
 def recover(directory: Path) -> int:
     """Rewrite the MCAP file of a rosbag2 `directory` with all its complete messages, an index and metadata.
@@ -38,7 +40,7 @@ def recover(directory: Path) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Recover the bag that is named on the command line."""
-    parser = argparse.ArgumentParser(prog="recover", description=__doc__)
+    parser = argparse.ArgumentParser(prog="recover", description=__doc__, epilog=EPILOG)
     parser.add_argument("bag", type=Path, help="rosbag2 directory that the node recorded")
     directory = parser.parse_args(arguments).bag
     try:
