@@ -23,17 +23,21 @@ from ament_index_python.packages import get_package_share_directory
 from rclpy.experimental.events_executor import EventsExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
+from rclpy.signals import SignalHandlerOptions
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
 from constrained_sim.msg import ContactForce, ContactForces
-from constrained_sim.ros.discovery import discovery_settings
+from constrained_sim.ros.discovery import loopback_settings
 from constrained_sim.testing.ros import arguments, package_executable
 
 SHARE = Path(get_package_share_directory("constrained_sim"))
 SECONDS = 3.0
 ROUNDS = 5
 RESTARTS = 100
+FUZZ_CALLS = 50_000
+FLOOD_RATE = 10_000
+FLOOD_SECONDS = 10.0
 REAL_TIME_SECONDS = 60.0
 TICKS = os.sysconf("SC_CLK_TCK")
 ROBOTS = {"leg": ("leg_controller", {"mode": "stand"}), "quadruped": ("quadruped_controller", {"mode": "stand"})}
@@ -232,6 +236,51 @@ def memory() -> Iterator[Row]:
     yield "leg: that hour took", f"{time.perf_counter() - begin:.0f} s"
 
 
+def fuzz() -> Iterator[Row]:
+    """Random calls and messages to a node with every option on; the test's checks hold for each."""
+    test = Path(__file__).parents[1] / "test" / "ros" / "test_fuzzing.py"
+    begin = time.perf_counter()
+    environment = os.environ | {"CONSTRAINED_SIM_FUZZ_CALLS": str(FUZZ_CALLS)}
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", test], env=environment, stdout=subprocess.DEVNULL)
+    yield f"leg: {FUZZ_CALLS} random calls with every option on", "passed" if done.returncode == 0 else "FAILED"
+    yield "leg: they took", f"{time.perf_counter() - begin:.0f} s"
+
+
+def flood() -> Iterator[Row]:
+    """Commands at 10 kHz in real time: commands sent, periods heard, real-time factor."""
+    simulator = start_simulator("leg")
+    try:
+        listen(lambda heard: len(heard.stamps) > 100)
+        sender = subprocess.Popen([sys.executable, __file__, "--flood"], stdout=subprocess.PIPE, text=True)
+        heard = listen(lambda heard: bool(heard.times) and heard.times[-1] - heard.times[0] > FLOOD_SECONDS)
+        sender.send_signal(signal.SIGINT)
+        sent, seconds = map(float, sender.communicate()[0].split())
+        wall, simulated = heard.times[-1] - heard.times[0], heard.stamps[-1] - heard.stamps[0]
+        yield "leg: commands sent per second", f"{sent / seconds:.0f}"
+        yield "leg: periods heard", f"{100 * len(set(heard.stamps)) / (round(simulated / 1e-3) + 1):.2f} %"
+        yield "leg: real-time factor", f"{simulated / wall:.4f}"
+    finally:
+        simulator.send_signal(signal.SIGINT)
+        simulator.wait()
+
+
+def send_flood() -> None:
+    """Run the other side of :func:`flood` until interrupted; print the number of commands, and the time [s]."""
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    node = Node("flood")
+    publisher = node.create_publisher(JointState, "joint_commands", 100)
+    while not publisher.get_subscription_count():
+        time.sleep(0.01)
+    begin, sent = time.monotonic(), 0
+    try:
+        while True:
+            while sent < FLOOD_RATE * (time.monotonic() - begin):
+                publisher.publish(JointState(name=["hip", "knee"], effort=[0.01, -0.01]))
+                sent += 1
+    except KeyboardInterrupt:
+        print(sent, time.monotonic() - begin)
+
+
 def _processor_time(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
@@ -247,11 +296,12 @@ def main() -> None:
     """Measure what the command line names, or everything."""
     if "--pong" in sys.argv:
         return answer_pings()
-    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    if "--flood" in sys.argv:
+        return send_flood()
     os.environ.setdefault("ROS_DOMAIN_ID", "77")
-    os.environ.update(discovery_settings())
+    os.environ.update(loopback_settings())
     rclpy.init()
-    for group in (lockstep, realtime, start, kills, memory):
+    for group in (lockstep, realtime, start, kills, memory, fuzz, flood):
         if any(word in group.__name__ for word in sys.argv[1:] or [""]):
             for what, value in group():
                 print(f"{group.__name__:10} {what:50} {value:>10}", flush=True)

@@ -14,6 +14,7 @@ The wrapping ``/**: ros__parameters:`` may be left out for use without ROS. Ever
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -45,10 +46,24 @@ from constrained_sim.solvers import SOLVERS, Solver, make_solver
 from constrained_sim.steppers import STEPPERS
 from constrained_sim.validation import Array, lookup, number
 
+LONGEST = 2.0**31 - 1.0
+"""[s] What a stamp of ROS can hold: the node deals with no longer times."""
+
+SPEEDS = 1e-6, 1e9
+"""Least and largest factor of real time."""
+
+RATES = 1e-6, 1e9
+"""[Hz] Least and largest rate of what is published now and then."""
+
 
 def at_least(default: float, lower: float) -> Any:
     """Return a field for a number that is not below `lower`."""
     return field(default=default, metadata={"lower": lower, "open": False})
+
+
+def within(default: float, lower: float, upper: float) -> Any:
+    """Return a field for a number from `lower` to `upper`."""
+    return field(default=default, metadata={"lower": lower, "upper": upper, "open": False})
 
 
 def above(default: float, lower: float) -> Any:
@@ -70,7 +85,7 @@ def _check_options(options: Any) -> None:
     for option in fields(options):
         value, limits = getattr(options, option.name), option.metadata
         if "lower" in limits:
-            number(option.name, value, limits["lower"], open_lower=limits["open"])
+            number(option.name, value, limits["lower"], limits.get("upper", math.inf), open_lower=limits["open"])
         elif "allowed" in limits and value not in limits["allowed"]:
             raise InvalidValue(option.name, value, ", ".join(limits["allowed"]))
 
@@ -153,7 +168,8 @@ class NodeOptions:
         start_paused: wait for ``~/pause`` or ``~/step``.
         wait_for_first_command: let no time pass until a controller has sent its first command.
         wait_for_subscriber: let no time pass until the node of this name subscribes to contact_forces; empty: none.
-        duration: [s] of simulated time after which the node ends; 0: never.
+        duration: [s] of simulated time after which the node ends; 0: never. It ends, with exit code 1, also when
+            lockstep has waited for a command for as much wall-clock time, and at least ``lockstep_timeout``.
         lockstep_commands: answers to a state before lockstep goes on.
         lockstep_match: ``stamp`` or ``arrival``.
         lockstep_timeout: [s] of wall-clock time without an answer before the node acts.
@@ -161,6 +177,7 @@ class NodeOptions:
         command_timeout: [s] of simulated time since the last command before ``timeout_action`` acts; 0: never.
         timeout_action: ``zero`` effort, ``hold`` the last command, or ``damping``.
         timeout_damping: [N m s/rad, N s/m] of each actuated joint, with ``damping``.
+        strict_commands: refuse commands that name a joint which is not actuated, rather than take them for the others.
         command_reliability: ``reliable`` or ``best_effort``.
         joints: order of the efforts in ``~/commands``; empty: the actuated joints.
         world_frame: frame_id of what is published.
@@ -174,26 +191,27 @@ class NodeOptions:
 
     control_period: float = at_least(0.0, 0.0)
     clock_mode: str = one_of("realtime", "fast", "lockstep")
-    real_time_factor: float = above(1.0, 0.0)
-    start_time: float = at_least(1.0, 0.0)
+    real_time_factor: float = within(1.0, *SPEEDS)
+    start_time: float = within(1.0, 0.0, LONGEST)
     start_paused: bool = False
     wait_for_first_command: bool = False
     wait_for_subscriber: str = ""
-    duration: float = at_least(0.0, 0.0)
+    duration: float = within(0.0, 0.0, LONGEST)
     lockstep_commands: int = at_least(1, 1)
     lockstep_match: str = one_of("stamp", "arrival")
     lockstep_timeout: float = above(5.0, 0.0)
     lockstep_action: str = one_of("warn", "pause", "continue")
-    command_timeout: float = at_least(0.0, 0.0)
+    command_timeout: float = within(0.0, 0.0, LONGEST)
     timeout_action: str = one_of("zero", "hold", "damping")
     timeout_damping: float = at_least(1.0, 0.0)
+    strict_commands: bool = False
     command_reliability: str = one_of("reliable", "best_effort")
     joints: tuple[str, ...] = ()
     world_frame: str = "world"
     frame_prefix: str = ""
-    status_rate: float = above(10.0, 0.0)
+    status_rate: float = within(10.0, *RATES)
     contact_wrenches: bool = False
-    marker_rate: float = at_least(30.0, 0.0)
+    marker_rate: float = within(30.0, 0.0, RATES[1])
     marker_scale: float = above(0.005, 0.0)
     record: str = ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Iterable
 from typing import Any
 
@@ -51,11 +52,20 @@ class Callbacks:
         if self._is_any_ready():
             self.expect()
         if time.monotonic() < self._settled:
-            self.executor.spin_once(timeout_sec=0.0)
+            self._take_turn(0.0)
 
     def wait(self, timeout: float) -> None:
         """Sleep until a callback has run or `timeout` [s] is over."""
-        self.executor.spin_once(timeout_sec=timeout)
+        self._take_turn(timeout)
+
+    def _take_turn(self, timeout: float) -> None:
+        """Let one callback run; one that raises is told of, and the node goes on."""
+        try:
+            self.executor.spin_once(timeout_sec=timeout)
+        except Exception:
+            if not self._node.context.ok():
+                raise
+            self._node.get_logger().error(f"a callback failed:\n{traceback.format_exc()}")
 
     def _is_any_ready(self) -> bool:
         node = self._node

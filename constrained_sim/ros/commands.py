@@ -35,9 +35,10 @@ class Commands:
         """Subscribe."""
         options = world.config.node
         self._logger, self._world, self._joints, self._outputs = node.get_logger(), world, joints, outputs
-        self._reader = CommandReader(joints)
+        self._reader = CommandReader(joints, options.strict_commands, self._warn_of_ignored)
+        self._ignored: set[str] = set()
         self._match_stamps = options.clock_mode == "lockstep" and options.lockstep_match == "stamp"
-        self._all = joints.indices(list(joints.order))
+        self._all = list(joints.drives(joints.order).values())
         self._received: Counter[frozenset[int]] = Counter()
         self.any_stamp = False
         qos = QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy[options.command_reliability.upper()])
@@ -96,6 +97,15 @@ class Commands:
             self._refuse(error)
             return
         self._outputs.record_input("external_wrench", to_json(message))
+
+    def _warn_of_ignored(self, names: list[str]) -> None:
+        """Say once of each joint that it takes no commands."""
+        news = [name for name in names if name not in self._ignored]
+        self._ignored.update(news)
+        if news:
+            actuated = ", ".join(self._joints.actuated) or "none"
+            text = f"commands for {', '.join(news)} have no effect, actuated are: {actuated}"
+            self._logger.warning(f"{text} (strict_commands: true refuses such commands)")
 
     def _refuse(self, error: ConstrainedSimError) -> None:
         self._outputs.commands_refused += 1

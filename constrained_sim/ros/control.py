@@ -8,10 +8,12 @@ from collections.abc import Callable
 from rclpy.node import Node
 from rclpy.task import Future
 
+from constrained_sim.config import SPEEDS
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.msg import SimulationStatus
 from constrained_sim.ros.callbacks import SERVICE_PERIOD, Callbacks
 from constrained_sim.ros.commands import Commands
+from constrained_sim.ros.namesakes import Namesakes
 from constrained_sim.ros.outputs import Outputs
 from constrained_sim.ros.pace import Pace, Realtime
 from constrained_sim.ros.world import World
@@ -30,6 +32,9 @@ DIAGNOSTICS_PERIOD = 1.0
 BREATH = 3e-5
 """[s] of wall-clock time between two looks for answers: each takes a lock that the thread which receives them needs."""
 
+START_PATIENCE = 60.0
+"""[s] of wall-clock time that a node with a ``duration`` waits at least for what has to be there at the start."""
+
 IDLE = 0.1
 """[s] for which the executor waits at most while there is nothing to simulate."""
 
@@ -38,12 +43,16 @@ class Control:
     """Runs the loop of the node in one thread: simulate, publish, and spin the executor in between.
 
     Callbacks run between control periods only, so whatever they change acts at a period boundary.
+
+    Attributes:
+        failure: why the loop ended before the configured duration was simulated; empty: it did not.
     """
 
     def __init__(self, node: Node, world: World, outputs: Outputs, commands: Commands, pace: Pace) -> None:
         """Keep the parts of the node."""
         self._node, self._world, self._outputs = node, world, outputs
         self._commands, self._pace = commands, pace
+        self._namesakes = Namesakes(node)
         self._callbacks = Callbacks(node, commands.inbox.subscriptions)
         self._options = world.config.node
         self._paused = self._options.start_paused
@@ -57,7 +66,7 @@ class Control:
         self._next_diagnostics = 0.0
         self._started = not (self._options.wait_for_first_command or self._options.wait_for_subscriber)
         self._repeated = self._warned = time.monotonic()
-        self._text = ""
+        self._text = self.failure = ""
         self._status_period = round(1e9 / self._options.status_rate)
         self._next_status = world.stamp
         self._rate_from = (time.monotonic(), world.stamp)
@@ -109,9 +118,9 @@ class Control:
         """Refuse a factor that cannot be set.
 
         Raises:
-            InvalidValue: not positive, or another clock mode.
+            InvalidValue: out of range, or another clock mode.
         """
-        number("real_time_factor", factor, 0.0, open_lower=True)
+        number("real_time_factor", factor, *SPEEDS)
         if not isinstance(self._pace, Realtime):
             raise InvalidValue("real_time_factor", factor, "a change in clock_mode realtime only")
 
@@ -161,7 +170,8 @@ class Control:
         self._outputs.flush()
         if time.monotonic() >= self._next_diagnostics:
             self._next_diagnostics = time.monotonic() + DIAGNOSTICS_PERIOD
-            self._outputs.send_diagnostics(self._state(), self._text, self._real_time_factor())
+            warning = self._namesakes.look()
+            self._outputs.send_diagnostics(self._state(), self._text, self._real_time_factor(), warning)
         if self._is_idle():
             self._outputs.greet_newcomers()
             self._callbacks.wait(IDLE)
@@ -193,15 +203,15 @@ class Control:
         self._commands.expect_answers()
         self._watch_command_timeout()
         period = self._world.advance()
-        if period is None:
+        if period is not None:
+            if self._world.stamp >= self._next_status:
+                self._send_status()
+            self._outputs.send_period(period)
+        if self._world.frozen:
             self._node.get_logger().error(f"frozen: {self._world.frozen}; call ~/reset to go on")
             self.changed(self._world.frozen)
             self._finish_steps(self._world.frozen)
-            return
-        if self._world.stamp >= self._next_status:
-            self._send_status()
-        self._outputs.send_period(period)
-        if self._steps_wanted:
+        elif self._steps_wanted:
             self._steps_wanted -= 1
             self._after_step(self._steps_wanted)
             if not self._steps_wanted:
@@ -220,6 +230,10 @@ class Control:
         if now - self._repeated > REPEAT_AFTER:
             self._repeated = now
             self._outputs.repeat_state()
+        gives_up = self._options.duration and self._options.lockstep_action == "warn"
+        if gives_up and now - self._waiting_since > self._patience:
+            self._give_up(f"lockstep: no command for {now - self._waiting_since:.1f} s")
+            return
         if now - self._warned > self._options.lockstep_timeout:
             self._warned = now
             wanted, publishers = self._options.lockstep_commands, self._commands.publishers
@@ -228,6 +242,17 @@ class Control:
                 f"{now - self._waiting_since:.1f} s; {publishers} publisher(s) of commands, "
                 f"{self._outputs.state_subscribers} subscriber(s) of joint_states are connected"
             )
+
+    @property
+    def _patience(self) -> float:
+        """How long a node with a ``duration`` waits for commands [s] of wall-clock time."""
+        return max(self._options.duration, self._options.lockstep_timeout)
+
+    def _give_up(self, why: str) -> None:
+        """End the node before its duration has been simulated: nobody drives it."""
+        self.failure = f"{why}; the node ends before its duration of {self._options.duration:g} s"
+        self.changed(self.failure)
+        self._stopped = True
 
     def _react_to_silence(self, text: str) -> None:
         """Do what ``lockstep_action`` says where answers are missing."""
@@ -284,6 +309,8 @@ class Control:
         if now - self._repeated > REPEAT_AFTER:
             self._repeated = now
             self._outputs.repeat_state()
+        if self._options.duration and now - self._waiting_since > max(self._patience, START_PATIENCE):
+            self._give_up(f"waited for {' and '.join(missing)} for {now - self._waiting_since:.1f} s")
         self._commands.inbox.wait(SERVICE_PERIOD)
 
     def _finish_steps(self, why: str) -> None:

@@ -12,7 +12,7 @@ from sensor_msgs.msg import JointState
 
 from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.robot import Robot
-from constrained_sim.validation import Array, finite_array
+from constrained_sim.validation import Array
 
 NANOSECONDS = 1_000_000_000
 
@@ -42,6 +42,7 @@ class JointNames:
         """Look up the joints of `robot`; `order` is that of command arrays, empty: the actuated joints."""
         single = [(name, joint) for name, joint in robot.joint_models.items() if joint.nv == 1]
         self.names = [name for name, _ in single]
+        self._all = frozenset(robot.joint_models)
         self._q = np.array([joint.idx_q for _, joint in single], dtype=int)
         self._v = np.array([joint.idx_v for _, joint in single], dtype=int)
         self._turning = np.array([joint.nq == 2 for _, joint in single], dtype=bool)
@@ -52,24 +53,30 @@ class JointNames:
         self._drives = np.array(list(self._commanded.values()), dtype=int)
         self.order = tuple(order) or tuple(self._commanded)
         self._last = np.zeros(len(single))
-        self._asked: tuple[list[str], list[int]] = ([], [])
         self._listed: tuple[list[str], npt.NDArray[np.intp]] = ([], np.zeros(0, dtype=np.intp))
 
-    def indices(self, names: list[str]) -> list[int]:
-        """Return the indices into tau of joints that take commands, each once.
+    @property
+    def actuated(self) -> list[str]:
+        """Those that take commands."""
+        return list(self._commanded)
+
+    def drives(self, names: Sequence[str], strict: bool = False) -> dict[int, int]:
+        """Return the index into tau of each joint that takes commands, by its place in `names`.
+
+        Args:
+            names: joints, each once; those that the robot has and does not actuate are left out.
+            strict: refuse those too.
 
         Raises:
-            UnknownName: a joint that takes no commands.
+            UnknownName: no such joint.
             InvalidValue: a name twice.
         """
-        if names != self._asked[0]:  # most controllers name the same joints again and again
-            for name in names:
-                if name not in self._commanded:
-                    raise UnknownName("actuated joint", name, self._commanded)
-            if len(set(names)) != len(names):
-                raise InvalidValue("name of a joint command", names, "each joint once")
-            self._asked = list(names), [self._commanded[name] for name in names]
-        return self._asked[1]
+        for name in names:
+            if name not in self._commanded and (strict or name not in self._all):
+                raise UnknownName("actuated joint", name, self._commanded)
+        if len(set(names)) != len(names):
+            raise InvalidValue("name of a joint command", names, "each joint once")
+        return {place: self._commanded[name] for place, name in enumerate(names) if name in self._commanded}
 
     def fill(self, state: JointState, q: Array, v: Array) -> None:
         """Write positions and velocities of a joint state into `q` (nq,) and `v` (nv,).
@@ -124,18 +131,6 @@ def pose_values(message: Pose) -> list[float]:
     """Return the position [m] and the quaternion xyzw of a pose."""
     turn = message.orientation
     return [*xyz(message.position), turn.x, turn.y, turn.z, turn.w]
-
-
-def efforts_by_name(message: JointState, joints: JointNames) -> dict[int, float]:
-    """Return the efforts of a command by index into tau.
-
-    Raises:
-        UnknownName: a joint that takes no commands.
-        InvalidValue: not one effort for each name, a name twice, NaN or infinity.
-    """
-    indices = joints.indices(message.name)
-    efforts = finite_array("effort of a joint command", message.effort, (len(indices),))
-    return dict(zip(indices, efforts.tolist(), strict=True))
 
 
 def point(values: Sequence[float]) -> Point:

@@ -15,13 +15,13 @@ from ament_index_python.packages import get_package_prefix, get_package_share_di
 
 from constrained_sim.plotting import plot, read_bag
 from constrained_sim.ros.demos import MODES, PACKAGE
-from constrained_sim.ros.discovery import discovery_settings
+from constrained_sim.ros.discovery import loopback_settings
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demonstration."""
     options = parse(arguments)
-    os.environ.update(discovery_settings())
+    os.environ.update(loopback_settings())
     robot = options.robot
     bag = options.output / f"{robot}_bag_{datetime.now():%Y%m%d_%H%M%S}"
     simulator = executable(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -77,4 +78,12 @@ class Inbox:
                 taken = subscription.handle.take_message(subscription.msg_type, True)
                 if taken is None:
                     break
-                handle(taken[0])
+                self._hand_on(taken[0], handle)
+
+    def _hand_on(self, data: bytes, handle: Callable[[bytes], None]) -> None:
+        """Hand on a message; one that was not foreseen is told of, and the others come."""
+        try:
+            handle(data)
+        except Exception:
+            text = f"a message of {len(data)} bytes failed:\n{traceback.format_exc()}"
+            self._node.get_logger().error(text, throttle_duration_sec=1.0)

@@ -17,7 +17,7 @@ from rclpy.parameter import Parameter
 from constrained_sim.blas import single_threaded_blas
 from constrained_sim.compilation.build import load_kernels
 from constrained_sim.config import configured_solver, read_config
-from constrained_sim.exceptions import ConfigError, ConstrainedSimError
+from constrained_sim.exceptions import ConfigError, ConstrainedSimError, NoAnswer
 from constrained_sim.parameter_file import read_yaml
 from constrained_sim.ros import simulation_interfaces
 from constrained_sim.ros.commands import Commands
@@ -25,7 +25,8 @@ from constrained_sim.ros.control import Control
 from constrained_sim.ros.conversions import JointNames
 from constrained_sim.ros.outputs import Outputs
 from constrained_sim.ros.pace import make_pace
-from constrained_sim.ros.parameters import CHANGEABLE, declare_options, nested_parameters
+from constrained_sim.ros.parameter_services import answer_every_request
+from constrained_sim.ros.parameters import CHANGEABLE, check_types, declare_options, nested_parameters
 from constrained_sim.ros.process import begin, leave, on_end
 from constrained_sim.ros.recorder import make_recorder
 from constrained_sim.ros.replay import describe
@@ -90,15 +91,22 @@ class SimulationNode(Node):
         self._is_loading = False
         self.add_pre_set_parameters_callback(self._complete_parameters)
         self.add_on_set_parameters_callback(self._set_parameters)
+        answer_every_request(self)
 
     def run(self) -> None:
-        """Simulate until the node is shut down or its configured duration is over."""
+        """Simulate until the node is shut down or its configured duration is over.
+
+        Raises:
+            NoAnswer: a node with a duration waited for commands in vain.
+        """
         single_threaded_blas()  # for good: the process is the node's
         try:
             self._outputs.start(describe(nested_parameters(self), self._config))
             self._load_kernels()
             gc.freeze()  # what is there by now stays: a collection that looked at all of it would hold up a period
             self._control.run()
+            if self._control.failure:
+                raise NoAnswer(self._control.failure)
         finally:
             self._finish_recording()
 
@@ -152,6 +160,7 @@ class SimulationNode(Node):
                 raise ConfigError(
                     f"{', '.join(fixed)}: cannot be changed while the node runs, allowed: {', '.join(CHANGEABLE)}"
                 )
+            check_types(values)
             if values:
                 self._offered.change_options(values)
         except ConstrainedSimError as error:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from geometry_msgs.msg import WrenchStamped
 from nav_msgs.msg import Odometry
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState, MultiDOFJointState
@@ -17,11 +16,12 @@ from visualization_msgs.msg import MarkerArray
 from constrained_sim import msg
 from constrained_sim.dynamics import potential_energy
 from constrained_sim.impact import Impact
+from constrained_sim.ros.contact_wrenches import ContactWrenches
 from constrained_sim.ros.conversions import JointNames, to_time
 from constrained_sim.ros.period_messages import PeriodMessages, TFMessage, impact_message
 from constrained_sim.ros.sensors import SensorTopics
-from constrained_sim.ros.topics import LATCHED, Topic, Topics
-from constrained_sim.ros.world import Period, Residuals, World
+from constrained_sim.ros.topics import LATCHED, Topics
+from constrained_sim.ros.world import LAST_STAMP, Period, Residuals, World
 from constrained_sim.validation import Array
 
 
@@ -54,8 +54,9 @@ class Outputs:
         self._transforms = topics.open(TFMessage, "/tf") if robot.floating_base and TFMessage is not None else None
         several = self._messages.has_multi_dof_joints
         self._multi_dof = topics.open(MultiDOFJointState, "multi_dof_joint_states") if several else None
-        self._wrenches: dict[str, Topic] = {}
         self._sensors = SensorTopics(topics, world.config)
+        self._wrenches = ContactWrenches(topics, options.contact_wrenches)
+        self.follow_contacts()
         self._input = msg.Input(header=Header(frame_id=options.world_frame))
         self._next_markers = 0
         self.publications = 1
@@ -69,6 +70,22 @@ class Outputs:
     def state_subscribers(self) -> int:
         """Number of subscriptions to joint_states."""
         return len(self._states.subscriber_names)
+
+    def check_contact(self, name: str) -> None:
+        """Check the name of a contact that is to be added.
+
+        Raises:
+            InvalidValue: it cannot be a topic, or is the topic of another one.
+        """
+        self._wrenches.check(name, self._world.contacts)
+
+    def follow_contacts(self) -> None:
+        """Open the topics of contacts that were declared, close those of contacts that were removed.
+
+        Raises:
+            InvalidValue: a name that :meth:`check_contact` refuses.
+        """
+        self._wrenches.follow(self._world.contacts)
 
     def start(self, configuration: Mapping[str, Any]) -> None:
         """Publish what precedes the first period: the clock, the description, the initial state.
@@ -107,7 +124,7 @@ class Outputs:
     def send_period(self, period: Period) -> None:
         """Publish the results of a control period; the clock comes last."""
         result = period.result
-        self._send_state(result.state.q, result.state.v, result.tau_applied)
+        self._send_state(result.state.q, result.state.v, result.tau_applied, period.length)
         if self._forces.is_wanted:
             forces = self._messages.forces(period.contacts, period.mean_forces, period.mean_moments)
             self._forces.send_bytes(forces, period.stamp)
@@ -203,14 +220,15 @@ class Outputs:
             commands_refused=self.commands_refused,
             records_lost=self._topics.lost - self._lost_before,
             early_impacts=sim.early_impacts,
+            actuated_joints=self._joints.actuated,
         )
         world.residuals = Residuals()
         self._status.send(status, world.stamp)
 
-    def send_diagnostics(self, state: int, text: str, real_time_factor: float) -> None:
-        """Publish how the simulation is doing, for the ROS diagnostics tools."""
+    def send_diagnostics(self, state: int, text: str, real_time_factor: float, warning: str = "") -> None:
+        """Publish how the simulation is doing, for the ROS diagnostics tools; a `warning` comes first."""
         world, states = self._world, msg.SimulationStatus
-        unhappy = state == states.WAITING or world.command_is_overdue
+        unhappy = state == states.WAITING or world.command_is_overdue or bool(warning)
         level = DiagnosticStatus.WARN if unhappy else DiagnosticStatus.OK
         values = {
             "step": world.sim.steps,
@@ -224,7 +242,7 @@ class Outputs:
         status = DiagnosticStatus(
             level=DiagnosticStatus.ERROR if state == states.FROZEN else level,
             name="constrained_sim: simulation",
-            message=text or "running",
+            message="; ".join(filter(None, [warning, text])) or "running",
             hardware_id=world.config.robot.model.name,
             values=[KeyValue(key=key, value=str(value)) for key, value in values.items()],
         )
@@ -234,9 +252,9 @@ class Outputs:
         """Return whether the node `node_name` subscribes to contact_forces, so that it will miss nothing."""
         return self._forces.is_connected_to(node_name)
 
-    def _send_state(self, q: Array, v: Array, tau: Array) -> None:
+    def _send_state(self, q: Array, v: Array, tau: Array, length: int | None = None) -> None:
         stamp, self.publications = self._world.stamp, 1
-        self._messages.stamp(stamp)
+        self._messages.stamp(stamp, length)
         self._states.send_bytes(self._messages.state(q, v, tau), stamp)
         if self._odometry is not None:
             self._odometry.send_bytes(self._messages.odometry(q, v), stamp)
@@ -249,14 +267,11 @@ class Outputs:
         wrenches = self._messages.contact_wrenches(
             period.result.state.q, period.contacts, period.mean_forces, period.mean_moments
         )
-        for name, message in wrenches.items():
-            if name not in self._wrenches:
-                self._wrenches[name] = self._topics.open(WrenchStamped, f"contact_wrenches/{name}")
-            self._wrenches[name].send(message, period.stamp)
+        self._wrenches.send(wrenches, period.stamp)
 
     def _send_markers(self, period: Period) -> None:
         """Publish markers, when their time has come."""
-        self._next_markers = period.stamp + round(1e9 / self._options.marker_rate)
+        self._next_markers = period.stamp + round(min(1e9 / self._options.marker_rate, LAST_STAMP))
         markers = self._messages.markers(period.contacts, period.mean_forces, self._options.marker_scale)
         self._markers.send(markers, period.stamp)
 

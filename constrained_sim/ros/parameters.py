@@ -56,6 +56,19 @@ def declare_options(node: Node) -> None:
             node.set_descriptor(option.name, descriptor, given.get_parameter_value())  # 1 means 1.0 where wanted
 
 
+def check_types(values: Mapping[str, Any]) -> None:
+    """Check the types of `values` of parameters that can be changed.
+
+    Raises:
+        ConfigError: a value of another type.
+    """
+    defaults = {option.name: option.default for kind in (SimulationOptions, NodeOptions) for option in fields(kind)}
+    for name, value in values.items():
+        wanted, is_bool = type(defaults[name]), isinstance(value, bool)
+        if is_bool or not isinstance(value, (int, float) if wanted is float else wanted):
+            raise ConfigError(f"{name}: got {value!r}, allowed: a {'number' if wanted is float else 'string'}")
+
+
 def _descriptor(option: Field[Any], description: str) -> ParameterDescriptor:
     """Return what ``ros2 param describe`` tells of an option."""
     limits, is_integer = option.metadata, isinstance(option.default, int)
@@ -71,7 +84,9 @@ def _descriptor(option: Field[Any], description: str) -> ParameterDescriptor:
         descriptor.integer_range = [IntegerRange(from_value=limits["lower"], to_value=2**31 - 1, step=1)]
     elif "lower" in limits:
         lower = math.nextafter(limits["lower"], math.inf) if limits["open"] else limits["lower"]
-        descriptor.floating_point_range = [FloatingPointRange(from_value=lower, to_value=sys.float_info.max)]
+        descriptor.floating_point_range = [
+            FloatingPointRange(from_value=lower, to_value=limits.get("upper", sys.float_info.max))
+        ]
     return descriptor
 
 

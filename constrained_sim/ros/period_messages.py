@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import lru_cache
 
@@ -46,6 +45,7 @@ class PeriodMessages:
         self._robot, self._joints, self._prefix = robot, joints, prefix
         self.header = Header(frame_id=frame)
         self._stamp, self._period = (0, 0), divmod(period, NANOSECONDS)
+        self._whole = self._length = period
         self._constraints = msg.ConstraintForces(header=self.header, period=to_duration(period))
         self._several = [(name, joint) for name, joint in robot.joint_models.items() if joint.nv > 1]
         zeros, base = [0.0] * len(joints.names), prefix + robot.root_link
@@ -74,8 +74,12 @@ class PeriodMessages:
         """Whether any joint has more than one degree of freedom."""
         return bool(self._several)
 
-    def stamp(self, nanoseconds: int) -> None:
-        """Set the stamp of all messages."""
+    def stamp(self, nanoseconds: int, period: int | None = None) -> None:
+        """Set the stamp of all messages, and the length of their period [ns]; None: a whole one."""
+        length = self._whole if period is None else period
+        if length != self._length:
+            self._length, self._period = length, divmod(length, NANOSECONDS)
+            self._constraints.period = to_duration(length)
         self._stamp = divmod(nanoseconds, NANOSECONDS)
         self.header.stamp.sec, self.header.stamp.nanosec = self._stamp
 
@@ -180,7 +184,7 @@ class PeriodMessages:
         mean_forces: Mapping[str, Array],
         mean_moments: Mapping[str, Array],
     ) -> dict[str, WrenchStamped]:
-        """Return the mean wrench of each contact on its link, about the link's origin, in its axes, by topic name."""
+        """Return the mean wrench of each contact on its link, about the link's origin, in its axes, by name."""
         dynamics = kinematics_at(self._robot, q)
         messages = {}
         for name, contact in contacts.items():
@@ -191,7 +195,7 @@ class PeriodMessages:
             there = link.actInv(force)
             header = Header(stamp=self.header.stamp, frame_id=self._prefix + contact.link)
             wrench = Wrench(force=vector(there.linear), torque=vector(there.angular))
-            messages[topic_name(name)] = WrenchStamped(header=header, wrench=wrench)
+            messages[name] = WrenchStamped(header=header, wrench=wrench)
         return messages
 
     def markers(
@@ -217,12 +221,6 @@ class PeriodMessages:
                 )
             )
         return MarkerArray(markers=markers)
-
-
-def topic_name(name: str) -> str:
-    """Return `name` as part of a topic: what topics do not allow becomes an underscore."""
-    allowed = re.sub(r"[^A-Za-z0-9_]", "_", name)
-    return allowed if not allowed[0].isdigit() else f"_{allowed}"
 
 
 def impact_message(header: Header, impact: Impact, robot: Robot, prefix: str) -> msg.Impact:

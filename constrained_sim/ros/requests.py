@@ -10,7 +10,6 @@ import numpy as np
 
 from constrained_sim import srv
 from constrained_sim.config import configured_solver
-from constrained_sim.constraints import PointContact
 from constrained_sim.constraints.constraint import Bilateral
 from constrained_sim.contact import METHODS, Plane
 from constrained_sim.exceptions import InvalidValue, UnknownName
@@ -85,7 +84,7 @@ class Requests:
 
     def list_contacts(self, request: Any, response: Any) -> None:
         """Fill in the declared contacts, as in effect."""
-        response.contacts = [contact_to_message(contact, self._planes) for contact in self._contacts().values()]
+        response.contacts = [contact_to_message(contact, self._planes) for contact in self._world.contacts.values()]
 
     def list_constraints(self, request: Any, response: Any) -> None:
         """Fill in the bilateral constraints, disabled ones too."""
@@ -96,12 +95,15 @@ class Requests:
 
     def _add_contact(self, request: Any, response: Any) -> Change:
         contact = contact_from_message(request.contact, self._planes)
+        self._outputs.check_contact(contact.name)
         self._world.sim.add(contact)
+        self._outputs.follow_contacts()
         return Change(f"contact {contact.name!r} added")
 
     def _remove_contact(self, request: Any, response: Any) -> Change:
-        lookup("contact", request.name, self._contacts())
+        lookup("contact", request.name, self._world.contacts)
         self._world.sim.remove(request.name)
+        self._outputs.follow_contacts()
         return Change(f"contact {request.name!r} removed")
 
     def _add_constraint(self, request: Any, response: Any) -> Change:
@@ -127,11 +129,8 @@ class Requests:
     def _reset(self, request: Any, response: Any) -> Change:
         q, v = self._initial_state(request)
         self._world.reset(q, v, request.keep_time, request.keep_constraints)
+        self._outputs.follow_contacts()
         return Change("reset", self._outputs.send_present_state)
-
-    def _contacts(self) -> dict[str, PointContact]:
-        sim = self._world.sim
-        return {c.name: c for c in (*sim.constraints, *sim.disabled) if isinstance(c, PointContact)}
 
     def _bilateral(self) -> dict[str, Bilateral]:
         sim = self._world.sim

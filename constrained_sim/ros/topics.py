@@ -9,9 +9,11 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from rclpy.node import Node
+from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSCompatibility, QoSProfile, ReliabilityPolicy, qos_check_compatible
 from rclpy.serialization import serialize_message
 
+from constrained_sim.exceptions import InvalidValue
 from constrained_sim.ros.bag import RecordedTopic
 from constrained_sim.ros.cdr import serialise
 from constrained_sim.ros.recorder import Recorder
@@ -24,6 +26,9 @@ LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability
 FLUSH_PERIOD = 0.01
 """[s] of wall-clock time that what was published may wait for its way to the recorder."""
 
+SHOWN = 60
+"""Number of characters of a refused name that are shown."""
+
 Sink = Callable[[bytes, int], None]
 """Takes a serialised message and its stamp [ns]."""
 
@@ -32,7 +37,24 @@ class Topics(Protocol):
     """Where messages go: to DDS and a recorder, or to a comparison with a recording."""
 
     def open(self, kind: type, name: str, qos: QoSProfile = RELIABLE) -> Topic:
-        """Return the topic `name` for messages of `kind`."""
+        """Return the topic `name` for messages of `kind`.
+
+        Raises:
+            InvalidValue: a name that :meth:`check` refuses.
+        """
+
+    def check(self, name: str) -> None:
+        """Check that a topic `name` can be opened.
+
+        Raises:
+            InvalidValue: ROS takes no such name, or the topic is open already.
+        """
+
+    def close(self, name: str) -> None:
+        """Close the topic `name`."""
+
+    def warn(self, text: str) -> None:
+        """Tell the user of a topic that cannot be."""
 
     @property
     def records(self) -> bool:
@@ -117,12 +139,19 @@ class NodeTopics:
     def __init__(self, node: Node, recorder: Recorder | None) -> None:
         """Publish from `node`."""
         self._node, self._recorder = node, recorder
+        self._publishers: dict[str, Publisher] = {}
         self._flushed = 0.0
         self._recorded = functools.cache(self._recorded_topic)
 
     def open(self, kind: type, name: str, qos: QoSProfile = RELIABLE) -> Topic:
-        """Return the topic `name` for messages of `kind`."""
+        """Return the topic `name` for messages of `kind`.
+
+        Raises:
+            InvalidValue: a name that :meth:`check` refuses.
+        """
+        self.check(name)
         publisher = self._node.create_publisher(kind, name, qos)
+        self._publishers[publisher.topic_name] = publisher
         sinks: list[Sink] = [lambda data, stamp: publisher.publish(data)]
         always = self._recorder is not None or qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
         if self._recorder is not None:
@@ -135,6 +164,29 @@ class NodeTopics:
             return [info.node_name for info in known if all(_can_connect(own, info.qos_profile) for own in mine)]
 
         return Topic(sinks, subscribers, publisher.get_subscription_count, always)
+
+    def check(self, name: str) -> None:
+        """Check that a topic `name` can be opened.
+
+        Raises:
+            InvalidValue: ROS takes no such name, or the topic is open already.
+        """
+        shown = name if len(name) <= SHOWN else f"{name[:SHOWN]}... ({len(name)} characters)"
+        try:
+            resolved = self._node.resolve_topic_name(name)
+        except RuntimeError as error:
+            why = str(error).partition(": ")[2].partition(", at ")[0]
+            raise InvalidValue("topic", shown, f"what ROS takes as a name ({why})") from None
+        if resolved in self._publishers:
+            raise InvalidValue("topic", shown, f"one that nothing else is published on, unlike {resolved}")
+
+    def close(self, name: str) -> None:
+        """Close the topic `name`: its publisher is destroyed."""
+        self._node.destroy_publisher(self._publishers.pop(self._node.resolve_topic_name(name)))
+
+    def warn(self, text: str) -> None:
+        """Tell the user of a topic that cannot be."""
+        self._node.get_logger().warning(text)
 
     @property
     def records(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,11 +10,15 @@ from functools import cached_property
 import numpy as np
 
 from constrained_sim.config import Config, control_steps, whole_nanoseconds
-from constrained_sim.exceptions import NonFiniteState
+from constrained_sim.constraints import PointContact
+from constrained_sim.exceptions import ConstrainedSimError
 from constrained_sim.impact import Impact
 from constrained_sim.step_result import ConstraintForce, ContactForce, StepResult
 from constrained_sim.validation import Array
 from constrained_sim.wrench import Wrench
+
+LAST_STAMP = (2**31 - 1) * 1_000_000_000
+"""[ns] The seconds of a ROS stamp are a signed integer of 32 bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +27,7 @@ class Period:
 
     Attributes:
         stamp: [ns] of its end.
-        results: of its steps.
+        results: of its steps; fewer than a period has where the next one failed.
         stamp_at_reset: [ns] which the times of the steps count from.
         reports_constraints: whether there are bilateral constraints, or were in the period before.
     """
@@ -36,6 +41,11 @@ class Period:
     def result(self) -> StepResult:
         """The last step."""
         return self.results[-1]
+
+    @property
+    def length(self) -> int:
+        """Simulated time [ns]."""
+        return len(self.results) * round(self.result.dt * 1e9)
 
     @cached_property
     def contacts(self) -> Mapping[str, ContactForce]:
@@ -134,6 +144,11 @@ class World:
         self._wrenches: list[Wrench] = []
         self._had_constraints = False
 
+    @property
+    def contacts(self) -> dict[str, PointContact]:
+        """Declared contacts by name, disabled ones too."""
+        return {c.name: c for c in (*self.sim.constraints, *self.sim.disabled) if isinstance(c, PointContact)}
+
     def command(self, efforts: Mapping[int, float]) -> None:
         """Take over efforts [N m, N] by index into tau."""
         for index, effort in efforts.items():
@@ -175,21 +190,34 @@ class World:
         return -options.timeout_damping * self.sim.state.v[self.config.robot.actuation]
 
     def advance(self) -> Period | None:
-        """Simulate one control period; None if the state would not be finite: the world is frozen then."""
-        overdue, wrenches, self._wrenches = self.command_is_overdue, self._wrenches, []
-        results: list[StepResult] = []
-        for _ in range(self._steps_per_period):
-            try:
-                results.append(self.sim.step(self._efforts(overdue), wrenches))
-            except NonFiniteState as error:
-                self.frozen = str(error)
-                return None
-            self.residuals.see(results[-1])
+        """Simulate a control period, or up to a step that fails and freezes the world; None if no step was made."""
+        if self.stamp + self.period_ns > LAST_STAMP:
+            self.frozen = f"time is over: a stamp of ROS has {LAST_STAMP // 10**9} seconds at most"
+            return None
+        results = self._steps()
+        if not results:
+            return None
         self.last = results[-1]
         self.stamp = self._stamp_at_reset + self.sim.steps * self._dt_ns
         has_constraints = bool(self.last.outcome.end.bound.bilateral.dim)
         reported, self._had_constraints = has_constraints or self._had_constraints, has_constraints
         return Period(self.stamp, tuple(results), self._stamp_at_reset, reported)
+
+    def _steps(self) -> list[StepResult]:
+        """Make the steps of a period, up to one that fails."""
+        overdue, wrenches, self._wrenches = self.command_is_overdue, self._wrenches, []
+        results: list[StepResult] = []
+        for _ in range(self._steps_per_period):
+            try:
+                results.append(self.sim.step(self._efforts(overdue), wrenches))
+            except ConstrainedSimError as error:
+                self.frozen = str(error)
+                break
+            except Exception:  # not foreseen: the node lives on, and its services can reset what is there
+                self.frozen = traceback.format_exc()
+                break
+            self.residuals.see(results[-1])
+        return results
 
     def reset(self, q: Array, v: Array, keep_time: bool, keep_constraints: bool) -> None:
         """Start anew at (q, v), with the stepper and the solver in effect; commands are forgotten.

@@ -12,6 +12,7 @@ from sensor_msgs.msg import JointState
 from constrained_sim import load_config
 from constrained_sim.contact import METHODS, compile_methods
 from constrained_sim.exceptions import NoAnswer
+from constrained_sim.ros.discovery import loopback_settings
 from constrained_sim.solvers import SOLVERS, make_solver
 from constrained_sim.srv import SetSolver, Step
 from constrained_sim.testing.ros import Session
@@ -22,13 +23,14 @@ PATIENCE = 60.0
 
 @pytest.fixture(scope="session", autouse=True)
 def environment(tmp_path_factory):
-    """Keep DDS on this machine and logs out of the home folder; compile what the first use would compile.
+    """Keep DDS on the loopback interface and logs out of the home folder; compile what the first use would compile.
 
     Run in a shell's background, the tests ignore SIGINT, and so would all that they start.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+        for name, value in loopback_settings().items():
+            patch.setenv(name, value)
         patch.setenv("ROS_LOG_DIR", str(tmp_path_factory.mktemp("log")))
         patch.delenv("ROS_LOCALHOST_ONLY", raising=False)
         for solver in SOLVERS:

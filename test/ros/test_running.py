@@ -47,7 +47,6 @@ def named(name, effort):
 
 BAD = {
     "unknown joint": named(["hip", "tail"], [1.0, 1.0]),
-    "passive joint": named(["slider"], [1.0]),
     "fewer efforts than names": named(["hip", "knee"], [1.0]),
     "more efforts than names": named(["hip"], [1.0, 2.0]),
     "no efforts": ("/joint_commands", JointState(name=["hip", "knee"], position=[0.1, 0.2])),

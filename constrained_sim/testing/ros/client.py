@@ -18,7 +18,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
 from constrained_sim.exceptions import InvalidValue, NoAnswer
-from constrained_sim.ros.discovery import discovery_settings
+from constrained_sim.ros.discovery import loopback_settings
 
 NODE = "/constrained_sim"
 """Name of the simulation node."""
@@ -53,7 +53,7 @@ class Client:
         self._context = None if default_context else Context()
         if default_context and rclpy.ok():
             raise InvalidValue("context", "rclpy's default context, in use", "one that rclpy.init() has not started")
-        os.environ.update(discovery_settings())
+        os.environ.update(loopback_settings())
         rclpy.init(context=self._context, domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
         self.node = Node("client", context=self._context)
         self.got: defaultdict[str, list[Any]] = defaultdict(list)
