@@ -87,28 +87,34 @@ class SimulationNode(Node):
         self.add_pre_set_parameters_callback(self._complete_parameters)
         self.add_on_set_parameters_callback(self._set_parameters)
 
-    def run(self) -> None:
-        """Simulate until the node is shut down or its configured duration is over."""
+    def run(self) -> int:
+        """Simulate until the node is shut down or its configured duration is over; return an exit code."""
         try:
             self._outputs.start(describe(nested_parameters(self), self._config))
             self._load_kernels()
             gc.freeze()  # what is there by now stays: a collection that looked at all of it would hold up a period
             self._control.run()
         finally:
-            self._finish_recording()
+            code = self._finish_recording()
+        return code
 
     def stop(self) -> None:
         """End :meth:`run` at the next period boundary, and the process, with a complete bag, while kernels load."""
         self._control.stop()
         if self._is_loading:
             self._is_loading = False
-            self._finish_recording()
+            code = self._finish_recording()
             self.destroy_node()
-            leave()
+            leave(code)
 
-    def _finish_recording(self) -> None:
-        if self._recorder is not None:
-            self._recorder.close()
+    def _finish_recording(self) -> int:
+        """Complete the bag; return 0, or 1 where messages are missing in it, and say so."""
+        if self._recorder is None:
+            return 0
+        self._recorder.close()
+        if self._recorder.problem:
+            self.get_logger().error(f"{self._recorder.problem} ({self._recorder.lost} messages lost)")
+        return 1 if self._recorder.problem else 0
 
     def _load_kernels(self) -> None:
         """Load the kernels; say so where this takes long, as when they were never compiled."""
@@ -155,20 +161,19 @@ class SimulationNode(Node):
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run the node; return 0, or 1 with one clear line where it cannot start."""
+    """Run the node; return 0, or 1 with one clear line where it cannot start, or where its recording is not whole."""
     arguments = list(sys.argv if args is None else args)
     try:
         check_parameter_files(arguments)
         begin(arguments)
         node = SimulationNode()
         on_end(node.stop)
-        node.run()
+        return node.run()
     except (ConstrainedSimError, InvalidParameterException, InvalidParameterValueException) as error:
         print(f"constrained_sim: {error}", file=sys.stderr)
         return 1
     finally:
         rclpy.try_shutdown()
-    return 0
 
 
 def check_parameter_files(arguments: Sequence[str]) -> None:

@@ -26,6 +26,7 @@ from constrained_sim.robot import Robot
 from constrained_sim.ros.bag import Record, bag_file, read_records
 from constrained_sim.ros.conversions import NANOSECONDS, JointNames
 from constrained_sim.ros.declarations import wrench_from_topic
+from constrained_sim.ros.mcap_scanner import McapScanner
 from constrained_sim.ros.message_json import from_json, message_type, to_plain
 from constrained_sim.ros.outputs import Outputs
 from constrained_sim.ros.requests import Requests
@@ -75,6 +76,7 @@ class _Produced:
 
     records = False
     lost = 0
+    problem = ""
 
     def __init__(self) -> None:
         self.queue: deque[tuple[str, bytes]] = deque()
@@ -88,6 +90,9 @@ class _Produced:
 
     def flush(self) -> None:
         return None
+
+    def has_room(self, timeout: float) -> bool:
+        return True
 
 
 class Replay:
@@ -146,7 +151,8 @@ def replay(directory: Path) -> Comparison:
         ConfigError: not a recording of this package.
         ConstrainedSimError: its configuration is refused here.
     """
-    records = read_records(bag_file(directory))
+    scanner = McapScanner(bag_file(directory))
+    records = read_records(scanner)
     beginning = list(islice(records, 10))
     configuration = _configuration(beginning)
     simulation = Replay(configuration["parameters"], Path(configuration["folder"]))
@@ -161,7 +167,7 @@ def replay(directory: Path) -> Comparison:
             if difference:
                 break
             counts[record.topic.name] += 1
-    return Comparison(counts, difference, warnings)
+    return Comparison(counts, difference, (*warnings, *scanner.damage))
 
 
 def _configuration(beginning: Sequence[Record]) -> dict[str, Any]:
