@@ -41,6 +41,8 @@ RECORD_LIMIT = 128 << 20
 DEFINITION_LIMIT = 64 << 20
 """[bytes] of all schemas and channels, which are kept."""
 
+DATA_END_BYTES = 4
+
 HEADER_LIMIT = 64 << 10
 """[bytes] of a header that is looked into."""
 
@@ -125,12 +127,18 @@ class McapScanner:
             if not S_ISREG(status.st_mode):
                 raise ConfigError(f"{str(path)!r} is not a file")
             with path.open("rb") as file:
-                if file.read(len(MAGIC)) != MAGIC:
-                    raise ConfigError(f"{str(path)!r} is not an MCAP file")
+                self._check_magic(file.read(len(MAGIC)))
                 self._read_profile(file)
         except OSError as error:
             raise ConfigError(f"cannot read {str(path)!r}: {error.strerror}") from error
         self._size = status.st_size
+
+    def _check_magic(self, beginning: bytes) -> None:
+        right = sum(given == wanted for given, wanted in zip(beginning, MAGIC, strict=False))
+        if right < len(MAGIC) - 1:
+            raise ConfigError(f"{str(self.path)!r} is not an MCAP file")
+        if right < len(MAGIC):
+            self._tell(f"the file begins with {beginning!r} in place of {MAGIC!r}", lost=False)
 
     def _read_profile(self, file: BinaryIO) -> None:
         prefix = file.read(PREFIX.size)
@@ -170,11 +178,17 @@ class McapScanner:
         while position < self._size:
             try:
                 frame = self._frame(position)
-                if frame.opcode == Opcode.DATA_END:
+                if frame.opcode == Opcode.DATA_END and frame.end - frame.begin == DATA_END_BYTES:
                     return self._check_end(frame)
                 yield from self._content(frame)
                 position = frame.end
             except Damaged as damaged:
+                self._has_chunks |= self._read(position, 1) == bytes([Opcode.CHUNK])
+                chunk = self._hidden_chunk(position)
+                if chunk is not None:
+                    yield from self._chunk(chunk)
+                    position = chunk.end
+                    continue
                 resumed = self._resume(position)
                 if resumed is None and not self._has_end and self._frame_is_cut(position):
                     self.cut_off = self._size - position
@@ -220,11 +234,26 @@ class McapScanner:
         if name > 4:
             raise Damaged("a chunk whose beginning makes no sense")
         length = CHUNK.size + name + 8 + int.from_bytes(head[CHUNK.size + name : CHUNK.size + name + 8], "little")
-        if length != told and begin + min(length, told) <= self._size:
-            self._unpacked(Frame(Opcode.CHUNK, begin, begin + length), checked=True)
-            self._tell(f"byte {begin}: the length of a chunk was wrong, it is {length}", lost=False)
-            return length
-        return told
+        if length == told or begin + min(length, told) > self._size:
+            return told
+        for right in (told, length):
+            if begin + right <= self._size:
+                with suppress(Damaged):
+                    self._unpacked(Frame(Opcode.CHUNK, begin, begin + right), checked=True)
+                    self._tell(f"byte {begin}: one of the lengths of a chunk was wrong, it is {right}", lost=False)
+                    return right
+        raise Damaged("a chunk whose checksum does not fit")
+
+    def _hidden_chunk(self, position: int) -> Frame | None:
+        """Return the chunk at `position`, known by its checksum, where only its opcode is wrong."""
+        prefix = self._read(position, PREFIX.size)
+        if len(prefix) == PREFIX.size and prefix[0] != Opcode.CHUNK:
+            frame = Frame(Opcode.CHUNK, position + PREFIX.size, position + PREFIX.size + PREFIX.unpack(prefix)[1])
+            with suppress(Damaged):
+                self._unpacked(frame, checked=True)
+                self._tell(f"byte {position}: a chunk that claims to be a record of kind {prefix[0]}", lost=False)
+                return frame
+        return None
 
     def _content(self, frame: Frame) -> Iterator[Message | Attachment | Metadata]:
         """Yield what is in a record of the data section.
@@ -246,6 +275,8 @@ class McapScanner:
         elif frame.opcode == Opcode.MESSAGE_INDEX:
             if int.from_bytes(self._read(frame.begin + 2, 4), "little") != frame.end - frame.begin - 6:
                 raise Damaged("an index whose length does not fit")
+        elif frame.opcode == Opcode.MESSAGE and self._has_chunks:
+            raise Damaged("a message outside of the chunks")
         elif frame.opcode in (Opcode.SCHEMA, Opcode.CHANNEL, Opcode.MESSAGE):
             message = self._take(frame.opcode, self._body(frame))
             if message is not None:
@@ -321,7 +352,7 @@ class McapScanner:
             raise Damaged("a chunk that is too short")
         _, _, size, checksum, name = CHUNK.unpack_from(body)
         begin = CHUNK.size + name + 8
-        if name > 4 or int.from_bytes(body[begin - 8 : begin], "little") != len(body) - begin or size > RECORD_LIMIT:
+        if name > 4 or size > RECORD_LIMIT:
             raise Damaged("a chunk whose beginning makes no sense")
         self._spend(size)
         compression = body[CHUNK.size : CHUNK.size + name]
@@ -494,8 +525,14 @@ def _decompress(compression: bytes, data: bytes, size: int) -> bytes:
     if not compression:
         return data
     if compression == b"zstd":
-        reader = zstandard.ZstdDecompressor(max_window_size=RECORD_LIMIT).stream_reader(BytesIO(data))
+        reader = zstandard.ZstdDecompressor(max_window_size=RECORD_LIMIT).stream_reader(
+            BytesIO(data), read_across_frames=True
+        )
         return reader.read(size + 1)
     if compression == b"lz4":
-        return lz4.frame.LZ4FrameDecompressor().decompress(data, max_length=size + 1)
+        decompressor = lz4.frame.LZ4FrameDecompressor()
+        unpacked = decompressor.decompress(data, max_length=size + 1)
+        if decompressor.unused_data:
+            raise Damaged("a chunk that is longer than what it holds")
+        return unpacked
     raise Damaged(f"a chunk with the unknown compression {compression!r}")

@@ -180,7 +180,10 @@ def _replace(directory: Path, name: str) -> tuple[Path, ...]:
         _sync(directory)
     except OSError:
         for original, other in kept.items():
-            other.replace(original)
+            if original.exists() and original.samefile(other):
+                other.unlink()
+            else:
+                os.rename(other, original)
         raise
     return tuple(kept.values())
 
