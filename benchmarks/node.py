@@ -225,7 +225,7 @@ def kills() -> Iterator[Row]:
 
 
 def recordings() -> Iterator[Row]:
-    """Killed at random moments while recording in real time: whether the bag replays, and how much of the end is lost."""
+    """Killed at random moments while recording in real time: whether the bag replays, how much is lost."""
     moments, failed, missing = random.Random(1), 0, []
     for _ in range(RESTARTS):
         with tempfile.TemporaryDirectory() as folder:

@@ -13,30 +13,22 @@ import re
 import struct
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from io import BytesIO
 from pathlib import Path
 from stat import S_ISREG
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
-import lz4.frame
 import zstandard
-from mcap.data_stream import ReadDataStream
-from mcap.exceptions import McapError
 from mcap.opcode import Opcode
-from mcap.records import Attachment, Channel, Header, McapRecord, Message, Metadata, Schema, Statistics
+from mcap.records import Attachment, Channel, Header, Message, Metadata, Schema, Statistics
 
 from constrained_sim.exceptions import ConfigError
+from constrained_sim.ros.mcap_records import MAGIC, PREFIX, RECORD_LIMIT, Damaged, Frame, decompress, parse, parts
 
-MAGIC = b"\x89MCAP0\r\n"
-PREFIX = struct.Struct("<BQ")
 MESSAGE = struct.Struct("<HIQQ")
 CHUNK = struct.Struct("<QQQII")
 FOOTER = struct.Struct("<BQQQI")
-
-RECORD_LIMIT = 128 << 20
-"""[bytes] of the largest record, and of the largest chunk when unpacked: several images of the largest cameras."""
 
 DEFINITION_LIMIT = 64 << 20
 """[bytes] of all schemas and channels, which are kept."""
@@ -75,18 +67,6 @@ SUMMARY_ONLY = {
     Opcode.METADATA_INDEX,
     Opcode.SUMMARY_OFFSET,
 }
-
-
-class Damaged(Exception):
-    """What is at a place of the file cannot be read; the text says why."""
-
-
-class Frame(NamedTuple):
-    """Where a record is: its opcode, and where its content begins and ends in the file."""
-
-    opcode: int
-    begin: int
-    end: int
 
 
 class McapScanner:
@@ -144,7 +124,7 @@ class McapScanner:
         prefix = file.read(PREFIX.size)
         if len(prefix) == PREFIX.size and prefix[0] == Opcode.HEADER:
             with suppress(Damaged):
-                self.profile = _parse(Header.read, file.read(min(PREFIX.unpack(prefix)[1], HEADER_LIMIT))).profile
+                self.profile = parse(Header.read, file.read(min(PREFIX.unpack(prefix)[1], HEADER_LIMIT))).profile
 
     def records(self) -> Iterator[Message | Attachment | Metadata]:
         """Yield what was recorded; the definitions that belong to it are in the attributes.
@@ -267,11 +247,11 @@ class McapScanner:
             if sum(self.found[1:]) >= EXTRA_LIMIT:
                 raise ConfigError(f"{str(self.path)!r} holds more than {EXTRA_LIMIT} attachments and metadata records")
             kind = Attachment if frame.opcode == Opcode.ATTACHMENT else Metadata
-            record = _parse(kind.read, self._body(frame))
+            record = parse(kind.read, self._body(frame))
             self.found[1 if kind is Attachment else 2] += 1
             yield record
         elif frame.opcode == Opcode.HEADER:
-            _parse(Header.read, self._body(frame))
+            parse(Header.read, self._body(frame))
         elif frame.opcode == Opcode.MESSAGE_INDEX:
             if int.from_bytes(self._read(frame.begin + 2, 4), "little") != frame.end - frame.begin - 6:
                 raise Damaged("an index whose length does not fit")
@@ -304,7 +284,7 @@ class McapScanner:
         if self._definition_bytes > DEFINITION_LIMIT:
             raise ConfigError(f"{str(self.path)!r} holds more than {DEFINITION_LIMIT} bytes of definitions")
         kind, known_ones = (Schema, self.schemas) if opcode == Opcode.SCHEMA else (Channel, self.channels)
-        definition = _parse(kind.read, body)
+        definition = parse(kind.read, body)
         if overwrite or definition.id not in known_ones:
             known_ones[definition.id] = definition  # type: ignore[index]
         return None
@@ -323,7 +303,7 @@ class McapScanner:
         except Damaged:
             self._keep_definitions(frame)
             raise
-        for opcode, body in _parts(data):
+        for opcode, body in parts(data):
             message = self._take(opcode, body)
             if message is not None:
                 yield message
@@ -357,14 +337,14 @@ class McapScanner:
         self._spend(size)
         compression = body[CHUNK.size : CHUNK.size + name]
         try:
-            return size, checksum, _decompress(compression, body[begin:], size)
+            return size, checksum, decompress(compression, body[begin:], size)
         except (zstandard.ZstdError, RuntimeError, EOFError) as error:
             raise Damaged(f"a chunk that cannot be decompressed ({error})") from error
 
     def _keep_definitions(self, frame: Frame) -> None:
         """Keep the definitions of a damaged chunk that are known from nowhere else."""
         try:
-            for opcode, body in _parts(self._packed(frame)[2]):
+            for opcode, body in parts(self._packed(frame)[2]):
                 if opcode != Opcode.MESSAGE:
                     self._take(opcode, body, overwrite=False)
         except Damaged:
@@ -387,7 +367,7 @@ class McapScanner:
                 if frame.opcode in (Opcode.SCHEMA, Opcode.CHANNEL):
                     self._take(frame.opcode, self._body(frame))
                 elif frame.opcode == Opcode.STATISTICS:
-                    told = _parse(Statistics.read, self._body(frame))
+                    told = parse(Statistics.read, self._body(frame))
                     if fits:
                         self.promised = told.message_count, told.attachment_count, told.metadata_count
                 elif frame.opcode not in SUMMARY_ONLY:
@@ -480,59 +460,3 @@ class McapScanner:
         self.damages += lost
         if len(self.damage) < TOLD:
             self.damage.append(text)
-
-
-def _parse(read: Callable[[ReadDataStream], McapRecord], body: bytes) -> McapRecord:
-    """Return a record with the content `body`.
-
-    Raises:
-        Damaged: the content does not fit.
-    """
-    stream = ReadDataStream(BytesIO(body))
-    try:
-        record = read(stream)
-    except (McapError, ValueError, struct.error, OverflowError) as error:
-        raise Damaged("a record whose content does not fit") from error
-    if stream.count != len(body):
-        raise Damaged("a record whose content does not fit")
-    return record
-
-
-def _parts(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield opcode and content of the records in a chunk.
-
-    Raises:
-        Damaged: one that does not belong into a chunk, or does not fit.
-    """
-    position = 0
-    while position < len(data):
-        if len(data) - position < PREFIX.size:
-            raise Damaged("a chunk that ends within a record")
-        opcode, length = PREFIX.unpack_from(data, position)
-        begin = position + PREFIX.size
-        position = begin + length
-        if opcode not in (Opcode.SCHEMA, Opcode.CHANNEL, Opcode.MESSAGE) or position > len(data):
-            raise Damaged("a chunk whose content does not fit")
-        yield opcode, data[begin:position]
-
-
-def _decompress(compression: bytes, data: bytes, size: int) -> bytes:
-    """Return `data` decompressed, at most one byte more than `size`.
-
-    Raises:
-        Damaged: an unknown compression.
-    """
-    if not compression:
-        return data
-    if compression == b"zstd":
-        reader = zstandard.ZstdDecompressor(max_window_size=RECORD_LIMIT).stream_reader(
-            BytesIO(data), read_across_frames=True
-        )
-        return reader.read(size + 1)
-    if compression == b"lz4":
-        decompressor = lz4.frame.LZ4FrameDecompressor()
-        unpacked = decompressor.decompress(data, max_length=size + 1)
-        if decompressor.unused_data:
-            raise Damaged("a chunk that is longer than what it holds")
-        return unpacked
-    raise Damaged(f"a chunk with the unknown compression {compression!r}")

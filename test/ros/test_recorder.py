@@ -147,7 +147,7 @@ def test_recorder_survives_the_death_of_its_process(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("limit", [0, 100, 3_000, 200_000, 333_333])
 def test_full_disk_is_told_and_its_losses_counted(tmp_path: Path, limit: int) -> None:
-    """On a disk that takes `limit` bytes of a file the rest is counted to the message, and what is there is readable."""
+    """On a disk that takes `limit` bytes of a file the rest is counted to the message, what is there is readable."""
     sizes = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, sizes[1]))
     try:

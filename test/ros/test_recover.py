@@ -109,7 +109,7 @@ def test_every_length_of_a_file_is_recovered(tmp_path: Path) -> None:
     """Cut off anywhere, a bag keeps the messages of its complete chunks, in order, or is refused and left alone."""
     data = bag_file(make_bag(tmp_path / "whole")).read_bytes()
     counts = []
-    for number, length in enumerate(sorted(random.Random(1).sample(range(len(data)), 60)) + [0, 7, 8, 9, 40]):
+    for number, length in enumerate([*sorted(random.Random(1).sample(range(len(data)), 60)), 0, 7, 8, 9, 40]):
         bag = tmp_path / f"{number}"
         bag.mkdir()
         (bag / "cut.mcap").write_bytes(data[:length])
