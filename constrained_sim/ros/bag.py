@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
-
-from mcap.records import Message
+from typing import TYPE_CHECKING, NamedTuple
 
 from constrained_sim.exceptions import ConfigError
-from constrained_sim.ros.mcap_scanner import McapScanner
+
+if TYPE_CHECKING:
+    from constrained_sim.ros.mcap_scanner import McapScanner
 
 QOS_KEY = "offered_qos_profiles"
 """Under which rosbag2 keeps the quality of service of a topic, in the MCAP file and in metadata.yaml."""
@@ -71,6 +71,10 @@ def read_records(source: Path | McapScanner) -> Iterator[Record]:
     Raises:
         ConfigError: not an MCAP file, or one that cannot be read.
     """
+    from mcap.records import Message
+
+    from constrained_sim.ros.mcap_scanner import McapScanner
+
     scanner = source if isinstance(source, McapScanner) else McapScanner(source)
     for record in scanner.records():
         if isinstance(record, Message):

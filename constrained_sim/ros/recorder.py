@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import select
+import struct
 import subprocess
 import sys
 import time
@@ -21,7 +22,10 @@ from typing import IO, cast
 from constrained_sim.config import NodeOptions
 from constrained_sim.exceptions import ConfigError
 from constrained_sim.ros.bag import RecordedTopic
-from constrained_sim.ros.recording_process import FRAME, NEW_TOPIC, PIPE_BYTES
+
+FRAME = struct.Struct("<HqI")
+NEW_TOPIC = -1
+PIPE_BYTES = 1 << 20
 
 HIGH_WATER = 1 << 20
 """[bytes] that wait at most when a patient simulation goes on: those of several hundred periods."""

@@ -10,7 +10,6 @@ import json
 import os
 import select
 import signal
-import struct
 import sys
 import time
 from pathlib import Path
@@ -21,10 +20,8 @@ from constrained_sim.ros.bag import QOS_KEY, RecordedTopic
 from constrained_sim.ros.bag_lock import bag_lock
 from constrained_sim.ros.bag_writer import BagWriter
 from constrained_sim.ros.message_definitions import message_definition
+from constrained_sim.ros.recorder import FRAME, NEW_TOPIC, PIPE_BYTES
 
-FRAME = struct.Struct("<HqI")
-NEW_TOPIC = -1
-PIPE_BYTES = 1 << 20
 FLUSH_PERIOD = 0.5
 
 

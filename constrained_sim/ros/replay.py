@@ -26,7 +26,6 @@ from constrained_sim.robot import Robot
 from constrained_sim.ros.bag import Record, bag_file, read_records
 from constrained_sim.ros.conversions import NANOSECONDS, JointNames
 from constrained_sim.ros.declarations import wrench_from_topic
-from constrained_sim.ros.mcap_scanner import McapScanner
 from constrained_sim.ros.message_json import from_json, message_type, to_plain
 from constrained_sim.ros.outputs import Outputs
 from constrained_sim.ros.requests import Requests
@@ -151,6 +150,8 @@ def replay(directory: Path) -> Comparison:
         ConfigError: not a recording of this package.
         ConstrainedSimError: its configuration is refused here.
     """
+    from constrained_sim.ros.mcap_scanner import McapScanner
+
     scanner = McapScanner(bag_file(directory))
     records = read_records(scanner)
     beginning = list(islice(records, 10))
