@@ -4,9 +4,10 @@ DURATION ?= 10
 CONTROLLER ?=
 CLOCK_MODE ?= realtime
 SOLVER ?= direct
+JOBS ?= 2
 
 .DEFAULT_GOAL := leg
-.PHONY: leg quadruped four_bar cassie test lint build bench bench-node lock clean help
+.PHONY: leg quadruped four_bar cassie test test-processors test-versions lint build bench bench-node lock clean help
 
 leg: ## simulate a hopping leg and its controller (DURATION, CONTROLLER, CLOCK_MODE, SOLVER, ARGS)
 quadruped: ## the same of a trotting quadruped
@@ -17,8 +18,14 @@ leg quadruped four_bar cassie:
 	@scripts/run python -m constrained_sim.ros.demo $@ --duration $(DURATION) --controller "$(CONTROLLER)" \
 		--clock-mode $(CLOCK_MODE) --solver $(SOLVER) $(ARGS)
 
-test: lint ## all checks, then all tests (ARGS go to pytest)
-	@scripts/run pytest $(ARGS)
+test: lint ## all checks, then all tests in JOBS processes (ARGS go to pytest)
+	@scripts/run pytest -n $(JOBS) --dist loadgroup $(ARGS)
+
+test-processors: ## the tests without ROS, as on other processors (generic, Prescott, Haswell, SkylakeX)
+	@JOBS=$(JOBS) scripts/test_processors $(ARGS)
+
+test-versions: ## the wheel by itself, with the oldest and the newest libraries, on each Python (ARGS: oldest-3.12 newest-3.13 ...)
+	@scripts/test_versions $(ARGS)
 
 lint: ## the pre-commit checks, on all files
 	@scripts/run pre-commit run --all-files
@@ -36,7 +43,7 @@ lock: ## renew the locked versions in requirements/
 	@scripts/lock
 
 clean: ## remove the environment and all that was built
-	rm -rf .ros2 build install log
+	rm -rf .ros2 build install log constrained_sim/__pycache__
 
 help: ## show this list
 	@sed -n 's/^\([a-z_-]*\):[^#]*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 16

@@ -1,5 +1,15 @@
-"""Installs the Python package without ROS; everything is declared in pyproject.toml."""
+"""Installs the Python package without ROS; all but the place of its files is declared in pyproject.toml.
 
-from setuptools import setup
+A wheel carries the folders config and urdf, which a ROS installation puts into share/constrained_sim, inside the Python
+package: ``constrained_sim.shipped`` finds them in either place.
+"""
 
-setup()
+from setuptools import find_packages, setup
+
+FOLDERS = {f"constrained_sim.share.{folder}": folder for folder in ("config", "urdf")}
+
+setup(
+    packages=[*find_packages(include=["constrained_sim", "constrained_sim.*"]), *FOLDERS],
+    package_dir=FOLDERS,
+    package_data={"constrained_sim.ros": ["*.xml"], "": ["*.yaml", "*.urdf"]},
+)

@@ -2,6 +2,7 @@
 
     make bench            # everything
     make bench ARGS=step  # groups whose name contains "step"
+    make bench ARGS=setup # a fresh clone, stage by stage: minutes, and only when it is named
 
 The processor's state changes from run to run: compare the ratios, not the microseconds. MuJoCo is measured beside it
 where it is installed (`scripts/run pip install -r requirements/benchmark.lock`).
@@ -20,6 +21,7 @@ from xml.etree import ElementTree
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import fresh_clone
 import numpy as np
 import pinocchio as pin
 from rich.console import Console
@@ -261,7 +263,10 @@ def median_microseconds(call: Callable[[], object], times: int = 1) -> float:
 
 
 def main() -> None:
-    """Measure the groups that the command line names, or all."""
+    """Measure the groups that the command line names, or all that take seconds."""
+    if "setup" in sys.argv[1:]:
+        fresh_clone.main()
+        return
     table = Table("group", "what", "us per call", "pin.aba [us]", "ratio")
     for group in (steps, solvers, peers):
         if not any(word in group.__name__ for word in sys.argv[1:] or [""]):

@@ -1,37 +1,10 @@
 """Exact rigid-body simulation of robots under constraints and contact; this package runs without ROS."""
 
-from constrained_sim.assembly import assemble
-from constrained_sim.compilation.build import load_kernels
-from constrained_sim.config import load_config
-from constrained_sim.constraint_system import constraint_system
-from constrained_sim.constraints import (
-    CONSTRAINTS,
-    CustomConstraint,
-    FrameAnchor,
-    JointCoupling,
-    JointLimit,
-    JointVelocity,
-    PointAnchor,
-    PointContact,
-)
-from constrained_sim.contact import LAWS, Compliant, Frictionless, HuntCrossley, Plane, Rigid, Sticking
-from constrained_sim.contact.collision import Collisions
-from constrained_sim.contact.scene import Box, Mesh, Sphere
-from constrained_sim.drift import Baumgarte, Projection, project_position, project_velocity
-from constrained_sim.forward_dynamics import constrained_acceleration
-from constrained_sim.impact import resolve_impact
-from constrained_sim.integrators import INTEGRATORS
-from constrained_sim.inverse_dynamics import inverse_dynamics, minimal_acceleration
-from constrained_sim.posture import Posture
-from constrained_sim.robot import Robot
-from constrained_sim.sensors import SENSORS, ForceTorque, Imu, SensorSet
-from constrained_sim.simulator import Simulator
-from constrained_sim.solvers import SOLVERS, ContactConsistentDynamics, kkt_inverse, solve_kkt
-from constrained_sim.state import State
-from constrained_sim.step_result import StepResult
-from constrained_sim.steppers import STEPPERS
-from constrained_sim.trajectory import Trajectory
-from constrained_sim.wrench import Wrench
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from constrained_sim.public import *
 
 __all__ = [
     "CONSTRAINTS",
@@ -44,6 +17,7 @@ __all__ = [
     "Box",
     "Collisions",
     "Compliant",
+    "ConstraintCheck",
     "ContactConsistentDynamics",
     "CustomConstraint",
     "ForceTorque",
@@ -58,6 +32,7 @@ __all__ = [
     "Plane",
     "PointAnchor",
     "PointContact",
+    "PointDistance",
     "Posture",
     "Projection",
     "Rigid",
@@ -65,12 +40,14 @@ __all__ = [
     "SensorSet",
     "Simulator",
     "Sphere",
+    "SpringDamper",
     "State",
     "StepResult",
     "Sticking",
     "Trajectory",
     "Wrench",
     "assemble",
+    "check_constraint",
     "constrained_acceleration",
     "constraint_system",
     "inverse_dynamics",
@@ -78,8 +55,22 @@ __all__ = [
     "load_config",
     "load_kernels",
     "minimal_acceleration",
+    "point_force",
     "project_position",
     "project_velocity",
     "resolve_impact",
     "solve_kkt",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the simulator at the first use of a public name: who only wants messages waits for no library (PEP 562)."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals().update({public: getattr(importlib.import_module(f"{__name__}.public"), public) for public in __all__})
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    """Return the public names, loaded or not."""
+    return sorted({*globals(), *__all__})

@@ -13,15 +13,20 @@ import scipy
 from constrained_sim.constraints import BoundConstraint, Constraint, ConstraintStack
 from constrained_sim.drift import ACCEPTABLE_VIOLATION, bilateral_members
 from constrained_sim.dynamics import Dynamics, integrate, tangent_derivative
-from constrained_sim.exceptions import UnknownName
-from constrained_sim.robot import Robot
+from constrained_sim.robot import Robot, checked_robot
 from constrained_sim.solvers.row_space import least_squares
-from constrained_sim.validation import Array, number, read_only
+from constrained_sim.validation import Array, lookup, names, number, read_only
 
 EVALUATIONS = 500
 
 NEAR = 1.0
 """Longest step [rad, m] of Gauss-Newton's method that is taken: a longer one says nothing of where it leads."""
+
+STRIDE = 0.2
+"""Longest step [rad, m] from a guess that is not nearly closed: longer ones let rounding choose between solutions."""
+
+SHORTEST = 2.0**-10
+"""Least part of a step that is tried."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +54,12 @@ def assemble(
 ) -> Assembly:
     """Find a configuration near `q` that satisfies all `constraints`, within the robot's position limits.
 
-    Gauss-Newton steps of least norm, which stay near a guess that is nearly closed. Where these do not get there, least
-    squares on ``|phi|^2`` over the tangent space at q, by SciPy's trust-region-reflective method, whose steps are safe
-    where the Jacobian loses rank, first without regard to limits, which bend its path however far away they are; then
-    Gauss-Newton steps to rounding. The search is local: where it ends in a configuration that does not close, the
-    residual says so, and another guess may help.
+    Gauss-Newton steps of least norm, which stay near a guess that is nearly closed. Where these do not get there, the
+    same in strides so short that they follow the path ``q' = -J^+ phi(q)`` (Davidenko, 1953), each of which reduces
+    ``|phi|``. Where that path ends, least squares on ``|phi|^2`` over the tangent space at q, by SciPy's
+    trust-region-reflective method, whose steps are safe where the Jacobian loses rank, first without regard to limits,
+    which bend its path however far away they are. All end with Gauss-Newton steps to rounding. The search is local:
+    where it ends in a configuration that does not close, the residual says so, and another guess may help.
 
     Args:
         robot: the robot.
@@ -66,8 +72,8 @@ def assemble(
         InvalidValue: wrong length, NaN, infinity, or a contact among the constraints.
         UnknownName: a joint or link that does not exist.
     """
-    q = robot.checked_configuration(q)
-    return assemble_members(robot, q, bilateral_members(robot, q, constraints), held, number("t", t))
+    q = checked_robot(robot).checked_configuration(q)
+    return assemble_members(robot, q, bilateral_members(robot, q, constraints), names("held", held), number("t", t))
 
 
 def assemble_members(
@@ -79,8 +85,11 @@ def assemble_members(
     search = _Search(robot, tuple(member for member in members if member.is_position_level), q, t, free)
     if not search.bound.dim or not free.size:
         return search.result(q)
-    nearest = search.refine(search.result(q))
-    return nearest if nearest.closed else search.refine(search.run())
+    guess = search.result(q)
+    found = search.refine(guess)
+    if not found.closed:
+        found = search.refine(search.follow(guess))
+    return found if found.closed else search.refine(search.run())
 
 
 class _Search:
@@ -117,21 +126,52 @@ class _Search:
     def refine(self, assembly: Assembly) -> Assembly:
         """Take Gauss-Newton steps within the limits, as long as each is short and leaves less than half of phi."""
         while True:
-            self._dynamics.update_kinematics(assembly.q, self._t)
-            J, phi = self.bound.jacobian(self._dynamics)[:, self._free], self.bound.phi(self._dynamics)
-            lower, upper = (limit[self._free] for limit in self._robot.tangent_limits(assembly.q))
-            x = -least_squares(J, phi)
-            if (x < lower).any() or (x > upper).any():
-                bounds = np.minimum(lower, 0.0), np.maximum(upper, 0.0)
-                x = scipy.optimize.lsq_linear(J, -phi, bounds, method="bvls").x
+            x = self._step(assembly.q, np.inf)
             if np.abs(x).max() > NEAR:
                 return assembly
-            step = np.zeros(self._robot.nv)
-            step[self._free] = x
-            better = self.result(self._robot.within_limits(integrate(self._robot, assembly.q, step)))
+            better = self.result(self._within(assembly.q, x))
             if not better.residual < 0.5 * assembly.residual:
                 return assembly
             assembly = better
+
+    def follow(self, assembly: Assembly) -> Assembly:
+        """Follow the path of Gauss-Newton's method in short strides, to where the last one would begin or it ends."""
+        for _ in range(EVALUATIONS):
+            x = self._step(assembly.q, STRIDE)
+            if np.abs(x).max() < 0.25 * STRIDE:
+                break
+            violation, part = float(np.linalg.norm(self._phi(assembly.q))), 1.0
+            while part > SHORTEST:
+                q = self._within(assembly.q, part * x)
+                if np.linalg.norm(self._phi(q)) < (1.0 - 0.1 * part) * violation:
+                    break
+                part *= 0.5
+            else:
+                break
+            assembly = self.result(q)
+        return assembly
+
+    def _step(self, q: Array, longest: float) -> Array:
+        """Return the Gauss-Newton step of least norm at q within the limits, no entry of it beyond `longest`."""
+        self._dynamics.update_kinematics(q, self._t)
+        J, phi = self.bound.jacobian(self._dynamics)[:, self._free], self.bound.phi(self._dynamics)
+        lower, upper = (limit[self._free] for limit in self._robot.tangent_limits(q))
+        x = -least_squares(J, phi)
+        x *= min(1.0, longest / max(float(np.abs(x).max()), 1e-300))
+        if (x < lower).any() or (x > upper).any():
+            bounds = np.clip(lower, -longest, 0.0), np.clip(upper, 0.0, longest)
+            x = scipy.optimize.lsq_linear(J, -phi, bounds, method="bvls").x
+        return np.asarray(x)
+
+    def _within(self, q: Array, x: Array) -> Array:
+        """Return the configuration that the step x (free velocities) leads to from q, within the limits."""
+        step = np.zeros(self._robot.nv)
+        step[self._free] = x
+        return self._robot.within_limits(integrate(self._robot, q, step))
+
+    def _phi(self, q: Array) -> Array:
+        self._dynamics.update_kinematics(q, self._t)
+        return self.bound.phi(self._dynamics)
 
     def result(self, q: Array) -> Assembly:
         """Judge the configuration `q` (nq,)."""
@@ -146,8 +186,7 @@ class _Search:
         return integrate(self._robot, self._q, step)
 
     def _violation(self, x: Array) -> Array:
-        self._dynamics.update_kinematics(self._at(x), self._t)
-        return self.bound.phi(self._dynamics)
+        return self._phi(self._at(x))
 
     def _derivative(self, x: Array) -> Array:
         self._dynamics.update_kinematics(self._at(x), self._t)
@@ -161,8 +200,6 @@ def _free_velocities(robot: Robot, held: Sequence[str]) -> npt.NDArray[np.intp]:
     """Return the velocity indices of all joints but those `held`."""
     free = np.ones(robot.nv, dtype=bool)
     for name in held:
-        if name not in robot.joint_names:
-            raise UnknownName("joint", name, robot.joint_names)
-        joint = robot.joint_models[name]
+        joint = lookup("joint", name, robot.joint_models)
         free[joint.idx_v : joint.idx_v + joint.nv] = False
     return np.flatnonzero(free)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, fields
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +17,13 @@ from constrained_sim.constraints import (
     JointVelocity,
     PointAnchor,
     PointContact,
+    PointDistance,
 )
 from constrained_sim.contact import Law, Plane, make_law
 from constrained_sim.contact.collision import Collisions
 from constrained_sim.contact.scene import Box, Mesh, SceneBody, Sphere
-from constrained_sim.exceptions import ConfigError, InvalidValue, UnknownName
+from constrained_sim.exceptions import ConfigError, InvalidValue, UnknownName, shown
+from constrained_sim.package_paths import resolve_path
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.sensors import SENSORS, Sensor
 from constrained_sim.validation import Array, directions, finite_array, lookup, number
@@ -45,7 +46,7 @@ class Section:
             ConfigError: no mapping.
         """
         if not isinstance(values, Mapping):
-            raise ConfigError(f"{where}: got {values!r}, allowed: a mapping of keys to values")
+            raise ConfigError(f"{where}: got {shown(values)}, allowed: a mapping of keys to values")
         self.where = where
         self._values = dict(values)
         self._known: list[str] = []
@@ -59,11 +60,11 @@ class Section:
             return default
         value = self._values.pop(key)
         if kind is float and isinstance(value, int) and not isinstance(value, bool):
-            return float(value)
+            return number(f"{self.where}.{key}", value)
         if kind is tuple and isinstance(value, (list, tuple, np.ndarray)):
             return tuple(value)
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise ConfigError(f"{self.where}.{key}: got {value!r}, allowed: a value of type {kind.__name__}")
+            raise ConfigError(f"{self.where}.{key}: got {shown(value)}, allowed: a value of type {kind.__name__}")
         return value
 
     def take_fields(self, options: type) -> dict[str, Any]:
@@ -91,51 +92,7 @@ class Section:
     def finish(self) -> None:
         """Refuse keys that nobody took."""
         for key in self._values:
-            raise ConfigError(f"{self.where}: nobody reads the key {key!r}, allowed: {', '.join(self._known)}")
-
-
-def resolve_path(text: str, base: Path) -> str | Path:
-    """Return the file that `text` means: XML is returned as it is; ``package://name/path`` is looked up.
-
-    A package is looked up in the ament index where there is one, then among the parents of `base`, then among the
-    Python packages of that name that bring a share folder (``example-robot-data`` from PyPI).
-
-    Raises:
-        ConfigError: no such package.
-    """
-    if text.lstrip().startswith("<"):
-        return text
-    if not text.startswith("package://"):
-        return base / text
-    package, _, path = text.removeprefix("package://").partition("/")
-    try:
-        from ament_index_python.packages import get_package_share_directory
-
-        try:
-            return Path(get_package_share_directory(package)) / path
-        except (LookupError, ValueError):
-            pass
-    except ImportError:
-        pass
-    for folder in (base, *base.parents):
-        manifest = folder / "package.xml"
-        if manifest.is_file() and f"<name>{package}</name>" in manifest.read_text(encoding="utf-8"):
-            return folder / path
-    share = _share_of_wheel(package)
-    if share is None:
-        raise ConfigError(
-            f"{text!r}: package {package!r} is neither in the ament index nor around {str(base)!r} nor installed by pip"
-        )
-    return share / path
-
-
-def _share_of_wheel(package: str) -> Path | None:
-    """Return the share folder of an installed wheel, laid out as those of Pinocchio and its relatives are."""
-    try:
-        share = Path(str(distribution(package).locate_file(f"cmeel.prefix/share/{package}")))
-    except (PackageNotFoundError, ValueError):
-        return None
-    return share if share.is_dir() else None
+            raise ConfigError(f"{self.where}: nobody reads the key {shown(key)}, allowed: {', '.join(self._known)}")
 
 
 def read_robot(section: Section, base: Path) -> Robot:
@@ -166,7 +123,7 @@ def read_collisions(top: Section, base: Path) -> Collisions | None:
     scene = {section.name: _read_body(section, base) for section in top.named_sections("scene")}
     section = top.section("collisions")
     keys: dict[str, tuple[type, Any]] = {
-        "friction": (float, 0.0),
+        "friction": (float, None),
         "restitution": (float, 0.0),
         "restitution_law": (str, "newton"),
         "torsional_friction": (float, 0.0),
@@ -245,6 +202,17 @@ def _read_point_anchor(section: Section) -> PointAnchor:
     )
 
 
+def _read_point_distance(section: Section) -> PointDistance:
+    return PointDistance(
+        section.name,
+        section.take("link_a", str),
+        section.take("point_a", tuple, (0.0, 0.0, 0.0)),
+        section.take("link_b", str, WORLD),
+        section.take("point_b", tuple, (0.0, 0.0, 0.0)),
+        section.take("distance", float, None),
+    )
+
+
 def _read_frame_anchor(section: Section) -> FrameAnchor:
     axes = section.take("axes", tuple, None)
     return FrameAnchor(
@@ -290,6 +258,7 @@ def read_constraint(section: Section) -> Constraint:
 
 CONSTRAINT_READERS = {
     PointAnchor.kind: _read_point_anchor,
+    PointDistance.kind: _read_point_distance,
     FrameAnchor.kind: _read_frame_anchor,
     JointCoupling.kind: _read_joint_coupling,
     JointVelocity.kind: _read_joint_velocity,

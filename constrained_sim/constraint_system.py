@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.dynamics import dynamics_at
-from constrained_sim.robot import Robot
-from constrained_sim.validation import Array, finite_array, number, read_only
+from constrained_sim.robot import Robot, checked_state
+from constrained_sim.validation import Array, check_result, number, read_only
 
 
 class ConstraintSystem(NamedTuple):
@@ -55,16 +55,17 @@ def constraint_system(
     Raises:
         InvalidValue: wrong lengths, NaN or infinity.
         UnknownName: a link or joint that does not exist.
+        NonFiniteMotion: values so large that the result is not finite.
 
     Source: RBDL, module Contacts, CalcContactSystemVariables and CalcContactJacobian (its gamma is ours with the
     opposite sign).
     """
-    q, v = robot.checked_configuration(q), finite_array("v", v, (robot.nv,))
+    q, v = checked_state(robot, q, v)
     bound = ConstraintSet.bind(robot, q, constraints)
     dynamics = dynamics_at(robot, q, v, number("t", t))
     bilateral, contacts = bound.bilateral, bound.contacts
     geometry = contacts.rows(dynamics, v)
-    return ConstraintSystem(
+    found = ConstraintSystem(
         read_only(dynamics.M.copy()),
         read_only(dynamics.h.copy()),
         read_only(bound.rows_jacobian(bilateral.jacobian(dynamics), geometry.J)),
@@ -73,3 +74,5 @@ def constraint_system(
         read_only(bound.rows(bilateral.velocity(dynamics, v, dynamics.t), geometry.s)),
         dict(bound.slices),
     )
+    check_result("constraint system", *found[:-1])
+    return found

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import copy
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,12 +17,15 @@ from constrained_sim.contact.table import TOUCHING
 from constrained_sim.dynamics import Dynamics, difference, integrate
 from constrained_sim.exceptions import InvalidValue, ViolatedConstraint
 from constrained_sim.motion import smallest_motion
-from constrained_sim.robot import Robot
+from constrained_sim.robot import Robot, checked_robot, checked_state
 from constrained_sim.solvers import RobotSystem, Solver, System, as_solver
 from constrained_sim.solvers.row_space import least_squares
-from constrained_sim.validation import Array, finite_array, number
+from constrained_sim.validation import Array, check_result, instance, number
 
 PROJECTION_STEPS = 50
+TIME_CONSTANTS = 1e-100, 1e100
+"""[s] Of Baumgarte's feedback: the gain ``1 / eps^2`` is a number that is neither zero nor infinite."""
+
 ACCEPTABLE_VIOLATION = 1e-9
 """Violation [m, rad] up to which a projected configuration counts as one that satisfies its constraints."""
 
@@ -36,12 +40,30 @@ class Baumgarte:
         kp: [1/s^2].
         kd: [1/s].
         kv: [1/s].
+        each: of single constraints and contacts, by name.
     """
 
+    kp: Any
+    kd: Any
+    kv: Any
+
     def __init__(
-        self, time_constant: float | None = None, *, kp: float | None = None, kd: float | None = None, kv: float = 0.0
+        self,
+        time_constant: float | None = None,
+        *,
+        kp: float | None = None,
+        kd: float | None = None,
+        kv: float = 0.0,
+        each: Mapping[str, float | Baumgarte] | None = None,
     ) -> None:
-        """Set one time constant [s], or separate gains.
+        """Set one time constant [s], or separate gains, of all constraints that are not in `each`.
+
+        Args:
+            time_constant: eps [s].
+            kp: [1/s^2].
+            kd: [1/s].
+            kv: [1/s].
+            each: time constants [s] or gains of single constraints and contacts, by name.
 
         Raises:
             InvalidValue: a time constant that is not positive, a negative gain, or both kinds at once.
@@ -50,11 +72,22 @@ class Baumgarte:
         if time_constant is not None:
             if kp is not None or kd is not None or kv:
                 raise InvalidValue(f"gains {what}", (kp, kd, kv), "none beside a time constant")
-            eps = number(f"time_constant {what}", time_constant, 0.0, open_lower=True)
+            eps = number(f"time_constant {what}", time_constant, *TIME_CONSTANTS)
             kp, kd, kv = 1.0 / eps**2, 2.0 / eps, 1.0 / eps
         self.kp = number(f"kp {what}", 0.0 if kp is None else kp, 0.0)
         self.kd = number(f"kd {what}", 0.0 if kd is None else kd, 0.0)
         self.kv = number(f"kv {what}", kv, 0.0)
+        by_name = instance(f"each {what}", {} if each is None else each, Mapping, "time constants by name")
+        self.each = {name: one if isinstance(one, Baumgarte) else Baumgarte(one) for name, one in by_name.items()}
+
+    def for_rows(self, names: Iterable[str]) -> Baumgarte:
+        """Return the feedback on rows of these constraints: itself, or one with a gain for each row."""
+        if not self.each:
+            return self
+        gains = [self.each.get(name, self) for name in names]
+        rows = copy.copy(self)
+        rows.kp, rows.kd, rows.kv = np.array([(one.kp, one.kd, one.kv) for one in gains]).reshape(-1, 3).T
+        return rows
 
     def feedback(self, phi: Array, s: Array, is_position_level: npt.NDArray[np.bool_] | bool = True) -> Array:
         """Return the feedback for violations `phi` and row velocities `s` of rows that have a phi, or have none."""
@@ -94,7 +127,7 @@ class Projection:
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        if self.metric not in METRICS:
+        if not isinstance(self.metric, str) or self.metric not in METRICS:
             raise InvalidValue("metric of a projection", self.metric, " or ".join(METRICS))
         for tolerance in ("position_tolerance", "velocity_tolerance"):
             object.__setattr__(self, tolerance, number(f"{tolerance} of a projection", getattr(self, tolerance), 0.0))
@@ -169,28 +202,92 @@ def project_position(
 
     Source: Savin, Contact-aware Control, lecture 5, eq. 15 to 20.
     """
-    projection, solver = Projection(metric), as_solver(solver)
-    goal = robot.checked_configuration(q)
-    here = goal if about is None else robot.checked_configuration(about)
-    members = bilateral_members(robot, goal, constraints, solver)
-    bound = ConstraintStack(tuple(member for member in members if member.is_position_level), robot.nv)
-    dynamics, before = Dynamics(robot), np.inf
+    search = _PositionSearch(robot, q, constraints, Projection(metric), as_solver(solver), t)
+    goal = search.goal
+    here, before = goal if about is None else robot.checked_configuration(about), np.inf
     for _ in range(PROJECTION_STEPS):
-        dynamics.update_inertia(here, number("t", t))
-        phi, J = bound.phi(dynamics), bound.jacobian(dynamics)
-        offset, violation = difference(robot, here, goal), np.abs(phi).max(initial=0.0)
-        if not offset.any() and (violation == 0.0 or violation > 0.5 * before):
+        violation, is_start = search.look(here), np.array_equal(here, goal)
+        if is_start and (violation == 0.0 or violation > 0.5 * before):
             break
-        system = RobotSystem(dynamics, J, bound.members)
-        step = offset + projection.tangent_step(solver, system, phi + J @ offset, *no_rows(robot.nv))
-        here = goal = integrate(robot, here, step)
-        before = violation
-    if violation > ACCEPTABLE_VIOLATION:
-        worst = np.abs(phi).argmax()
-        name = next(name for name, rows in bound.slices.items() if rows.start <= worst < rows.stop)
-        where = "after the last step of the projection; assemble() searches farther"
-        raise ViolatedConstraint(name, float(violation), ACCEPTABLE_VIOLATION, where)
+        here = goal = search.step(here, goal)
+        before = violation if is_start else np.inf
+    search.check(here)
     return here
+
+
+def position_step(
+    robot: Robot,
+    q: Any,
+    constraints: Iterable[Constraint],
+    about: Any = None,
+    metric: str = "euclidean",
+    t: float = 0.0,
+) -> Array:
+    """Return the configuration after one step of :func:`project_position`, with the violation that curved rows leave.
+
+    In the Euclidean metric, on coordinates that add up, this is the text's
+    ``q = (I - N N^+)(q0 - F^+ g0) + N N^+ q_e``, with F and g0 at q0 (`about`) and q_e the estimate `q`.
+
+    Args:
+        robot: the robot.
+        q: (nq,) estimate of the configuration.
+        constraints: bilateral constraints; velocity-level ones have no say here.
+        about: (nq,) q0; None: q.
+        metric: ``"mass"`` or ``"euclidean"``.
+        t: time [s].
+
+    Raises:
+        InvalidValue: wrong length, NaN, infinity, an unknown metric, or a contact among the constraints.
+
+    Source: Savin, Contact-aware Control, lecture 5, eq. 20.
+    """
+    search = _PositionSearch(robot, q, constraints, Projection(metric), as_solver("direct"), t)
+    here = search.goal if about is None else robot.checked_configuration(about)
+    search.look(here)
+    return search.step(here, search.goal)
+
+
+class _PositionSearch:
+    """Tangent steps towards a configuration that satisfies position-level constraints."""
+
+    def __init__(
+        self,
+        robot: Robot,
+        q: Any,
+        constraints: Iterable[Constraint],
+        projection: Projection,
+        solver: Solver,
+        t: float,
+    ) -> None:
+        self.goal = checked_robot(robot).checked_configuration(q)
+        members = bilateral_members(robot, self.goal, constraints, solver)
+        self._bound = ConstraintStack(tuple(member for member in members if member.is_position_level), robot.nv)
+        self._dynamics, self._projection, self._solver, self._t = Dynamics(robot), projection, solver, number("t", t)
+
+    def look(self, here: Array) -> float:
+        """Evaluate the constraints at `here` (nq,); return the largest violation [m, rad]."""
+        self._dynamics.update_inertia(here, self._t)
+        self._phi = self._bound.phi(self._dynamics)
+        return float(np.abs(self._phi).max(initial=0.0))
+
+    def step(self, here: Array, goal: Array) -> Array:
+        """Return what satisfies the rows as linearised at `here`, where one has looked last, nearest to `goal`."""
+        robot, J = self._dynamics.robot, self._bound.jacobian(self._dynamics)
+        offset, system = difference(robot, here, goal), RobotSystem(self._dynamics, J, self._bound.members)
+        x = self._projection.tangent_step(self._solver, system, self._phi + J @ offset, *no_rows(robot.nv))
+        return integrate(robot, here, offset + x)
+
+    def check(self, here: Array) -> None:
+        """Refuse the violation at `here`.
+
+        Raises:
+            ViolatedConstraint: it is more than rounding.
+        """
+        violation = self.look(here)
+        if not violation <= ACCEPTABLE_VIOLATION:  # NaN too
+            name = self._bound.row_names[int(np.abs(self._phi).argmax())]
+            where = "after the last step of the projection; assemble() searches farther"
+            raise ViolatedConstraint(name, violation, ACCEPTABLE_VIOLATION, where)
 
 
 def project_velocity(
@@ -223,11 +320,13 @@ def project_velocity(
     Source: Savin, Contact-aware Control, lecture 5, eq. 12 to 14.
     """
     projection, solver = Projection(metric), as_solver(solver)
-    q, v = robot.checked_configuration(q), finite_array("v", v, (robot.nv,))
+    q, v = checked_state(robot, q, v)
     bound = ConstraintStack(bilateral_members(robot, q, constraints, solver), robot.nv)
     dynamics = Dynamics.at(robot, q, v, number("t", t))
     system = RobotSystem(dynamics, bound.jacobian(dynamics), bound.members)
-    return projection.velocity(solver, system, v, bound.velocity(dynamics, v, t))
+    projected = projection.velocity(solver, system, v, bound.velocity(dynamics, v, t))
+    check_result("projected velocity", projected)
+    return projected
 
 
 def bilateral_members(

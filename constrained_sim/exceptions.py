@@ -6,9 +6,39 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+MOST_SHOWN, MOST_NAMES = 300, 40
+"""Characters of a value, and names out of a list, that a message shows at most."""
+
 
 class ConstrainedSimError(Exception):
-    """Base class of all errors raised on purpose by this package."""
+    """Base class of all errors raised on purpose by this package; each can be pickled, as between processes."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how a copy is made: with the message and the attributes, past ``__init__``."""
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(kind: type[ConstrainedSimError], args: tuple[Any, ...], attributes: dict[str, Any]) -> Any:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(attributes)
+    return error
+
+
+def shown(value: Any) -> str:
+    """Return `value` as text for a message, cut where it is long."""
+    try:
+        text = " ".join(repr(value).split("\n"))
+    except Exception:  # a message is not the place for the errors of other classes
+        text = f"an instance of {type(value).__name__}"
+    text = text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
+    return f"{text} of shape {value.shape}" if hasattr(value, "shape") else text
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return `names` as text for a message, the first of them where they are many."""
+    every = tuple(map(str, names))
+    more = len(every) - MOST_NAMES
+    return ", ".join(every[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "") or "(none)"
 
 
 class InvalidValue(ConstrainedSimError, ValueError):
@@ -21,7 +51,7 @@ class InvalidValue(ConstrainedSimError, ValueError):
 
     def __init__(self, what: str, value: Any, allowed: str) -> None:
         """Say that `what` was `value`, and what is `allowed` instead."""
-        super().__init__(f"{what}: got {value!r}, allowed: {allowed}")
+        super().__init__(f"{what}: got {shown(value)}, allowed: {allowed}")
         self.what, self.value, self.allowed = what, value, allowed
 
 
@@ -37,7 +67,7 @@ class UnknownName(ConstrainedSimError, KeyError):
     def __init__(self, kind: str, name: Any, known: Iterable[str]) -> None:
         """Say that there is no `kind` called `name`, and list those that are `known`."""
         self.kind, self.name, self.known = kind, name, tuple(known)
-        self._message = f"unknown {kind} {name!r}, allowed: {', '.join(self.known) or '(none)'}"
+        self._message = f"unknown {kind} {shown(name)}, allowed: {listed(self.known)}"
         super().__init__(self._message)
 
     def __str__(self) -> str:
@@ -119,7 +149,7 @@ class NotSupported(ConstrainedSimError, ValueError):
 
 
 class NonFiniteMotion(ConstrainedSimError):
-    """A motion that cannot be integrated on: it goes to infinity within a step."""
+    """A motion beyond all numbers: it goes to infinity within a step, or follows from values that are too large."""
 
 
 class InconsistentConstraints(ConstrainedSimError):
@@ -138,16 +168,33 @@ class InconsistentConstraints(ConstrainedSimError):
         self.residual = residual
 
 
+EXTRAS = {
+    "example-robot-data": "robots",
+    "matplotlib": "plot",
+    "mcap": "bag",
+    "proxsuite": "gauss",
+    "pytest": "test",
+    "rosbags": "bag",
+    "xacro": "xacro",
+}
+"""Extras of this package that bring a library, by its name on PyPI."""
+
+
 class MissingLibrary(ConstrainedSimError, ImportError):
     """An optional library that is not installed.
 
     Attributes:
-        library: name on PyPI.
+        library: name on PyPI, or ``ROS 2``, which pip alone does not install.
     """
 
     def __init__(self, library: str, needed_for: str) -> None:
-        """Say what needs `library`."""
-        super().__init__(f"{needed_for} needs the library {library!r}: pip install {library}")
+        """Say what needs `library`, and how to get it."""
+        if library == "ROS 2":
+            how = "source a ROS 2 workspace in which constrained_sim is built"
+        else:
+            extra = EXTRAS.get(library)
+            how = f"pip install {library}" + (f" (it comes with constrained_sim[{extra}])" if extra else "")
+        super().__init__(f"{needed_for} needs the library {library!r}: {how}")
         self.library = library
 
 
@@ -183,6 +230,14 @@ class InexactContact(UserWarning):
         self.residual = residual
 
 
+class UnphysicalInertia(UserWarning):
+    """An inertia in a robot description that no body has, and that is used as it stands."""
+
+
+class NothingCollides(UserWarning):
+    """A robot whose description has no collision geometry, in a simulation with collisions."""
+
+
 class LightJoint(UserWarning):
     """A joint that moves next to nothing at this configuration: inertia times acceleration is nearly singular.
 
@@ -199,6 +254,26 @@ class LightJoint(UserWarning):
             "<inertial>, or the joints an armature (Robot.with_joints)"
         )
         self.joint, self.share = joint, share
+
+
+class WrongDerivative(UserWarning):
+    """A function of a user's constraint that does not fit the others; the motion will leave the constraint.
+
+    Attributes:
+        constraint: its name.
+        function: ``"jacobian"``, ``"velocity"`` or ``"gamma"``.
+        given: the entry that fits worst.
+        found: the same by differences.
+    """
+
+    def __init__(self, constraint: str, function: str, where: str, given: float, found: float) -> None:
+        """Say which entry of `function` is `given`, and what differences give."""
+        of = {"jacobian": "phi, or of velocity where there is no phi", "velocity": "phi", "gamma": "velocity"}[function]
+        super().__init__(
+            f"constraint {constraint!r}: its {function} ({where}) is {given:.6g}, differences of its {of} give "
+            f"{found:.6g}; check_constraint shows all entries"
+        )
+        self.constraint, self.function, self.given, self.found = constraint, function, given, found
 
 
 class CoarseStep(UserWarning):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from constrained_sim.actuation import actuation_matrix
 from constrained_sim.constraints import Constraint, ConstraintStack
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact.compliance import soft_forces
@@ -19,11 +20,11 @@ from constrained_sim.drift import Baumgarte
 from constrained_sim.dynamics import Dynamics, dynamics_at
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.motion import ContactRows, Motion, solve_motion
-from constrained_sim.robot import WORLD, Robot
+from constrained_sim.robot import WORLD, Robot, checked_state
 from constrained_sim.solvers import RobotSystem, Solver, as_solver, check_consistency
 from constrained_sim.solvers.row_space import RowSpace
-from constrained_sim.validation import Array, finite_array, number, read_only
-from constrained_sim.wrench import Wrench, generalised_force
+from constrained_sim.validation import Array, check_result, finite_array, flag, number, read_only
+from constrained_sim.wrench import Wrench, checked_wrenches, generalised_force
 
 SLIP_SPEED = LEAVING_SPEED = 1e-9
 """[m/s, rad/s] Beyond which a contact slips, and a row at its bound goes away from it."""
@@ -112,6 +113,7 @@ def constrained_acceleration(
     t: float = 0.0,
     wrenches: Iterable[Wrench] = (),
     refuse_inconsistent: bool = False,
+    actuation: Any = None,
 ) -> ConstrainedAcceleration:
     """Solve ``M a + h = S^T tau + J_ext^T w + J^T lam`` with ``J a = -gamma - feedback`` and the contact laws.
 
@@ -129,29 +131,35 @@ def constrained_acceleration(
         solver: a name in ``SOLVERS``, or a configured solver.
         stabilization: feedback on ``phi`` and ``s`` of bilateral and normal rows; None: none. With it, a unilateral
             row pushes only where ``phi <= 0`` and ``s <= -phi / eps``, and 0 is the least value of
-            ``J a + gamma + 2 / eps s + phi / eps^2``.
+            ``alpha = J a + gamma + 2 / eps s + phi / eps^2``. (Tedrake's last equation of sec. 3.1 prints the two
+            terms of the feedback with a minus; by the definition of alpha above it they are added.)
         t: time, for constraints that depend on it [s].
         wrenches: external forces.
         refuse_inconsistent: raise where bilateral rows contradict each other, instead of the least-squares motion.
+        actuation: B (nv, k), with ``B tau`` in place of ``S^T tau``, tau (k,); None: ``S^T``.
 
     Raises:
         InvalidValue: wrong lengths, NaN or infinity, or a stabilization of another kind.
         UnknownName: a link, joint or solver that does not exist.
         NotSupported: a constraint that the solver cannot do.
         InconsistentConstraints: on request, see above.
+        NonFiniteMotion: values so large that the result is not finite.
         ContactNotSolved: the contact problem has no solution that could be found (Painleve's paradox among others).
 
     Source: RBDL, module Contacts, ForwardDynamicsContacts*; Tedrake, Drake implementation of rigid body dynamics
     algorithms with constraints, sec. 1 and 3.1.
     """
-    q, v, solver = robot.checked_configuration(q), finite_array("v", v, (robot.nv,)), as_solver(solver)
+    (q, v), solver = checked_state(robot, q, v), as_solver(solver)
     if not (stabilization is None or isinstance(stabilization, Baumgarte)):
         raise InvalidValue("stabilization", stabilization, "None or a Baumgarte")
-    bound, wrenches = ConstraintSet.bind(robot, q, constraints), tuple(wrenches)
+    bound, wrenches = ConstraintSet.bind(robot, q, constraints), checked_wrenches(wrenches)
     solver.check(bound.declarations)
+    for name in () if stabilization is None else stabilization.each:
+        bound.slice(name)
     dynamics = dynamics_at(robot, q, v, number("t", t))
     force = generalised_force(robot, dynamics, wrenches) - dynamics.h
-    force[robot.actuation] += finite_array("tau", tau, (robot.nu,))
+    B = actuation_matrix(robot, actuation)
+    force += B @ finite_array("tau", tau, (B.shape[1],))
     J, gamma, b = acceleration_rows(bound.bilateral, dynamics, stabilization)
     geometry = bound.contacts.rows(dynamics, v)
     contact_gamma = bound.contacts.gamma(dynamics, geometry)
@@ -162,6 +170,7 @@ def constrained_acceleration(
     turning, *rows_that_turn = resistance.at_motion(dynamics, geometry, pressed)
     contacts = contacts.with_discs(*rows_that_turn)
     system = RobotSystem(dynamics, J, bound.bilateral.members)
+    refuse_inconsistent = flag("refuse_inconsistent", refuse_inconsistent)
     motion = solve_motion(solver, system, force, b, contacts)
     if refuse_inconsistent:
         check_consistency(system, motion.constraint_residual)
@@ -169,6 +178,7 @@ def constrained_acceleration(
     force_of_contacts, moments = soft, np.zeros(resistance.dim)
     force_of_contacts[closed], moments[turning] = motion.impulse[: len(closed)], motion.impulse[len(closed) :]
     lam, all_gamma = bound.rows(motion.lam, force_of_contacts), bound.rows(gamma, contact_gamma)
+    check_result("constrained acceleration", motion.x, lam, all_gamma)
     state = robot, q, v, dynamics.t
     a, moments = read_only(motion.x), read_only(resistance.moments(moments, geometry.axes))
     return ConstrainedAcceleration(a, read_only(lam), read_only(all_gamma), moments, motion, bound, state)
@@ -181,7 +191,7 @@ def acceleration_rows(
     J, gamma = bilateral.jacobian(dynamics), bilateral.gamma(dynamics)
     if stabilization is None:
         return J, gamma, -gamma
-    s = bilateral.velocity(dynamics, dynamics.v, dynamics.t)
+    s, stabilization = bilateral.velocity(dynamics, dynamics.v, dynamics.t), stabilization.for_rows(bilateral.row_names)
     return J, gamma, -gamma - stabilization.feedback(bilateral.phi(dynamics), s, bilateral.is_position_level)
 
 
@@ -197,9 +207,10 @@ def contact_rows(
         leaves = (reached >= len(table.members)) & (geometry.s_normal[reached] > LEAVING_SPEED)
         reached = reached[~leaves]
     else:
-        reached = reached[stabilization.holds(geometry.gaps[reached], geometry.s_normal[reached])]
-        closed = table.normals[reached]
-        offset[closed] += stabilization.feedback(geometry.gaps[reached], geometry.s[closed])
+        feedback = stabilization.for_rows(table.names[i] for i in reached)
+        holds = feedback.holds(geometry.gaps[reached], geometry.s_normal[reached])
+        pushes, reached = feedback.feedback(geometry.gaps[reached], geometry.s_normal[reached])[holds], reached[holds]
+        offset[table.normals[reached]] += pushes
     rows, (friction, _, lower, upper) = table.rows_of(reached), table.laws_of(reached)
     s = geometry.s[rows[: 3 * len(friction)]].reshape(-1, 3)
     speed = np.linalg.norm(s[:, :2], axis=1, keepdims=True)

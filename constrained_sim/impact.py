@@ -18,10 +18,10 @@ from constrained_sim.contact.problem import TOLERABLE_RESIDUAL
 from constrained_sim.dynamics import Dynamics, dynamics_at, kinematics_at
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.motion import EXACTLY, ContactRows, Motion, solve_motion
-from constrained_sim.robot import WORLD, Robot
+from constrained_sim.robot import WORLD, Robot, checked_state
 from constrained_sim.solvers import RobotSystem, Solver, System, as_solver, check_consistency
 from constrained_sim.solvers.row_space import RowSpace
-from constrained_sim.validation import Array, finite_array, number, read_only
+from constrained_sim.validation import Array, check_result, finite_array, flag, number, read_only
 
 NEGLIGIBLE = 1e-3
 """Factor of restitution below which none is left."""
@@ -53,6 +53,7 @@ class Impact:
             (Painleve's paradox).
         moments: (k, 3) angular impulses by which contacts resist rolling and spinning [N m s], on their links about
             their points, world axes.
+        early: contacts that take part before they touch: with very many in one step, the last are not waited for.
     """
 
     v_minus: Array
@@ -73,6 +74,7 @@ class Impact:
     without_collision: bool
     moments: Array
     _system: System
+    early: int = 0
 
     @property
     def dissipated(self) -> float:
@@ -312,16 +314,17 @@ def resolve_impact(
         UnknownName: a link, solver, or constraint that does not exist.
         NotSupported: a constraint that the solver cannot do.
         InconsistentConstraints: on request, see above.
+        NonFiniteMotion: values so large that the result is not finite.
         ContactNotSolved: no method found a solution.
 
     Source: RBDL, module Contacts, ComputeContactImpulses*; Tedrake, sec. 3.2.
     """
-    q, v = robot.checked_configuration(q), finite_array("v", v, (robot.nv,))
+    q, v = checked_state(robot, q, v)
     bound = ConstraintSet.bind(robot, q, constraints)
     solver = as_solver(solver)
     solver.check(bound.declarations)
     dynamics = dynamics_at(robot, q, v, number("t", t))
-    return impact_at(
+    impact = impact_at(
         dynamics,
         bound,
         v,
@@ -329,8 +332,10 @@ def resolve_impact(
         solver,
         coefficients=_coefficients(bound, restitution),
         targets=_targets(bound, row_velocity_plus),
-        refuse_inconsistent=refuse_inconsistent,
+        refuse_inconsistent=flag("refuse_inconsistent", refuse_inconsistent),
     )
+    check_result("impact", impact.v_plus, impact.impulse, impact.energy_lost)
+    return impact
 
 
 def impact_at(

@@ -105,6 +105,60 @@ class Taylor(Integrator):
         return integrate(robot, q, h * v + 0.5 * h**2 * a), v + h * a, h * rates
 
 
+class Lecture(Integrator):
+    """``v' = v + h a``, ``q' = q + h v' + h^2 a / 2``: the step of the lecture on legged robots. First order.
+
+    As printed, with the new velocity. For a constant acceleration ``h v + h^2 a / 2`` would be exact
+    (:class:`Taylor`), so each step goes too far by ``h^2 a``.
+
+    Source: lecture "Building a simulator", forward Euler integration.
+    """
+
+    name = "lecture"
+    order = 1
+
+    def step(self, field: Field, robot: Robot, t: float, q: Array, v: Array, h: float) -> tuple[Array, Array, Array]:
+        """Return the state after one step, see :meth:`Integrator.step`."""
+        a, rates = field(t, q, v)
+        v_plus = v + h * a
+        return integrate(robot, q, h * v_plus + 0.5 * h**2 * a), v_plus, h * rates
+
+
+class BackwardEuler(Integrator):
+    """``v' = v + h a(t + h, q', v')``, ``q' = q + h v'``: implicit, stable for stiff forces, dissipative. First order.
+
+    The equations for v' are solved by a quasi-Newton method (MINPACK's hybrid method, with the Jacobian by differences)
+    to rounding; nv + 10 evaluations of the equations of motion or so.
+
+    Source: Savin, Contact-aware Control, lecture 5, "backward (implicit) scheme" after eq. 2.
+    """
+
+    name = "backward_euler"
+    order = 1
+
+    def step(self, field: Field, robot: Robot, t: float, q: Array, v: Array, h: float) -> tuple[Array, Array, Array]:
+        """Return the state after one step, see :meth:`Integrator.step`.
+
+        Raises:
+            NonFiniteMotion: no solution was found.
+        """
+
+        def error(v_plus: Array) -> Array:
+            a, _ = field(t + h, integrate(robot, q, h * v_plus), v_plus)
+            return v_plus - v - h * a
+
+        found = scipy.optimize.root(error, v + h * field(t, q, v)[0], method="hybr", tol=SOLVED)
+        size = max(1.0, float(np.abs(found.x).max()))
+        if not np.abs(found.fun).max() <= ACCEPTABLE * size:
+            raise NonFiniteMotion(f"the equations of a step of {self.name!r} were not solved: take a shorter step")
+        end = integrate(robot, q, h * found.x)
+        return end, found.x, h * field(t + h, end, found.x)[1]
+
+
+SOLVED, ACCEPTABLE = 1e-13, 1e-9
+"""Relative change of the velocity [rad/s, m/s] at which an implicit step is solved, and the error that is let pass."""
+
+
 class SemiImplicitEuler(SteppingScheme):
     """Forces at the beginning, the whole step with the new velocity. First order."""
 
@@ -221,5 +275,6 @@ def _slope(field: Field, robot: Robot, q: Array, t: float, y: Array) -> Array:
 
 
 INTEGRATORS: dict[str, type[Integrator]] = {
-    kind.name: kind for kind in (Midpoint, SemiImplicitEuler, ExplicitEuler, Taylor, RK4, Adaptive)
+    kind.name: kind
+    for kind in (Midpoint, SemiImplicitEuler, ExplicitEuler, Taylor, Lecture, BackwardEuler, RK4, Adaptive)
 }

@@ -11,15 +11,16 @@ import numpy.typing as npt
 import scipy
 from scipy.linalg import qr
 
+from constrained_sim.actuation import actuation_matrix
 from constrained_sim.constraints import Constraint, ConstraintStack
 from constrained_sim.drift import bilateral_members
 from constrained_sim.dynamics import Dynamics
-from constrained_sim.exceptions import InvalidValue, NotFollowed, UnknownName
-from constrained_sim.robot import Robot
+from constrained_sim.exceptions import InvalidValue, NotFollowed
+from constrained_sim.robot import Robot, checked_state
 from constrained_sim.solvers import RobotSystem, row_residual
 from constrained_sim.solvers.row_space import RANK_TOLERANCE, RowSpace, least_squares
-from constrained_sim.validation import Array, finite_array, number, read_only
-from constrained_sim.wrench import Wrench, generalised_force
+from constrained_sim.validation import Array, check_result, finite_array, flag, known, names, number, read_only
+from constrained_sim.wrench import Wrench, checked_wrenches, generalised_force
 
 FOLLOWED = 1e-9
 """Relative residual up to which the actuators are taken to produce the wanted motion."""
@@ -58,7 +59,9 @@ class MinimalCoordinates:
 
     From ``J v = 0`` with the columns of J split into independent and dependent ones, ``Gamma`` is the identity on the
     independent rows and ``-J_dep^-1 J_ind`` on the others; ``a_bias`` follows from ``J a + gamma = 0`` likewise. Only
-    the null space of J matters, so a rank-deficient J is replaced by independent rows that span the same.
+    the null space of J matters, so a rank-deficient J is replaced by independent rows that span the same. (The text
+    adds ``Gamma^T v = v_ind``. That is not so: ``v_ind`` are the independent entries of v, ``Gamma^+ v``, and
+    ``Gamma^T Gamma`` is not the identity.)
 
     Attributes:
         independent: (n - rank,) indices of velocities.
@@ -119,6 +122,7 @@ def inverse_dynamics(
     wrenches: Iterable[Wrench] = (),
     limited: bool = False,
     t: float = 0.0,
+    actuation: Any = None,
 ) -> InverseDynamics:
     """Return the efforts that give the independent coordinates the accelerations `a_independent` (computed torque).
 
@@ -136,11 +140,13 @@ def inverse_dynamics(
         wrenches: external forces.
         limited: keep the efforts within ``robot.effort_limits`` where there are more actuators than freedoms.
         t: time, for constraints that depend on it [s].
+        actuation: B (nv, k), with ``B tau`` in place of ``S^T tau``, tau (k,); None: ``S^T``. A matrix has no limits.
 
     Raises:
-        InvalidValue: wrong lengths, NaN, infinity, a contact among the constraints, or independent velocities that do
-            not determine the others.
+        InvalidValue: wrong lengths, NaN, infinity, limits of a matrix, a contact among the constraints, or independent
+            velocities that do not determine the others.
         UnknownName: a velocity that does not exist.
+        NonFiniteMotion: values so large that the result is not finite.
         NotFollowed: the actuators cannot give this motion; names the directions.
 
     Source: Inverse dynamics with holonomic constraints; its ``u = gamma^T B^-1 [...]`` is the case in which the
@@ -151,28 +157,33 @@ def inverse_dynamics(
     names = [robot.velocity_names[i] for i in coordinates.independent]
     wanted = finite_array(f"a_independent of {', '.join(names) or 'nothing'}", a_independent, (len(names),))
     a = coordinates.velocity_map @ wanted + coordinates.a_bias
-    external = generalised_force(robot, model.dynamics, wrenches)
+    external = generalised_force(robot, model.dynamics, checked_wrenches(wrenches))
     needed = M @ a + h - external
-    actuation = coordinates.velocity_map[robot.actuation].T
+    B = actuation_matrix(robot, actuation)
+    if flag("limited", limited) and actuation is not None:
+        raise InvalidValue("limited", limited, "False, where the actuation is a matrix")
+    inputs = coordinates.velocity_map.T @ B
     goal = coordinates.velocity_map.T @ needed
-    tau = least_squares(actuation, goal)
+    tau = least_squares(inputs, goal)
     terms = np.abs(M) @ np.abs(a) + np.abs(h) + np.abs(external)  # they may balance each other
     scale = (np.abs(coordinates.velocity_map.T) @ terms).max(initial=0.0)
-    missed = actuation @ tau - goal
+    missed = inputs @ tau - goal
     if np.abs(missed).max(initial=0.0) > FOLLOWED * scale:
         raise NotFollowed([name for name, part in zip(names, missed, strict=True) if abs(part) > FOLLOWED * scale])
-    if limited and (np.abs(tau) > robot.effort_limits).any():
-        tau = _within_limits(actuation, goal, tau, robot.effort_limits, names)
-    lam, residual = _constraint_forces(model, needed, tau, float(terms.max(initial=0.0)))
-    force = M @ a - needed
-    force[robot.actuation] += tau
+    limits = robot.least_efforts, robot.effort_limits
+    if limited and ((tau < limits[0]) | (tau > limits[1])).any():
+        tau = _within_limits(inputs, goal, tau, limits, names)
+    largest = float(max(terms.max(initial=0.0), np.abs(tau).max(initial=0.0)))
+    lam, residual = _constraint_forces(model, needed - B @ tau, largest)
+    check_result("inverse dynamics", tau, lam, a)
+    force = M @ a - needed + B @ tau
     return InverseDynamics(
         read_only(tau),
         read_only(lam),
         read_only(a),
         tuple(names),
         read_only(coordinates.velocity_map),
-        _without_actuator(actuation, names),
+        _without_actuator(inputs, names),
         residual,
         row_residual(model.system, force, -model.gamma, a),
     )
@@ -187,6 +198,7 @@ def minimal_acceleration(
     independent: Sequence[str] | None = None,
     wrenches: Iterable[Wrench] = (),
     t: float = 0.0,
+    actuation: Any = None,
 ) -> Array:
     """Return (nv,) the acceleration from the dynamics in minimal coordinates, without any constraint force.
 
@@ -195,10 +207,14 @@ def minimal_acceleration(
     """
     model = _Model(robot, q, v, constraints, independent, t)
     velocity_map, a_bias = model.coordinates.velocity_map, model.coordinates.a_bias
-    force = generalised_force(robot, model.dynamics, wrenches) - model.dynamics.h - model.dynamics.M @ a_bias
-    force[robot.actuation] += finite_array("tau", tau, (robot.nu,))
+    force = generalised_force(robot, model.dynamics, checked_wrenches(wrenches))
+    force -= model.dynamics.h + model.dynamics.M @ a_bias
+    B = actuation_matrix(robot, actuation)
+    force += B @ finite_array("tau", tau, (B.shape[1],))
     inertia = velocity_map.T @ model.dynamics.M @ velocity_map
-    return velocity_map @ np.linalg.solve(inertia, velocity_map.T @ force) + a_bias
+    a = velocity_map @ np.linalg.solve(inertia, velocity_map.T @ force) + a_bias
+    check_result("minimal acceleration", a)
+    return a
 
 
 class _Model:
@@ -213,35 +229,32 @@ class _Model:
         independent: Sequence[str] | None,
         t: float,
     ) -> None:
-        q, v = robot.checked_configuration(q), finite_array("v", v, (robot.nv,))
+        q, v = checked_state(robot, q, v)
         bound = ConstraintStack(bilateral_members(robot, q, constraints), robot.nv)
         self.robot, self.dynamics = robot, Dynamics.at(robot, q, v, number("t", t))
         self.system, self.gamma = RobotSystem(self.dynamics, bound.jacobian(self.dynamics)), bound.gamma(self.dynamics)
-        wanted = (
-            None if independent is None else np.array([_index(robot, name) for name in independent], dtype=np.int64)
-        )
         self.coordinates = MinimalCoordinates.of(
-            self.system.J, self.gamma, self.system.row_space, wanted, robot.velocity_names
+            self.system.J, self.gamma, self.system.row_space, _indices(robot, independent), robot.velocity_names
         )
 
 
-def _index(robot: Robot, name: str) -> int:
-    if name not in robot.velocity_names:
-        raise UnknownName("velocity", name, robot.velocity_names)
-    return robot.velocity_names.index(name)
+def _indices(robot: Robot, independent: Sequence[str] | None) -> npt.NDArray[np.int64] | None:
+    """Return the indices of velocities by name; None where none are named."""
+    if independent is None:
+        return None
+    every = robot.velocity_names
+    wanted = names("independent", independent)
+    return np.array([every.index(known("velocity", name, every)) for name in wanted], dtype=np.int64)
 
 
-def _constraint_forces(model: _Model, needed: Array, tau: Array, largest: float) -> tuple[Array, float]:
-    """Return the multipliers of least norm that make up for what the efforts leave, and the relative residual.
+def _constraint_forces(model: _Model, rest: Array, scale: float) -> tuple[Array, float]:
+    """Return the multipliers of least norm that make up for the `rest` that efforts leave, and the relative residual.
 
-    That is relative to the `largest` term of the equation of motion [N m, N], and to the efforts.
+    That is relative to `scale`, the largest term of the equation of motion [N m, N].
     """
-    rest = needed.copy()
-    rest[model.robot.actuation] -= tau
     space = model.coordinates.row_space
     reduced = least_squares(model.system.J[space.independent].T, rest)
     lam = space.expand(reduced[None])[0]
-    scale = max(largest, np.abs(tau).max(initial=0.0))
     return lam, float(np.abs(rest - model.system.J.T @ lam).max() / scale) if scale > 0.0 else 0.0
 
 
@@ -253,23 +266,27 @@ def _without_actuator(actuation: Array, names: Sequence[str]) -> tuple[str, ...]
     return tuple(name for name, part in zip(names, free, strict=True) if part > RANK_TOLERANCE)
 
 
-def _within_limits(actuation: Array, goal: Array, start: Array, limits: Array, names: Sequence[str]) -> Array:
+def _within_limits(
+    actuation: Array, goal: Array, start: Array, limits: tuple[Array, Array], names: Sequence[str]
+) -> Array:
     """Return the efforts of least norm within `limits` that give the same motion.
 
     Raises:
         NotFollowed: there are none.
     """
-    scale = np.where(np.isfinite(limits), limits, np.abs(start).max())
+    lower, upper = limits
+    widest = np.maximum(-lower, upper)
+    scale = np.where(np.isfinite(widest), widest, np.abs(start).max())
     found = scipy.optimize.minimize(
         lambda u: 0.5 * u @ (scale**2 * u),
         start / scale,
         jac=lambda u: scale**2 * u,
         method="SLSQP",
-        bounds=list(zip(-limits / scale, limits / scale, strict=True)),
+        bounds=list(zip(lower / scale, upper / scale, strict=True)),
         constraints={"type": "eq", "fun": lambda u: actuation @ (scale * u) - goal, "jac": lambda u: actuation * scale},
         options={"maxiter": 500, "ftol": 1e-15},
     )
-    tau = np.clip(scale * found.x, -limits, limits)
+    tau = np.clip(scale * found.x, lower, upper)
     missed = np.abs(actuation @ tau - goal)
     if missed.max() > 1e-7 * max(np.abs(goal).max(), 1e-300):
         raise NotFollowed([name for name, part in zip(names, missed, strict=True) if part > 0.0], "within the limits")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pinocchio as pin
 
-from constrained_sim.exceptions import InvalidValue, UnknownName
-from constrained_sim.validation import Array, finite_array, number
+from constrained_sim.exceptions import InvalidValue
+from constrained_sim.validation import Array, finite_array, lookup, number
 
 if TYPE_CHECKING:
     from constrained_sim.robot import Robot
@@ -50,9 +51,7 @@ class SingleJoint:
             UnknownName: no such joint, or one with several degrees of freedom.
         """
         singles = {joint: found for joint, found in robot.joint_models.items() if found.nv == 1}
-        if name not in singles:
-            raise UnknownName("joint with one degree of freedom", name, singles)
-        joint = singles[name]
+        joint = lookup("joint with one degree of freedom", name, singles)
         return cls(int(joint.idx_q), int(joint.idx_v), joint.nq == 2)
 
     def position(self, q: Array) -> float:
@@ -86,7 +85,7 @@ def set_property(model: pin.Model, name: str, key: str, value: Any) -> None:
     """
     joint, what = model.joints[model.getJointId(name)], f"{key} of joint {name!r}"
     part, attributes = JOINT_PROPERTIES[key]
-    _check_property(joint, what, value, part == "q", part == "v")
+    _check_property(joint, what, value, part == "q", part == "v", key in LIMITS)
     if value == 0 and key in ("effort", "velocity"):  # which descriptions give for "no limit"
         raise InvalidValue(what, value, "more than 0; .inf for no limit")
     first = joint.idx_q if part == "q" else joint.idx_v
@@ -105,8 +104,8 @@ def check_limits(model: pin.Model, name: str) -> None:
     joint = model.joints[model.getJointId(name)]
     if joint.nq == 1:
         limits = float(model.lowerPositionLimit[joint.idx_q]), float(model.upperPositionLimit[joint.idx_q])
-        if not limits[0] < limits[1]:
-            raise InvalidValue(f"lower and upper of joint {name!r}", limits, "lower < upper")
+        if not limits[0] <= limits[1]:
+            raise InvalidValue(f"lower and upper of joint {name!r}", limits, "lower <= upper; equal ones hold it")
 
 
 def with_spring(joint: Any, name: str, spring: Spring, key: str, value: Any) -> Spring:
@@ -120,12 +119,20 @@ def with_spring(joint: Any, name: str, spring: Spring, key: str, value: Any) -> 
     return spring._replace(**{attribute: number(f"{key} of joint {name!r}", value)})
 
 
-def _check_property(joint: Any, what: str, value: Any, is_of_position: bool, is_positive: bool) -> None:
+def _check_property(
+    joint: Any, what: str, value: Any, is_of_position: bool, is_positive: bool, may_be_infinite: bool = False
+) -> None:
     if is_of_position and joint.nq != 1:
         raise InvalidValue(what, value, "none: this joint has no single position")
-    if isinstance(value, bool) or not isinstance(value, Real) or value != value or (is_positive and float(value) < 0.0):
-        raise InvalidValue(what, value, "a number that is not negative" if is_positive else "a number")
+    largest = np.inf if may_be_infinite else sys.float_info.max
+    is_number = not isinstance(value, bool) and isinstance(value, Real) and bool(abs(value) <= largest)  # type: ignore[operator]
+    if not is_number or (is_positive and value < 0.0):
+        allowed = "a number that is not negative" if is_positive else "a number"
+        raise InvalidValue(what, value, allowed if may_be_infinite else allowed.replace("a", "a finite", 1))
 
+
+LIMITS = ("effort", "velocity", "lower", "upper")
+"""Properties that may be infinite: no limit."""
 
 SPRING_PROPERTIES = {"stiffness": "stiffness", "spring_reference": "reference"}
 

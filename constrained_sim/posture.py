@@ -10,10 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.exceptions import InvalidValue
 from constrained_sim.joints import SingleJoint
-from constrained_sim.robot import Robot
-from constrained_sim.validation import Array, finite_array
+from constrained_sim.robot import Robot, checked_robot
+from constrained_sim.validation import Array, finite_array, float_array
 
 
 class JointFeedback(NamedTuple):
@@ -78,7 +77,7 @@ class Posture:
             UnknownName: an actuated joint with several degrees of freedom.
             InvalidValue: another number of numbers, or numbers that are not finite.
         """
-        self.robot = robot
+        self.robot = checked_robot(robot)
         self._joints = [SingleJoint.of(robot, name) for name in robot.actuated_joints]
         self.law = JointFeedback(
             np.array([joint.q for joint in self._joints], dtype=np.int64),
@@ -108,11 +107,9 @@ class Posture:
         """Return (nu,) the efforts [N m, N] at `q` (nq,) and `v` (nv,).
 
         Raises:
-            InvalidValue: another number of numbers.
+            InvalidValue: no arrays of so many floats, or floats that are not finite.
         """
-        if q.shape != (self.robot.nq,) or v.shape != (self.robot.nv,):
-            given, allowed = (q.shape, v.shape), f"({self.robot.nq},) and ({self.robot.nv},)"
-            raise InvalidValue("shapes of q and v", given, allowed)
+        q, v = float_array("q", q, (self.robot.nq,)), float_array("v", v, (self.robot.nv,))
         return np.asarray(feedback_efforts(self.law, q, v), dtype=np.float64)
 
     def suits(self, robot: Robot) -> bool:

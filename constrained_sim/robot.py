@@ -23,12 +23,13 @@ from constrained_sim.joints import (
     set_property,
     with_spring,
 )
+from constrained_sim.package_paths import resolve_path
 from constrained_sim.tree import Tree, tree_of
-from constrained_sim.validation import Array, finite_array
+from constrained_sim.validation import Array, finite_array, flag, float_array, instance, known, lookup, names
 
 if TYPE_CHECKING:
     from constrained_sim.constraints import Constraint, JointLimit
-    from constrained_sim.descriptions import Description
+    from constrained_sim.descriptions import CollisionElement, Description
 
 WORLD = "world"
 
@@ -49,6 +50,10 @@ class Robot:
             that takes a robot and constraints adds them, after those it is given.
         springs: linear springs in joints with one coordinate; they act in simulations, as joint damping does.
         folder: of the description's file; None where it was given as text.
+        collision_elements: collision geometry that the description states; used where a simulation has ``collisions``.
+        ignored: what the description says and nobody uses, or what is wrong with it, one line each.
+        effort_ranges: least and largest effort [N m, N] of joints with one degree of freedom that are stronger one way;
+            of all others the model's limits hold both ways.
     """
 
     model: pin.Model
@@ -58,16 +63,26 @@ class Robot:
     constraints: tuple[Constraint, ...] = ()
     springs: Mapping[str, Spring] = field(default_factory=dict)
     folder: Path | None = None
+    collision_elements: tuple[CollisionElement, ...] = ()
+    ignored: tuple[str, ...] = ()
+    effort_ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse joints that do not exist, or that depend on others in Pinocchio's own way.
+        """Refuse what is no part of a robot, and joints that depend on others in Pinocchio's own way.
 
         Raises:
             UnknownName: an actuated joint that the model does not have.
-            InvalidValue: one that is named twice.
+            InvalidValue: one that is named twice, or a value of the wrong kind.
             ModelError: a mimicking joint.
         """
-        _actuated(tuple(self.model.names)[1:], self.actuated_joints)
+        from constrained_sim.constraints.constraint import checked_constraints
+
+        instance("model", self.model, pin.Model, "a pinocchio.Model")
+        object.__setattr__(self, "actuated_joints", _actuated(tuple(self.model.names)[1:], self.actuated_joints))
+        flag("floating_base", self.floating_base)
+        instance("urdf", self.urdf, str, "the text of a description")
+        instance("springs", self.springs, Mapping, "a mapping from joints to springs")
+        checked_constraints(self.constraints)
         for name, joint in zip(self.model.names, self.model.joints, strict=True):
             if "Mimic" in joint.shortname():
                 raise ModelError(f"joint {name!r}: got one that mimics another, allowed: a JointCoupling in its place")
@@ -91,7 +106,7 @@ class Robot:
         """Read a URDF; ``<mimic>`` becomes a JointCoupling, ``<dynamics>`` damping and dry friction.
 
         Args:
-            path_or_xml: a file, or the XML itself.
+            path_or_xml: a file, also ``package://NAME/PATH``, or the XML itself.
             floating_base: put a free-flyer between the world and the root link.
             gravity: (3,) acceleration [m/s^2], world axes.
             actuated_joints: joints that take efforts, in the order of ``tau``; None: every joint but the free-flyer and
@@ -104,9 +119,11 @@ class Robot:
         """
         from constrained_sim.descriptions import read_text, read_urdf
 
+        path_or_xml = _located(path_or_xml)
         text = read_text(path_or_xml)
-        robot = cls._of(read_urdf(text, floating_base), gravity, actuated_joints)
-        return robot if text == path_or_xml else replace(robot, folder=Path(path_or_xml).resolve().parent)
+        folder = _folder(path_or_xml, text)
+        description = read_urdf(text, flag("floating_base", floating_base), folder)
+        return cls._of(description, gravity, actuated_joints, folder)
 
     @classmethod
     def from_sdf(
@@ -118,12 +135,15 @@ class Robot:
     ) -> Robot:
         """Read an SDF with one model; joints that close a loop become anchors in :attr:`constraints`.
 
-        Arguments and errors are those of :meth:`from_urdf`; see :mod:`constrained_sim.descriptions.sdf` for what is
-        understood.
+        Arguments and errors are those of :meth:`from_urdf`. What is understood is listed in
+        :mod:`constrained_sim.descriptions.sdf.vocabulary`.
         """
         from constrained_sim.descriptions import read_sdf, read_text
 
-        return cls._of(read_sdf(read_text(path_or_xml), floating_base), gravity, actuated_joints)
+        path_or_xml = _located(path_or_xml)
+        text = read_text(path_or_xml)
+        description = read_sdf(text, flag("floating_base", floating_base))
+        return cls._of(description, gravity, actuated_joints, _folder(path_or_xml, text))
 
     @classmethod
     def from_mjcf(
@@ -135,7 +155,7 @@ class Robot:
         """Read an MJCF; its equalities become :attr:`constraints`.
 
         Args:
-            path_or_xml: a file, or the XML itself.
+            path_or_xml: a file, also ``package://NAME/PATH``, or the XML itself.
             gravity: (3,) acceleration [m/s^2], world axes; None: the file's.
             actuated_joints: joints that take efforts, in the order of ``tau``; None: those with an actuator, or all but
                 the free-flyer if there are no actuators.
@@ -143,21 +163,29 @@ class Robot:
         Raises:
             ModelError: no such file, not an MJCF, or a moving joint that carries no mass.
         """
-        from constrained_sim.descriptions import read_mjcf
+        from constrained_sim.descriptions import read_mjcf, read_text
 
-        return cls._of(read_mjcf(path_or_xml), gravity, actuated_joints)
+        path_or_xml = _located(path_or_xml)
+        text = read_text(path_or_xml)
+        folder = _folder(path_or_xml, text)
+        return cls._of(read_mjcf(text, folder), gravity, actuated_joints, folder)
 
     @classmethod
     def _of(
-        cls, description: Description, gravity: Sequence[float] | None, actuated_joints: Sequence[str] | None
+        cls,
+        description: Description,
+        gravity: Sequence[float] | None,
+        actuated_joints: Sequence[str] | None,
+        folder: Path | None,
     ) -> Robot:
-        from constrained_sim.descriptions import refuse_massless_joints
+        from constrained_sim.descriptions import refuse_impossible_bodies, refuse_massless_joints
 
         model = description.model
         if model.nv == 0:
             raise ModelError("the robot description has no moving joint")
         if gravity is not None:
             model.gravity = pin.Motion(finite_array("gravity", gravity, (3,)), np.zeros(3))
+        refuse_impossible_bodies(model)
         refuse_massless_joints(model)
         if any(f.name == WORLD and f.parentJoint and f.type == pin.FrameType.BODY for f in model.frames):
             raise ModelError(f"link {WORLD!r} moves: that name means the world; give the link another one, or no base")
@@ -171,6 +199,10 @@ class Robot:
             description.text,
             description.constraints,
             description.springs,
+            folder,
+            description.collisions,
+            description.ignored,
+            description.effort_ranges,
         )
 
     def with_joints(self, properties: Mapping[str, Any]) -> Robot:
@@ -188,12 +220,10 @@ class Robot:
                 of a joint with several coordinates.
         """
         model, springs = pin.Model(self.model), dict(self.springs)
-        for name, values in properties.items():
-            if name not in self.joint_names:
-                raise UnknownName("joint", name, self.joint_names)
-            if not isinstance(values, Mapping):
-                allowed = f"a mapping of {', '.join([*JOINT_PROPERTIES, *SPRING_PROPERTIES])}"
-                raise InvalidValue(f"properties of joint {name!r}", values, allowed)
+        for name, values in instance("properties", properties, Mapping, "a mapping from joints to theirs").items():
+            known("joint", name, self.joint_names)
+            allowed = f"a mapping of {', '.join([*JOINT_PROPERTIES, *SPRING_PROPERTIES])}"
+            instance(f"properties of joint {name!r}", values, Mapping, allowed)
             for key, value in values.items():
                 if key in SPRING_PROPERTIES:
                     spring = springs.get(name, Spring(0.0, 0.0))
@@ -204,7 +234,9 @@ class Robot:
                     raise UnknownName("property of a joint", key, [*JOINT_PROPERTIES, *SPRING_PROPERTIES])
             if {"lower", "upper"} & set(values):
                 check_limits(model, name)
-        return replace(self, model=model, springs={name: s for name, s in springs.items() if s.stiffness})
+        springs = {name: spring for name, spring in springs.items() if spring.stiffness}
+        ranges = {name: r for name, r in self.effort_ranges.items() if "effort" not in properties.get(name, ())}
+        return replace(self, model=model, springs=springs, effort_ranges=ranges)
 
     def joint_limits(self, restitution: float = 0.0) -> tuple[JointLimit, ...]:
         """Return a JointLimit ``<joint> limit`` for each joint that has position limits."""
@@ -299,12 +331,23 @@ class Robot:
     @cached_property
     def effort_limits(self) -> Array:
         """(nu,) largest effort [N m, N]; infinite where the description gives none."""
-        limits = np.asarray(self.model.upperEffortLimit)[self.actuation]
-        return np.where(limits > 0.0, limits, np.inf)
+        return self._effort_range[1]
 
     @cached_property
-    def _least_efforts(self) -> Array:
-        return -self.effort_limits
+    def least_efforts(self) -> Array:
+        """(nu,) least effort [N m, N]: the negative of the largest, unless an actuator is stronger one way."""
+        return self._effort_range[0]
+
+    @cached_property
+    def _effort_range(self) -> tuple[Array, Array]:
+        limits = np.asarray(self.model.upperEffortLimit)[self.actuation]
+        upper = np.where(limits > 0.0, limits, np.inf)
+        lower = -upper
+        starts = np.cumsum([0, *(self.joint_models[name].nv for name in self.actuated_joints)])
+        for name, start in zip(self.actuated_joints, starts[:-1], strict=True):
+            if name in self.effort_ranges:
+                lower[start], upper[start] = self.effort_ranges[name]
+        return lower, upper
 
     @cached_property
     def _tau(self) -> str:
@@ -322,7 +365,7 @@ class Robot:
         at_q, at_v = self._scalar_joints
         lower, upper = np.full(self.nv, -np.inf), np.full(self.nv, np.inf)
         lower[at_v], upper[at_v] = self.model.lowerPositionLimit[at_q], self.model.upperPositionLimit[at_q]
-        given = lower < upper
+        given = lower <= upper
         return np.where(given, lower, -np.inf), np.where(given, upper, np.inf)
 
     @cached_property
@@ -437,14 +480,12 @@ class Robot:
 
     def link_placement(self, link: str) -> tuple[int, pin.SE3]:
         """Return the joint that carries `link`, and the link's placement in that joint's frame."""
-        known = self._placements.get(link)
-        if known is None:
-            index = self.links.get(link)
-            if index is None:
-                raise UnknownName("link", link, self.links)
+        placement = self._placements.get(link) if isinstance(link, str) else None
+        if placement is None:
+            index = lookup("link", link, self.links)
             frame = self.model.frames[index]
-            known = self._placements[link] = int(frame.parentJoint), pin.SE3(frame.placement)
-        return known
+            placement = self._placements[link] = int(frame.parentJoint), pin.SE3(frame.placement)
+        return placement
 
     @cached_property
     def _placements(self) -> dict[str, tuple[int, pin.SE3]]:
@@ -469,10 +510,8 @@ class Robot:
         q = self.neutral()
         if base is not None:
             q[:7] = self._base_placement(base)
-        for name, value in joints.items():
-            if name not in self.joint_names:
-                raise UnknownName("joint", name, self.joint_names)
-            joint = self.joint_models[name]
+        for name, value in instance("joints", joints, Mapping, "a mapping from joints to values").items():
+            joint = lookup("joint", name, self.joint_models)
             q[joint.idx_q : joint.idx_q + joint.nq] = joint_values(joint, name, value)
         return self._following(q, joints)
 
@@ -500,18 +539,22 @@ class Robot:
 
     def tangent_limits(self, q: Array) -> tuple[Array, Array]:
         """Return (nv,) how far each velocity entry may move `q` (nq,) down and up within the position limits."""
-        at_q, at_v = self._scalar_joints
+        at_q, at_v, q = *self._scalar_joints, float_array("q", q, (self.nq,))
         lower, upper = (limit.copy() for limit in self.position_limits)
         lower[at_v] -= q[at_q]
         upper[at_v] -= q[at_q]
         return lower, upper
 
     def within_limits(self, q: Array) -> Array:
-        """Return `q` (nq,) with joints that are beyond their position limits moved to them."""
+        """Return `q` (nq,) with joints that are beyond their position limits moved to them.
+
+        Raises:
+            InvalidValue: no array of nq floats, NaN or infinity.
+        """
         at_q, at_v = self._scalar_joints
         lower, upper = self.position_limits
-        moved = q.copy()
-        moved[at_q] = np.minimum(np.maximum(q[at_q], lower[at_v]), upper[at_v])
+        moved = float_array("q", q, (self.nq,)).copy()
+        moved[at_q] = np.minimum(np.maximum(moved[at_q], lower[at_v]), upper[at_v])
         return moved
 
     def clamp(self, tau: Any) -> Array:
@@ -522,11 +565,11 @@ class Robot:
         """
         tau = finite_array(self._tau, tau, (self.nu,))
         np.minimum(tau, self.effort_limits, out=tau)
-        return np.maximum(tau, self._least_efforts, out=tau)
+        return np.maximum(tau, self.least_efforts, out=tau)
 
     def _base_placement(self, base: Sequence[float]) -> Array:
         if not self.floating_base:
-            raise InvalidValue("base", list(base), "None: this robot has no floating base")
+            raise InvalidValue("base", base, "None: this robot has no floating base")
         placement = finite_array("base", base, (7,))
         length = np.linalg.norm(placement[3:])
         if length < 1e-12:
@@ -535,10 +578,45 @@ class Robot:
         return placement
 
 
-def _actuated(names: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
+def _located(path_or_xml: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    """Return the file that ``package://`` means; anything else as it is.
+
+    Raises:
+        ConfigError: no such package.
+        MissingLibrary: the package of robots that this one refers to is not installed.
+    """
+    is_of_package = isinstance(path_or_xml, str) and path_or_xml.startswith("package://")
+    return resolve_path(path_or_xml, Path.cwd()) if is_of_package else path_or_xml
+
+
+def _folder(path_or_xml: str | os.PathLike[str], text: str) -> Path | None:
+    """Return the folder of a description's file; None where it was given as text."""
+    return None if text == path_or_xml else Path(path_or_xml).resolve().parent
+
+
+def _actuated(joints: Sequence[str], wanted: Any) -> tuple[str, ...]:
+    wanted = names("actuated_joints", wanted)
     for name in wanted:
-        if name not in names:
-            raise UnknownName("joint", name, names)
+        known("joint", name, joints)
     if len(set(wanted)) != len(wanted):
         raise InvalidValue("actuated_joints", list(wanted), "each joint once")
-    return tuple(wanted)
+    return wanted
+
+
+def checked_robot(robot: Any) -> Robot:
+    """Return `robot` if it is one.
+
+    Raises:
+        InvalidValue: it is not.
+    """
+    return instance("robot", robot, Robot, "a Robot")
+
+
+def checked_state(robot: Any, q: Any, v: Any) -> tuple[Array, Array]:
+    """Return the configuration (nq,) and the velocity (nv,) of `robot`.
+
+    Raises:
+        InvalidValue: no robot, wrong lengths, NaN or infinity, or a quaternion that is far from normalised.
+    """
+    q = checked_robot(robot).checked_configuration(q)
+    return q, finite_array("v", v, (robot.nv,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import warnings
 from collections import deque
@@ -11,13 +12,16 @@ from typing import Any
 import numpy as np
 
 from constrained_sim.assembly import assemble_members
-from constrained_sim.constraints import Constraint, ConstraintStack
+from constrained_sim.blas import single_threaded_blas
+from constrained_sim.constraints import BoundConstraint, Constraint, ConstraintStack
+from constrained_sim.constraints.check import warn_of_wrong_derivatives
+from constrained_sim.constraints.constraint import checked_constraints
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import ContactMethod, Plane
 from constrained_sim.contact.collision import CollisionDetector, Collisions
 from constrained_sim.contact.table import TOUCHING, ContactTable
 from constrained_sim.drift import ACCEPTABLE_VIOLATION, Projection, Stabilization
-from constrained_sim.dynamics import Dynamics, dynamics_at, kinematics_at, potential_energy
+from constrained_sim.dynamics import Dynamics, ask_user, dynamics_at, is_of_user, kinematics_at, potential_energy
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.exceptions import (
     ContactNotSolved,
@@ -31,17 +35,24 @@ from constrained_sim.exceptions import (
 )
 from constrained_sim.impact import Impact, impact_at
 from constrained_sim.integrators import INTEGRATORS
+from constrained_sim.optional import optional
 from constrained_sim.posture import JointFeedback, Posture, no_feedback
-from constrained_sim.robot import Robot
+from constrained_sim.robot import Robot, checked_robot
 from constrained_sim.solvers import Solver, System, as_solver
 from constrained_sim.state import State
 from constrained_sim.step_result import StepResult
 from constrained_sim.steppers import STEPPERS, Observation, Stepper, kernels
 from constrained_sim.trajectory import Trajectory
-from constrained_sim.validation import Array, finite_array, lookup, number, read_only
-from constrained_sim.wrench import Wrench
+from constrained_sim.validation import Array, finite_array, flag, function, instance, known, lookup, number, read_only
+from constrained_sim.wrench import Wrench, checked_wrenches
 
 Controller = Callable[[float, Array, Array], Any]
+
+MOST_STEPS = 1e15
+"""In one run; time is exact in steps up to there."""
+
+MOST_DELAYED = 1_000_000
+"""Steps that a command may be delayed."""
 
 MOST_AT_ONCE = 1000
 """Steps in one go of compiled code: so often a progress bar moves on, and an interrupt is heard."""
@@ -100,42 +111,55 @@ class Simulator:
             command_delay: time from an effort's command to its effect [s], a multiple of dt; no effort before.
             velocity_limits: apply no effort that drives a joint on beyond its velocity limit.
             collisions: what the robot's collision geometry may touch; its contacts are found anew at every step.
-            q: (nq,) configuration; None: neutral, where few simulations begin, so that collision geometry may penetrate
-                there. A robot with constraints of its own begins where these hold, nearest to neutral.
+            q: (nq,) configuration; None: :meth:`reset` will say. If the state is used before, it is the neutral one; a
+                robot with constraints of its own begins where these hold, nearest to neutral.
             v: (nv,) velocity; None: at rest.
 
         Raises:
             UnknownName: a name that does not exist.
             InvalidValue: a value that is not allowed.
             DuplicateName: two constraints of one name.
-            ViolatedConstraint: a constraint that does not hold at q.
+            ViolatedConstraint: a constraint that does not hold at q. Without q, the first use of the state raises this.
         """
-        self.robot = robot
+        self.robot = checked_robot(robot)
         self._dt = number("dt", dt, 0.0, open_lower=True)
         self.position_tolerance = number("position_tolerance", position_tolerance, 0.0)
-        self.velocity_limits = velocity_limits
-        self._delay = self._multiple_of_dt("command_delay", command_delay)
-        self._declared: dict[str, Constraint] = _by_name([*robot.constraints, *constraints])
-        self._detector: CollisionDetector | None = None
+        self.velocity_limits = flag("velocity_limits", velocity_limits)
+        self._delay = self._multiple_of_dt("command_delay", command_delay, MOST_DELAYED)
+        self._declared: dict[str, Constraint] = _by_name([*robot.constraints, *checked_constraints(constraints)])
+        self._detector = _detector_of(robot, collisions)
         self._disabled: set[str] = set()
         self._stepper = self._make_stepper(stepper, integrator, stabilization)
         self.set_solver(solver)
         self._method = ContactMethod(contact_method, contact_tolerance)
         self._applied: list[tuple[Wrench, int]] = []
         self._commands: deque[Array] = deque()
-        self._observation: Observation
-        detector = collisions.bind(robot) if collisions is not None else None
-        if q is not None:
-            self._detector = detector
-        self.reset(q, v, assemble=bool(robot.constraints) and q is None)
-        self._detector = detector
-        self._solver.check(self._all_kinds())
-        self._stepper.check(self._all_kinds())
+        self._unchecked = {name for name, constraint in self._declared.items() if constraint.asks_user}
+        self._start_time, self.steps, self._energy = 0.0, 0, EnergyTerms().as_array()
+        self._begun: Observation | None = None
+        self._initial_velocity = np.zeros(robot.nv) if v is None else finite_array("v", v, (robot.nv,))
+        if q is None:
+            self._bind(robot.neutral(), self._declared.values())  # names that do not exist are refused now
+        else:
+            self.reset(q, v)
 
     @property
     def dt(self) -> float:
         """Step [s]; that of a simulation stays as it is."""
         return self._dt
+
+    @property
+    def _observation(self) -> Observation:
+        """The present state; of a simulation that nobody told where to begin, neutral from the first use on.
+
+        Raises:
+            ViolatedConstraint: a constraint that does not hold there.
+        """
+        return self._begin_at_neutral() if self._begun is None else self._begun
+
+    @_observation.setter
+    def _observation(self, observation: Observation) -> None:
+        self._begun = observation
 
     @property
     def state(self) -> State:
@@ -150,7 +174,7 @@ class Simulator:
     @property
     def constraints(self) -> tuple[Constraint, ...]:
         """What is active, in the order of declaration; detected contacts are not declared."""
-        return tuple(c for c in self._observation.bound.declarations if c.name in self._declared)
+        return tuple(constraint for name, constraint in self._declared.items() if name not in self._disabled)
 
     @property
     def disabled(self) -> tuple[Constraint, ...]:
@@ -196,7 +220,7 @@ class Simulator:
         Raises:
             NotSupported: a constraint, or dry joint friction, that it cannot do.
         """
-        solver.check(self._all_kinds())
+        instance("solver", solver, Solver, "a configured solver, as make_solver returns it").check(self._all_kinds())
         if self.robot.rubbing.size and not solver.does_dry_friction:
             raise NotSupported(f"solver {solver.name!r}", "dry joint friction", solver.supported)
 
@@ -226,12 +250,12 @@ class Simulator:
             InvalidValue: an integrator or stabilization that the stepper cannot use.
             NotSupported: a constraint that the stepper cannot do.
         """
-        if name == self._stepper.name:
-            integrator = integrator or self._stepper.integrator.name
-            stabilization = stabilization or self._stepper.stabilization
+        if known("stepper", name, STEPPERS) == self._stepper.name:
+            integrator = self._stepper.integrator.name if integrator is None else integrator
+            stabilization = self._stepper.stabilization if stabilization is None else stabilization
         self._stepper = self._make_stepper(name, integrator, stabilization)
-        here = self._observation
-        self._observation = self._stepper.reset(here.bound, self.state.t, here.q, here.v, here.stretch)
+        if (here := self._begun) is not None:
+            self._observation = self._stepper.reset(here.bound, self.state.t, here.q, here.v, here.stretch)
 
     def reset(self, q: Any = None, v: Any = None, t: float = 0.0, assemble: bool = False) -> None:
         """Start anew at (q, v); None: neutral, at rest. Targets "where it is now" are resolved again.
@@ -252,16 +276,15 @@ class Simulator:
         """
         q = self.robot.neutral() if q is None else self.robot.checked_configuration(q)
         v = np.zeros(self.robot.nv) if v is None else finite_array("v", v, (self.robot.nv,))
-        active = [constraint for name, constraint in self._declared.items() if name not in self._disabled]
-        bound, t = ConstraintSet(self.robot, [constraint.bind(self.robot, q) for constraint in active]), number("t", t)  # type: ignore[misc]
-        if assemble:
+        bound, t = self._bind(q, self.constraints), number("t", t)
+        if flag("assemble", assemble):
             q = self._assembled(bound, q, t)
         self._check_violations(bound, q, t, bound.slices)
         self._check_collisions(q, t)
         here = self._stepper.reset(bound, t, q, v)
         if assemble and bound.bilateral.dim:
             here = self._stepper.reset(bound, t, q, self._jump_onto(bound, here).v_plus)
-        self._start_time, self.steps = t, 0
+        self._start_time, self.steps, self.early_impacts = t, 0, 0
         self._energy = EnergyTerms().as_array()
         self._applied.clear()
         self._commands = deque(np.zeros((self._delay, self.robot.nu)))
@@ -287,8 +310,8 @@ class Simulator:
             ViolatedConstraint: it does not hold here and cannot be assembled, or the contact starts too deep.
             ContactNotSolved: the impact could not be solved.
         """
-        if not isinstance(constraint, Constraint):
-            raise InvalidValue("constraint", constraint, "an instance of a class in CONSTRAINTS")
+        instance("constraint", constraint, Constraint, "an instance of a class in CONSTRAINTS")
+        assemble, enabled = flag("assemble", assemble), flag("enabled", enabled)
         if constraint.name in self._declared:
             raise DuplicateName(constraint.name)
         self._solver.check([constraint])
@@ -300,6 +323,8 @@ class Simulator:
             constraint.bind(self.robot, self._observation.q)  # names that do not exist are refused now
             self._disabled.add(constraint.name)
         self._declared[constraint.name] = constraint
+        if constraint.asks_user:
+            self._unchecked.add(constraint.name)
         return impact
 
     def remove(self, name: str) -> None:
@@ -312,6 +337,7 @@ class Simulator:
         self._deactivate(name)
         del self._declared[name]
         self._disabled.discard(name)
+        self._unchecked.discard(name)
 
     def enable(self, name: str, on: bool = True) -> Impact | None:
         """Switch a constraint or contact on or off; off, it keeps its name and its place and does nothing.
@@ -326,7 +352,7 @@ class Simulator:
         """
         constraint = lookup("constraint or contact", name, self._declared)
         impact = None
-        if on and name in self._disabled:
+        if flag("on", on) and name in self._disabled:
             impact = self._activate(constraint, False)
             self._disabled.remove(name)
         elif not on:
@@ -341,9 +367,11 @@ class Simulator:
             UnknownName: a link that the robot does not have.
             InvalidValue: no wrench, or a duration that is negative or not finite.
         """
-        (wrench,) = _checked([wrench])
+        (wrench,) = checked_wrenches([wrench])
         self.robot.link_placement(wrench.link), self.robot.link_placement(wrench.axes)
-        count = max(1, round(number("duration", duration, 0.0) / self.dt))
+        count = max(1, self._steps_in("duration", duration))
+        if self._begun is None:
+            self._begin_at_neutral()
         self._applied.append((wrench, self.steps + count))
 
     def step(self, tau: Any = None, wrenches: Iterable[Wrench] = ()) -> StepResult:
@@ -358,21 +386,28 @@ class Simulator:
             InvalidValue: tau of wrong length, NaN or infinity; nothing has changed.
             NonFiniteState: the step gave a state that is not finite, or a contact problem that could not be solved;
                 the state before it is kept.
-            ConstrainedSimError: what a custom constraint returned is not allowed; nothing has changed.
+            ConstrainedSimError: what a custom constraint returned is not allowed; nothing has changed. What a function
+                of the user's raises comes out as it is.
+
+        Warns:
+            WrongDerivative: at the first step, functions of a constraint that contradict each other.
         """
         commanded = np.zeros(self.robot.nu) if tau is None else self.robot.clamp(tau)
         tau = self._effective(self._commands[0] if self._commands else commanded)
-        acting = (*_checked(wrenches), *(wrench for wrench, _ in self._applied))
-        if self._detector is not None:
-            self._observation = self._with_detected(self._detector)
+        acting = (*checked_wrenches(wrenches), *(wrench for wrench, _ in self._applied))
+        here = self._observation if self._detector is None else self._with_detected(self._detector)
+        self._observation = here
+        if self._unchecked:
+            self._check_user_code(here)
         memory = self._stepper.memory
         try:
-            outcome = self._stepper.step(self._observation, tau, acting, self._solver, self._method)
+            outcome = self._stepper.step(here, tau, acting, self._solver, self._method)
             if not kernels.are_finite(outcome.end.q, outcome.end.v):
                 raise NonFiniteMotion("the equations of motion gave NaN or infinity")
         except BaseException as error:  # an interrupt too
             self._stepper.memory = memory
-            if isinstance(error, NO_MOTION) and not isinstance(error, InvalidValue | NotSupported):
+            is_ours = not is_of_user(error) and not isinstance(error, InvalidValue | NotSupported)
+            if isinstance(error, NO_MOTION) and is_ours:
                 raise NonFiniteState(self.steps, self.state.t, str(error)) from error
             raise
         self._observation = outcome.end
@@ -382,6 +417,7 @@ class Simulator:
             self._commands.popleft()
         self._applied = [(wrench, end) for wrench, end in self._applied if end > self.steps]
         self._energy += outcome.energy
+        self.early_impacts += sum(impact.early for impact in outcome.impacts)
         return StepResult(self.state, read_only(outcome.a), read_only(tau), outcome, acting, self.dt, self.robot)
 
     def run(
@@ -398,31 +434,36 @@ class Simulator:
         energy, rigid contacts, joint limits and dry friction; without bilateral and custom constraints, resistance to
         rolling and spinning, springs in joints, collision geometry, external wrenches, command delay, velocity limits
         and the solver ``gauss``; and while contacts do not slide, unless ``newton`` is the contact method. What comes
-        out is the same, bit by bit.
+        out is the same, bit by bit. BLAS has one thread meanwhile, see
+        :func:`~constrained_sim.blas.single_threaded_blas`.
 
         Args:
             duration: in whole steps, to the nearest one.
             controller: ``controller(t, q, v) -> tau`` (nu,); None: zero efforts.
             sample_period: how often the controller is asked [s], a multiple of dt; None: every step.
-            progress: show a progress bar (needs the library rich).
+            progress: show a progress bar on the standard error stream.
 
         Raises:
             InvalidValue: a duration or period that is not allowed, or what the controller returned.
             NonFiniteState: see :meth:`step`.
+            MissingLibrary: the one that shows progress bars.
         """
-        count = round(number("duration", duration, 0.0) / self.dt)
+        count = self._steps_in("duration", duration)
         if duration and not count:
             raise InvalidValue("duration", duration, f"0, or more than half a step (dt = {self.dt})")
         every = 1 if sample_period is None else self._multiple_of_dt("sample_period", sample_period)
         if not every:
             raise InvalidValue("sample_period", sample_period, "a positive multiple of dt")
-        if progress:
-            from rich.progress import Progress
-
-            with Progress(transient=True) as bar:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(single_threaded_blas())
+            report: Callable[[int], None] = lambda done: None  # noqa: E731
+            if flag("progress", progress):
+                console = optional("rich.console", "a progress bar").Console(stderr=True)
+                bar = optional("rich.progress", "a progress bar").Progress(transient=True, console=console)
+                stack.enter_context(bar)
                 task = bar.add_task("simulating", total=count)
-                return self._run(count, controller, every, lambda done: bar.update(task, completed=done))
-        return self._run(count, controller, every, lambda done: None)
+                report = lambda done: bar.update(task, completed=done)  # noqa: E731
+            return self._run(count, controller, every, report)
 
     def _run(self, count: int, controller: Controller | None, every: int, report: Callable[[int], None]) -> Trajectory:
         """Do `count` steps; ask the controller in each one of `every`, and `report` how many are done."""
@@ -448,7 +489,7 @@ class Simulator:
                 done += len(part.t)
             else:
                 if controller is not None and done % every == 0:
-                    tau = robot.clamp(controller(self.state.t, self.state.q, self.state.v))
+                    tau = robot.clamp(ask_user(controller, self.state.t, self.state.q, self.state.v))
                 results.append(self.step(tau))
                 done += 1
             report(done)
@@ -464,6 +505,7 @@ class Simulator:
         """
         if controller is None:
             return no_feedback(self.robot.nu)
+        function("controller", controller, "controller(t, q, v) -> tau")
         if not isinstance(controller, Posture):
             return None
         if not controller.suits(self.robot):
@@ -515,7 +557,7 @@ class Simulator:
 
     def _make_stepper(self, name: str, integrator: str | None, stabilization: Stabilization | None) -> Stepper:
         kind = lookup("stepper", name, STEPPERS)
-        scheme = lookup("integrator", integrator or kind.default_integrator, INTEGRATORS)()
+        scheme = lookup("integrator", kind.default_integrator if integrator is None else integrator, INTEGRATORS)()
         stepper = kind(self.robot, self.dt, scheme, Projection() if stabilization is None else stabilization)
         stepper.check(self._all_kinds())
         return stepper
@@ -525,11 +567,12 @@ class Simulator:
         declared = list(self._declared.values())
         if self._detector is None:
             return declared
-        return [*declared, self._detector.collisions.contact("collisions", "", np.zeros(3), Plane(), 0.0)]
+        return [*declared, self._detector.collisions.contact("collisions", "any", np.zeros(3), Plane(), 0.0)]
 
     def _activate(self, constraint: Constraint, assemble: bool) -> Impact | None:
         """Put a constraint into effect at the present state, whole or not at all."""
-        here, state, name = self._observation, self.state, constraint.name
+        here, name = self._observation, constraint.name
+        state = self.state
         members = {member.name: member for member in here.bound.members}
         members[name] = constraint.bind(self.robot, here.q)  # type: ignore[assignment]
         bound = ConstraintSet(
@@ -552,8 +595,8 @@ class Simulator:
 
     def _deactivate(self, name: str) -> None:
         """Take a constraint out of effect, if it is in effect."""
-        here = self._observation
-        if name in self._disabled:
+        here = self._begun
+        if here is None or name in self._disabled:
             return
         bound = ConstraintSet(self.robot, [member for member in here.bound.members if member.name != name])
         self._observation = self._stepper.reset(bound, self.state.t, here.q, here.v, here.stretch_in(bound))
@@ -628,39 +671,52 @@ class Simulator:
         v, limits = self.state.v[self.robot.actuation], self.robot.velocity_limits[self.robot.actuation]
         return np.where((np.abs(v) >= limits) & (tau * v > 0.0), 0.0, tau)
 
-    def _multiple_of_dt(self, what: str, period: float) -> int:
-        count = round(number(what, period, 0.0) / self.dt)
+    def _multiple_of_dt(self, what: str, period: float, most: float = MOST_STEPS) -> int:
+        count = self._steps_in(what, period, most)
         if abs(count * self.dt - period) > 1e-9 * period:
             raise InvalidValue(what, period, f"a multiple of dt = {self.dt}")
         return count
 
+    def _steps_in(self, what: str, duration: float, most: float = MOST_STEPS) -> int:
+        """Return the number of steps nearest to `duration` [s], `most` of them."""
+        return round(number(what, duration, 0.0, most * self.dt) / self.dt)
 
-def _checked(wrenches: Iterable[Wrench]) -> tuple[Wrench, ...]:
-    """Return `wrenches`.
+    def _begin_at_neutral(self) -> Observation:
+        """Begin where nobody said where; a robot's own constraints are assembled."""
+        self.reset(None, self._initial_velocity, assemble=bool(self.robot.constraints))
+        return self._observation
 
-    Raises:
-        InvalidValue: something else, or one that is not in a sequence.
-    """
-    if not isinstance(wrenches, list | tuple) and (isinstance(wrenches, Wrench) or not isinstance(wrenches, Iterable)):
-        raise InvalidValue("wrenches", wrenches, "a sequence of instances of Wrench")
-    checked = tuple(wrenches)
-    for wrench in checked:
-        if not isinstance(wrench, Wrench):
-            raise InvalidValue("wrench", wrench, "an instance of Wrench")
-    return checked
+    def _bind(self, q: Array, constraints: Iterable[Constraint]) -> ConstraintSet:
+        """Return `constraints` as they are for this robot; "where it is now" is at `q` (nq,)."""
+        return ConstraintSet(self.robot, [constraint.bind(self.robot, q) for constraint in constraints])  # type: ignore[misc]
+
+    def _check_user_code(self, here: Observation) -> None:
+        """Warn of constraints whose functions contradict each other near the present state; of each only once.
+
+        At another velocity, since at rest much of what may be wrong is zero.
+        """
+        v = here.v + np.sin(np.arange(1.0, self.robot.nv + 1.0))
+        for member in here.bound.members:
+            if member.name in self._unchecked and isinstance(member, BoundConstraint):
+                self._unchecked.remove(member.name)
+                warn_of_wrong_derivatives(self.robot, member, here.q, v, here.t)
+
+
+def _detector_of(robot: Robot, collisions: Collisions | None) -> CollisionDetector | None:
+    """Return what finds the contacts of `collisions`, if there are any to find."""
+    if collisions is None:
+        return None
+    return instance("collisions", collisions, Collisions, "None, or a Collisions").bind(robot)
 
 
 def _by_name(constraints: Iterable[Constraint]) -> dict[str, Constraint]:
     """Return `constraints` by name.
 
     Raises:
-        InvalidValue: something that is not a constraint.
         DuplicateName: two of one name.
     """
     declared: dict[str, Constraint] = {}
     for constraint in constraints:
-        if not isinstance(constraint, Constraint):
-            raise InvalidValue("constraint", constraint, "an instance of a class in CONSTRAINTS")
         if constraint.name in declared:
             raise DuplicateName(constraint.name)
         declared[constraint.name] = constraint

@@ -148,6 +148,11 @@ class StepResult:
         """Impacts within the step, in the order of time."""
         return self.outcome.impacts
 
+    @property
+    def early_impacts(self) -> int:
+        """Number of contacts that took part in impacts before they touched, see :class:`Impact`."""
+        return sum(impact.early for impact in self.impacts)
+
     @cached_property
     def energy(self) -> EnergyTerms:
         """Terms of the energy audit of this step."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import itertools
 import os
+import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 
 import numpy as np
 
@@ -14,7 +17,15 @@ from constrained_sim.exceptions import InvalidValue
 from constrained_sim.impact import Impact
 from constrained_sim.step_result import StepResult
 from constrained_sim.steppers import Run
-from constrained_sim.validation import Array
+from constrained_sim.validation import Array, instance, items, path
+
+TABLES = ("t", "q", "v", "tau")
+GROUPS = ("contact_forces", "multipliers", "energy", "contact_moments")
+OF_IMPACTS = ("t", "energy_lost", "v_minus", "v_plus", "early")
+"""What a file holds: tables with a row for each step, groups of them by name, and tables with a row for each impact."""
+
+UNREADABLE = ValueError, KeyError, OSError, EOFError, NotImplementedError, MemoryError, zipfile.BadZipFile, zlib.error
+"""What NumPy and the archive raise of a file that is none of ours."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +38,7 @@ class ImpactRecord:
         v_minus: (nv,) velocity before.
         v_plus: (nv,) after.
         impulses: (3,) on each contact that passed one [N s], world axes, by name.
+        early: contacts that took part before they touched.
     """
 
     t: float
@@ -34,11 +46,12 @@ class ImpactRecord:
     v_minus: Array
     v_plus: Array
     impulses: Mapping[str, Array]
+    early: int = 0
 
     @classmethod
     def of(cls, impact: Impact, t: float) -> ImpactRecord:
         """Return what is kept of `impact`, at the instant `t` [s]."""
-        return cls(t, impact.energy_lost, impact.v_minus, impact.v_plus, impact.contact_impulses)
+        return cls(t, impact.energy_lost, impact.v_minus, impact.v_plus, impact.contact_impulses, impact.early)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,11 +81,31 @@ class Trajectory:
     impacts: tuple[ImpactRecord, ...]
     contact_moments: Mapping[str, Array]
 
+    def __post_init__(self) -> None:
+        """Refuse what is no recorded run.
+
+        Raises:
+            InvalidValue: tables that are none of numbers, or not of one length.
+        """
+        count = len(_table("t of a trajectory", self.t, 1, None))
+        for name in TABLES[1:]:
+            _table(f"{name} of a trajectory", getattr(self, name), 2, count)
+        for group in GROUPS:
+            tables = instance(f"{group} of a trajectory", getattr(self, group), Mapping, "tables by name")
+            for name, table in tables.items():
+                _table(f"{group} of a trajectory, {name!r}", table, None, count)
+        items("impacts of a trajectory", self.impacts, ImpactRecord, "instances of ImpactRecord")
+
     def __repr__(self) -> str:
         """Say what was recorded, not every number of it."""
         span = f"{self.t[0]:g} to {self.t[-1]:g} s" if len(self.t) else "empty"
         rows = ", ".join(self.multipliers)
         return f"Trajectory({len(self.t)} steps, {span}, {len(self.impacts)} impacts, multipliers of [{rows}])"
+
+    @property
+    def early_impacts(self) -> int:
+        """Number of contacts that took part in impacts before they touched, see :class:`ImpactRecord`."""
+        return sum(impact.early for impact in self.impacts)
 
     @classmethod
     def from_results(cls, results: Sequence[StepResult], nq: int, nv: int, nu: int) -> Trajectory:
@@ -117,6 +150,7 @@ class Trajectory:
         Raises:
             InvalidValue: none, those of robots of other sizes, or one name for other numbers of rows.
         """
+        parts = items("parts", parts, Trajectory, "instances of Trajectory")
         sizes = {part.q.shape[1:] + part.v.shape[1:] + part.tau.shape[1:] for part in parts}
         if len(sizes) != 1:
             raise InvalidValue("parts of a trajectory, (nq, nv, nu)", sorted(sizes), "one or more of the same robot")
@@ -135,49 +169,115 @@ class Trajectory:
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write to an ``.npz`` file."""
-        arrays = {name: getattr(self, name) for name in ("t", "q", "v", "tau")}
-        for group in ("contact_forces", "contact_moments", "multipliers", "energy"):
+        """Write to an ``.npz`` file, whole or not at all: what is there already stays until all is written.
+
+        Raises:
+            InvalidValue: a path at which no file can be written.
+        """
+        arrays = {name: getattr(self, name) for name in TABLES}
+        for group in GROUPS:
             arrays |= {f"{group}/{name}": values for name, values in getattr(self, group).items()}
-        for name in ("t", "energy_lost", "v_minus", "v_plus"):
-            arrays[f"impacts/{name}"] = np.array([getattr(impact, name) for impact in self.impacts])
+        for name in OF_IMPACTS:
+            arrays[f"impacts/{name}"] = np.array([getattr(impact, name) for impact in self.impacts], dtype=np.float64)
         impulses = _by_name([impact.impulses for impact in self.impacts])
         arrays |= {f"impulses/{name}": values for name, values in impulses.items()}
-        with open(path, "wb") as file:
-            np.savez_compressed(file, **arrays)
+        _write(_path(path), arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Trajectory:
         """Read what :meth:`save` wrote; nothing in the file is executed.
 
         Raises:
-            InvalidValue: another file.
+            InvalidValue: no such file, or another one.
         """
-        with np.load(path, allow_pickle=False) as file:
-            arrays = dict(file)
-        missing = {"t", "q", "v", "tau"} - arrays.keys()
+        text = _path(path)
+        arrays = _read(text)
+        missing = [name for name in TABLES if name not in arrays]
+        if "impacts/early" not in arrays and "impacts/t" in arrays:  # from before it was counted
+            arrays["impacts/early"] = np.zeros(arrays["impacts/t"].shape)
+        missing += [f"impacts/{name}" for name in OF_IMPACTS if f"impacts/{name}" not in arrays]
         if missing:
-            raise InvalidValue("trajectory", str(path), f"a file that holds {', '.join(sorted(missing))}")
+            raise InvalidValue("trajectory", text, f"a file that Trajectory.save wrote; without {', '.join(missing)}")
 
         def group(prefix: str) -> dict[str, Array]:
             return {key.removeprefix(prefix): value for key, value in arrays.items() if key.startswith(prefix)}
 
-        jumps = zip(*(arrays[f"impacts/{name}"] for name in ("t", "energy_lost", "v_minus", "v_plus")), strict=True)
-        impulses = group("impulses/")
-        return cls(
-            arrays["t"],
-            arrays["q"],
-            arrays["v"],
-            arrays["tau"],
-            group("contact_forces/"),
-            group("multipliers/"),
-            group("energy/"),
-            tuple(
-                ImpactRecord(float(t), float(lost), minus, plus, _present(impulses, i))
-                for i, (t, lost, minus, plus) in enumerate(jumps)
-            ),
-            group("contact_moments/"),
-        )
+        impacts = _impacts(text, [arrays[f"impacts/{name}"] for name in OF_IMPACTS], group("impulses/"))
+        forces, multipliers, energy, moments = (group(f"{name}/") for name in GROUPS)
+        t, q, v, tau = (arrays[name] for name in TABLES)
+        return cls(t, q, v, tau, forces, multipliers, energy, impacts, moments)
+
+
+def _path(value: str | os.PathLike[str]) -> str:
+    return path("path of a trajectory", value)
+
+
+def _write(target: str, arrays: Mapping[str, Array]) -> None:
+    """Write `arrays` beside the file `target`, then in its place.
+
+    Raises:
+        InvalidValue: a path at which no file can be written.
+    """
+    part = Path(f"{target}.{os.getpid()}.part")
+    try:
+        with part.open("xb") as file:
+            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+        os.replace(part, target)
+    except BaseException as error:
+        if not isinstance(error, FileExistsError):
+            part.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            reason = error.strerror or str(error)
+            raise InvalidValue("path of a trajectory", target, f"one that can be written ({reason})") from error
+        raise
+
+
+def _read(source: str) -> dict[str, Array]:
+    """Return the arrays of a file.
+
+    Raises:
+        InvalidValue: it is no archive of arrays of numbers.
+    """
+    what = "a file that Trajectory.save wrote"
+    if not Path(source).is_file():  # a pipe would block
+        there = "no file" if Path(source).exists() else "nothing"
+        raise InvalidValue("trajectory", source, f"{what}; there is {there}")
+    try:
+        with zipfile.ZipFile(source) as archive:
+            if archive.testzip() is not None:
+                raise InvalidValue("trajectory", source, f"{what}; this one is damaged")
+        with np.load(source, allow_pickle=False) as file:
+            return dict(file)
+    except InvalidValue:
+        raise
+    except PermissionError as error:
+        raise InvalidValue("trajectory", source, f"{what}, and that may be read") from error
+    except UNREADABLE as error:
+        raise InvalidValue("trajectory", source, f"{what}; this is another one, or damaged") from error
+
+
+def _impacts(source: str, tables: Sequence[Array], impulses: Mapping[str, Array]) -> tuple[ImpactRecord, ...]:
+    """Return the impacts in a file, from their `tables` and the `impulses` by contact.
+
+    Raises:
+        InvalidValue: tables that are not of one length.
+    """
+    lengths = {len(np.atleast_1d(table)) for table in (*tables, *impulses.values())}
+    if len(lengths) != 1 or any(table.dtype.kind != "f" for table in (*tables, *impulses.values())):
+        raise InvalidValue("trajectory", source, "a file that Trajectory.save wrote; its impacts do not fit together")
+    return tuple(
+        ImpactRecord(float(t), float(lost), minus, plus, _present(impulses, i), int(early))
+        for i, (t, lost, minus, plus, early) in enumerate(zip(*tables, strict=True))
+    )
+
+
+def _table(what: str, value: object, dimensions: int | None, count: int | None) -> Array:
+    """Return `value` if it is an array of numbers with as many `dimensions`, and `count` rows; None: any."""
+    is_table = isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.ndim > 0
+    if is_table and dimensions in (None, value.ndim) and count in (None, len(value)):  # type: ignore[attr-defined, arg-type]
+        return value  # type: ignore[return-value]
+    shape = " x ".join(["steps" if count is None else str(count), *["..."] * ((dimensions or 1) - 1)])
+    raise InvalidValue(what, value, f"an array of numbers, {shape}")
 
 
 def _by_name(records: Sequence[Mapping[str, Array]]) -> dict[str, Array]:

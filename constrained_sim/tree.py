@@ -337,9 +337,9 @@ def _turn(placement, axis, cos, sin):  # type: ignore[no-untyped-def]
 @kernel(inline=True)
 def _turn_by(placement, quaternion):  # type: ignore[no-untyped-def]
     """Turn a placement (4, 3) by a unit quaternion (4,) xyzw in its own axes, in place."""
-    first = in_world(*_rotated(quaternion, 1.0, 0.0, 0.0), placement)  # type: ignore[call-arg]
-    second = in_world(*_rotated(quaternion, 0.0, 1.0, 0.0), placement)  # type: ignore[call-arg]
-    third = in_world(*_rotated(quaternion, 0.0, 0.0, 1.0), placement)  # type: ignore[call-arg]
+    first = in_world(*_rotated(quaternion, 1.0, 0.0, 0.0), placement)
+    second = in_world(*_rotated(quaternion, 0.0, 1.0, 0.0), placement)
+    third = in_world(*_rotated(quaternion, 0.0, 0.0, 1.0), placement)
     placement[0], placement[1], placement[2] = first, second, third
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.robot import WORLD, Robot
-from constrained_sim.validation import Array, finite_array, read_only
+from constrained_sim.validation import Array, finite_array, instance, items, read_only
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class Wrench:
         axes: whose axes `force` and `torque` are in: ``"world"`` or a link.
 
     Raises:
-        InvalidValue: not finite, or not three numbers.
+        InvalidValue: not finite, not three numbers, or no name.
     """
 
     link: str
@@ -35,9 +35,20 @@ class Wrench:
 
     def __post_init__(self) -> None:
         """Check the values."""
+        for name in ("link", "axes"):
+            instance(f"{name} of a wrench", getattr(self, name), str, "the name of a link")
         for part in ("force", "torque", "point"):
             value = finite_array(f"{part} on {self.link!r}", getattr(self, part), (3,))
             object.__setattr__(self, part, read_only(value))
+
+
+def checked_wrenches(wrenches: Iterable[Wrench]) -> tuple[Wrench, ...]:
+    """Return `wrenches`.
+
+    Raises:
+        InvalidValue: something else, or one that is not in a sequence.
+    """
+    return items("wrenches", wrenches, Wrench, "instances of Wrench")
 
 
 def generalised_force(robot: Robot, dynamics: Dynamics, wrenches: Iterable[Wrench]) -> Array:

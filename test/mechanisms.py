@@ -67,6 +67,7 @@ def leg() -> Robot:
     return Robot.from_urdf(ROOT / "urdf" / "leg.urdf", actuated_joints=("hip", "knee"))
 
 
+@cache
 def leg_config() -> Config:
     """Return the shipped configuration of the leg."""
     return load_config(ROOT / "config" / "leg.yaml")
@@ -160,6 +161,7 @@ def double_pendulum() -> Robot:
 BLOCK_HALF = (0.15, 0.10, 0.05)
 
 
+@cache
 def block(
     half: tuple[float, float, float] = BLOCK_HALF, mass: float = 2.0, gravity: object = (0, 0, -GRAVITY)
 ) -> Robot:
@@ -175,12 +177,14 @@ def corners(half: tuple[float, float, float] = BLOCK_HALF, **options: object) ->
     return [PointContact(f"corner{i}", "block", (a * x, b * y, -z), **options) for i, (a, b) in enumerate(signs)]  # type: ignore[arg-type]
 
 
+@cache
 def rod(length: float = 1.0, mass: float = 1.0) -> Robot:
     """Return a slender rod along z on a free-flyer, link ``rod``."""
     slender = mass * length**2 / 12.0
     return Robot.from_urdf(urdf(link("rod", mass, inertia=(slender, slender, 1e-4 * slender))), True)
 
 
+@cache
 def ball(radius: float = 0.1, mass: float = 0.5) -> Robot:
     """Return a homogeneous sphere on a free-flyer, link ``ball``."""
     return Robot.from_urdf(urdf(link("ball", mass, inertia=[0.4 * mass * radius**2] * 3)), True)

@@ -37,6 +37,8 @@ from constrained_sim import (
     resolve_impact,
 )
 
+pytestmark = pytest.mark.xdist_group("closed loops")  # they share ten seconds of each linkage
+
 PLANE = [(1, 0, 0), (0, 0, 1)]
 """Held directions of a pin in the plane of motion; y is out of plane."""
 

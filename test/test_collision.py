@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given
 from mechanisms import GRAVITY, corners, joint, link, property_test, seeds, simulator, solo12, tilted, urdf
 from scipy.integrate import solve_ivp
+from scipy.spatial import ConvexHull
 
 from constrained_sim import Box, Collisions, Compliant, Mesh, Plane, Robot, Simulator, Sphere, Wrench
 from constrained_sim.constraints.constraint_set import ConstraintSet
+from constrained_sim.contact.flat_faces import flattened
 from constrained_sim.dynamics import dynamics_at, kinematics_at
 from constrained_sim.exceptions import InvalidValue, ModelError, NotSupported, UnknownName, ViolatedConstraint
 
@@ -567,3 +569,50 @@ def test_humanoid_falls_in_any_attitude(seed: int) -> None:
         assert min((force.gap for force in result.contact_forces.values()), default=0.0) > -1e-3
     assert touched >= 4
     assert sim.mechanical_energy() < before - 10.0
+
+
+# -- soles of meshes
+
+
+def sole(path: Path, decimals: int, corners_of_outline: int = 24) -> Robot:
+    """Return a body of 40 kg on a rounded plate, whose mesh is written in a turned frame with so many decimals."""
+    turn = pin.rpy.rpyToMatrix(0.3, 0.4, 0.5)
+    angles = 2.0 * np.pi * (np.arange(corners_of_outline) + 0.5) / corners_of_outline
+    outline = np.stack([0.02 * np.cos(angles), 0.02 * np.sin(angles)], axis=1)
+    outline += np.sign(outline) * [0.08, 0.03]
+    points = np.concatenate([np.insert(outline, 2, height, axis=1) for height in (0.0, 0.03)]) @ turn
+    vertices = "".join("v " + " ".join(f"{x:.{decimals}f}" for x in point) + "\n" for point in points)
+    faces = "".join("f {} {} {}\n".format(*(triangle + 1)) for triangle in ConvexHull(points).simplices)
+    path.write_text(vertices + faces)
+    shape = f'<mesh filename="{path}"/>'
+    moments = '<inertia ixx="3" iyy="3" izz="1" ixy="0" ixz="0" iyz="0"/>'
+    inertial = f'<inertial><origin xyz="0 0 0.5"/><mass value="40"/>{moments}</inertial>'
+    collision = f'<collision><origin rpy="0.3 0.4 0.5"/><geometry>{shape}</geometry></collision>'
+    return Robot.from_urdf(f'<robot name="r"><link name="f">{inertial}{collision}</link></robot>', floating_base=True)
+
+
+@pytest.mark.parametrize("ground", [Plane(), Box((1.0, 1.0, 0.2), (0.0, 0.0, -0.1))], ids=["plane", "box"])
+@pytest.mark.parametrize("decimals", [5, 6, 9])
+def test_sole_of_a_rounded_mesh_comes_to_rest(tmp_path: Path, decimals: int, ground: object) -> None:
+    """Dropped by 0.1 mm: half a second later it pushes with its weight, without impact and without motion."""
+    robot = sole(tmp_path / "sole.obj", decimals)
+    sim = Simulator(robot, collisions=Collisions({"ground": ground}, friction=0.7), q=at((0, 0, 1e-4)))  # type: ignore[dict-item]
+    run = sim.run(0.6)
+    force = sum(np.nan_to_num(contact[500:]) for contact in run.contact_forces.values())
+    assert force[:, 2] == pytest.approx(40.0 * GRAVITY, rel=1e-9)
+    assert not [impact for impact in run.impacts if impact.t > 0.5]
+    assert np.abs(run.v[500:]).max() < 1e-9
+
+
+def test_a_face_of_rounded_corners_is_flat_again() -> None:
+    """Corners move by no more than they were rounded by, and those of a box are where they were before."""
+    turn = pin.rpy.rpyToMatrix(0.3, -0.2, 0.5)
+    exact = np.array(np.meshgrid([-0.1, 0.1], [-0.05, 0.05], [-0.02, 0.02])).reshape(3, -1).T @ turn.T
+    for decimals in (5, 6, 9):
+        rounded = exact.round(decimals)
+        found = flattened(rounded)
+        assert np.abs(found - rounded).max() < 2.0 * 10.0**-decimals
+        along = (exact @ turn)[:, 2]
+        for face in (found[along > 0.0], found[along < 0.0]):
+            assert np.linalg.svd(face - face.mean(axis=0))[1][2] < 1e-15
+    assert flattened(exact) == pytest.approx(exact, abs=1e-16)

@@ -234,15 +234,15 @@ def test_large_box_on_a_small_one() -> None:
 
 @pytest.mark.parametrize("shape", ["cylinder", "capsule"])
 def test_round_bodies_on_a_box(shape: str) -> None:
-    """A cylinder stands on four points of its rim; both lie on the two ends of a line."""
+    """A cylinder stands on eight points of its rim; both lie on the two ends of a line."""
     radius = {"cylinder": 0.15, "capsule": 0.1}[shape]
     lying = touches(body(shape), at([0, 0, radius + 1e-3], tilted(np.pi / 2)), {"block": BLOCK})
     assert sorted(round(float(p[0]), 9) for p, *_ in lying) == [-0.2, 0.2]
     assert [gap for *_, gap in lying] == pytest.approx([1e-3] * 2, abs=1e-12)
     if shape == "cylinder":
         standing = touches(body(shape), at([0, 0, 0.199]), {"block": BLOCK})
-        assert [gap for *_, gap in standing] == pytest.approx([-1e-3] * 4, abs=1e-12)
-        assert [np.hypot(*p[:2]) for p, *_ in standing] == pytest.approx([0.15] * 4, abs=1e-12)
+        assert [gap for *_, gap in standing] == pytest.approx([-1e-3] * 8, abs=1e-12)
+        assert [np.hypot(*p[:2]) for p, *_ in standing] == pytest.approx([0.15] * 8, abs=1e-12)
         assert np.linalg.norm(sum(p[:2] for p, *_ in standing)) < 1e-9
 
 

@@ -1,23 +1,26 @@
 """Kernels are there before a simulation needs them."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import constrained_sim
 from constrained_sim import load_kernels
+from constrained_sim.compilation.build import compile_kernels
+from constrained_sim.compilation.kernel import KERNELS
 from constrained_sim.exceptions import UnknownName
 
 SCRIPT = """
-import gc, sys
-from numba.core.dispatcher import Dispatcher
+import sys
 from constrained_sim import Wrench, load_config, load_kernels
+from constrained_sim.compilation.kernel import KERNELS
 
 def loaded():
-    kernels = [item for item in gc.get_objects() if isinstance(item, Dispatcher)]
-    return {(kernel.py_func.__qualname__, signature) for kernel in kernels for signature in kernel.signatures}
+    return {(kernel.__qualname__, signature) for kernel in KERNELS for signature in kernel.signatures}
 
 config = load_config(sys.argv[1])
 load_kernels(config.simulation.stepper, config.simulation.solver)
@@ -51,23 +54,98 @@ def test_kernels_of_nothing_known_are_refused():
         load_kernels(solver="nullspace")
 
 
-def test_the_first_compilation_is_announced(tmp_path):
-    """Once per process that compiles kernels, however many; never by one that finds them in the cache."""
-    script = """
-import numba, numpy
+FEW = """
+import sys, numpy
 from constrained_sim.contact.kernels import solve
-from constrained_sim.solvers.kernels import cholesky
-numba.njit(lambda x: x + 1)(1)
-numba.njit(eval("lambda x: x + 2", {}))(1)  # a function of no module
-print("before", flush=True, file=__import__("sys").stderr)
-solve(numpy.eye(2), numpy.ones(2)), cholesky(numpy.eye(2))
+print("before", flush=True, file=sys.stderr)
+print(*solve(numpy.eye(2), numpy.ones(2)))
 """
-    run, environment = [sys.executable, "-c", script], os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
-    first, second = (
-        subprocess.run(run, capture_output=True, text=True, check=True, env=environment).stderr for _ in range(2)
+"""A process that needs a few kernels."""
+
+
+def run(script, **environment):
+    """Return what a process that runs `script` writes to its standard output and error, and that it ends well."""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, env=os.environ | environment
     )
-    before, _, after = first.partition("before\n")
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
+
+
+def test_compilation_is_announced_where_it_is_needed(tmp_path):
+    """The first process says how many kernels it compiles; the second finds them, and says nothing."""
+    first, second = (run(FEW, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
+    assert first[0] == second[0] == "1.0 1.0\n"
+    before, _, after = first[1].partition("before\n")
     assert before == ""
-    assert after.count("\n") == 1
-    assert "constrained_sim compiles kernels" in after
-    assert second == "before\n"
+    assert "compiling kernels, once on this machine: 1 of 3" in after
+    assert second[1] == "before\n"
+
+
+def test_two_processes_compile_a_kernel_once(tmp_path):
+    """Who comes second waits for the first: both get the same, and there is one file for each kernel."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    both = [
+        subprocess.Popen([sys.executable, "-c", FEW], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+        for _ in range(2)
+    ]
+    said = [process.communicate() for process in both]
+    assert [out for out, _ in said] == [b"1.0 1.0\n"] * 2
+    kept = sorted(path.name.partition("-")[0] for path in tmp_path.rglob("*.bin"))
+    assert kept == [f"constrained_sim.contact.kernels.{name}" for name in ("eliminate", "solve", "substitute")]
+    assert not list(tmp_path.rglob("*.lock"))
+
+
+def test_machine_code_of_other_sources_is_not_used(tmp_path):
+    """A change of any file with kernels, in whatever way the package is installed, leads to other machine code."""
+    package, source = tmp_path / "constrained_sim", Path(constrained_sim.__file__).resolve().parent
+    shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))
+    environment = {"NUMBA_CACHE_DIR": str(tmp_path / "kept"), "PYTHONPATH": str(tmp_path)}
+    assert run(FEW, **environment)[0] == "1.0 1.0\n"
+    kernels = package / "contact" / "kernels.py"
+    text, beginning = kernels.read_text(), "def substitute(factors, pivots, b):"
+    head, found, tail = text.partition(beginning)
+    assert found
+    kernels.write_text(head + found + tail.replace("x, n = b.copy(), b.shape[0]", "x, n = 2.0 * b, b.shape[0]", 1))
+    assert run(FEW, **environment)[0] == "2.0 2.0\n"
+
+
+def test_nowhere_to_keep_machine_code(tmp_path):
+    """Who may write to a temporary folder only is told once; what is compiled there is found by the next process."""
+    before = {"NUMBA_CACHE_DIR": "/dev/null/none", "XDG_CACHE_HOME": "/dev/null/none", "TMPDIR": str(tmp_path)}
+    first, second = (run(FEW, **before) for _ in range(2))
+    assert first[0] == second[0] == "1.0 1.0\n"
+    for _, said in (first, second):
+        assert said.count("no folder for compiled kernels can be written to") == 1
+    assert "compiling kernels" in first[1]
+    assert "compiling kernels" not in second[1]
+
+
+def test_a_folder_that_others_can_write_to_is_not_trusted(tmp_path):
+    """Machine code in a temporary folder runs only where nobody else can have put it there."""
+    folder = tmp_path / f"constrained_sim-{os.getuid()}"
+    folder.mkdir()
+    folder.chmod(0o777)
+    said = run(FEW, NUMBA_CACHE_DIR="/dev/null/none", XDG_CACHE_HOME="/dev/null/none", TMPDIR=str(tmp_path))
+    assert said[0] == "1.0 1.0\n"
+    assert "every process compiles them again" in said[1]
+    assert not list(folder.iterdir())
+
+
+def test_every_kernel_has_one_signature():
+    """Arrays that may not be written to, literals and other layouts make no second one; inlined ones may differ."""
+    compile_kernels()
+    several = {kernel.__qualname__: kernel.signatures for kernel in KERNELS if len(kernel.signatures) > 1}
+    inlined = {kernel.__qualname__ for kernel in KERNELS if kernel.inline}
+    assert not several.keys() - inlined
+
+
+def test_messages_need_no_simulator():
+    """Who imports the package waits for no library until a public name is used; all public names are there then."""
+    script = """
+import sys
+import constrained_sim
+print(*sorted({"pinocchio", "numba", "scipy", "numpy"} & {*sys.modules}))
+print(all(getattr(constrained_sim, name) is not None for name in constrained_sim.__all__))
+"""
+    assert run(script)[0] == "\nTrue\n"

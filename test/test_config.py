@@ -11,7 +11,7 @@ from mechanisms import link as link_of
 
 from constrained_sim import PointAnchor, PointContact, load_config
 from constrained_sim.config import read_config
-from constrained_sim.config_sections import resolve_path
+from constrained_sim.package_paths import resolve_path
 from constrained_sim.exceptions import ConfigError, ConstrainedSimError, InvalidValue, UnknownName
 from constrained_sim.parameter_file import load_parameters
 

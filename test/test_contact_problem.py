@@ -27,12 +27,16 @@ from scipy.optimize import minimize
 
 from constrained_sim import LAWS, Frictionless, Plane, Rigid, Sticking
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact import METHODS, ContactMethod, ContactProblem, interior_point, kernels, solve_contacts
-from constrained_sim.contact.admm import admm
+from constrained_sim.contact import (
+    METHODS,
+    ContactMethod,
+    ContactProblem,
+    LinearComplementarity,
+    kernels,
+    solve_contacts,
+)
 from constrained_sim.contact.methods import BUDGETS
-from constrained_sim.contact.problem import STRONG, TOLERABLE_RESIDUAL, ContactSolution, no_values
-from constrained_sim.contact.sweeps import one_contact, plain_sweeps
-from constrained_sim.contact.usual import INTERIOR_STEPS, NEWTON_STEPS, SWEEPS, solve_usually
+from constrained_sim.contact.problem import STRONG, TOLERABLE_RESIDUAL, ContactSolution
 from constrained_sim.exceptions import ContactNotSolved, InexactContact, InvalidValue, UnknownName
 from constrained_sim.motion import Motion
 
@@ -76,10 +80,13 @@ every_problem = pytest.mark.parametrize("make", PROBLEMS.values(), ids=PROBLEMS)
 
 def check_laws(problem, r, tolerance=1e-9):
     """Check Signorini's conditions and Coulomb's law, contact by contact, relative to the velocities in play."""
-    u = (problem.G @ r + problem.b).reshape(-1, 3)
+    count, u = 3 * len(problem.friction), problem.G @ r + problem.b
     speed = max(np.abs(problem.b).max(), (np.abs(problem.G) @ np.abs(r)).max())
     push = max(np.abs(r).max(), 1e-300)
-    for velocity, impulse, friction in zip(u, r.reshape(-1, 3), problem.friction, strict=True):
+    check_bounds(u[count:] / speed, r[count:] / push, problem.lower / push, problem.upper / push, tolerance)
+    for velocity, impulse, friction in zip(
+        u[:count].reshape(-1, 3), r[:count].reshape(-1, 3), problem.friction, strict=True
+    ):
         assert impulse[2] >= 0.0
         assert velocity[2] >= -tolerance * speed
         assert abs(impulse[2] * velocity[2]) <= tolerance * speed * push
@@ -93,6 +100,16 @@ def check_laws(problem, r, tolerance=1e-9):
             if slip > 10.0 * tolerance * speed:
                 against = -friction * impulse[2] * velocity[:2] / slip
                 assert np.abs(impulse[:2] - against).max() <= 10.0 * tolerance * push * speed / slip
+
+
+def check_bounds(u, r, lower, upper, tolerance):
+    """Check interval rows: no velocity inside the bounds, and none but outward at a bound."""
+    assert (r >= lower - tolerance).all()
+    assert (r <= upper + tolerance).all()
+    inside = (r > lower + tolerance) & (r < upper - tolerance)
+    assert np.abs(u[inside]).max(initial=0.0) <= tolerance
+    assert u[r <= lower + tolerance].min(initial=0.0) >= -tolerance
+    assert u[r >= upper - tolerance].max(initial=0.0) <= tolerance
 
 
 @every_problem
@@ -295,10 +312,10 @@ def test_known_slip_direction():
     """At acceleration level a contact that slips is dragged against its slip, whatever it accelerates to."""
     slip = np.array([[0.6, 0.8]])
     problem = ContactProblem(np.eye(3), np.array([0.0, 0.0, -2.0]), np.array([0.5]), slip)
-    solution = solve_contacts(problem)
-    assert solution.impulse == pytest.approx([-0.6, -0.8, 2.0], abs=1e-13)
-    assert alone("pivoting", problem, 0.0)[0] == pytest.approx([-0.6, -0.8, 2.0], abs=1e-13)
-    assert solution.status.tolist() == [SLIDING]
+    for method in METHODS:
+        solution = solve_contacts(problem, method)
+        assert solution.impulse == pytest.approx([-0.6, -0.8, 2.0], abs=1e-13)
+        assert solution.status.tolist() == [SLIDING]
 
 
 def test_result_depends_on_the_problem_only():
@@ -454,22 +471,6 @@ def test_same_motion_means_same_forces(seed):
             assert np.abs(other.impulse - first.impulse).max() < 1e-6 * push
 
 
-@pytest.mark.parametrize("method", ["gauss_seidel", "newton"])
-def test_each_method_solves_by_itself(method):
-    """Sweeps and Newton's method reach rounding on the quadruped's feet, sliding at a cone, without help."""
-    rng = np.random.default_rng(11)
-    solved = 0
-    for _ in range(20):
-        problem = solo_problem(rng, 0.4)
-        solution = solve_contacts(problem, method)
-        assert solution.converged
-        if solution.method == method:
-            solved += 1
-            assert problem.slip_residual(solution.impulse) < 1e-8
-            assert problem.cone_violation(solution.impulse) < 1e-8
-    assert solved >= 15
-
-
 def stored_problem(name, number):
     """Return one of the problems in a file of test/data."""
     with np.load(DATA / name) as file:
@@ -477,231 +478,100 @@ def stored_problem(name, number):
     return ContactProblem(G, b, friction, np.zeros((len(friction), 2)), lower, upper)
 
 
-@pytest.fixture(scope="module", params=[0, 1])
-def lying(request):
-    """A contact problem of a humanoid that lies on its collision meshes, with dry friction in its joints."""
-    return stored_problem("lying_humanoid.npz", request.param)
+STORED = {
+    "falling": 1,  # nearly a solution in one direction of slip, and a solution at another, ten degrees away
+    "lying": 2,
+    "resting": 3,  # many contacts that depend on each other, all about to stick or slip
+    "sliding": 3,
+    "slipping": 1,  # a contact about to stop
+    "stubborn": 2,  # in the midst of a fall
+    "turning": 2,  # the solutions of ever stiffer contacts end before the rigid one
+}
+"""How many contact problems of a humanoid on its collision meshes are kept of each kind, joint friction included."""
 
 
-def test_newton_passes_over_kinks(lying):
-    """Where steps that each lead nearer end at a kink, those that may pass over it lead to the solution."""
-    scale = kernels.inverse_scale(lying.G, len(lying.friction), lying.discs)
-    tolerance = 1e-13 * np.abs(scale * lying.b).max()
-    starts = kernels.stick(lying.G, lying.b), np.zeros_like(lying.b)
-
-    def residuals(newton):
-        found = [newton(lying.G, lying.b, *lying.laws, scale, start, tolerance, 60)[0] for start in starts]
-        return [lying.residual(impulse) for impulse in found]
-
-    assert min(residuals(kernels.newton)) < 1e-13
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernels, "MEMORY", 1)
-        assert min(residuals(kernels.newton.py_func)) > 1e-6
-
-
-def test_newton_needs_half_the_steps_after_a_few_sweeps():
-    """They find what presses and what slides, where the impulses of sticking pull and push at random."""
-    needed = []
-    for number in range(3):
-        problem = stored_problem("sliding_humanoid.npz", number)
-        scale = kernels.inverse_scale(problem.G, len(problem.friction), problem.discs)
-        nothing, stuck = np.zeros_like(problem.b), kernels.stick(problem.G, problem.b)
-        starts = stuck, plain_sweeps(problem.G, problem.b, *problem.laws, scale, nothing, 0.0, SWEEPS)[0]
-        (stuck, error, slow), (swept, left, quick) = (
-            kernels.newton(problem.G, problem.b, *problem.laws, scale, start, 1e-9, 60) for start in starts
-        )
-        assert left < 1e-9
-        if error < 1e-9:
-            assert problem.G @ swept == pytest.approx(problem.G @ stuck, abs=1e-9 / scale.min())
-        needed.append((quick, slow if error < 1e-9 else 60))
-    quick, slow = np.sum(needed, axis=0)
-    assert quick <= 0.5 * slow
+@pytest.mark.parametrize(
+    ("kind", "number"), [(kind, number) for kind, count in STORED.items() for number in range(count)]
+)
+def test_stored_problem_is_solved(kind, number):
+    """Whichever method begins: the laws hold, and all come to the same motion and the same forces."""
+    problem = stored_problem(f"{kind}_humanoid.npz", number)
+    velocities, forces = [], []
+    for method in METHODS:
+        solution = solve_contacts(problem, method)
+        assert solution.converged
+        assert problem.cone_violation(solution.impulse) < 1e-10
+        assert problem.slip_residual(solution.impulse) < 1e-10
+        check_laws(problem, solution.impulse)
+        velocities.append(problem.G @ solution.impulse)
+        forces.append(solution.impulse)
+    assert np.ptp(velocities, axis=0).max() < 1e-9 * np.abs(problem.b).max()
+    assert np.ptp(forces, axis=0).max() < 1e-7 * np.abs(forces[0]).max()
 
 
-def alone(method, problem, tolerance):
-    """Return the impulses, their error [N s] and the iterations of one method, without the help of others."""
+@every_problem
+@pytest.mark.parametrize("method", METHODS)
+@property_test(40)
+@given(seed=seeds)
+def test_friction_of_any_strength(make, method, seed):
+    """None, little, much, or whatever it takes to stick: the laws hold, whichever method begins."""
+    rng = np.random.default_rng(seed)
+    friction = rng.choice([0.0, 0.1, 0.8, STRONG, np.inf], p=[0.2, 0.3, 0.3, 0.1, 0.1], size=4)
+    problem = make(rng, friction[: 1 if make is leg_problem else 4])
+    solution = solve_contacts(problem, method)
+    assert solution.converged
+    if (np.isinf(problem.friction) & (solution.status == SLIDING)).any():  # there may be no motion in which it sticks
+        problem = replace(problem, friction=np.minimum(problem.friction, STRONG))
+    check_laws(problem, solution.impulse)
+
+
+def alone(method, problem):
+    """Return the impulses, and their error [N s], of one method without the help of others."""
     scale = kernels.inverse_scale(problem.G, len(problem.friction), problem.discs)
     step = METHODS[method]
-    return step(problem, scale, np.zeros(len(problem.b)), tolerance, BUDGETS[step])
+    return step(problem, scale, np.zeros(len(problem.b)), 0.0, BUDGETS[step])[:2]
 
 
-@pytest.mark.parametrize("number", range(3))
-def test_interior_point_gets_on_where_newton_does_not(number):
-    """A humanoid comes to rest on its meshes: many contacts that depend on each other, all about to stick or slip."""
-    problem = stored_problem("resting_humanoid.npz", number)
-    scale = kernels.inverse_scale(problem.G, len(problem.friction), problem.discs)
-    starts = [kernels.stick(problem.G, problem.b), np.zeros_like(problem.b)]
-    errors = [kernels.newton(problem.G, problem.b, *problem.laws, scale, start, 1e-11, 60)[1] for start in starts]
-    assert (min(errors) if number < 2 else max(errors)) > 1e-7  # from one start Newton's method solves the last one
-    r, error, iterations = alone("interior_point", problem, 1e-13)
-    assert error < 1e-11
-    assert iterations < 45
-    assert problem.residual(r) < 1e-12
-    assert problem.cone_violation(r) < 1e-12
-    assert problem.slip_residual(r) < 1e-10
-    solution = solve_contacts(problem)
-    assert solution.method == "interior_point"
-    assert problem.G @ solution.impulse == pytest.approx(problem.G @ r, abs=1e-10 * np.abs(problem.b).max())
-
-
-def interior_error(problem, monkeypatch, **constants):
-    """Return the error [N s] of the interior-point method with other constants or functions, aimed at 1e-7."""
-    scale = kernels.inverse_scale(problem.G, len(problem.friction), problem.discs)
-    start = np.zeros_like(problem.b)
-    for name, value in constants.items():
-        monkeypatch.setattr(interior_point, name, value)
-    for name in ("_follow", "from_inside"):  # compiled, they keep their constants
-        monkeypatch.setattr(interior_point, name, getattr(interior_point, name).py_func)
-    method = interior_point.interior_point.py_func
-    error = method(problem.G, problem.b, *problem.laws, scale, start, 1e-7, INTERIOR_STEPS)[1]
-    monkeypatch.undo()
-    return error
-
-
-@pytest.mark.parametrize("number", range(2))
-def test_interior_point_heeds_the_slip_less_after_short_steps(number, monkeypatch):
-    """Where contacts come to rest the derivative of the slip's length points anywhere; with it, steps get shorter."""
-    problem = stored_problem("resting_humanoid.npz", number)
-    assert interior_error(problem, monkeypatch, BLURS=(0.0,)) < 1e-7
-    assert interior_error(problem, monkeypatch, BLURS=(0.0,), SHORT=0.0) > 1e-6
-
-
-@pytest.mark.parametrize("number", range(2))
-def test_interior_point_begins_again_where_it_came_to_no_end(number, monkeypatch):
-    """A humanoid in the midst of its fall: the first beginning leads nowhere, the second, with a blurred slip, does."""
-    problem = stored_problem("stubborn_humanoid.npz", number)
-    r, error, _ = alone("interior_point", problem, 1e-7)
-    assert error < 1e-7
-    assert problem.cone_violation(r) < 1e-6
-    assert interior_error(problem, monkeypatch, BLURS=(0.0,)) > 1e-5
-
-
-def test_interior_point_ends_piece_by_piece(monkeypatch):
-    """A falling humanoid, one of its contacts about to stop: Newton's method goes to and fro over a kink there."""
-    problem = stored_problem("slipping_humanoid.npz", 0)
-    assert interior_error(problem, monkeypatch, BLURS=(0.0,), finish=kernels.newton) > 1e-6
-    assert interior_error(problem, monkeypatch, BLURS=(0.0,)) < 1e-8
-    solution = solve_contacts(problem)
-    assert solution.method == "interior_point"
-    assert solution.residual < 1e-12
-    assert problem.slip_residual(solution.impulse) < 1e-10
-
-
-@property_test(60)
+@pytest.mark.parametrize("method", ["interior_point", "pivoting"])
+@every_problem
+@property_test(30)
 @given(seed=seeds)
-def test_interior_point_solves_with_the_rank_only(seed):
-    """What it factors has the size of the rank; the step solves the whole system, rows without bounds included."""
+def test_method_alone(make, method, seed):
+    """These two need no other method: what they find by themselves obeys the laws."""
     rng = np.random.default_rng(seed)
-    contacts, others, rank = 4, 3, 6
-    rows = 3 * contacts + others
-    L, slip = rng.normal(size=(rows, rank)), rng.normal(size=(contacts, 2))
-    W = np.array([block @ block.T + 0.1 * np.eye(3) for block in rng.normal(size=(contacts, 3, 3))])
-    stiffness, right = np.array([0.0, *rng.uniform(0.1, 10.0, others - 1)]), rng.normal(size=rows)
-    P = np.eye(rows)
-    D = np.diag(np.concatenate([np.zeros(3 * contacts), stiffness]))
-    for c in range(contacts):
-        P[3 * c, 3 * c + 1 : 3 * c + 3] = slip[c]
-        D[3 * c : 3 * c + 3, 3 * c : 3 * c + 3] = W[c] @ W[c]
-    reduced = interior_point._reduced(L, slip, np.linalg.inv(W), stiffness)
-    d = interior_point._solve((L @ L.T, L, slip, W, np.linalg.inv(W), stiffness, *reduced), right)
-    whole = P @ L @ L.T + D
-    assert reduced[1].shape == (rank, rank)
-    assert np.abs(whole @ d - right).max() < 1e-12 * (np.abs(whole) @ np.abs(d)).max()
+    friction = rng.choice([0.0, 0.1, 0.8], size=4)
+    problem = make(rng, friction[: 1 if make is leg_problem else 4])
+    r, error = alone(method, problem)
+    assert error < 1e-9
+    check_laws(problem, np.where(np.repeat(r[2::3] > 1e-11 * np.abs(r).max(), 3), r, 0.0))
 
 
-def test_least_norm_without_numbers_raises_nothing():
-    """Where squares of coefficients of friction overflow there are no forces of least norm: those found are left."""
+@pytest.mark.parametrize("method", METHODS)
+def test_one_sided_rows_against_lemke(method):
+    """Without friction it is a linear complementarity problem, which pivoting solves exactly."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        rows = int(rng.integers(2, 9))
+        J, b = rng.normal(size=(rows, rows + 1)), rng.normal(size=rows)
+        bounds = np.zeros(rows), np.full(rows, np.inf)
+        problem = ContactProblem(J @ J.T, b, np.zeros(0), np.zeros((0, 2)), *bounds)
+        exact = LinearComplementarity(problem.G, b).solve()
+        found = solve_contacts(problem, method).impulse
+        np.testing.assert_allclose(found, exact, rtol=0.0, atol=1e-9 * max(np.abs(exact).max(), 1.0))
+
+
+def test_friction_beyond_all_numbers_raises_nothing():
+    """Squares of such coefficients overflow: what is found is finite, and some forces of least norm are left out."""
     rng, solved = np.random.default_rng(1), 0
     for _ in range(400):
         contacts = int(rng.integers(2, 5))
         J = rng.normal(size=(3 * contacts, int(rng.integers(3, 3 * contacts - 1))))
         b, friction = J @ rng.normal(size=J.shape[1]), rng.choice([0.3, 1e160], size=contacts)
         problem = ContactProblem(J @ J.T, b, friction, np.zeros((contacts, 2)))
-        *_, is_solved = solve_usually(
-            problem.G, problem.b, *problem.laws, no_values(), 1e-3 * np.abs(problem.b).max(), NEWTON_STEPS, True
-        )
-        solved += is_solved
+        solution = solve_contacts(problem, ContactMethod(tolerance=1e-3 * np.abs(problem.b).max()))
+        assert np.isfinite(solution.impulse).all()
+        solved += solution.converged
     assert solved > 200
-
-
-def solve_alone(method, make, seed, most):
-    """Let one method solve a problem with any friction up to `most`; return its iterations, if the laws hold."""
-    rng = np.random.default_rng(seed)
-    friction = rng.choice([0.0, 0.1, 0.8, most], p=[0.2, 0.3, 0.4, 0.1], size=4)
-    problem = make(rng, friction[: 1 if make is leg_problem else 4])
-    r, error, iterations = alone(method, problem, 0.0)
-    assume(not (np.isinf(friction).any() and error > 1e-9))  # there may be no solution
-    check_laws(problem, np.where(np.repeat(r[2::3] > 1e-11 * np.abs(r).max(), 3), r, 0.0))
-    return iterations
-
-
-@every_problem
-@property_test(60)
-@given(seed=seeds)
-def test_interior_point_alone(make, seed):
-    """With the help of no other method, whatever the friction is, if bounded: the laws hold, in few iterations."""
-    assert solve_alone("interior_point", make, seed, STRONG) < 60
-
-
-@every_problem
-@property_test(60)
-@given(seed=seeds)
-def test_pivoting_alone(make, seed):
-    """Likewise, from pyramids that are refined a few times."""
-    solve_alone("pivoting", make, seed, np.inf)
-
-
-@pytest.mark.parametrize("number", range(2))
-def test_pivoting_goes_around_turns(number):
-    """A humanoid at rest, one of its contacts about to slip.
-
-    The path of solutions of contacts less and less soft ends before the rigid one, as Newton's method shows, and so
-    does that from inside all cones; all methods of small steps stay there. The path of pivots gets to a solution.
-    """
-    problem = stored_problem("turning_humanoid.npz", number)
-    scale = kernels.inverse_scale(problem.G, len(problem.friction), problem.discs)
-    assert alone("interior_point", problem, 1e-11)[1] > 1e-6
-    r, errors = np.zeros_like(problem.b), []
-    for softness in (1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5):
-        softer = problem.G + softness * np.diag(1.0 / scale)
-        r, error, _ = kernels.newton(softer, problem.b, *problem.laws, scale, r, 1e-13, 200)
-        errors.append(error)
-    assert max(errors[:-1]) < 1e-12
-    assert errors[-1] > 1e-7
-    r, error, _ = alone("pivoting", problem, 1e-11)
-    assert error < 1e-11
-    assert problem.cone_violation(r) < 1e-11
-    assert problem.slip_residual(r) < 1e-10
-    assert solve_contacts(problem).method == "pivoting"
-
-
-def test_pivoting_goes_on_where_pyramids_leave_their_directions():
-    """A falling humanoid: nearly a solution in one direction of slip, and a solution at another, ten degrees away."""
-    problem = stored_problem("falling_humanoid.npz", 0)
-    for method in ("newton", "interior_point", "gauss_seidel"):
-        assert alone(method, problem, 1e-11)[1] > 1e-5
-    r, error, _ = alone("pivoting", problem, 1e-11)
-    assert error < 1e-11
-    assert problem.cone_violation(r) < 1e-11
-    assert problem.slip_residual(r) < 1e-10
-
-
-@pytest.mark.parametrize("number", range(2))
-def test_sweeps_go_on_where_interior_points_stall(number):
-    """A humanoid in the midst of its fall, a contact about to stop: sweeps need no derivative of the slip."""
-    problem = stored_problem("stubborn_humanoid.npz", number)
-    scale = kernels.inverse_scale(problem.G, len(problem.friction), problem.discs)
-    arguments = problem.G, problem.b, *problem.laws, scale
-    stalled, error, _ = interior_point.from_inside(*arguments, np.zeros_like(problem.b), 1e-7, INTERIOR_STEPS, 0.0)
-    assert error > 1e-5
-    _, error, sweeps = plain_sweeps(*arguments, stalled, 1e-7, 1000)
-    assert error < 1e-7
-    assert sweeps < 1000
-    solution = solve_contacts(problem)
-    assert solution.method == "newton"
-    assert solution.residual < 1e-12
-    assert problem.cone_violation(solution.impulse) < 1e-12
-    assert problem.slip_residual(solution.impulse) < 1e-10
 
 
 @pytest.mark.parametrize("method", ["interior_point", "pivoting"])
@@ -714,25 +584,9 @@ def test_between_bounds(method, seed):
     lower = np.where(rng.integers(2, size=6), -rng.uniform(0.1, 1.0, 6), rng.choice([0.0, -np.inf], 6))
     upper = np.where(rng.integers(2, size=6), rng.uniform(0.1, 1.0, 6), np.inf)
     problem = ContactProblem(J @ J.T, 2.0 * J @ rng.normal(size=4), np.zeros(0), np.zeros((0, 2)), lower, upper)
-    r, error, _ = alone(method, problem, 0.0)
-    u = problem.G @ r + problem.b
+    r, error = alone(method, problem)
     assert error < 1e-11
-    assert (r >= lower - 1e-11).all() and (r <= upper + 1e-11).all()
-    inside = (r > lower + 1e-9) & (r < upper - 1e-9)
-    assert np.abs(u[inside]).max(initial=0.0) < 1e-9
-    assert u[r <= lower + 1e-9].min(initial=0.0) > -1e-9
-    assert u[r >= upper - 1e-9].max(initial=0.0) < 1e-9
-
-
-@pytest.mark.parametrize("method", ["interior_point", "pivoting", "gauss_seidel"])
-def test_methods_agree_on_a_lying_humanoid(lying, method):
-    """Whichever comes first: the same motion, and the same forces, where nothing determines them but their norm."""
-    newton, other = solve_contacts(lying), solve_contacts(lying, method)
-    assert newton.converged
-    assert other.converged
-    size = np.abs(lying.b).max()
-    np.testing.assert_allclose(lying.G @ other.impulse, lying.G @ newton.impulse, rtol=0.0, atol=1e-11 * size)
-    np.testing.assert_allclose(other.impulse, newton.impulse, rtol=0.0, atol=1e-9 * np.abs(newton.impulse).max())
+    check_bounds(problem.G @ r + problem.b, r, lower, upper, 1e-9)
 
 
 def test_unsolved_problem_is_told_or_refused():
@@ -756,52 +610,48 @@ def test_unsolved_problem_is_told_or_refused():
 @every_problem
 def test_pinocchios_method_comes_near(make):
     """ADMM alone, dependent rows and rows of zeros included, to a few digits; Newton's method makes them all."""
-    rng, total = np.random.default_rng(8), 0
+    rng = np.random.default_rng(8)
     for _ in range(10):
         problem = make(rng, 0.5)
         scale = kernels.inverse_scale(problem.G, len(problem.friction), problem.discs)
-        r, error, iterations = admm(problem, scale, np.zeros(len(problem.b)), 0.0, 5000)
-        total += iterations
+        r, error, _ = METHODS["admm"](problem, scale, np.zeros(len(problem.b)), 0.0, 5000)
         assert problem.residual(r) < 1e-5
         assert error <= 1e-5 * max(np.abs(scale * problem.b).max(), np.abs(r).max())
-    assert total > 0
 
 
-def test_a_good_start_saves_sweeps_only():
-    """Gauss-Seidel from the solution ends at once, with the same forces."""
+def test_a_good_start_changes_no_force():
+    """Gauss-Seidel from the solution leads to the same forces."""
     rng = np.random.default_rng(5)
-    problem = next(p for p in iter(lambda: solo_problem(rng, 0.4), None) if solve_contacts(p).method != "stick")
+    problem = next(p for p in iter(lambda: solo_problem(rng, 0.4), None) if SLIDING in solve_contacts(p).status)
     cold = solve_contacts(problem, "gauss_seidel")
     warm = solve_contacts(problem, "gauss_seidel", cold.impulse)
-    assert warm.iterations < cold.iterations
     assert warm.impulse == pytest.approx(cold.impulse, rel=1e-9, abs=1e-12)
     with pytest.raises(InvalidValue, match="start"):
         solve_contacts(problem, "gauss_seidel", np.zeros(5))
 
 
 def test_tolerance_in_newton_seconds():
-    """A coarser tolerance saves sweeps, and its error is what was asked for."""
+    """With a coarser tolerance the error of what counts as solved is what was asked for."""
     rng = np.random.default_rng(5)
-    problem = next(p for p in iter(lambda: solo_problem(rng, 0.4), None) if solve_contacts(p).method != "stick")
+    problem = next(p for p in iter(lambda: solo_problem(rng, 0.4), None) if SLIDING in solve_contacts(p).status)
     exact = solve_contacts(problem, "gauss_seidel")
     coarse = solve_contacts(problem, ContactMethod("gauss_seidel", 1e-4))
     assert coarse.converged
-    assert coarse.iterations < exact.iterations
-    assert 1e-12 < np.abs(coarse.impulse - exact.impulse).max() < 1e-2
+    assert coarse.acceptable > exact.acceptable
+    assert np.abs(coarse.impulse - exact.impulse).max() < 1e-2
     with pytest.raises(InvalidValue, match="tolerance"):
         ContactMethod("newton", -1.0)
 
 
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("friction", [0.0, 0.4, 1.5])
-def test_one_contact_alone(friction):
-    """The block of three rows that a sweep solves: each answer obeys the laws, and none is better."""
+def test_one_contact_of_any_body(friction, method):
+    """Three rows that depend on each other in any way: each answer obeys the laws."""
     rng = np.random.default_rng(2)
-    for _ in range(300):
+    for _ in range(60):
         A = rng.normal(size=(3, 4))
         G, b = A @ A.T + 0.05 * np.eye(3), rng.normal(size=3)
-        r = np.array(one_contact(G, *b, friction, np.zeros(2), 1.0 / max(G[0, 0], G[1, 1]), np.zeros(3)))
         problem = ContactProblem(G, b, np.array([friction]), np.zeros((1, 2)))
-        if problem.residual(r) > 1e-10:  # no direction of slip: the block may have no solution that presses evenly
-            assert friction == 1.5
-            continue
-        check_laws(problem, r)
+        solution = solve_contacts(problem, method)
+        assert solution.converged
+        check_laws(problem, solution.impulse)

@@ -48,7 +48,7 @@ def arm_urdf():
         '<link name="base"/>',
         link("carriage", 1.5, (0.1, 0.0, 0.2), (0.02, 0.03, 0.04)),
         joint("lift", "prismatic", "base", "carriage", (0, 0, 1), (0, 0, 0.5), slider),
-        link("arm", 0.7, (0.0, 0.1, -0.3), (0.01, 0.02, 0.005, 0.001, -0.002, 0.0005)),
+        link("arm", 0.7, (0.0, 0.1, -0.3), (0.01, 0.02, 0.015, 0.001, -0.002, 0.0005)),
         joint("turn", "revolute", "carriage", "arm", AXIS, (0.2, 0.1, 0.0), turn),
         '<link name="flange"/>',
         joint("screw", "fixed", "arm", "flange", origin=(0.0, 0.0, -0.6)),
@@ -90,7 +90,7 @@ def arm_sdf():
     return sdf(
         sdf_link("carriage", (0, 0, 0.5, 0, 0, 0), 1.5, (0.1, 0.0, 0.2), (0.02, 0.03, 0.04, 0, 0, 0)),
         sdf_link("flange", (0.2, 0.1, -0.1, 0, 0, 0), 1e-9, inertia=(1e-12, 1e-12, 1e-12, 0, 0, 0)),
-        sdf_link("arm", (0.2, 0.1, 0.5, 0, 0, 0), 0.7, (0.0, 0.1, -0.3), (0.01, 0.02, 0.005, 0.001, -0.002, 0.0005)),
+        sdf_link("arm", (0.2, 0.1, 0.5, 0, 0, 0), 0.7, (0.0, 0.1, -0.3), (0.01, 0.02, 0.015, 0.001, -0.002, 0.0005)),
         sdf_joint("screw", "fixed", "arm", "flange"),
         sdf_joint("lift", "prismatic", "world", "carriage", (0, 0, 2), limits + dynamics),
         sdf_joint("turn", "revolute", "carriage", "arm", AXIS, turn, in_model=True),
@@ -101,7 +101,7 @@ MJCF = """<mujoco model="arm"><compiler angle="radian" autolimits="true"/><optio
 <body name="carriage" pos="0 0 0.5"><joint name="lift" type="slide" axis="0 0 1" range="-2 3" damping="0.3" {lift}/>
   <inertial pos="0.1 0 0.2" mass="1.5" diaginertia="0.02 0.03 0.04"/>
   <body name="arm" pos="0.2 0.1 0"><joint name="turn" type="hinge" axis="0 0.6 0.8" range="-1.5 1.5" {turn}/>
-    <inertial pos="0 0.1 -0.3" mass="0.7" fullinertia="0.01 0.02 0.005 0.001 -0.002 0.0005"/>
+    <inertial pos="0 0.1 -0.3" mass="0.7" fullinertia="0.01 0.02 0.015 0.001 -0.002 0.0005"/>
     {more}
   </body>
 </body></worldbody>{end}</mujoco>"""
@@ -321,45 +321,29 @@ def test_mjcf_reference_and_weight():
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        (("</body></worldbody>", '</body><body name="other"/></worldbody>'), "body, other"),
-        (
-            (
-                "</body></worldbody>",
-                '<body><joint name="r" ref="0.5"/></body></body></worldbody><equality><connect/></equality>',
-            ),
-            "ref",
-        ),
         (('<joint name="a"', '<joint name="a" springdamper="1 1"'), "springdamper"),
-        (('<joint name="a"', '<joint name="a" type="ball" damping="0.5"'), "damping"),
-        (('<joint name="a"', '<joint name="a" type="free" frictionloss="0.5"'), "frictionloss"),
+        (('<joint name="a"', '<joint name="a" type="free" frictionloss="0.5"'), "free joint beside others"),
         (("<worldbody>", '<default><joint damping="1"/></default><worldbody>'), None),
-        (("<worldbody>", '<default><joint pos="1 0 0"/></default><worldbody>'), "pos"),
-        (("<worldbody>", '<default><geom mass="1"/></default><worldbody>'), "mass"),
         (("<worldbody>", '<default><tendon stiffness="1"/></default><worldbody>'), "stiffness"),
         (("<worldbody>", '<option density="1.2"/><worldbody>'), "density"),
-        (('<compiler angle="radian"/>', '<compiler angle="radian" inertiagrouprange="0 1"/>'), "inertiagrouprange"),
-        (('<compiler angle="radian"/>', '<compiler angle="radian" eulerseq="XYZ"/>'), "eulerseq"),
-        (("<worldbody>", "<compiler/><worldbody>"), "several"),
-        (("<worldbody>", "<worldbody><frame/>"), "frame"),
         (("<worldbody>", "<worldbody><replicate/>"), "replicate"),
-        (("<worldbody>", '<default><joint springref="30"/></default><worldbody>'), "springref"),
-        (("<worldbody>", '<default><joint limited="false"/></default><worldbody>'), "limited"),
-        (("<worldbody>", '<option><flag damper="disable"/></option><worldbody>'), "damper"),
-        (('<compiler angle="radian"/>', '<compiler angle="radian" settotalmass="9"/>'), "settotalmass"),
-        (('<compiler angle="radian"/>', '<compiler angle="radian" autolimits="false"/>'), "autolimits"),
-        (('<joint name="a"', '<joint name="a" actuatorfrcrange="-3 5"'), "actuatorfrcrange"),
-        (("</body></worldbody>", '<body name="m"><geom mesh="cube"/></body></body></worldbody>'), "'m': got a mesh"),
-        (
-            (
-                "</body></worldbody>",
-                '<body name="m"><geom size="1" contype="0" conaffinity="0"/></body></body></worldbody>',
-            ),
-            "without collision",
-        ),
-        (('<body name="body"', '<body name="body" axisangle="1 1 0 0.5"'), "axisangle"),
+        (("<worldbody>", "<worldbody><composite/>"), "composite"),
+        (("</body></worldbody>", '<body name="m"><geom mesh="cube"/></body></body></worldbody>'), "mesh to be fitted"),
         (('<body name="body"', '<body name="body" gravcomp="1"'), "gravcomp"),
-        (("</mujoco>", '<equality><weld site1="s" site2="t"/></equality></mujoco>'), "sites"),
-        (("</mujoco>", '<tendon><fixed stiffness="9"><joint joint="a" coef="1"/></fixed></tendon></mujoco>'), "tendon"),
+        (('<body name="body"', '<body name="body" axisangle="0 0 0 0.5"'), "axisangle"),
+        (("</mujoco>", '<equality><weld site1="s" site2="t"/></equality></mujoco>'), "site1.*'s'"),
+        (("</mujoco>", '<equality><flex flex="f"/></equality></mujoco>'), "flex"),
+        (
+            ("</mujoco>", '<tendon><fixed stiffness="9"><joint joint="a" coef="1"/></fixed></tendon></mujoco>'),
+            "'stiffness' of <fixed>",
+        ),
+        (('<compiler angle="radian"/>', '<compiler angle="radian" autolimits="false"/>'), "without limited"),
+        (('<compiler angle="radian"/>', '<compiler angle="radian" eulerseq="xyw"/>'), "eulerseq"),
+        (('<compiler angle="radian"/>', '<compiler angle="radian" coordinate="global"/>'), "coordinate"),
+        (('<joint name="a"', '<joint name="a" stiffness="1 2"'), "one number"),
+        (('<joint name="a"', '<joint name="a" spring="1"'), "'spring'.*not understood"),
+        (('<joint name="a"', '<joint name="a" damping="-1"'), "damping"),
+        (('<joint name="a"', '<joint name="a" class="none"'), "class 'none'"),
     ],
 )
 def test_mjcf_that_would_be_another_robot_is_refused(change, named):
@@ -544,11 +528,25 @@ def test_cassie_is_assembled_and_falls():
     assert robot.mass * data.vcom[0][2] == pytest.approx(momentum, rel=1e-12)
 
 
+def test_rounding_of_the_guess_does_not_choose_between_configurations():
+    """Guesses that differ in the last digits lead to the same one of several ways to close the loops."""
+    robot, rng = cassie(), np.random.default_rng(1)
+    for amplitude in (0.0, 0.1, 0.2, 0.2):
+        guess = pin.integrate(robot.model, robot.neutral(), amplitude * rng.uniform(-1.0, 1.0, robot.nv))
+        nearly = pin.integrate(robot.model, guess, 1e-13 * rng.normal(size=robot.nv))
+        found, other = assemble(robot, guess, []), assemble(robot, nearly, [])
+        assert found.closed
+        assert np.abs(pin.difference(robot.model, found.q, other.q)).max() < 1e-10
+
+
 def test_energy_of_falling_cassie():
-    """Released at rest, what gravity, springs and damping leave unexplained is the error of the integrator."""
-    errors = []
-    for dt in (2e-3, 1e-3):
-        sim = Simulator(cassie(), dt=dt)
+    """Released with bent springs, what gravity, springs and damping leave unexplained is the integrator's error."""
+    robot, errors = cassie(), []
+    bent = np.random.default_rng(0).uniform(-0.2, 0.2, robot.nv)
+    q = assemble(robot, pin.integrate(robot.model, robot.neutral(), bent), []).q
+    for dt in (5e-4, 2.5e-4):  # longer steps do not resolve its fastest vibrations
+        sim = Simulator(robot, dt=dt)
+        sim.reset(q)
         sim.run(0.1)
         errors.append(sim.integration_energy())
     assert abs(errors[1]) < 2e-5
@@ -619,7 +617,7 @@ def test_sdf_that_is_not_understood(text, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"end": '<equality><tendon name="t"/></equality>'}, "connect, weld, joint"),
+        ({"end": '<equality><tendon name="t"/></equality>'}, "tendon"),
         ({"end": '<equality><connect body1="elbow" anchor="0 0 0"/></equality>'}, "got 'elbow'"),
         ({"end": '<equality><connect body1="arm" anchor="0 0"/></equality>'}, "3 finite"),
         ({"end": '<equality><joint joint1="lift" joint2="bend"/></equality>'}, "got joint 'bend'"),
@@ -670,10 +668,10 @@ def momentum(robot, q, v):
 @pytest.mark.parametrize(
     ("given", "bad", "message"),
     [
-        ('mass value="0.7"', 'mass value="0,7"', "'0,7', allowed: a finite number >= 0"),
+        ('mass value="0.7"', 'mass value="0,7"', "'0,7', allowed: 1 finite"),
         ('mass value="0.7"', 'mass value="nan"', "'nan'"),
-        ('mass value="0.7"', 'mass value="-0.7"', "'-0.7'"),
-        ('ixx="0.01"', 'ixx="1e-2kg"', "'ixx' in <inertia> of the <inertial> of link 'arm'"),
+        ('mass value="0.7"', 'mass value="-0.7"', "-0.7, allowed: a number >= 0"),
+        ('ixx="0.01"', 'ixx="1e-2kg"', "'ixx' of <inertia> of <link> 'arm'"),
         ('xyz="0.0 0.1 -0.3"', 'xyz="0.0 0.1"', "3 finite"),
     ],
 )
@@ -729,27 +727,17 @@ def test_mjcf_without_names_is_the_same_robot():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"end": '<include file="other.xml"/>'}, "mj_saveLastXML"),
+        ({"end": '<include file="other.xml"/>'}, "cannot read.*other.xml"),
         ({"p": 'damping="1 2"'}, "one number"),
-        ({"end": '<actuator><motor joint="p" armature="0.1"/></actuator>'}, "got armature"),
-        ({"default": '<default><joint type="ball" damping="0.5"/></default>'}, "got the type ball"),
-        (
-            {
-                "default": '<default><default class="A"><joint armature="3"/></default><default class="B"/></default>',
-                "a": 'childclass="A"',
-                "p": 'class="B"',
-            },
-            "class 'B' in a body of childclass 'A'",
-        ),
+        ({"end": '<actuator><motor joint="p" armature="0.1"/></actuator>'}, "'armature' of <motor>"),
+        ({"end": '<actuator><motor joint="none"/></actuator>'}, "joint 'none'"),
+        ({"end": '<actuator><motor joint="p" tendon="q"/></actuator>'}, "joint and tendon"),
     ],
 )
 def test_mjcf_that_would_be_another_robot(options, message):
-    """What Pinocchio's reader drops or adds up is refused; a class within the childclass is not."""
+    """What cannot be done is refused by name."""
     with pytest.raises(ModelError, match=message):
         Robot.from_mjcf(chain_mjcf(**options))
-    nested = '<default><default class="A"><default class="B"><joint armature="3"/></default></default></default>'
-    robot = Robot.from_mjcf(chain_mjcf(default=nested, a='childclass="A"', p='class="B"'))
-    assert robot.model.armature.tolist() == [3.0, 0.0]
 
 
 def test_mjcf_body_and_joint_of_one_name():

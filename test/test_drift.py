@@ -137,6 +137,20 @@ def test_the_point_of_linearisation_changes_the_result_of_curved_rows_only_to_se
 
 
 @pytest.mark.parametrize("metric", METRICS)
+def test_positions_are_linearised_about_one_that_holds(metric):
+    """The natural choice of q0, the last configuration that satisfied the constraints: the estimate moves onto them."""
+    robot, q0 = chain((0.5, 0.3, 0.4)), np.array([0.5, 1.1, -0.4])
+    pinned = PointAnchor("pin", "tip", (0, 0, 0), point_b=point_of(robot, q0, "tip"))
+    estimate = q0 + np.array([0.01, -0.02, 0.015])
+    assert np.abs(rows_of(robot, q0, [pinned])[0]).max() == 0.0
+    about = project_position(robot, estimate, [pinned], metric, about=q0)
+    assert np.abs(rows_of(robot, about, [pinned])[0]).max() < 1e-13
+    plain = project_position(robot, estimate, [pinned], metric)
+    assert np.abs(about - plain).max() < 0.1 * np.abs(estimate - plain).max()
+    np.testing.assert_allclose(project_position(robot, q0, [pinned], metric, about=q0), q0, atol=1e-14)
+
+
+@pytest.mark.parametrize("metric", METRICS)
 def test_position_is_nearly_the_nearest(metric):
     """SciPy's constrained minimiser finds the nearest configuration; ours is it up to the curvature of the rows."""
     robot, q = chain((0.5, 0.3, 0.4)), np.array([0.5, 1.1, -0.4])

@@ -7,7 +7,6 @@ import pinocchio as pin
 import pytest
 from mechanisms import (
     GRAVITY,
-    METHOD_NAMES,
     METHODS,
     ball,
     block,
@@ -297,19 +296,18 @@ def test_energy_of_a_double_pendulum() -> None:
     assert abs(sim.energy.residual) < 1e-12
 
 
-@pytest.mark.parametrize(("name", "options"), METHODS, ids=METHOD_NAMES)
+@pytest.mark.parametrize(
+    ("name", "options"), [method for method in METHODS if method[0] not in ("gauss", "proximal")], ids=str
+)
 def test_loops_and_contacts_with_every_solver(name: str, options: dict[str, str]) -> None:
     """A closed chain whose middle falls onto the ground: the same motion and forces with every solver."""
     robot = chain((0.4, 0.5, 0.45))
     anchor = PointAnchor("loop", "tip", (0, 0, 0), normals=[[1, 0, 0], [0, 0, 1]])
     q = np.array([0.3, -0.9, -0.4])
     knee = PointContact("knee", "rod2", (0, 0, 0), friction=0.3, surface=Plane(offset=-0.86))
-    solver = make_solver(name, **options)
     constraints = [anchor, knee]
-    if not all(solver.supports(constraint) for constraint in constraints):
-        pytest.skip("cannot do friction")
     results = []
-    for chosen in (solver, "null_space"):
+    for chosen in (make_solver(name, **options), "null_space"):
         sim = simulator(robot, q, None, constraints, dt=5e-3, solver=chosen, **EVENTS)
         trajectory = sim.run(0.12)
         results.append((sim.state.q, sim.state.v, *trajectory.multipliers.values(), trajectory.impacts))
@@ -491,7 +489,7 @@ def test_rimless_wheel_reaches_its_limit_cycle(stepper: str) -> None:
     q = robot.configuration({"x": foot[0], "z": foot[2], "turn": lean})
     rate = 1.1 * cycle
     v = np.array([rate * foot[2], -rate * foot[0], rate])
-    sim = simulator(robot, q, v, feet, dt=5e-3 if stepper == "event_driven" else 1e-3, stepper=stepper)
+    sim = simulator(robot, q, v, feet, dt=1e-2 if stepper == "event_driven" else 1e-3, stepper=stepper)
     trajectory = sim.run(9.0)
     after = np.array([impact.v_plus[2] for impact in trajectory.impacts if impact.energy_lost > 1e-3])
     assert len(after) > 15 and (np.diff(after) < 0.0).all()

@@ -242,7 +242,7 @@ def test_stateless_calls_count_what_is_reached():
 
 def test_limits_that_cannot_be():
     """Bounds in the wrong order, none at all, a joint that does not exist, a robot beyond its limit."""
-    for lower, upper in ((1.0, 0.0), (0.0, 0.0), (-np.inf, np.inf), (np.nan, 1.0), ("a", 1.0)):
+    for lower, upper in ((1.0, 0.0), (-np.inf, np.inf), (np.nan, 1.0), ("a", 1.0)):
         with pytest.raises(InvalidValue, match="bounds"):
             JointLimit("stop", "slide", lower, upper)
     sim = simulator(slider(), [0.5])
@@ -395,7 +395,7 @@ def test_armature_and_other_properties():
         ("joint0", {"spring_reference": True}, InvalidValue),
         ("joint0", {"armature": -1.0}, InvalidValue),
         ("joint0", {"lower": 9.5}, InvalidValue),
-        ("joint0", {"lower": 1.0, "upper": 1.0}, InvalidValue),
+        ("joint0", {"lower": 1.0, "upper": 0.9}, InvalidValue),
         ("joint0", {"effort": 0.0}, InvalidValue),
         ("joint0", {"velocity": 0}, InvalidValue),
         ("joint0", {"damping": np.nan}, InvalidValue),

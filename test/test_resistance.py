@@ -786,7 +786,6 @@ def test_laws_without_moments_are_refused(law):
 
 def test_who_cannot_resist_turning_says_so():
     """Gauss' principle, by name."""
-    pytest.importorskip("proxsuite")
     with pytest.raises(NotSupported, match="'c'"):
         ball_on(touching(friction=0.0, rolling_friction=0.01), solver="gauss")
 

@@ -172,8 +172,9 @@ def test_baumgarte_time_constant():
     expected = -1e-3 * (1.0 + 0.1 / eps) * np.exp(-0.1 / eps)
     assert point_of(robot, sim.state.q, "foot")[2] - target[2] == pytest.approx(expected, rel=1e-6)
     sim = simulator(robot, q, None, [], stepper="smooth", stabilization=Baumgarte(eps), dt=1e-3)
-    sim.add(JointVelocity("motor", "hip", 0.5))
-    sim._observation = sim._observation.with_velocity(np.array([0.0, 0.7, 0.0]))
+    wanted = 0.7
+    sim.add(JointVelocity("motor", "hip", lambda t: (wanted, 0.0)))
+    wanted = 0.5
     sim.run(0.1)
     assert sim.state.v[1] - 0.5 == pytest.approx(0.2 * np.exp(-0.1 / eps), rel=1e-6)
 

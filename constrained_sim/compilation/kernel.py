@@ -40,7 +40,8 @@ def kernel(
     """
     if function is None:
         return functools.partial(kernel, inline=inline, fastmath=fastmath, nogil=nogil, error_model=error_model)
-    if numba.config.DISABLE_JIT:
+    settings: Any = numba.config
+    if settings.DISABLE_JIT:
         return function
     options = {"fastmath": fastmath, "nogil": nogil, "error_model": error_model}
     made = Kernel(function, targetoptions={"nopython": True, "boundscheck": None, "no_cfunc_wrapper": True, **options})
@@ -49,20 +50,24 @@ def kernel(
     return made
 
 
-class Kernel(CPUDispatcher):  # type: ignore[misc]
+class Kernel(CPUDispatcher):
     """A function and its machine code: one for each signature, and whether an array may be written to does not count.
 
     Attributes:
         inline: whether callers contain its machine code.
+        name: of the function.
         calls: by signature, the kernels that its machine code calls, and their signatures.
     """
 
+    overloads: Any
+    _insert: Any
     _callers: ClassVar[list[list[tuple[Kernel, Any]]]] = []
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Declare a kernel; nothing is compiled yet."""
         super().__init__(*args, **kwargs)
         self.inline = False
+        self.name: str = self.py_func.__qualname__
         self.calls: dict[Any, list[tuple[Kernel, Any]]] = {}
         self._called: set[Any] = set()
         self._cache = MachineCode(self)
@@ -128,5 +133,6 @@ def _plain(kind: Any) -> Any:
     if isinstance(kind, types.NamedTuple | types.NamedUniTuple):
         return types.BaseTuple.from_types([_plain(part) for part in kind], kind.instance_class)
     if isinstance(kind, types.BaseTuple):
-        return types.BaseTuple.from_types([_plain(part) for part in kind])
+        parts: Any = kind
+        return types.BaseTuple.from_types([_plain(part) for part in parts])
     return kind

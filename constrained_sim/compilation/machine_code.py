@@ -38,11 +38,13 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
+_NUMBA: Any = numba.config
+
 PACKAGE = Path(__file__).resolve().parents[1]
 """Where the sources are, not links to them."""
 
 
-class MachineCode(_Cache):  # type: ignore[misc]
+class MachineCode(_Cache):
     """What Numba asks for the machine code of one kernel, and gives it to.
 
     Besides the code it keeps which other kernels that calls: these are loaded first.
@@ -106,7 +108,7 @@ class MachineCode(_Cache):  # type: ignore[misc]
         folder = writable_folder()
         if folder is None:
             return
-        calls = {(kernel.__module__, kernel.__qualname__, signature) for kernel, signature in self._kernel.calls[sig]}
+        calls = {(kernel.__module__, kernel.name, signature) for kernel, signature in self._kernel.calls[sig]}
         content = pickle.dumps((dumps(sorted(calls, key=repr)), dumps(data._reduce())))
         path = folder / self._name(sig)
         partial = path.with_suffix(f".{os.getpid()}")
@@ -120,7 +122,7 @@ class MachineCode(_Cache):  # type: ignore[misc]
 
     @property
     def _prefix(self) -> str:
-        return f"{self._kernel.__module__}.{self._kernel.__qualname__}"
+        return f"{self._kernel.__module__}.{self._kernel.name}"
 
     def _name(self, sig: Any) -> str:
         return f"{self._prefix}-{_digest(repr(sig).encode())[:16]}.bin"
@@ -154,8 +156,8 @@ def writable_folder() -> Path | None:
 def _places() -> list[Path]:
     """Return the folders in which a folder of machine code may lie; the last one does not outlive the machine's run."""
     places = [PACKAGE / "__pycache__"]
-    if numba.config.CACHE_DIR:
-        places = [Path(numba.config.CACHE_DIR) / "constrained_sim"]
+    if _NUMBA.CACHE_DIR:
+        places = [Path(_NUMBA.CACHE_DIR) / "constrained_sim"]
     with contextlib.suppress(RuntimeError):  # no home
         places.append(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "constrained_sim")
     return [*places, Path(tempfile.gettempdir()) / f"constrained_sim-{_user()}"]

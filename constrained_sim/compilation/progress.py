@@ -42,7 +42,7 @@ class Progress:
         if not self._depth:
             self.total = self.done + len(_not_compiled(kernel, set()))
         self._depth += 1
-        self.report(self.done, max(self.total, self.done + 1), kernel.__name__)
+        self.report(self.done, max(self.total, self.done + 1), kernel.name)
         try:
             yield
         finally:

@@ -10,8 +10,18 @@ from constrained_sim.constraints.joint_limit import JointLimit
 from constrained_sim.constraints.joint_velocity import JointVelocity
 from constrained_sim.constraints.point_anchor import PointAnchor
 from constrained_sim.constraints.point_contact import BoundContact, PointContact
+from constrained_sim.constraints.point_distance import PointDistance
 
-KINDS = (PointAnchor, FrameAnchor, JointCoupling, JointVelocity, CustomConstraint, PointContact, JointLimit)
+KINDS = (
+    PointAnchor,
+    PointDistance,
+    FrameAnchor,
+    JointCoupling,
+    JointVelocity,
+    CustomConstraint,
+    PointContact,
+    JointLimit,
+)
 
 CONSTRAINTS: dict[str, type[Constraint]] = {kind.kind: kind for kind in KINDS}
 
@@ -29,4 +39,5 @@ __all__ = [
     "JointVelocity",
     "PointAnchor",
     "PointContact",
+    "PointDistance",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +13,7 @@ import pinocchio as pin
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.robot import Robot
-from constrained_sim.validation import Array
+from constrained_sim.validation import Array, items
 
 
 class Constraint(ABC):
@@ -31,6 +32,11 @@ class Constraint(ABC):
     is_unilateral = False
     restitution: float = 0.0
     pinocchio_type: pin.ContactType | None = None
+
+    @property
+    def asks_user(self) -> bool:
+        """Whether functions of the user's give its rows, so that their derivatives may be wrong."""
+        return False
 
     @abstractmethod
     def bind(self, robot: Robot, q: Array) -> object:
@@ -122,6 +128,39 @@ def checked_name(name: object) -> str:
     return name
 
 
+def checked_constraints(constraints: Iterable[Constraint]) -> tuple[Constraint, ...]:
+    """Return `constraints`.
+
+    Raises:
+        InvalidValue: no sequence of them.
+    """
+    return items("constraints", constraints, Constraint, "them: instances of classes in CONSTRAINTS")
+
+
+def checked_links(what: str, *links: object) -> None:
+    """Refuse what cannot name a link; whether a robot has it shows when the constraint is bound.
+
+    Raises:
+        InvalidValue: not a string, or empty.
+    """
+    _check_names(f"link {what}", links, "the name of a link")
+
+
+def checked_joints(what: str, *joints: object) -> None:
+    """Refuse what cannot name a joint; whether a robot has it shows when the constraint is bound.
+
+    Raises:
+        InvalidValue: not a string, or empty.
+    """
+    _check_names(f"joint {what}", joints, "the name of a joint")
+
+
+def _check_names(what: str, names: Iterable[object], allowed: str) -> None:
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise InvalidValue(what, name, allowed)
+
+
 class ConstraintStack:
     """The rows of several bound constraints, one below the other."""
 
@@ -155,6 +194,11 @@ class ConstraintStack:
         return np.repeat([member.is_position_level for member in self.members], [m.dim for m in self.members]).astype(
             bool
         )
+
+    @cached_property
+    def row_names(self) -> tuple[str, ...]:
+        """(dim) name of the constraint that each row belongs to."""
+        return tuple(member.name for member in self.members for _ in range(member.dim))
 
     def _stack(self, parts: list[Array], empty: Array) -> Array:
         return np.concatenate(parts) if parts else empty

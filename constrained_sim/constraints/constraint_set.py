@@ -7,14 +7,19 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from constrained_sim.constraints.constraint import BoundConstraint, Constraint, ConstraintStack
+from constrained_sim.constraints.constraint import (
+    BoundConstraint,
+    Constraint,
+    ConstraintStack,
+    checked_constraints,
+)
 from constrained_sim.constraints.joint_limit import JointLimitStack, stack_limits
 from constrained_sim.constraints.point_contact import BoundContact
 from constrained_sim.contact.table import ContactTable
 from constrained_sim.dynamics import Dynamics
-from constrained_sim.exceptions import DuplicateName, InvalidValue, UnknownName
+from constrained_sim.exceptions import DuplicateName
 from constrained_sim.robot import WORLD, Robot
-from constrained_sim.validation import Array, lookup
+from constrained_sim.validation import Array, known, lookup
 
 
 class ConstraintSet:
@@ -67,13 +72,8 @@ class ConstraintSet:
             DuplicateName: two constraints of one name.
             UnknownName: a link or joint that the robot does not have.
         """
-        if isinstance(constraints, Constraint):
-            raise InvalidValue("constraints", constraints, "a list of them")
-        constraints = [*constraints, *robot.constraints]
-        for constraint in constraints:
-            if not isinstance(constraint, Constraint):
-                raise InvalidValue("constraint", constraint, "an instance of a class in CONSTRAINTS")
-        return cls(robot, [constraint.bind(robot, q) for constraint in constraints])  # type: ignore[misc]
+        given = *checked_constraints(constraints), *robot.constraints
+        return cls(robot, [constraint.bind(robot, q) for constraint in given])  # type: ignore[misc]
 
     @property
     def declarations(self) -> tuple[Constraint, ...]:
@@ -115,8 +115,7 @@ class ConstraintSet:
             wrench = member.wrench(dynamics, multipliers, link)
         else:
             links = [member.declaration.link, member.other_link]
-            if link not in links:
-                raise UnknownName(f"link of contact {name!r}", link, links)
+            known(f"link of contact {name!r}", link, links)
             place = self.contacts.members.index(member)
             moment = np.zeros(3) if moments is None else moments[place]
             force = multipliers @ self.contacts.rows(dynamics, dynamics.v).axes[place]
@@ -150,9 +149,7 @@ class ConstraintSet:
         Raises:
             UnknownName: with the names that exist.
         """
-        if name not in self.slices:
-            raise UnknownName("constraint or contact", name, self.slices)
-        return self.slices[name]
+        return lookup("constraint or contact", name, self.slices)
 
     def _rows_of(self, names: Iterable[str]) -> npt.NDArray[np.intp]:
         indices = [np.arange(self.dim)[self.slices[name]] for name in names]

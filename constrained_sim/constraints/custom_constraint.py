@@ -11,7 +11,10 @@ from constrained_sim.constraints.constraint import BoundConstraint, Constraint, 
 from constrained_sim.dynamics import Dynamics, ask_user
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import Robot
-from constrained_sim.validation import Array, finite_array, number
+from constrained_sim.validation import Array, finite_array, flag, function, number, whole_number
+
+MOST_ROWS = 10_000
+"""Of one constraint; more than any robot has degrees of freedom."""
 
 RowFunction = Callable[[Array, Array, float], Any]
 
@@ -33,6 +36,7 @@ class CustomConstraint(Constraint):
     """
 
     kind = "custom"
+    asks_user = True
 
     def __init__(
         self,
@@ -62,13 +66,11 @@ class CustomConstraint(Constraint):
                 velocity of their own.
         """
         self.name = checked_name(name)
-        if not isinstance(dim, int) or dim < 1:
-            raise InvalidValue(f"dim of {name!r}", dim, "a positive whole number")
-        self.dim = dim
+        self.dim = whole_number(f"dim of {name!r}", dim, 1, MOST_ROWS)
         given = {"phi": phi, "jacobian": jacobian, "gamma": gamma, "velocity": velocity}
-        for method, function in given.items():
-            if function is not None:
-                setattr(self, method, function)
+        for method, rows in given.items():
+            if rows is not None:
+                setattr(self, method, function(f"{method} of {name!r}", rows, "of (q, v, t)"))
         own = {
             method
             for method in given
@@ -78,7 +80,7 @@ class CustomConstraint(Constraint):
         if missing:
             raise InvalidValue(f"functions of {name!r}", sorted(own), f"also {', '.join(sorted(missing))}")
         self.is_position_level = "phi" in own
-        self.is_unilateral = unilateral
+        self.is_unilateral = flag(f"unilateral of {name!r}", unilateral)
         self.restitution = number(f"restitution of {name!r}", restitution, 0.0, 1.0)
         if unilateral and ("velocity" in own or "phi" not in own):
             raise InvalidValue(

@@ -10,11 +10,11 @@ import pinocchio as pin
 from scipy.linalg import expm_frechet
 
 from constrained_sim import kinematics
-from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, checked_name
+from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, checked_links, checked_name
 from constrained_sim.dynamics import Dynamics, kinematics_at
-from constrained_sim.exceptions import InvalidValue, UnknownName
+from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import WORLD, Robot
-from constrained_sim.validation import Array, finite_array, read_only
+from constrained_sim.validation import Array, finite_array, lookup, read_only, shape_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,12 +50,13 @@ class FrameAnchor(Bilateral):
     def __post_init__(self) -> None:
         """Check and convert."""
         checked_name(self.name)
+        checked_links(f"of frame anchor {self.name!r}", self.link_a, self.link_b)
         object.__setattr__(self, "placement_a", as_placement(f"placement_a of {self.name!r}", self.placement_a))
         if self.placement_b is not None:
             object.__setattr__(self, "placement_b", as_placement(f"placement_b of {self.name!r}", self.placement_b))
         if self.axes is not None:
             what = f"axes of frame anchor {self.name!r}"
-            if np.ndim(self.axes) != 2 or not len(self.axes):
+            if len(shape := shape_of(self.axes)) != 2 or not shape[0]:
                 raise InvalidValue(what, self.axes, "k x 6 directions, or None for all six")
             axes = finite_array(what, self.axes, (len(self.axes), 6))
             if not axes.any(axis=1).all():
@@ -129,11 +130,10 @@ class BoundFrameAnchor(BoundConstraint):
     def wrench(self, dynamics: Dynamics, multipliers: Array, link: str) -> Array:
         """Return (6,) force and moment on `link` about the origin of the first frame, world axes."""
         signs = {self.declaration.link_b: -1.0, self.declaration.link_a: 1.0}
-        if link not in signs:
-            raise UnknownName(f"link of constraint {self.name!r}", link, signs)
+        sign = lookup(f"link of constraint {self.name!r}", link, signs)
         a, relative = self._relative(dynamics)
         in_a = pin.Jlog6(relative).T @ (multipliers @ self._axes)
-        return signs[link] * np.concatenate([a.rotation @ in_a[:3], a.rotation @ in_a[3:]])
+        return sign * np.concatenate([a.rotation @ in_a[:3], a.rotation @ in_a[3:]])
 
     def wrench_point(self, dynamics: Dynamics) -> Array:
         """Return (3,) the origin of the first frame [m], world frame."""
@@ -167,7 +167,7 @@ def as_placement(what: str, value: Any) -> pin.SE3:
     """
     if isinstance(value, pin.SE3):
         return pin.SE3(value)
-    if np.shape(value) == (4, 4):
+    if shape_of(value) == (4, 4):
         matrix = finite_array(what, value, (4, 4))
         rotation = matrix[:3, :3]
         is_rigid = np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-9) and np.linalg.det(rotation) > 0.0
@@ -175,9 +175,10 @@ def as_placement(what: str, value: Any) -> pin.SE3:
             raise InvalidValue(what, matrix.tolist(), "a rigid motion")
         return pin.SE3(rotation, matrix[:3, 3])
     vector = finite_array(what, value, (7,))
-    if np.linalg.norm(vector[3:]) < 1e-12:
+    length = np.linalg.norm(vector[3:])
+    if not 1e-12 < length < np.inf:
         raise InvalidValue(what, vector.tolist(), "a quaternion of non-zero length")
-    return pin.SE3(pin.Quaternion(vector[3:] / np.linalg.norm(vector[3:])).matrix(), vector[:3])
+    return pin.SE3(pin.Quaternion(vector[3:] / length).matrix(), vector[:3])
 
 
 def _right_jacobian_derivative(x: pin.Motion, x_dot: pin.Motion) -> Array:

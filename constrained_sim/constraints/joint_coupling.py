@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, checked_name
+from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, checked_joints, checked_name
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.joints import SingleJoint
@@ -39,6 +39,7 @@ class JointCoupling(Bilateral):
         checked_name(self.name)
         for value in ("ratio", "offset"):
             object.__setattr__(self, value, number(f"{value} of joint coupling {self.name!r}", getattr(self, value)))
+        checked_joints(f"of joint coupling {self.name!r}", self.joint, self.reference_joint)
         if self.joint == self.reference_joint:
             raise InvalidValue(f"reference_joint of joint coupling {self.name!r}", self.joint, "another joint")
 

@@ -8,7 +8,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from constrained_sim.constraints.constraint import BoundConstraint, Constraint, ConstraintStack, checked_name
+from constrained_sim.constraints.constraint import (
+    BoundConstraint,
+    Constraint,
+    ConstraintStack,
+    checked_joints,
+    checked_name,
+)
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.joints import SingleJoint
@@ -20,8 +26,8 @@ from constrained_sim.validation import Array, number
 class JointLimit(Constraint):
     """``lower <= q_joint <= upper``: one unilateral row for each finite bound, ``q - lower`` and ``upper - q``.
 
-    The multiplier is the effort [N m, N] with which the stop pushes back, never negative. ``Robot.joint_limits`` makes
-    them of a description.
+    The multiplier is the effort [N m, N] with which the stop pushes back, never negative. Equal bounds hold the joint:
+    one bilateral row, ``q - lower``, whose effort acts both ways. ``Robot.joint_limits`` makes them of a description.
 
     Attributes:
         name: unique name.
@@ -31,7 +37,7 @@ class JointLimit(Constraint):
         restitution: Newton's coefficient, 0 to 1.
 
     Raises:
-        InvalidValue: bounds that are NaN, both infinite, or not in this order; a restitution outside 0..1.
+        InvalidValue: bounds that are NaN, both infinite, or in the wrong order; a restitution outside 0..1.
     """
 
     name: str
@@ -41,25 +47,36 @@ class JointLimit(Constraint):
     restitution: float = 0.0
 
     kind = "joint_limit"
-    is_unilateral = True
 
     def __post_init__(self) -> None:
         """Check the values."""
         checked_name(self.name)
+        checked_joints(f"of joint limit {self.name!r}", self.joint)
         object.__setattr__(self, "restitution", number(f"restitution of {self.name!r}", self.restitution, 0.0, 1.0))
         bounds = (self.lower, self.upper)
-        try:
-            lower, upper = (float(bound) for bound in bounds)
-        except (TypeError, ValueError):
-            lower, upper = np.nan, np.nan
-        if not lower < upper or np.isinf([lower, upper]).all():
-            raise InvalidValue(f"bounds of joint limit {self.name!r}", bounds, "lower < upper, one of them finite")
+        lower, upper = (_bound(bound) for bound in bounds)
+        if not lower <= upper or np.isinf([lower, upper]).all():
+            raise InvalidValue(f"bounds of joint limit {self.name!r}", bounds, "lower <= upper, one of them finite")
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
+
+    @property
+    def is_unilateral(self) -> bool:  # type: ignore[override]
+        """Whether the joint may move between the bounds."""
+        return self.lower < self.upper
 
     def bind(self, robot: Robot, q: Array) -> BoundJointLimit:
         """Resolve the joint."""
         return BoundJointLimit(self, robot)
+
+
+def _bound(value: object) -> float:
+    """Return a bound as a float; NaN where it is no number."""
+    is_number = isinstance(value, float | int | np.integer | np.floating) and not isinstance(value, bool)
+    try:
+        return float(value) if is_number else np.nan  # type: ignore[arg-type]
+    except OverflowError:  # an integer beyond the floats
+        return np.nan
 
 
 class Bounds(NamedTuple):
@@ -101,7 +118,7 @@ class BoundJointLimit(BoundConstraint):
         if self._joint.turns:
             raise InvalidValue(f"joint of {declaration.name!r}", declaration.joint, "a joint that is not continuous")
         values = np.array([declaration.lower, -declaration.upper])
-        given = np.isfinite(values)
+        given = np.isfinite(values) & [True, declaration.is_unilateral]
         values, signs = values[given], np.array([1.0, -1.0])[given]
         self.dim = len(values)
         rows = np.zeros((self.dim, robot.nv))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, checked_name
+from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, checked_joints, checked_name
 from constrained_sim.dynamics import Dynamics, ask_user
 from constrained_sim.joints import SingleJoint
 from constrained_sim.robot import Robot
@@ -36,8 +36,14 @@ class JointVelocity(Bilateral):
     def __post_init__(self) -> None:
         """Check the values."""
         checked_name(self.name)
+        checked_joints(f"of joint velocity {self.name!r}", self.joint)
         if not callable(self.velocity):
             object.__setattr__(self, "velocity", number(f"velocity of {self.name!r}", self.velocity))
+
+    @property
+    def asks_user(self) -> bool:
+        """Whether the velocity is a function of the user's."""
+        return callable(self.velocity)
 
     def at(self, t: float) -> Array:
         """Return (2,) w and dw/dt at time `t`.

@@ -10,11 +10,11 @@ import numpy as np
 import pinocchio as pin
 
 from constrained_sim import kinematics
-from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, checked_name
+from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, checked_links, checked_name
 from constrained_sim.dynamics import Dynamics, ask_user, kinematics_at
-from constrained_sim.exceptions import InvalidValue, UnknownName
+from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import WORLD, Robot
-from constrained_sim.validation import Array, finite_array, read_only, unit_vector
+from constrained_sim.validation import Array, finite_array, lookup, read_only, shape_of, unit_vector
 
 MovingPoint = Callable[[float], Any]
 
@@ -52,11 +52,12 @@ class PointAnchor(Bilateral):
         """Check and normalise."""
         checked_name(self.name)
         what = f"of point anchor {self.name!r}"
+        checked_links(what, self.link_a, self.link_b)
         object.__setattr__(self, "point_a", read_only(finite_array(f"point_a {what}", self.point_a, (3,))))
         if self.point_b is not None and not callable(self.point_b):
             object.__setattr__(self, "point_b", read_only(finite_array(f"point_b {what}", self.point_b, (3,))))
         if self.normals is not None:
-            if np.ndim(self.normals) != 2 or not len(self.normals):
+            if len(shape := shape_of(self.normals)) != 2 or not shape[0]:
                 raise InvalidValue(f"normals {what}", self.normals, "k x 3 directions, or None for all three")
             directions = [unit_vector(f"a normal {what}", direction) for direction in self.normals]
             object.__setattr__(self, "normals", read_only(np.array(directions)))
@@ -66,6 +67,11 @@ class PointAnchor(Bilateral):
         """Three independent directions make a 3-D contact of Pinocchio's; fewer have no model there."""
         whole = self.normals is None or (len(self.normals) == 3 and np.linalg.matrix_rank(self.normals, 1e-6) == 3)
         return pin.ContactType.CONTACT_3D if whole else None
+
+    @property
+    def asks_user(self) -> bool:
+        """Whether the anchor moves as a function of the user's says."""
+        return callable(self.point_b)
 
     def point_b_at(self, t: float) -> Array:
         """Return (3, 3) the moving point_b, its velocity and its acceleration at time `t`, in link_b.
@@ -130,9 +136,8 @@ class BoundPointAnchor(BoundConstraint):
     def wrench(self, dynamics: Dynamics, multipliers: Array, link: str) -> Array:
         """Return (6,) force on `link` at p_a, no moment, world axes."""
         signs = {self.declaration.link_b: -1.0, self.declaration.link_a: 1.0}
-        if link not in signs:
-            raise UnknownName(f"link of constraint {self.name!r}", link, signs)
-        return np.concatenate([signs[link] * multipliers @ self._axes(dynamics), np.zeros(3)])
+        sign = lookup(f"link of constraint {self.name!r}", link, signs)
+        return np.concatenate([sign * multipliers @ self._axes(dynamics), np.zeros(3)])
 
     def wrench_point(self, dynamics: Dynamics) -> Array:
         """Return (3,) p_a [m], world frame."""

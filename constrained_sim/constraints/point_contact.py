@@ -8,13 +8,13 @@ from functools import cached_property
 
 import numpy as np
 
-from constrained_sim.constraints.constraint import Constraint, checked_name
+from constrained_sim.constraints.constraint import Constraint, checked_links, checked_name
 from constrained_sim.contact.geometry import UNDIRECTED, NormalOf
 from constrained_sim.contact.laws import RESTITUTION_LAWS, Law, Rigid, SoftLaw, Sticking
 from constrained_sim.contact.surfaces import Plane
-from constrained_sim.exceptions import InvalidValue, UnknownName
+from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import WORLD, Robot
-from constrained_sim.validation import Array, finite_array, number, read_only
+from constrained_sim.validation import Array, finite_array, known, number, read_only
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,14 +59,14 @@ class PointContact(Constraint):
         """Check all values."""
         checked_name(self.name)
         what = f"of contact {self.name!r}"
+        checked_links(what, self.link)
         object.__setattr__(self, "point", read_only(finite_array(f"point {what}", self.point, (3,))))
         object.__setattr__(self, "friction", number(f"friction {what}", self.friction, 0.0))
         object.__setattr__(self, "restitution", number(f"restitution {what}", self.restitution, 0.0, 1.0))
         object.__setattr__(self, "radius", number(f"radius {what}", self.radius, 0.0))
         for coefficient in ("torsional_friction", "rolling_friction"):
             object.__setattr__(self, coefficient, number(f"{coefficient} {what}", getattr(self, coefficient), 0.0))
-        if self.restitution_law not in RESTITUTION_LAWS:
-            raise UnknownName("law of restitution", self.restitution_law, RESTITUTION_LAWS)
+        known("law of restitution", self.restitution_law, RESTITUTION_LAWS)
         if not isinstance(self.law, Law):
             raise InvalidValue(f"law {what}", self.law, "an instance of a class in LAWS, such as Rigid()")
         if isinstance(self.law, SoftLaw) and self.restitution:

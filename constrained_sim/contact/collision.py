@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
-from xml.etree import ElementTree
 
 import coal
 import numpy as np
@@ -20,9 +19,9 @@ from constrained_sim.contact.shapes import NO_LINE, Core, Shape, robot_shapes, s
 from constrained_sim.contact.surfaces import Plane
 from constrained_sim.contact.touches import touches_of
 from constrained_sim.dynamics import Dynamics
-from constrained_sim.exceptions import InvalidValue, ModelError
+from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import WORLD, Robot
-from constrained_sim.validation import Array, number
+from constrained_sim.validation import Array, flag, items, names, number, path
 
 FORESIGHT = 2.5
 """Way of the fastest body in a step, in whose reach everything is watched: two may meet, and speeds grow."""
@@ -34,7 +33,8 @@ class Collisions:
 
     Attributes:
         scene: bodies of the world by name.
-        friction: Coulomb coefficient.
+        friction: Coulomb coefficient; None: that of each element of the description, of two elements the smaller one,
+            and 0 where there is none.
         restitution: coefficient, 0 to 1.
         law: what contacts may do; not a soft one.
         margin: distance [m] from which on a pair is watched; where bodies are fast, what they do in a step counts.
@@ -52,7 +52,7 @@ class Collisions:
     """
 
     scene: Mapping[str, SceneBody] = field(default_factory=dict)
-    friction: float = 0.0
+    friction: float | None = None
     restitution: float = 0.0
     law: Law = field(default_factory=Rigid)
     margin: float = 0.02
@@ -68,19 +68,27 @@ class Collisions:
         """Check all values."""
         object.__setattr__(self, "scene", checked_scene(self.scene))
         number("margin of collisions", self.margin, 0.0, open_lower=True)
+        flag("self_collision", self.self_collision)
+        if not (isinstance(self.srdf, str) and not self.srdf):
+            path("srdf", self.srdf)
+        pairs = items("excluded", self.excluded, object, "pairs of links")
+        object.__setattr__(self, "excluded", tuple(map(_pair, pairs)))
+        names("package_dirs", self.package_dirs)
         if isinstance(self.law, SoftLaw):
             raise InvalidValue("law of collisions", self.law.name, "rigid, frictionless or sticking")
         self.contact("any", "any", np.zeros(3), Plane(), 0.0)
 
-    def contact(self, name: str, link: str, point: Array, surface: Plane, radius: float) -> PointContact:
-        """Return one contact point with these properties."""
+    def contact(
+        self, name: str, link: str, point: Array, surface: Plane, radius: float, friction: float = 0.0
+    ) -> PointContact:
+        """Return one contact point with these properties; `friction` is that of the description."""
         return PointContact(
             name,
             link,
             point,  # type: ignore[arg-type]
             surface,
             self.law,
-            self.friction,
+            friction if self.friction is None else self.friction,
             self.restitution,
             radius,
             self.restitution_law,
@@ -92,10 +100,22 @@ class Collisions:
         """Load the geometry of `robot`.
 
         Raises:
-            ModelError: a robot that is not from a URDF, or a mesh that cannot be loaded.
+            ModelError: a robot without a description, or a mesh that cannot be loaded.
             UnknownName: an excluded link that does not exist.
         """
         return CollisionDetector(self, robot)
+
+
+def _pair(links: Any) -> tuple[str, str]:
+    """Return two names of links.
+
+    Raises:
+        InvalidValue: something else.
+    """
+    pair = names("pair of excluded links", links)
+    if len(pair) != 2:
+        raise InvalidValue("pair of excluded links", links, "two names")
+    return pair[0], pair[1]
 
 
 class DetectedContact(NamedTuple):
@@ -119,6 +139,7 @@ class DetectedContact(NamedTuple):
         facing: what the normal follows as the bodies move.
         directions: see :class:`~constrained_sim.contact.geometry.Cores`.
         rims: likewise.
+        friction: that the description gives to what touches.
     """
 
     name: str
@@ -136,6 +157,7 @@ class DetectedContact(NamedTuple):
     facing: NormalOf = NormalOf.SECOND
     directions: Array = UNDIRECTED
     rims: tuple[float, float] = (0.0, 0.0)
+    friction: float = 0.0
 
 
 class CollisionGeometry:
@@ -145,7 +167,7 @@ class CollisionGeometry:
     vertices, cylinders by the lowest points of their rims. Of other pairs, world-aligned bounding boxes are compared
     first; then coal's GJK and EPA give the direction of least distance. Where a flat face is what touches, the other
     body's points over it do, each with its own gap; where a straight edge or axis lies along another, both ends of what
-    they share; else the nearest points. No pair has more than four.
+    they share; else the nearest points. A pair at rest has eight at most.
     """
 
     def __init__(
@@ -162,7 +184,7 @@ class CollisionGeometry:
         """Load the geometry of `robot`.
 
         Args:
-            robot: read from a URDF.
+            robot: read from a description.
             scene: bodies of the world by name.
             margin: gap [m] up to which contacts are reported.
             self_collision: whether links of the robot touch each other; those of one joint and of neighbours do not.
@@ -171,7 +193,7 @@ class CollisionGeometry:
             package_dirs: folders in which ``package://`` is looked up, beside those around the description's file.
 
         Raises:
-            ModelError: a robot that is not from a URDF, an element that cannot be loaded, or an unreadable SRDF.
+            ModelError: a robot without a description, an element that cannot be loaded, or an unreadable SRDF.
             UnknownName: an excluded link that does not exist.
             InvalidValue: another value that is not allowed.
         """
@@ -274,6 +296,7 @@ class CollisionGeometry:
                         DetectedContact(
                             f"{shape.name}/{name}#{i}", shape.link, name, shape.joint, core.point, core.radius,
                             0, anchor, normal, gap, rims=(core.rim, 0.0), directions=directions,
+                            friction=_friction_of(shape),
                         )
                     )  # fmt: skip
 
@@ -298,6 +321,7 @@ class CollisionGeometry:
                     here[:3] @ (touch.one.point - here[3]), touch.one.radius, second.joint,
                     there[:3] @ (touch.two.point - there[3]), there[:3] @ touch.normal, touch.gap,
                     second.link or WORLD, touch.two.radius, touch.facing, directions, (touch.one.rim, touch.two.rim),
+                    _friction_of(first, second),
                 )
             )  # fmt: skip
 
@@ -347,11 +371,18 @@ class CollisionDetector(CollisionGeometry):
             surface = Plane(normal, float(normal @ other) + contact.other_radius)
         _, link_placement = self.robot.link_placement(contact.geometry)
         point = link_placement.actInv(contact.point)
-        declaration = self.collisions.contact(contact.name, contact.geometry, point, surface, contact.radius)
+        declaration = self.collisions.contact(
+            contact.name, contact.geometry, point, surface, contact.radius, contact.friction
+        )
         return BoundContact(
             declaration, contact.joint, contact.point, contact.other_joint, contact.other_point, surface.axes,
             contact.facing, contact.other_radius, contact.directions, contact.rims, contact.other_link,
         )  # fmt: skip
+
+
+def _friction_of(*shapes: Shape) -> float:
+    """Return the smallest coefficient of friction that the description gives to these shapes; 0 where it gives none."""
+    return min((shape.friction for shape in shapes if shape.friction is not None), default=0.0)
 
 
 def _request() -> Any:
@@ -386,12 +417,9 @@ def _disabled(srdf: str | os.PathLike[str] | None) -> set[frozenset[str]]:
     Raises:
         ModelError: it cannot be read.
     """
-    from constrained_sim.descriptions import read_text
+    from constrained_sim.descriptions.document import parse_xml, read_text
 
     if not srdf:
         return set()
-    try:
-        tree = ElementTree.fromstring(read_text(srdf))
-    except ElementTree.ParseError as error:
-        raise ModelError(f"not a valid SRDF: {error}") from error
+    tree = parse_xml(read_text(srdf, "SRDF"), "SRDF")
     return {frozenset((pair.get("link1", ""), pair.get("link2", ""))) for pair in tree.iter("disable_collisions")}

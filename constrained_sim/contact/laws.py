@@ -9,7 +9,7 @@ from dataclasses import MISSING, dataclass, fields
 
 from constrained_sim.dynamics import ask_user
 from constrained_sim.exceptions import InvalidValue
-from constrained_sim.validation import lookup, number
+from constrained_sim.validation import function, lookup, number
 
 RESTITUTION_LAWS = ("newton", "poisson")
 """Whether a coefficient of restitution relates velocities before and after an impact, or impulses of its two phases."""
@@ -142,8 +142,8 @@ class Compliant(SoftLaw):
             if getattr(self, tangential) is None:
                 object.__setattr__(self, tangential, getattr(self, normal))
         self._check("stiffness", "damping", "tangential_stiffness", "tangential_damping")
-        if self.law is not None and not callable(self.law):
-            raise InvalidValue("law of a compliant contact", self.law, "law(penetration, rate) -> force")
+        if self.law is not None:
+            function("law of a compliant contact", self.law, "law(penetration, rate) -> force")
         if (self.law is None) == (self.stiffness == 0.0) or (self.law is not None and self.damping):
             given = {"stiffness": self.stiffness, "damping": self.damping, "law": self.law}
             raise InvalidValue("compliant contact", given, "a positive stiffness, or a law instead")

@@ -10,9 +10,14 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
+from constrained_sim.contact.table import TOUCHING
 
-MOST_POINTS = 4
-"""Contact points of one pair of bodies."""
+FEWEST, ENOUGH, MOST_POINTS = 4, 8, 24
+"""Contact points of one pair of bodies: as many as there are up to the first; of a body at rest; at most."""
+
+SHARE, FINE = 0.01, 1e-3
+"""By how much a point of a body at rest, or of one that rolls, may be outside the outline of those that are taken,
+relative to the size of the patch."""
 
 BAND = 2e-3
 """[m] beyond the nearest point of a body within which its points are taken: what may touch in one step."""
@@ -29,54 +34,79 @@ RIM = 4
 SAME = 1e-9
 """[m] Distance below which two points of a patch are one."""
 
+EQUAL = 1e-9
+"""Relative difference that rounding may make."""
+
 
 @kernel
 def spread(points, gaps, normal):  # type: ignore[no-untyped-def]
-    """Return which at most four of `points` (n, 3) keep the area that supports, ascending, for a unit `normal` (3,).
+    """Return which of `points` (n, 3) keep the area that supports, ascending, for a unit `normal` (3,).
 
-    The deepest, the farthest from it, and on either side of their line the one that is farthest from that; each time
-    first of those that are as near as the deepest: a body that rests on an edge must not lose one of its ends.
+    Corners of the outline of what touches, up to :data:`ENOUGH`: what rests on some points rests on them in the next
+    step too, whatever rounding does to gaps. Where more of what is as near is outside that outline, the body may roll
+    over all of it within a step, hence all corners of the larger outline. Where these are too few, the points that span
+    the largest area.
     """
     count = points.shape[0]
-    if count <= MOST_POINTS:
+    if count <= FEWEST:
         return np.arange(count)
-    first = np.argmin(gaps)
-    near = gaps <= max(gaps[first], 0.0) + NEAR
-    arms = points - points[first]
-    arms -= np.outer(arms @ normal, normal)
+    lowest = gaps.min()
+    touches, is_near = gaps <= max(lowest, 0.0) + TOUCHING, gaps <= max(lowest, 0.0) + NEAR
+    flat = points - np.outer(points @ normal, normal)
     taken = np.zeros(count, dtype=np.bool_)
-    taken[first] = True
-    second = _largest((arms * arms).sum(axis=1), near, SAME * SAME)
-    if second >= 0:
-        # (n x line) . arm: how far to the left of the line from the first to the second
-        line = arms[second]
-        left = np.array(
-            [
-                normal[1] * line[2] - normal[2] * line[1],
-                normal[2] * line[0] - normal[0] * line[2],
-                normal[0] * line[1] - normal[1] * line[0],
-            ]
-        )
-        side = arms @ left
-        taken[second] = True
-        least = SAME * np.sqrt(line @ line)
-        for beside in (_largest(side, near, least), _largest(-side, near, least)):
-            if beside >= 0:
-                taken[beside] = True
+    if lowest < -TOUCHING:
+        taken[np.argmin(gaps)] = True
+    else:
+        arms = flat - flat[touches].sum(axis=0) / touches.sum()
+        taken[_largest(np.sqrt((arms * arms).sum(axis=1)), touches, -1.0)] = True
+    span = flat - flat[0]
+    size = np.sqrt((span * span).sum(axis=1).max())
+    _surround(flat, taken, normal, touches, ENOUGH, SHARE * size)
+    _surround(flat, taken, normal, is_near & ~touches, MOST_POINTS, SAME)
+    if (taken & ~touches).any():
+        _surround(flat, taken, normal, is_near, MOST_POINTS, FINE * size)
+    _surround(flat, taken, normal, ~is_near, FEWEST, SAME)
     return np.flatnonzero(taken)
 
 
 @kernel
-def _largest(values, preferred, least):  # type: ignore[no-untyped-def]
-    """Return where `values` are largest, of what is preferred if any is above `least`; -1 where nothing is."""
-    best = -1
-    for everything in (False, True):
-        for i in range(values.shape[0]):
-            if (everything or preferred[i]) and values[i] > (least if best < 0 else values[best]):
-                best = i
-        if best >= 0:
+def _surround(flat, taken, normal, allowed, most, least):  # type: ignore[no-untyped-def]
+    """Take of what is `allowed` what is farthest outside the outline of those `taken`, by more than `least` [m].
+
+    One after the other, up to `most` in all; for the first :data:`FEWEST` any distance will do.
+    """
+    for count in range(taken.sum(), most):
+        outside = _outside(flat, taken, normal)
+        farthest = _largest(outside, allowed, SAME if count < FEWEST else least)
+        if farthest < 0:
             break
+        taken[farthest] = True
+
+
+@kernel
+def _largest(values, allowed, least):  # type: ignore[no-untyped-def]
+    """Return where `values` are largest of what is `allowed`, first of what is equal; -1 if none is above `least`."""
+    best = -1
+    for i in range(values.shape[0]):
+        if allowed[i] and values[i] > least:
+            best, least = i, values[i] + EQUAL * abs(values[i])
     return best
+
+
+@kernel
+def _outside(flat, taken, normal):  # type: ignore[no-untyped-def]
+    """Return (n,) by how much each of `flat` (n, 3) is outside the outline of those that are `taken` [m]."""
+    corners = flat[taken]
+    arms = flat - corners[0]
+    if corners.shape[0] == 1:
+        return np.sqrt((arms * arms).sum(axis=1))
+    corners = corners[outline(corners, normal)]
+    outside = np.full(flat.shape[0], -np.inf)
+    for i in range(corners.shape[0]):
+        edge = corners[i] - corners[i - 1]
+        outwards = np.cross(edge, normal) / np.sqrt(edge @ edge)
+        outside = np.maximum(outside, (flat - corners[i]) @ outwards)
+    return outside
 
 
 @kernel
@@ -115,7 +145,7 @@ def place_rims(starts, joints, middles, axes, aside, radii, placements, normal, 
 def near_plane(  # type: ignore[no-untyped-def]
     points, starts, joints, radii, centres, bounds, placements, velocities, normal, offset, margin, horizon
 ):
-    """Return where shapes are near a plane: (s, 4) places in `points`, -1 where there is none, and their gaps [m].
+    """Return where shapes are near a plane: (s, 24) places in `points`, -1 where there is none, and their gaps [m].
 
     Args:
         points: (n, 3) of all shapes [m], joints' frames.
@@ -250,7 +280,7 @@ def clip(polygon, face, normal):  # type: ignore[no-untyped-def]
 
 @kernel
 def over_face(points, radius, face, normal, margin):  # type: ignore[no-untyped-def]
-    """Return at most four points (n, 3) [m] of a body over a face, and their gaps (n,) [m].
+    """Return some points (n, 3) [m] of a body over a face, and their gaps (n,) [m].
 
     The outline of what is within a band of the nearest point, cut by the face: on a straight line between two points
     of the body, hence in it.

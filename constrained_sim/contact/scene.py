@@ -12,9 +12,10 @@ import numpy as np
 import pinocchio as pin
 import scipy
 
+from constrained_sim.contact.flat_faces import flattened
 from constrained_sim.contact.surfaces import Plane
 from constrained_sim.exceptions import InvalidValue
-from constrained_sim.validation import Array, finite_array, number
+from constrained_sim.validation import Array, finite_array, number, shape_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,9 +96,9 @@ class Mesh:
         if isinstance(self.vertices, (str, os.PathLike)):
             points = load_mesh(os.fspath(self.vertices)).vertices()
         else:
-            count = len(self.vertices) if isinstance(self.vertices, (Sequence, np.ndarray)) else 1
+            count = (*shape_of(self.vertices), 1)[0]
             points = finite_array("vertices of a mesh", self.vertices, (count, 3))
-        object.__setattr__(self, "vertices", hull_points(points))
+        object.__setattr__(self, "vertices", flattened(hull_points(points)))
 
     def shape(self) -> coal.CollisionGeometry:
         """Return the convex hull."""
@@ -126,14 +127,16 @@ def placement_of(body: Box | Sphere | Mesh) -> pin.SE3:
     return pin.SE3(pin.rpy.rpyToMatrix(np.asarray(body.rpy)), np.asarray(body.position))
 
 
-def load_mesh(path: str) -> coal.BVHModelBase:
-    """Return the triangles of a mesh file.
+def load_mesh(path: str, scale: Sequence[float] = (1.0, 1.0, 1.0)) -> coal.BVHModelBase:
+    """Return the triangles of a mesh file, with the factors `scale` along its axes.
 
     Raises:
         InvalidValue: it cannot be read.
     """
+    if not os.path.isfile(path):
+        raise InvalidValue("mesh file", path, "a regular file that is there")
     try:
-        return coal.MeshLoader().load(path, np.ones(3))
+        return coal.MeshLoader().load(path, np.array(scale))
     except (RuntimeError, ValueError) as error:
         raise InvalidValue("mesh file", path, f"a file that can be read ({error})") from error
 

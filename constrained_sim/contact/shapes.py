@@ -5,22 +5,25 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
-from xml.etree import ElementTree
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import coal
 import numpy as np
 import pinocchio as pin
 import scipy
 
+from constrained_sim.contact.flat_faces import flattened
 from constrained_sim.contact.patches import FLAT, RIM, outline
-from constrained_sim.contact.scene import Box, Mesh, Sphere, hull_of, placement_of
-from constrained_sim.descriptions.urdf import with_cylinders
-from constrained_sim.exceptions import InvalidValue, ModelError
+from constrained_sim.contact.scene import Box, Mesh, Sphere, hull_of, hull_points, load_mesh, placement_of
+from constrained_sim.exceptions import InvalidValue, ModelError, NothingCollides
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array, read_only
+
+if TYPE_CHECKING:
+    from constrained_sim.descriptions import CollisionElement
 
 SHAPES = "sphere, capsule, box, cylinder, mesh"
 
@@ -125,6 +128,7 @@ class Shape:
         solid: the shape.
         local: (n, 3) points [m], frame of the shape; none of a cylinder.
         radius: by which the hull of the points is grown [m].
+        friction: Coulomb coefficient of its own; None: it has none.
     """
 
     name: str
@@ -134,6 +138,7 @@ class Shape:
     solid: coal.CollisionGeometry
     local: Array
     radius: float = 0.0
+    friction: float | None = None
 
     @classmethod
     def of(cls, name: str, link: str, joint: int, placement: pin.SE3, solid: coal.CollisionGeometry) -> Shape:
@@ -386,33 +391,69 @@ def scene_shape(name: str, body: Box | Sphere | Mesh) -> Shape:
 
 
 def robot_shapes(robot: Robot, package_dirs: Sequence[str] = ()) -> list[Shape]:
-    """Return the collision elements of a robot's description, in Pinocchio's order.
+    """Return the collision geometry of a robot's description, in its order.
 
     Args:
-        robot: read from a URDF.
+        robot: read from a description.
         package_dirs: folders in which ``package://`` is looked up, beside those around the description's file.
 
     Raises:
-        ModelError: no URDF, or an element that cannot be loaded.
+        ModelError: a robot without a description, or an element that cannot be loaded.
     """
-    if not robot.urdf:
-        raise ModelError("collision geometry needs a robot that was read from a URDF")
-    text, capsules = with_cylinders(robot.urdf)
+    if not robot.collision_elements:
+        if not robot.urdf:
+            raise ModelError("collision geometry needs a robot read from a URDF, SDF or MJCF that has some")
+        warnings.warn("the robot has no collision geometry: it touches nothing", NothingCollides, stacklevel=2)
     folders = [*package_dirs, *_folders(robot)]
-    geometry = pin.GeometryModel()
+    return [_shape_of(robot, element, folders) for element in robot.collision_elements]
+
+
+def _shape_of(robot: Robot, element: CollisionElement, folders: Sequence[str]) -> Shape:
+    """Return one element of a description as a shape."""
+    joint, placement = robot.link_placement(element.link)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            pin.buildGeomFromUrdfString(robot.model, text, pin.GeometryType.COLLISION, geometry, folders)
-    except (ValueError, RuntimeError) as error:
-        raise ModelError(f"collision geometry{_link_in(str(error), text)}: {error}") from error
-    shapes = []
-    for element in geometry.geometryObjects:
-        frame, solid = robot.model.frames[element.parentFrame], element.geometry
-        if element.name in capsules:
-            solid = coal.Capsule(solid.radius, 2.0 * solid.halfLength)
-        shapes.append(Shape.of(element.name, frame.name, int(frame.parentJoint), pin.SE3(element.placement), solid))
-    return shapes
+        solid = _solid_of(element, folders)
+        shape = Shape.of(element.name, element.link, joint, placement * element.placement, solid)
+    except (InvalidValue, ModelError) as error:
+        raise ModelError(f"collision geometry of link {element.link!r}, {element.where}: {error}") from error
+    return replace(shape, friction=element.friction)
+
+
+def _solid_of(element: CollisionElement, folders: Sequence[str]) -> coal.CollisionGeometry:
+    """Return the solid of an element.
+
+    Raises:
+        ModelError: a kind that is not supported, or a mesh file that does not exist.
+        InvalidValue: a mesh that cannot be read, or is flat.
+    """
+    size = element.size
+    if element.kind == "mesh":
+        if element.vertices is not None:
+            return hull_of(flattened(hull_points(element.vertices)))
+        return load_mesh(_mesh_file(element.file, folders), size)
+    makers = {"sphere": coal.Sphere, "box": coal.Box, "cylinder": coal.Cylinder, "capsule": coal.Capsule}
+    if element.kind not in makers:
+        raise ModelError(f"got <{element.kind}>, allowed: {SHAPES}")
+    return makers[element.kind](*size)
+
+
+def _mesh_file(name: str, folders: Sequence[str]) -> str:
+    """Return where a mesh file is.
+
+    Raises:
+        ModelError: nowhere.
+    """
+    scheme, separator, rest = name.partition("://")
+    if not separator:
+        candidates = [Path(name), *(Path(folder) / name for folder in folders[:1])]
+    elif scheme == "file":
+        candidates = [Path(rest)]
+    else:
+        candidates = [Path(folder) / rest.lstrip("/") for folder in folders]
+    for candidate in candidates:
+        if candidate.is_file():
+            return str(candidate)
+    raise ModelError(f"mesh file {name!r}: it is not in {', '.join(map(str, folders[:3])) or 'any folder'}")
 
 
 def _folders(robot: Robot) -> list[str]:
@@ -421,18 +462,9 @@ def _folders(robot: Robot) -> list[str]:
     return [str(folder) for folder in around] + [os.path.join(prefix, "share") for prefix in prefixes if prefix]
 
 
-def _link_in(message: str, urdf: str) -> str:
-    """Return `` of link ...``, the first link with a collision mesh that the message names; empty if there is none."""
-    for link in ElementTree.fromstring(urdf).iter("link"):
-        for mesh in link.findall("collision/geometry/mesh"):
-            if os.path.basename(mesh.get("filename", "")) in message:
-                return f" of link {link.get('name')!r}"
-    return ""
-
-
 def _mesh_hull(name: str, mesh: coal.BVHModelBase) -> coal.Convex:
     try:
-        return hull_of(np.array(mesh.vertices()))
+        return hull_of(flattened(hull_points(np.array(mesh.vertices()))))
     except InvalidValue as error:
         raise ModelError(f"collision element {name!r}: {error}") from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -90,6 +91,11 @@ class ContactTable:
         return contacts | {
             name: slice(begin + rows.start, begin + rows.stop) for name, rows in self.limits.slices.items()
         }
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """(k + l) names of the constraints that the contacts and one-sided rows belong to."""
+        return *(member.name for member in self.members), *self.limits.row_names
 
     def rows(self, dynamics: Dynamics, v: Array) -> ContactGeometry:
         """Return points, gaps, Jacobian and row velocities at the configuration of `dynamics` and at `v` (nv,)."""

@@ -1,4 +1,4 @@
-"""Where two convex bodies are near each other: at most four points, each with its normal and its gap."""
+"""Where two convex bodies are near each other: a few points, each with its normal and its gap."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Touch(NamedTuple):
 
 
 def touches_of(first: Shape, here: Array, second: Shape, there: Array, request: Any) -> list[Touch]:
-    """Return where two convex bodies are near, at most four points.
+    """Return where two convex bodies are near, :data:`~constrained_sim.contact.patches.MOST_POINTS` points at most.
 
     Args:
         first: a body.

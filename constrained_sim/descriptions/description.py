@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 
 from constrained_sim.constraints import Constraint
+from constrained_sim.descriptions.collision_element import CollisionElement
+from constrained_sim.descriptions.inertia import is_indefinite
 from constrained_sim.exceptions import ModelError
 from constrained_sim.joints import Spring
+
+LARGEST_SYSTEM = 300
+"""Degrees of freedom of the largest robot: Pinocchio's working memory grows with their cube, to 0.9 GB there."""
+
+LONGEST_CHAIN = 1000
+"""Links in a row: Pinocchio's URDF reader descends by recursion, and ends the process some thousands further on."""
+
+MOST_LINKS = 5000
+"""Links of the largest robot."""
 
 SINGULAR = 1e-14
 """Least eigenvalue of the inertia, scaled to a diagonal of one, that is zero but for rounding."""
@@ -29,6 +38,9 @@ class Description:
         passive: joints that take no effort unless told otherwise.
         springs: by joint.
         text: of the description, where it is a URDF; else empty.
+        collisions: its collision geometry.
+        ignored: what it says and nobody uses, one line each.
+        effort_ranges: least and largest effort [N m, N] of joints that are stronger one way.
     """
 
     model: pin.Model
@@ -37,20 +49,45 @@ class Description:
     passive: tuple[str, ...] = ()
     springs: Mapping[str, Spring] = field(default_factory=dict)
     text: str = ""
+    collisions: tuple[CollisionElement, ...] = ()
+    ignored: tuple[str, ...] = ()
+    effort_ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
-def read_text(path_or_xml: str | os.PathLike[str]) -> str:
-    """Return the text of a robot description, given as a file or as itself.
+def check_size(what: str, links: int, moving: int) -> None:
+    """Refuse more than can be simulated, before it is built.
+
+    Args:
+        what: the description, for messages.
+        links: how many there are.
+        moving: joints.
 
     Raises:
-        ModelError: the file cannot be read.
+        ModelError: too many of one.
     """
-    if isinstance(path_or_xml, str) and path_or_xml.lstrip().startswith("<"):
-        return path_or_xml
-    try:
-        return Path(path_or_xml).read_text(encoding="utf-8")
-    except (OSError, TypeError, UnicodeDecodeError) as error:
-        raise ModelError(f"cannot read the robot description {str(path_or_xml)!r}: {error}") from error
+    for kind, count, most in (("links", links, MOST_LINKS), ("moving joints", moving, LARGEST_SYSTEM)):
+        if count > most:
+            raise ModelError(f"the {what}: got {count} {kind}, allowed: {most} at most")
+
+
+def refuse_impossible_bodies(model: pin.Model) -> None:
+    """Refuse a body, of all links that one joint moves together, with a negative moment of inertia.
+
+    A single link may have one: many published robots have small links that no body could be, fixed on larger ones.
+
+    Raises:
+        ModelError: names the links; or a number that is not finite.
+    """
+    for index, inertia in list(enumerate(model.inertias))[1:]:
+        if not np.isfinite(inertia.toDynamicParameters()).all():
+            raise ModelError("an inertia of the robot description is not finite")
+        if is_indefinite(np.asarray(inertia.inertia)):
+            names = [f.name for f in model.frames if f.parentJoint == index and f.type == pin.FrameType.BODY]
+            moments = ", ".join(f"{moment:.4g}" for moment in np.linalg.eigvalsh(inertia.inertia))
+            raise ModelError(
+                f"inertia of {', '.join(map(repr, names))} on joint {model.names[index]!r}: got the principal moments "
+                f"{moments} kg m^2, allowed: a positive definite inertia"
+            )
 
 
 def refuse_massless_joints(model: pin.Model) -> None:
@@ -63,8 +100,8 @@ def refuse_massless_joints(model: pin.Model) -> None:
     Raises:
         ModelError: names a joint.
     """
-    if not all(np.isfinite(inertia.toDynamicParameters()).all() for inertia in model.inertias):
-        raise ModelError("an inertia of the robot description is not finite")
+    if model.nv > LARGEST_SYSTEM:
+        raise ModelError(f"the robot description: got {model.nv} degrees of freedom, allowed: {LARGEST_SYSTEM} at most")
     data = model.createData()
     inertia = pin.crba(model, data, pin.neutral(model), pin.Convention.WORLD)
     for index, joint in list(enumerate(model.joints))[1:]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrained_sim.exceptions import ConfigError
+from constrained_sim.optional import optional
 
 if TYPE_CHECKING:
     from constrained_sim.ros.mcap_scanner import McapScanner
@@ -71,6 +72,7 @@ def read_records(source: Path | McapScanner) -> Iterator[Record]:
     Raises:
         ConfigError: not an MCAP file, or one that cannot be read.
     """
+    optional("mcap", "a recording")
     from mcap.records import Message
 
     from constrained_sim.ros.mcap_scanner import McapScanner

@@ -24,6 +24,7 @@ from constrained_sim.ros.demos import PACKAGE
 from constrained_sim.ros.inbox import Inbox
 from constrained_sim.ros.odometry_reader import BaseMotion, OdometryReader
 from constrained_sim.ros.process import begin, on_end
+from constrained_sim.ros.usage import check_command_line
 from constrained_sim.validation import Array
 
 T = TypeVar("T")
@@ -157,8 +158,17 @@ def _keep(kept: dict[int, T], stamp: int, new: T) -> None:
 
 def main(name: str, law: type[ControlLaw], config: str, args: Sequence[str] | None = None) -> int:
     """Run `law` in a node until SIGINT or SIGTERM; return 0, or 1 with one clear line if it cannot start."""
+    arguments = list(sys.argv if args is None else args)
+    check_command_line(
+        arguments,
+        name,
+        "Answers every state of the simulated robot with a command that carries the stamp of that state.",
+        f"examples:\n  {name}\n  {name} --ros-args -p mode:={law.MODES[-1]}",
+        f"parameters (default)\n  mode ({law.MODES[0]!r}): one of {', '.join(law.MODES)}\n"
+        f"  config (the package's {config}): parameter file of the robot",
+    )
     try:
-        begin(sys.argv if args is None else args)
+        begin(arguments)
         node = ControllerNode(name, law, config)
         on_end(node.stop)
         node.run()

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-PACKAGE = "constrained_sim"
+from constrained_sim.controllers import CONTROLLERS
+from constrained_sim.shipped import PACKAGE
 
-MODES: dict[str, tuple[str, ...]] = {
-    "leg": ("hop", "stand"),
-    "quadruped": ("trot", "stand"),
-    "four_bar": ("turn",),
-    "cassie": ("stand",),
-}
+__all__ = ["MODES", "PACKAGE"]
+
+MODES: dict[str, tuple[str, ...]] = {robot: law.MODES for robot, law in CONTROLLERS.items()}
 """By robot, as ``config/<robot>.yaml``, ``launch/<robot>.launch.py`` and ``<robot>_controller`` name it; the first mode
 is the default."""

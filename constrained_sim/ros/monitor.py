@@ -17,6 +17,7 @@ from sensor_msgs.msg import JointState
 from constrained_sim.exceptions import ConfigError
 from constrained_sim.msg import ContactForce, ContactForces, SimulationStatus
 from constrained_sim.ros.process import begin, on_end
+from constrained_sim.ros.usage import check_command_line
 
 REFRESH = 0.1
 PLAIN_REFRESH = 1.0
@@ -96,6 +97,12 @@ class Monitor(Node):
 
 def main() -> int:
     """Show the table until interrupted; without a terminal, a line per second. Return 0, or 1 where it cannot start."""
+    check_command_line(
+        sys.argv,
+        "monitor",
+        "Shows a running simulation: joint positions, contact forces and status; without a terminal, a line a second.",
+        "examples:\n  monitor\n  monitor --ros-args -r joint_states:=/robot/joint_states",
+    )
     try:
         begin(sys.argv)
     except ConfigError as error:

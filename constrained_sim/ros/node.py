@@ -14,6 +14,7 @@ from rclpy.exceptions import InvalidParameterException, InvalidParameterValueExc
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
+from constrained_sim.blas import single_threaded_blas
 from constrained_sim.compilation.build import load_kernels
 from constrained_sim.config import configured_solver, read_config
 from constrained_sim.exceptions import ConfigError, ConstrainedSimError
@@ -32,6 +33,7 @@ from constrained_sim.ros.requests import Requests
 from constrained_sim.ros.services import Services
 from constrained_sim.ros.simulation_interfaces import SimulationInterfaces
 from constrained_sim.ros.topics import NodeTopics
+from constrained_sim.ros.usage import check_command_line, simulator_parameters
 from constrained_sim.ros.world import World
 
 NOTICE = 3.0
@@ -68,6 +70,8 @@ class SimulationNode(Node):
         """
         super().__init__("constrained_sim", automatically_declare_parameters_from_overrides=True)
         config = read_config(nested_parameters(self))
+        for line in config.robot.ignored:
+            self.get_logger().info(line)
         declare_options(self)
         in_effect = getattr(config.simulation.make_solver(), "factorization", "")
         self.set_parameters([Parameter("factorization", value=in_effect)])
@@ -89,6 +93,7 @@ class SimulationNode(Node):
 
     def run(self) -> int:
         """Simulate until the node is shut down or its configured duration is over; return an exit code."""
+        single_threaded_blas()  # for good: the process is the node's
         try:
             self._outputs.start(describe(nested_parameters(self), self._config))
             self._load_kernels()
@@ -163,6 +168,14 @@ class SimulationNode(Node):
 def main(args: Sequence[str] | None = None) -> int:
     """Run the node; return 0, or 1 with one clear line where it cannot start, or where its recording is not whole."""
     arguments = list(sys.argv if args is None else args)
+    check_command_line(
+        arguments,
+        "simulator",
+        "Simulates a robot under joint efforts and publishes its state and its contact forces.",
+        "examples:\n  simulator --ros-args --params-file robot.yaml\n"
+        "  simulator --ros-args --params-file robot.yaml -p clock_mode:=lockstep -p record:=/tmp/bag",
+        simulator_parameters(),
+    )
     try:
         check_parameter_files(arguments)
         begin(arguments)

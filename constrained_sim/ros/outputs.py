@@ -211,6 +211,7 @@ class Outputs:
             commands_dropped=self.commands_dropped,
             commands_refused=self.commands_refused,
             records_lost=self._topics.lost - self._lost_before,
+            early_impacts=sim.early_impacts,
         )
         world.residuals = Residuals()
         self._status.send(status, world.stamp)

@@ -21,6 +21,7 @@ from typing import IO, cast
 
 from constrained_sim.config import NodeOptions
 from constrained_sim.exceptions import ConfigError
+from constrained_sim.optional import optional
 from constrained_sim.ros.bag import RecordedTopic
 
 FRAME = struct.Struct("<HqI")
@@ -184,5 +185,9 @@ def make_recorder(options: NodeOptions) -> Recorder | None:
 
     Raises:
         ConfigError: the directory of the recording cannot be made.
+        MissingLibrary: the one that writes it.
     """
-    return Recorder(Path(options.record), options.clock_mode != "realtime") if options.record else None
+    if not options.record:
+        return None
+    optional("mcap", f"recording to {options.record!r}")
+    return Recorder(Path(options.record), options.clock_mode != "realtime")

@@ -25,6 +25,8 @@ from constrained_sim.ros.bag_lock import bag_lock
 from constrained_sim.ros.bag_writer import METADATA, NEW, BagWriter
 from constrained_sim.ros.mcap_scanner import McapScanner
 
+EPILOG = "example: recover recordings/leg_bag; exit codes: 0 done; 1 refused; 2 wrong command line; 3 parts are damaged"
+
 BESIDE = ".recovering"
 """Ends the names of files while they are written."""
 
@@ -224,7 +226,7 @@ def _reason(source: McapScanner) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Recover the bag that is named on the command line; return an exit code, see the top of this file."""
-    parser = argparse.ArgumentParser(prog="recover", description=__doc__)
+    parser = argparse.ArgumentParser(prog="recover", description=__doc__, epilog=EPILOG)
     parser.add_argument("bag", type=Path, help="rosbag2 directory that the node recorded")
     parser.add_argument(
         "--delete-original",

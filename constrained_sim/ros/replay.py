@@ -38,6 +38,8 @@ NOT_COMPARED = (INPUT, type_name(msg.SimulationStatus), "diagnostic_msgs/msg/Dia
 
 LIBRARIES = ("numpy", "scipy", "numba", "pin")
 
+EPILOG = "example: replay recordings/leg_bag; exit codes: 0 identical; 1 differs, or refused; 2 wrong command line"
+
 
 def describe(parameters: Mapping[str, Any], config: Config) -> dict[str, Any]:
     """Return what has to be the same for a replay: the configuration, a digest of the model, versions."""
@@ -221,7 +223,7 @@ def _first_difference(recorded: Any, replayed: Any, path: str = "") -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Replay the bag that is named on the command line; return 0 if nothing differs, 1 if something does."""
-    parser = argparse.ArgumentParser(prog="replay", description=__doc__)
+    parser = argparse.ArgumentParser(prog="replay", description=__doc__, epilog=EPILOG)
     parser.add_argument("bag", type=Path, help="rosbag2 directory that the node recorded")
     bag = parser.parse_args(arguments).bag
     try:

@@ -11,7 +11,7 @@ import numpy as np
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import Robot
 from constrained_sim.step_result import StepResult
-from constrained_sim.validation import Array, finite_array, number
+from constrained_sim.validation import Array, finite_array, instance, number
 
 
 class Sensor(ABC):
@@ -42,6 +42,7 @@ class Sensor(ABC):
         """
         if not isinstance(self.name, str) or not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", self.name):
             raise InvalidValue("name of a sensor", self.name, "letters, digits and underscores, no digit first")
+        instance(f"link of sensor {self.name!r}", self.link, str, "the name of a link")
         number(f"rate of sensor {self.name!r}", self.rate, 0.0)
 
     def _check_errors(self, *quantities: str) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from constrained_sim.exceptions import InvalidValue
-from constrained_sim.robot import Robot
+from constrained_sim.robot import Robot, checked_robot
 from constrained_sim.sensors.sensor import Sensor
 from constrained_sim.step_result import StepResult
-from constrained_sim.validation import Array, number
+from constrained_sim.validation import Array, instance, items, number, whole_number
 
 MOST_OFF = 1e-6
 """By how much, relatively, a rate may miss a whole part of the control rate: 333.3333 Hz at 1 kHz is every third."""
@@ -42,16 +42,15 @@ class SensorSet:
             InvalidValue: a name twice, a link that a sensor cannot be on, a rate that is no whole part of the control
                 rate, or a seed that is negative or no whole number.
         """
-        self.robot, self.members = robot, tuple(sensors)
+        self.robot = checked_robot(robot)
+        self.members: tuple[Sensor, ...] = items("sensors", sensors, Sensor, "instances of classes in SENSORS")
         number("period of sensors", period, 0.0, open_lower=True)
-        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-            raise InvalidValue("seed of sensors", seed, "a whole number >= 0")
         names = [sensor.name for sensor in self.members]
         for sensor in self.members:
             if names.count(sensor.name) > 1:
                 raise InvalidValue("name of a sensor", sensor.name, "a name that no other sensor has")
             sensor.check(robot)
-        self._seed = int(seed)
+        self._seed = whole_number("seed of sensors", seed, 0)
         self._every = {sensor.name: _periods(sensor, period) for sensor in self.members}
         self.reset()
 
@@ -66,6 +65,7 @@ class SensorSet:
         Args:
             result: of the last step of the period.
         """
+        instance("result", result, StepResult, "a StepResult")
         self._count += 1
         return {
             sensor.name: sensor.measure(self.robot, result, self._generators[sensor.name])

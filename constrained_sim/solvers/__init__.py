@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-import numpy as np
-
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.solvers.direct import Direct
 from constrained_sim.solvers.gauss import Gauss
@@ -24,8 +22,9 @@ from constrained_sim.solvers.solver import (
     check_consistency,
     checked_system,
     row_residual,
+    sizes_of,
 )
-from constrained_sim.validation import Array, finite_array, lookup
+from constrained_sim.validation import Array, check_result, finite_array, flag, lookup, shape_of
 
 SOLVERS: dict[str, type[Solver]] = {
     solver.name: solver for solver in (Direct, RangeSpace, NullSpace, Kokkevis, Projected, Gauss, Proximal)
@@ -68,6 +67,7 @@ def solve_kkt(
     b: Array,
     method: str = "direct",
     refuse_inconsistent: bool = False,
+    parents: Any = None,
     **options: Any,
 ) -> tuple[Array, Array]:
     """Solve ``M x - J^T lam = f, J x = b`` for matrices of the caller.
@@ -79,6 +79,8 @@ def solve_kkt(
         b: (m,) right-hand side of the constraints.
         method: a name in ``SOLVERS``, of a solver that needs no robot: not kokkevis, proximal.
         refuse_inconsistent: raise where rows contradict each other.
+        parents: (n,) for each degree of freedom the one that carries it, -1 at a root: then the zeros that branches put
+            into M are used (by ``range_space``, and wherever M is factored); None: M may be full.
         **options: of that solver.
 
     Returns:
@@ -88,15 +90,17 @@ def solve_kkt(
         InvalidValue: shapes that do not fit, NaN or infinity, M not symmetric positive definite.
         UnknownName: no such method.
         InconsistentConstraints: on request, see above.
+        NonFiniteMotion: values so large that the result is not finite.
 
     Source: RBDL, module Contacts, SolveContactSystemDirect, -RangeSpaceSparse and -NullSpace (lam positive on the
     robot; RBDL's gamma is b).
     """
-    size, rows = np.shape(f)[0] if np.ndim(f) else 0, np.shape(b)[0] if np.ndim(b) else 0
-    system = checked_system(M, J, size, rows)
+    size, rows = (*shape_of(f), 0)[0], (*shape_of(b), 0)[0]
+    system = checked_system(M, J, size, rows, parents)
     f, b = finite_array("f", f, (size,)), finite_array("b", b, (rows,))
     x, lam = make_solver(method, **options).factor(system).solve(f, b)
-    if refuse_inconsistent:
+    check_result("solution of the linear problem", x, lam)
+    if flag("refuse_inconsistent", refuse_inconsistent):
         check_consistency(system, row_residual(system, f, b, x))
     return x, lam
 
@@ -114,8 +118,8 @@ def kkt_inverse(M: Array, J: Array, method: str = "direct", **options: Any) -> K
         InvalidValue: shapes that do not fit, NaN or infinity, M not symmetric positive definite.
         UnknownName: no such method.
     """
-    size, rows = len(M), len(J)
-    return make_solver(method, **options).factor(checked_system(M, J, size, rows)).inverse(size, rows)
+    system = checked_system(M, J, *sizes_of(M, J))
+    return make_solver(method, **options).factor(system).inverse(*system.J.T.shape)
 
 
 __all__ = [

@@ -9,7 +9,8 @@ import numpy as np
 from constrained_sim.constraints.constraint import Constraint
 from constrained_sim.constraints.point_contact import PointContact
 from constrained_sim.contact.laws import SoftLaw
-from constrained_sim.exceptions import ContactNotSolved, MissingLibrary
+from constrained_sim.exceptions import ContactNotSolved
+from constrained_sim.optional import optional
 from constrained_sim.solvers import kernels
 from constrained_sim.solvers.row_space import RowSpace
 from constrained_sim.solvers.solver import FullRankFactorization, FullRankSolver, System
@@ -41,11 +42,7 @@ class Gauss(FullRankSolver):
         Raises:
             MissingLibrary: proxsuite is not installed.
         """
-        try:
-            from proxsuite import proxqp
-        except ImportError as error:
-            raise MissingLibrary("proxsuite", "solver 'gauss'") from error
-        self._proxqp = proxqp
+        self._proxqp = optional("proxsuite", "solver 'gauss'").proxqp
 
     def __reduce__(self) -> tuple[type[Gauss], tuple[()]]:
         """Return how to make another: a module can be neither copied nor pickled."""

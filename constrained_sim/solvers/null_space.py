@@ -27,4 +27,4 @@ class _Bases(FullRankFactorization):
         self._factors = (M, *kernels.null_space_bases(M, rows))
 
     def solve(self, f: Array, b: Array) -> tuple[Array, Array]:
-        return kernels.null_space_solve(*self._factors, f, b)  # type: ignore[call-arg]
+        return kernels.null_space_solve(*self._factors, f, b)

@@ -9,8 +9,8 @@ import numpy as np
 
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.solvers.row_space import RowSpace
-from constrained_sim.solvers.solver import FullRankFactorization, FullRankSolver, System, checked_system
-from constrained_sim.validation import Array, read_only
+from constrained_sim.solvers.solver import FullRankFactorization, FullRankSolver, System, checked_system, sizes_of
+from constrained_sim.validation import Array, finite_array, read_only
 
 
 class Projected(FullRankSolver):
@@ -56,7 +56,7 @@ class ContactConsistentDynamics:
 
     def __post_init__(self) -> None:
         """Check the matrices, and take copies of them."""
-        system = checked_system(self.M, self.J, len(self.M), len(self.J))
+        system = checked_system(self.M, self.J, *sizes_of(self.M, self.J))
         if system.row_space.rank < len(system.J):
             raise InvalidValue("J", system.J.tolist(), "independent rows")
         object.__setattr__(self, "_system", system)
@@ -91,8 +91,8 @@ class ContactConsistentDynamics:
 
     def tau_row(self, tau: Array) -> Array:
         """Return the part of the generalised force `tau` (nv,) that the constraints take up; it moves nothing."""
-        return tau - self.tau_null(tau)
+        return finite_array("tau", tau, (len(self.M),)) - self.tau_null(tau)
 
     def tau_null(self, tau: Array) -> Array:
         """Return the part of the generalised force `tau` (nv,) that moves the robot; it makes no constraint force."""
-        return self.N @ tau
+        return self.N @ finite_array("tau", tau, (len(self.M),))

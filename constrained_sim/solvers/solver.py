@@ -15,7 +15,7 @@ from constrained_sim.constraints.constraint import Constraint
 from constrained_sim.exceptions import InconsistentConstraints, InvalidValue, NotSupported
 from constrained_sim.solvers import kernels
 from constrained_sim.solvers.row_space import RowSpace
-from constrained_sim.validation import Array, finite_array
+from constrained_sim.validation import Array, finite_array, shape_of
 
 
 class System:
@@ -63,15 +63,39 @@ class System:
         return kernels.unwhiten(self.inertia_factor, self.parents, rows)
 
 
-def checked_system(M: Any, J: Any, size: int, rows: int) -> System:
+def sizes_of(M: Any, J: Any) -> tuple[int, int]:
+    """Return the numbers of velocities and of rows of matrices of the caller; -1 where there are none to count."""
+    return (*shape_of(M), -1)[0], (*shape_of(J), -1)[0]
+
+
+def checked_parents(what: str, M: Array, parents: Any) -> npt.NDArray[np.int64]:
+    """Return (n,) the parent of each degree of freedom, of a tree that explains the zeros of M (n, n), called `what`.
+
+    Raises:
+        InvalidValue: no tree, or an entry of M between degrees of freedom on different branches.
+    """
+    given = finite_array("parents", parents, (len(M),)).astype(np.int64)
+    if not np.array_equal(given, np.asarray(parents)) or not all(-1 <= parent < i for i, parent in enumerate(given)):
+        raise InvalidValue("parents", parents, "for each degree of freedom an index below its own, or -1")
+    carried = np.eye(len(M), dtype=bool)
+    for i, parent in enumerate(given):
+        carried[i] |= carried[parent] if parent >= 0 else False
+    if M[~(carried | carried.T)].any():
+        raise InvalidValue(what, M.tolist(), "a matrix that is zero between branches, as parents give them")
+    return given
+
+
+def checked_system(M: Any, J: Any, size: int, rows: int, parents: Any = None) -> System:
     """Return the system of matrices of the caller, copied: M (size, size) and J (rows, size).
 
     Raises:
-        InvalidValue: other shapes, NaN or infinity, M not symmetric positive definite.
+        InvalidValue: other shapes, NaN or infinity, M not symmetric positive definite, or `parents` that do not fit.
     """
     M = finite_array("M", M, (size, size))
+    if not size:
+        raise InvalidValue("M", M, "a matrix of one row or more")
     J = np.zeros((0, size)) if rows == 0 and np.size(J) == 0 else finite_array("J", J, (rows, size))
-    system = System(M, J)
+    system = System(M, J, None if parents is None else checked_parents("M", M, parents))
     is_symmetric = np.abs(M - M.T).max(initial=0.0) <= 1e-12 * np.abs(M).max(initial=0.0)
     if not (is_symmetric and np.isfinite(system.inertia_factor).all()):
         raise InvalidValue("M", M.tolist(), "a symmetric positive definite matrix")

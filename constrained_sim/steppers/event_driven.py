@@ -206,7 +206,8 @@ class EventDriven(Stepper):
         offset = table.gamma(self._here, here.contact)
         if loads.feedback is not None:
             normals = table.normals[candidates]
-            offset[normals] += loads.feedback.feedback(here.contact.gaps[candidates], here.contact.s[normals])
+            feedback = loads.feedback.for_rows(table.names[i] for i in candidates)
+            offset[normals] += feedback.feedback(here.contact.gaps[candidates], here.contact.s[normals])
         s = here.contact.s[rows[: 3 * len(friction)]].reshape(-1, 3)[:, :2]
         speed = np.linalg.norm(s, axis=1)
         slips = speed > SLIP_SPEED
@@ -329,7 +330,9 @@ def _stays(here: Observation, feedback: Baumgarte | None) -> npt.NDArray[np.bool
     """Return (k + l,) what does not open, or with feedback not fast enough by itself, see ``Baumgarte.holds``."""
     gaps, speed = here.contact.gaps, here.contact.s_normal
     rests = speed <= RESTING
-    return rests if feedback is None else rests | ((gaps < 0.0) & feedback.holds(gaps, speed))
+    if feedback is None:
+        return rests
+    return rests | ((gaps < 0.0) & feedback.for_rows(here.bound.contacts.names).holds(gaps, speed))
 
 
 def _touching(here: Observation) -> npt.NDArray[np.bool_]:

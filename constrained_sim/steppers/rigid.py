@@ -152,9 +152,7 @@ def observe_contacts(problem, pose, v, state):  # type: ignore[no-untyped-def]
     robot, cores, limits = borrowed(problem.robot), borrowed(problem.contacts).cores, borrowed(problem.limits)
     k, found = state.distances.shape[0], (state.axes, state.points, state.distances)
     find_axes(robot.tree, pose)
-    contact_rows(  # type: ignore[call-arg]
-        *cores, pose.placements, pose.axes, robot.support, v, *found, state.J[: 3 * k], state.s[: 3 * k]
-    )
+    contact_rows(*cores, pose.placements, pose.axes, robot.support, v, *found, state.J[: 3 * k], state.s[: 3 * k])
     for c in range(k):
         state.gaps[c] = state.distances[c]
     for i in range(limits.at_q.shape[0]):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -141,7 +143,7 @@ class TimeStepping(CompiledParts):
         q, v, taus = np.empty((steps, robot.nq)), np.empty((steps, robot.nv)), np.empty((steps, robot.nu))
         impulses, energy = np.empty((steps, len(contact.s))), np.empty((steps, len(vars(EnergyTerms()))))
         axes, acceleration = np.empty((steps, *contact.axes.shape)), self._acceleration.copy()
-        limits = -robot.effort_limits, robot.effort_limits, tau
+        limits = robot.least_efforts, robot.effort_limits, tau
         records = q, v, taus, impulses, axes, energy
         done, t = run_steps(
             compiled.problem,
@@ -223,7 +225,7 @@ class TimeStepping(CompiledParts):
         """Resolve the impact of all contacts that touch."""
         bound = here.bound
         self._here.update_inertia(here.q, here.t)
-        return impact_at(
+        impact = impact_at(
             self._here,
             bound,
             here.v,
@@ -232,6 +234,7 @@ class TimeStepping(CompiledParts):
             loads.method,
             coefficients=bouncing(bound, touching, here.contact.s_normal, BOUNCE_VELOCITY),
         )
+        return replace(impact, early=int((here.contact.gaps[touching] > TOUCHING).sum()))
 
 
 def _expected(parts: list[Part], h: float) -> Array:

@@ -12,8 +12,8 @@ from typing import Any, Self
 import numpy as np
 
 from constrained_sim.config import Config, control_steps, read_config, whole_nanoseconds
-from constrained_sim.config_sections import resolve_path
 from constrained_sim.exceptions import ConfigError, InvalidValue, UnknownName
+from constrained_sim.package_paths import resolve_path
 from constrained_sim.parameter_file import load_parameters
 from constrained_sim.robot import WORLD
 from constrained_sim.testing.snapshot import Condition, Snapshot

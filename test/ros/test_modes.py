@@ -123,13 +123,13 @@ def test_refused_command_is_no_answer(lockstep):
 
 def test_wall_clock_guard_says_who_is_missing(lockstep):
     """Nobody answers for lockstep_timeout: the status waits and says for what, the log warns, and time may go on."""
+    begun = time.monotonic()
     state = answer(lockstep, lockstep.states[-1])
     lockstep.status.clear()
 
     def warnings():
         return [s for s in lockstep.status if s.state == SimulationStatus.WAITING and "1 of 1 commands" in s.message]
 
-    begun = time.monotonic()
     (status, *_) = lockstep.wait_for(warnings, "status of waiting")
     assert time.monotonic() - begun > 0.5
     assert "1 publisher(s) of commands" in status.message or "2 publisher(s) of commands" in status.message
@@ -175,7 +175,7 @@ def test_repeated_answers_of_one_controller_are_not_those_of_two(simulate, other
             assert time.monotonic() < end
             answer("hip")
             assert stamp(sim.states[-1]) == START
-        end = time.monotonic() + 5.0
+        end = time.monotonic() + 20.0
         sim.command([other], [0.1], stamp=state.header.stamp)
         while stamp(sim.states[-1]) == START:
             assert time.monotonic() < end

@@ -52,13 +52,12 @@ def test_dump_reproduces_the_run(simulate, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["real_time_factor", "solver", "dt"])
-def test_parameters_cannot_be_deleted(simulate, name):
+def test_parameters_cannot_be_deleted(stepped, name):
     """What the node runs on stays."""
-    with simulate(clock_mode="fast", start_paused=True) as sim:
-        before = sim.call(GetParameters, "get_parameters", names=[name]).values
-        (result,) = sim.call(SetParameters, "set_parameters", parameters=[ParameterMessage(name=name)]).results
-        assert not result.successful
-        assert sim.call(GetParameters, "get_parameters", names=[name]).values == before
+    before = stepped.call(GetParameters, "get_parameters", names=[name]).values
+    (result,) = stepped.call(SetParameters, "set_parameters", parameters=[ParameterMessage(name=name)]).results
+    assert not result.successful
+    assert stepped.call(GetParameters, "get_parameters", names=[name]).values == before
 
 
 @pytest.fixture(scope="module")

@@ -116,7 +116,7 @@ def test_flood_of_commands_does_not_stop_the_clock(tmp_path, simulate):
 def test_started_again_in_the_same_domain(tmp_path, number):
     """After each end the next node is heard at once; SIGINT and SIGTERM end with exit code 0, and nothing is left."""
     domain = free_domain()
-    for _ in range(3):
+    for _ in range(2):
         client = Client(domain)
         process = Process(tmp_path, domain, "simulator", *arguments(clock_mode="realtime"))
         try:

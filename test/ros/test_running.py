@@ -91,15 +91,18 @@ def test_time_follows_the_wall_clock_times_a_factor(running):
     for factor in (0.5, 0.125):
         (result,) = running.parameters(Parameter("real_time_factor", value=factor))
         assert result.successful, result.reason
-        running.forget()
-        first = stamp(running.wait_for(lambda: running.states, "state")[-1])
-        begun = time.monotonic()
+        running.pause()
+        running.settle()
+        first, begun = stamp(running.states[-1]), time.monotonic()
+        running.pause(False)
         running.client.spin(1.5)
-        simulated = (stamp(running.states[-1]) - first) * 1e-9
+        running.pause()
         elapsed = time.monotonic() - begun
-        # Debts of up to 0.1 s are made up for, and states may have waited in this busy process before the start.
-        assert simulated <= factor * (elapsed + 0.4)
-        assert simulated >= 0.25 * factor * elapsed
+        running.settle()
+        simulated = (stamp(running.states[-1]) - first) * 1e-9
+        running.pause(False)
+        assert simulated <= factor * (elapsed + 0.1)  # debts of up to 0.1 s are made up for
+        assert simulated >= 0.1 * factor * elapsed
 
 
 @pytest.mark.parametrize("factor", [0.0, -1.0, NAN, math.inf, "fast"])

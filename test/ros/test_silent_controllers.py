@@ -67,7 +67,7 @@ def test_guard_continues_until_a_controller_takes_over(simulate):
         controller = Process(sim.process._out.parent, sim.domain, "leg_controller", "--ros-args", "-p", "mode:=stand")
         try:
             sim.wait_for(lambda: [m for m in sim.status if "commands come again" in m.message], "controller")
-            sim.wait_for(lambda: all(any(state.effort) for state in sim.states[-200:]), "states under control", 20.0)
+            sim.wait_for(lambda: all(any(state.effort) for state in sim.states[-200:]), "states under control")
         finally:
             controller.stop()
 

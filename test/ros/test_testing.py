@@ -7,6 +7,7 @@ import sys
 import time
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from runpy import run_path
 from textwrap import dedent
 
 import numpy as np
@@ -21,6 +22,7 @@ import constrained_sim.testing
 from constrained_sim import Wrench, load_config
 from constrained_sim.exceptions import ConfigError, ConstrainedSimError, InvalidValue, NotSupported, UnknownName
 from constrained_sim.testing import ControllerFailed, NoAnswer, SimulationFailed
+from constrained_sim.testing.ros import domains
 
 pytest_plugins = ["constrained_sim.testing.fixtures"]
 
@@ -64,11 +66,17 @@ def impact_bits(robot):
 
 
 SETTINGS = {
-    "as configured": {},
-    "four steps in a period": {"control_period": 0.004},
-    "another solver": {"factorization": "qr", "contact_method": "gauss_seidel"},
-    "rolling friction": {"contacts.foot.radius": 0.01, "contacts.foot.rolling_friction": 0.002},
-    "bouncing": {"contacts.foot.restitution": 0.5, "contacts.foot.friction": 0.05},
+    "four steps in a period, another solver": {
+        "control_period": 0.004,
+        "factorization": "qr",
+        "contact_method": "gauss_seidel",
+    },
+    "bouncing, with rolling friction": {
+        "contacts.foot.radius": 0.01,
+        "contacts.foot.rolling_friction": 0.002,
+        "contacts.foot.restitution": 0.5,
+        "contacts.foot.friction": 0.05,
+    },
 }
 
 
@@ -282,9 +290,9 @@ def test_controller_killed_in_motion_is_reported(simulate_in_ros):
 def test_silent_controller_is_named(simulate_in_ros, tmp_path):
     """A process that lives and says nothing: the message says who is missing and at which time."""
     command = script(tmp_path, "import sys, time\nprint('no robot', file=sys.stderr)\ntime.sleep(100.0)")
-    robot = simulate_in_ros(CONFIG, command, timeout=1.5)
+    robot = simulate_in_ros(CONFIG, command, timeout=4.0)
     expected = (
-        r"(?s)no new state within 1\.5 s: the simulation waits at t = 0 s .*controller\.py is running; "
+        r"(?s)no new state within 4 s: the simulation waits at t = 0 s .*controller\.py is running; "
         r"its standard error is: no robot; publishers of joint_commands: none; subscribers of joint_states: none"
     )
     with pytest.raises(NoAnswer, match=expected):
@@ -305,7 +313,7 @@ class Deaf(Node):
 
 def test_refused_commands_are_in_the_message(simulate_in_ros):
     """A controller that is there, but is not understood."""
-    robot = simulate_in_ros(CONFIG, Deaf, timeout=1.5)
+    robot = simulate_in_ros(CONFIG, Deaf, timeout=4.0)
     with pytest.raises(NoAnswer, match=r"(?s)joint_commands: deaf; .*joint_states: deaf; .*refused: .*'tail'"):
         robot.run(0.1)
 
@@ -399,6 +407,14 @@ def test_failing_tests_leave_nothing(tmp_path):
     assert "RuntimeError: lost my gains" in crash and "ControllerFailed" in crash
     error = output.partition("ERROR at teardown of test_crash_after_the_last_step")[2]
     assert "ended with exit code 1" in error and "RuntimeError: lost my gains" in error
+
+
+def test_no_two_processes_get_the_same_domain():
+    """Not even before anybody listens there: two that begin their search at the same one."""
+    searches = [run_path(domains.__file__)["free_domain"] for _ in range(2)]
+    found = [search() for _ in range(15) for search in searches]
+    assert len(set(found)) == 30
+    assert set(found) <= set(range(1, 101))
 
 
 def test_example_of_the_documentation(tmp_path):

@@ -1,0 +1,46 @@
+"""The commands together, and what they do about errors."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from constrained_sim.cli.compile import compile_command
+from constrained_sim.cli.listing import list_command
+from constrained_sim.cli.plot import plot_command
+from constrained_sim.cli.recover import recover_command
+from constrained_sim.cli.replay import replay_command
+from constrained_sim.cli.run import run_command
+from constrained_sim.cli.texts import EXIT_CODES, FAILED, INTERRUPTED, say
+from constrained_sim.cli.version import version_command
+from constrained_sim.exceptions import ConstrainedSimError
+
+app = typer.Typer(
+    name="constrained_sim",
+    help="Simulates robots under constraints and contact, with and without ROS.",
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("run", epilog=EXIT_CODES)(run_command)
+app.command("plot", epilog=EXIT_CODES)(plot_command)
+app.command("replay", epilog=EXIT_CODES)(replay_command)
+app.command("recover", epilog=EXIT_CODES)(recover_command)
+app.command("compile", epilog=EXIT_CODES)(compile_command)
+app.command("list", epilog=EXIT_CODES)(list_command)
+app.command("version", epilog=EXIT_CODES)(version_command)
+
+
+def main() -> None:
+    """Run the command line; what this package refuses is one line on the standard error stream."""
+    try:
+        app(prog_name="constrained_sim")
+    except ConstrainedSimError as error:
+        say(str(error))
+        sys.exit(FAILED)
+    except KeyboardInterrupt:
+        say("interrupted")
+        sys.exit(INTERRUPTED)

@@ -1,0 +1,69 @@
+"""What a run leaves behind; all that can be refused is refused before the simulation begins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from constrained_sim.config import Config
+from constrained_sim.exceptions import ConfigError
+from constrained_sim.optional import optional
+from constrained_sim.trajectory import Trajectory
+
+Write = Callable[[Trajectory, Config], None]
+PICTURES = ".png", ".pdf", ".svg"
+
+
+def checked_outputs(output: Path | None, plot: Path | None, bag: Path | None) -> list[Write]:
+    """Return what writes each file that is given.
+
+    Raises:
+        ConfigError: a path at which no such file can be written.
+        MissingLibrary: the one that writes it.
+    """
+    writers: list[Write] = []
+    if output is not None:
+        _check("output", output, (".npz",))
+        writers.append(lambda trajectory, config: trajectory.save(output))
+    if plot is not None:
+        check_picture("plot", plot)
+        writers.append(lambda trajectory, config: _plot(trajectory, config, plot))
+    if bag is not None:
+        _check("bag", bag, ())
+        if bag.exists():
+            raise ConfigError(f"--bag: {str(bag)!r} is there already, allowed: a new directory")
+        optional("rosbags", "--bag")
+        writers.append(lambda trajectory, config: _record(trajectory, config, bag))
+    return writers
+
+
+def check_picture(option: str, path: Path) -> None:
+    """Refuse a picture that cannot be drawn.
+
+    Raises:
+        ConfigError: a folder that is not there, or another kind of file.
+        MissingLibrary: the one that draws it.
+    """
+    _check(option, path, PICTURES)
+    optional("matplotlib", f"--{option}")
+
+
+def _check(option: str, path: Path, suffixes: tuple[str, ...]) -> None:
+    if suffixes and path.suffix not in suffixes:
+        raise ConfigError(f"--{option}: got {str(path)!r}, allowed: a file that ends in {', '.join(suffixes)}")
+    if path.is_dir() and suffixes:
+        raise ConfigError(f"--{option}: {str(path)!r} is a directory")
+    if not path.absolute().parent.is_dir():
+        raise ConfigError(f"--{option}: there is no directory {str(path.absolute().parent)!r}")
+
+
+def _plot(trajectory: Trajectory, config: Config, path: Path) -> None:
+    from constrained_sim.plotting import Recording, plot
+
+    plot(Recording.of(trajectory, config.robot), path, config.robot.model.name or path.stem)
+
+
+def _record(trajectory: Trajectory, config: Config, directory: Path) -> None:
+    from constrained_sim.trajectory_bag import write_bag
+
+    write_bag(trajectory, config, directory)

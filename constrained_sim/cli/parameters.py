@@ -1,0 +1,42 @@
+"""Which parameter file the command line means, and which values differ from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from constrained_sim.exceptions import ConfigError
+from constrained_sim.parameter_file import read_value
+from constrained_sim.shipped import shipped_robots
+from constrained_sim.testing.simulated_robot import find_config
+
+
+def find_robot(text: str) -> Path:
+    """Return the absolute path of the parameter file `text`, or of the shipped robot of this name.
+
+    Raises:
+        ConfigError: there is neither.
+    """
+    robots = shipped_robots()
+    path = robots.get(text) or find_config(text)
+    if not path.is_file():
+        raise ConfigError(f"{text!r} is no parameter file, nor a robot of the package: {', '.join(robots)}")
+    return path
+
+
+def read_assignments(assignments: Sequence[str]) -> dict[str, Any]:
+    """Return the values of ``NAME=VALUE``, by name; values are read as in a parameter file.
+
+    Raises:
+        ConfigError: no assignment, one that is no YAML, or one name twice.
+    """
+    values: dict[str, Any] = {}
+    for text in assignments:
+        name, equals, value = text.partition("=")
+        if not (name and equals):
+            raise ConfigError(f"--set: got {text!r}, allowed: NAME=VALUE, as contacts.foot.friction=0.3")
+        if name in values:
+            raise ConfigError(f"--set: got {name!r} twice, allowed: each parameter once")
+        values[name] = read_value(value)
+    return values

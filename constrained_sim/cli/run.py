@@ -1,0 +1,98 @@
+"""`constrained_sim run`: simulates what a parameter file describes, without ROS."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from constrained_sim.cli.texts import Json, say, write_json
+
+if TYPE_CHECKING:
+    from constrained_sim.config import Config
+    from constrained_sim.trajectory import Trajectory
+
+
+def run_command(
+    robot: Annotated[str, typer.Argument(help="Parameter file (also package://NAME/PATH), or a robot of the package.")],
+    duration: Annotated[float, typer.Option(help="Simulated seconds.")] = 5.0,
+    controller: Annotated[
+        str, typer.Option(help="What the robot's controller does, FILE.py:FUNCTION with efforts(t, q, v), or none.")
+    ] = "none",
+    assignments: Annotated[
+        list[str], typer.Option("--set", metavar="NAME=VALUE", help="Other value of a parameter; may be repeated.")
+    ] = [],  # noqa: B006 - typer reads it, nobody writes it
+    output: Annotated[Path | None, typer.Option(help="Result for Trajectory.load (.npz).")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Picture of forces and motion (.png, .pdf, .svg).")] = None,
+    bag: Annotated[Path | None, typer.Option(help="New directory of a rosbag2 recording (MCAP).")] = None,
+    as_json: Json = False,
+) -> None:
+    """Simulate what a parameter file describes, without ROS, and keep the result.
+
+    `constrained_sim list robots` tells the robots that come with the package.
+
+    Examples:
+        $ constrained_sim run leg --controller hop --duration 5 --output hop.npz --plot hop.png
+
+        $ constrained_sim run my_robot.yaml --controller my_law.py:efforts --set contacts.foot.friction=0.3 --json
+    """
+    from constrained_sim.cli.controllers import controller_of
+    from constrained_sim.cli.outputs import checked_outputs
+    from constrained_sim.cli.parameters import find_robot, read_assignments
+    from constrained_sim.testing.simulated_robot import read_parameters
+
+    file = find_robot(robot)
+    config = read_parameters(file, read_assignments(assignments))
+    law = controller_of(controller, file, config)
+    outputs = checked_outputs(output, plot, bag)
+    for note in _notes(config):
+        say(note)
+    sim = config.simulator()
+    begin = time.monotonic()
+    trajectory = sim.run(duration, law, config.node.control_period or None, progress=not as_json)
+    seconds = time.monotonic() - begin
+    for write in outputs:
+        write(trajectory, config)
+    summary = _summary(trajectory, config, seconds, file, [path for path in (output, plot, bag) if path])
+    write_json(summary) if as_json else _print(summary)
+
+
+def _notes(config: Config) -> list[str]:
+    """Return what is in a parameter file and does nothing here."""
+    notes = [str(text) for text in getattr(config.robot, "ignored", ())]
+    if config.sensors:
+        notes.append(f"sensors are read by the node only: {', '.join(sensor.name for sensor in config.sensors)}")
+    return notes
+
+
+def _summary(trajectory: Trajectory, config: Config, seconds: float, file: Path, files: list[Path]) -> dict[str, Any]:
+    """Return what a run came to."""
+    steps = len(trajectory.t)
+    last = {name: forces[-1].tolist() for name, forces in trajectory.contact_forces.items()} if steps else {}
+    return {
+        "robot": str(file),
+        "solver": config.simulation.solver,
+        "stepper": config.simulation.stepper,
+        "steps": steps,
+        "t": float(trajectory.t[-1]) if steps else 0.0,
+        "q": (trajectory.q[-1] if steps else config.q).tolist(),
+        "v": (trajectory.v[-1] if steps else config.v).tolist(),
+        "contact_forces": last,
+        "impacts": len(trajectory.impacts),
+        "energy_lost_in_impacts": float(sum(impact.energy_lost for impact in trajectory.impacts)),
+        "wall_seconds": round(seconds, 3),
+        "notes": _notes(config),
+        "files": [str(path) for path in files],
+    }
+
+
+def _print(summary: dict[str, Any]) -> None:
+    """Write a summary for people."""
+    print(f"{summary['t']:g} s simulated in {summary['wall_seconds']:.2f} s, {summary['steps']} steps")
+    print(f"{summary['impacts']} impacts, which took {summary['energy_lost_in_impacts']:.6g} J")
+    for name, force in summary["contact_forces"].items():
+        print(f"force on {name} at the end: ({', '.join(f'{value:.6g}' for value in force)}) N")
+    for path in summary["files"]:
+        print(f"wrote {path}")

@@ -1,0 +1,40 @@
+"""What all commands share: exit codes, and how they write to either stream."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+FAILED = 1
+DIFFERS = 3
+INTERRUPTED = 130
+
+EXIT_CODES = (
+    f"Exit codes: 0 done; {FAILED} refused or failed, with the reason; 2 wrong use of the command line; "
+    f"{DIFFERS} a replay that differs from its recording; {INTERRUPTED} interrupted."
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Write the result as JSON, and nothing else, to standard output.")]
+
+
+def say(text: str) -> None:
+    """Write a line for the user to the standard error stream."""
+    print(f"constrained_sim: {text}", file=sys.stderr, flush=True)
+
+
+def write_json(values: Mapping[str, Any]) -> None:
+    """Write `values` to standard output; numbers that are not finite become null, which JSON has in their place."""
+    print(json.dumps(_finite(values), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    """Return `value` without numbers that JSON does not have."""
+    if isinstance(value, Mapping):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not abs(value) < float("inf") else value

@@ -1,0 +1,5 @@
+"""URDF: `read_urdf`."""
+
+from constrained_sim.descriptions.urdf.reader import read_urdf
+
+__all__ = ["read_urdf"]

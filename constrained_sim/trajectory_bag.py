@@ -1,0 +1,110 @@
+"""Writes a run as a rosbag2 directory (MCAP) of standard messages, without ROS; every tool opens it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from constrained_sim.config import Config
+from constrained_sim.joints import SingleJoint
+from constrained_sim.optional import optional
+from constrained_sim.trajectory import Trajectory
+
+NANOSECONDS = 1_000_000_000
+JOINTS, BASE, WRENCH, NUMBER = (
+    "sensor_msgs/msg/JointState",
+    "nav_msgs/msg/Odometry",
+    "geometry_msgs/msg/WrenchStamped",
+    "std_msgs/msg/Float64",
+)
+Row = tuple[str, str, int, Any]
+"""Topic, type, stamp [ns], message."""
+
+
+def write_bag(trajectory: Trajectory, config: Config, directory: Path) -> None:
+    """Write `trajectory` into a new `directory`.
+
+    Topics: ``/joint_states``, ``/odom`` of a floating base, ``/contact_forces/NAME`` (force on the robot and moment
+    about the contact point, both along the world's axes, mean over the step; nothing while absent) and
+    ``/impacts/energy_lost`` [J]. Stamps begin at the configured start time.
+
+    Raises:
+        MissingLibrary: the one that writes bags.
+    """
+    bags = optional("rosbags.rosbag2", "writing a bag")
+    typing = optional("rosbags.typesys", "writing a bag")
+    store = typing.get_typestore(typing.Stores.ROS2_JAZZY)
+    start = round(config.node.start_time * NANOSECONDS)
+    rows = sorted(_Messages(store.types, trajectory, config, start).rows(), key=lambda row: row[2])
+    with bags.Writer(directory, version=9, storage_plugin=bags.StoragePlugin.MCAP) as writer:
+        connections: dict[str, Any] = {}
+        for topic, kind, stamp, message in rows:
+            if topic not in connections:
+                connections[topic] = writer.add_connection(topic, kind, typestore=store)
+            writer.write(connections[topic], stamp, store.serialize_cdr(message, kind))
+
+
+class _Messages:
+    """The messages of a run."""
+
+    def __init__(self, types: Any, trajectory: Trajectory, config: Config, start: int) -> None:
+        """Take the `types` of messages; the run begins at the stamp `start` [ns]."""
+        self._types, self._run, self._robot, self._start = types, trajectory, config.robot, start
+        names = [name for name, joint in config.robot.joint_models.items() if joint.nv == 1]
+        self._joints_of_one = {name: SingleJoint.of(config.robot, name) for name in names}
+        self._world, self._prefix = config.node.world_frame, config.node.frame_prefix
+
+    def rows(self) -> Iterator[Row]:
+        """Yield all messages."""
+        for i, t in enumerate(self._run.t.tolist()):
+            stamp = self._stamp(t)
+            yield "/joint_states", JOINTS, stamp, self._joints(i, stamp)
+            if self._robot.floating_base:
+                yield "/odom", BASE, stamp, self._base(i, stamp)
+            for name, forces in self._run.contact_forces.items():
+                if np.isfinite(forces[i]).all():
+                    yield f"/contact_forces/{name}", WRENCH, stamp, self._contact(name, i, stamp)
+        for impact in self._run.impacts:
+            message = self._types[NUMBER](impact.energy_lost)
+            yield "/impacts/energy_lost", NUMBER, self._stamp(impact.t), message
+
+    def _stamp(self, t: float) -> int:
+        return self._start + round(t * NANOSECONDS)
+
+    def _header(self, stamp: int) -> Any:
+        time = self._types["builtin_interfaces/msg/Time"](*divmod(stamp, NANOSECONDS))
+        return self._types["std_msgs/msg/Header"](time, self._world)
+
+    def _joints(self, i: int, stamp: int) -> Any:
+        efforts = np.zeros(self._robot.nv)
+        efforts[self._robot.actuation] = self._run.tau[i]
+        return self._types[JOINTS](
+            self._header(stamp),
+            list(self._joints_of_one),
+            np.array([joint.position(self._run.q[i]) for joint in self._joints_of_one.values()]),
+            np.array([self._run.v[i, joint.v] for joint in self._joints_of_one.values()]),
+            np.array([efforts[joint.v] for joint in self._joints_of_one.values()]),
+        )
+
+    def _base(self, i: int, stamp: int) -> Any:
+        types, q, v = self._types, self._run.q[i].tolist(), self._run.v[i].tolist()
+        point, vector = types["geometry_msgs/msg/Point"], types["geometry_msgs/msg/Vector3"]
+        pose = types["geometry_msgs/msg/Pose"](point(*q[:3]), types["geometry_msgs/msg/Quaternion"](*q[3:7]))
+        twist = types["geometry_msgs/msg/Twist"](vector(*v[:3]), vector(*v[3:6]))
+        unknown = np.zeros(36)
+        return types[BASE](
+            self._header(stamp),
+            self._prefix + self._robot.root_link,
+            types["geometry_msgs/msg/PoseWithCovariance"](pose, unknown),
+            types["geometry_msgs/msg/TwistWithCovariance"](twist, unknown),
+        )
+
+    def _contact(self, name: str, i: int, stamp: int) -> Any:
+        vector = self._types["geometry_msgs/msg/Vector3"]
+        force, moment = (
+            vector(*table[name][i].tolist()) for table in (self._run.contact_forces, self._run.contact_moments)
+        )
+        return self._types[WRENCH](self._header(stamp), self._types["geometry_msgs/msg/Wrench"](force, moment))

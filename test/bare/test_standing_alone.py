@@ -1,0 +1,89 @@
+"""What is installed is complete: files of the package, physics, and words for what is missing."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from constrained_sim import PointAnchor, Robot, constrained_acceleration, load_config
+from constrained_sim.exceptions import MissingLibrary
+from constrained_sim.package_paths import resolve_path
+from constrained_sim.shipped import share_folder, shipped_robots
+
+OURS = "leg", "four_bar"
+WITH_ROBOTS = "quadruped", "cassie"
+
+
+def test_robots_are_there():
+    """Each shipped robot has its parameter file, and ``package://constrained_sim`` finds it."""
+    robots = shipped_robots()
+    assert set(robots) == {*OURS, *WITH_ROBOTS}
+    for name, file in robots.items():
+        assert resolve_path(f"package://constrained_sim/config/{name}.yaml", share_folder()).samefile(file)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_our_robots_are_complete(name, tmp_path, monkeypatch):
+    """Wherever one is, they are read without anything else."""
+    monkeypatch.chdir(tmp_path)
+    assert load_config(shipped_robots()[name]).robot.nv == 3
+
+
+@pytest.mark.parametrize("name", WITH_ROBOTS)
+def test_other_robots_are_there_or_their_package_is_named(name):
+    """The quadruped and Cassie come from a package that not everybody has."""
+    try:
+        config = load_config(shipped_robots()[name])
+    except MissingLibrary as error:
+        assert "pip install example-robot-data" in str(error)
+    else:
+        assert config.robot.floating_base
+
+
+def test_a_description_is_found_by_its_package():
+    """Robot.from_urdf takes ``package://`` too."""
+    leg = Robot.from_urdf("package://constrained_sim/urdf/leg.urdf")
+    assert list(leg.joint_names) == ["slider", "hip", "knee"]
+
+
+def test_a_held_foot_carries_the_weight():
+    """M a + h = S^T tau + J^T lam and J a + gamma = 0, on any version of any library."""
+    leg = Robot.from_urdf("package://constrained_sim/urdf/leg.urdf")
+    q = leg.configuration({"slider": 0.2641, "hip": 0.6, "knee": -1.2})
+    held = [PointAnchor("foot", "foot", (0, 0, 0), normals=[(1, 0, 0), (0, 0, 1)])]
+    motion = constrained_acceleration(leg, q, np.array([0.1, -0.4, 0.7]), np.zeros(leg.nu), held)
+    assert abs(motion.dynamics_residual) < 1e-12
+    assert abs(motion.constraint_residual) < 1e-10
+    assert motion.rank == 2
+
+
+@pytest.mark.parametrize(
+    ("library", "code"),
+    [
+        ("rich", "sim.run(0.01, progress=True)"),
+        ("proxsuite", "sim.set_solver('gauss')"),
+        ("matplotlib", "from constrained_sim.plotting import *; plot(Recording(), Path('a.png'), '')"),
+        ("rosbags", "from constrained_sim.trajectory_bag import *; write_bag(sim.run(0.01), config, Path('bag'))"),
+    ],
+)
+def test_a_missing_library_is_named(library, code, tmp_path):
+    """With how to install it, wherever it is needed."""
+    script = f"""
+import sys
+sys.modules[{library!r}] = None
+from pathlib import Path
+from constrained_sim import load_config
+from constrained_sim.exceptions import MissingLibrary
+config = load_config({str(shipped_robots()["four_bar"])!r})
+sim = config.simulator()
+try:
+    {code}
+except MissingLibrary as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert f"pip install {library}" in done.stdout, done.stderr
+    assert not list(tmp_path.iterdir())

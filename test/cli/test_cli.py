@@ -1,0 +1,140 @@
+"""The command constrained_sim: what it writes, its exit codes, and the same numbers as from Python."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from constrained_sim import LAWS, SOLVERS, STEPPERS, Trajectory, load_config
+from constrained_sim.controllers import LegController
+from constrained_sim.shipped import shipped_robots
+from constrained_sim.testing.simulated_robot import read_parameters
+
+COMMANDS = "run", "plot", "replay", "recover", "compile", "list", "version"
+
+
+@pytest.fixture
+def cli(tmp_path):
+    """Return a function that runs the command in an empty folder."""
+
+    def run(*words, code=0):
+        command = [sys.executable, "-P", "-m", "constrained_sim", *map(str, words)]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done
+
+    return run
+
+
+def test_a_run_gives_what_python_gives(cli, tmp_path):
+    """Bit by bit, in the file; the summary has its last row."""
+    words = "--controller", "hop", "--duration", 0.6, "--set", "contacts.foot.friction=0.5"
+    summary = json.loads(cli("run", "leg", *words, "--output", "a.npz", "--json").stdout)
+    config = load_config(shipped_robots()["leg"])
+    assert config.constraints[0].friction == 0.8
+    config = read_parameters(shipped_robots()["leg"], {"contacts.foot.friction": 0.5})
+    expected = config.simulator().run(0.6, LegController(config, "hop").efforts, config.node.control_period)
+    got = Trajectory.load(tmp_path / "a.npz")
+    for name in ("t", "q", "v", "tau"):
+        assert np.array_equal(getattr(got, name), getattr(expected, name)), name
+    assert np.array_equal(got.contact_forces["foot"], expected.contact_forces["foot"], equal_nan=True)
+    assert summary["steps"] == len(expected.t)
+    assert summary["q"] == expected.q[-1].tolist()
+    assert summary["impacts"] == len(expected.impacts) > 0
+
+
+def test_a_bag_holds_the_run(cli, tmp_path):
+    """States, forces and impacts with their stamps; and a picture of it can be drawn."""
+    from rosbags.highlevel import AnyReader
+
+    cli("run", "leg", "--duration", 0.3, "--output", "a.npz", "--bag", "bag", "--plot", "a.png")
+    run = Trajectory.load(tmp_path / "a.npz")
+    with AnyReader([tmp_path / "bag"]) as reader:
+        messages = [(c.topic, stamp, reader.deserialize(data, c.msgtype)) for c, stamp, data in reader.messages()]
+    states = [(stamp, message) for topic, stamp, message in messages if topic == "/joint_states"]
+    assert [stamp for stamp, _ in states] == [1_000_000_000 + round(t * 1e9) for t in run.t]
+    assert np.array_equal([message.position for _, message in states], run.q)
+    forces = [message.wrench.force for topic, _, message in messages if topic == "/contact_forces/foot"]
+    assert np.array_equal([(f.x, f.y, f.z) for f in forces], run.contact_forces["foot"])
+    losses = [message.data for topic, _, message in messages if topic == "/impacts/energy_lost"]
+    assert losses == [impact.energy_lost for impact in run.impacts]
+    assert (tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
+    for source in ("a.npz", "bag"):
+        cli("plot", source, "--output", "again.svg")
+        assert b"<svg" in (tmp_path / "again.svg").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "nobody"], "four_bar"),
+        (["run", "leg", "--controller", "fly"], "stand"),
+        (["run", "leg", "--controller", "no.py:f"], "no.py"),
+        (["run", "leg", "--set", "dt"], "NAME=VALUE"),
+        (["run", "leg", "--set", "solver=magic"], "null_space"),
+        (["run", "leg", "--duration", "-1"], "duration"),
+        (["run", "leg", "--output", "a.txt"], ".npz"),
+        (["run", "leg", "--output", "missing/a.npz"], "missing"),
+        (["run", "leg", "--plot", "a.doc"], ".png"),
+    ],
+)
+def test_bad_input_is_refused(cli, tmp_path, words, said):
+    """Code 1, the reason on the last line, after notes on the robot, and nothing is written."""
+    *notes, error = cli(*words, code=1).stderr.splitlines()
+    assert all("not used" in note or "compiling kernels" in note for note in notes)
+    assert said in error
+    assert error.startswith("constrained_sim: ")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_bag_is_not_written_over(cli, tmp_path):
+    """A directory that is there stays as it is."""
+    (tmp_path / "bag").mkdir()
+    assert "new directory" in cli("run", "leg", "--bag", "bag", code=1).stderr
+    assert not list((tmp_path / "bag").iterdir())
+
+
+def test_a_function_of_the_user_controls(cli, tmp_path):
+    """FILE.py:FUNCTION gets t, q and v."""
+    (tmp_path / "law.py").write_text("def push(t, q, v):\n    return [1.0 + t, -2.0 * q[1]]\n")
+    cli("run", "leg", "--controller", "law.py:push", "--duration", 0.01, "--output", "a.npz")
+    run = Trajectory.load(tmp_path / "a.npz")
+    assert run.tau[:, 0] == pytest.approx(1.0 + run.t - 0.001)
+    assert run.tau[0, 1] == pytest.approx(-1.2)
+
+
+def test_wrong_use_is_code_2(cli):
+    """As everywhere."""
+    assert "No such" in cli("run", "leg", "--velocity", 1, code=2).stderr
+    cli("list", "planets", code=2)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_shows_an_example_and_the_exit_codes(cli, command):
+    """Of each command."""
+    text = cli(command, "--help").stdout
+    assert f"$ constrained_sim {command}" in text
+    assert "Exit codes" in text
+
+
+def test_lists_are_the_registries(cli):
+    """The names are those that parameter files take."""
+    for kind, registry in (("solvers", SOLVERS), ("steppers", STEPPERS), ("laws", LAWS), ("robots", shipped_robots())):
+        listed = json.loads(cli("list", kind, "--json").stdout)[kind]
+        assert list(listed) == list(registry)
+        assert all(entry["about"] for entry in listed.values())
+
+
+def test_versions(cli):
+    """Those of what computes, of this process."""
+    versions = json.loads(cli("version", "--json").stdout)
+    assert versions["numpy"] == np.__version__
+    assert versions["python"] == ".".join(map(str, sys.version_info[:3]))
+    assert versions["constrained_sim"] == "0.1.0"
+
+
+def test_completion_is_offered(cli):
+    """The shell can ask which commands there are."""
+    assert "constrained_sim" in cli("--show-completion", "bash", code=0).stdout
