@@ -1,4 +1,4 @@
-"""Measures the node: lock-step cycles beside a bare rclpy ping-pong, real time, start, kills, memory.
+"""Measures the node: lock-step cycles beside a bare rclpy ping-pong, real time, start, kills, recordings, memory.
 
     make bench-node              # everything, about half an hour
     make bench-node ARGS=lock    # measurements whose name contains "lock"
@@ -9,10 +9,12 @@ What competes for the processor shows in the results: measure on an idle machine
 from __future__ import annotations
 
 import os
+import random
 import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,8 +29,12 @@ from rclpy.signals import SignalHandlerOptions
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
+from constrained_sim.exceptions import ConstrainedSimError
 from constrained_sim.msg import ContactForce, ContactForces
+from constrained_sim.ros.bag import bag_file, read_records
 from constrained_sim.ros.discovery import loopback_settings
+from constrained_sim.ros.recover import recover
+from constrained_sim.ros.replay import replay
 from constrained_sim.testing.ros import arguments, package_executable
 
 SHARE = Path(get_package_share_directory("constrained_sim"))
@@ -222,6 +228,30 @@ def kills() -> Iterator[Row]:
     yield "leg: slowest of them to first joint_states", f"{slowest:.2f} s"
 
 
+def recordings() -> Iterator[Row]:
+    """Killed at random moments while recording in real time: whether the bag replays, how much is lost."""
+    moments, failed, missing = random.Random(1), 0, []
+    for _ in range(RESTARTS):
+        with tempfile.TemporaryDirectory() as folder:
+            bag = Path(folder) / "bag"
+            simulator = start_simulator("leg", clock_mode="realtime", record=bag)
+            heard = listen(lambda heard: bool(heard.stamps))
+            killed_at = time.monotonic() + moments.uniform(0.1, 2.0)
+            heard = listen(lambda heard, end=killed_at: time.monotonic() > end and bool(heard.stamps))
+            simulator.kill()
+            simulator.wait()
+            try:
+                recovery, difference = recover(bag), replay(bag).difference
+            except ConstrainedSimError as error:
+                print(f"benchmarks/node.py: {error}", file=sys.stderr)
+                failed += 1
+                continue
+            failed += bool(difference) or not recovery.is_whole
+            missing.append(heard.stamps[-1] - 1e-9 * max(record.stamp for record in read_records(bag_file(bag))))
+    yield f"leg: {RESTARTS} kills while recording, bags that do not replay", f"{failed}"
+    yield "leg: most that was heard and is not in the bag", f"{max(0.0, *missing):.3f} s"
+
+
 def memory() -> Iterator[Row]:
     """An hour of simulated time in fast mode: how much the node grows after its first minute."""
     simulator = start_simulator("leg", clock_mode="fast", duration=3600.0, control_period=0.01)
@@ -301,7 +331,7 @@ def main() -> None:
     os.environ.setdefault("ROS_DOMAIN_ID", "77")
     os.environ.update(loopback_settings())
     rclpy.init()
-    for group in (lockstep, realtime, start, kills, memory, fuzz, flood):
+    for group in (lockstep, realtime, start, kills, recordings, memory, fuzz, flood):
         if any(word in group.__name__ for word in sys.argv[1:] or [""]):
             for what, value in group():
                 print(f"{group.__name__:10} {what:50} {value:>10}", flush=True)

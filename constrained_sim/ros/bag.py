@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from constrained_sim.exceptions import ConfigError
 from constrained_sim.optional import optional
+
+if TYPE_CHECKING:
+    from constrained_sim.ros.mcap_scanner import McapScanner
 
 QOS_KEY = "offered_qos_profiles"
 """Under which rosbag2 keeps the quality of service of a topic, in the MCAP file and in metadata.yaml."""
@@ -48,42 +50,38 @@ def bag_file(directory: Path) -> Path:
     """Return the MCAP file of a rosbag2 `directory`.
 
     Raises:
-        ConfigError: there is not exactly one.
+        ConfigError: not a directory, or there is not exactly one such file in it.
     """
-    files = sorted(directory.glob("*.mcap"))
+    if not directory.is_dir():
+        raise ConfigError(f"{str(directory)!r} is not a directory, allowed: the rosbag2 directory of a recording")
+    try:
+        files = sorted(path for path in directory.iterdir() if path.suffix == ".mcap")
+    except OSError as error:
+        raise ConfigError(f"cannot read {str(directory)!r}: {error.strerror}") from error
     if len(files) != 1:
         raise ConfigError(f"{str(directory)!r} holds {len(files)} MCAP files, allowed: one")
     return files[0]
 
 
-def read_records(file: Path) -> Iterator[Record]:
-    """Yield the messages of an MCAP `file`; what is cut off at its end is left out.
+def read_records(source: Path | McapScanner) -> Iterator[Record]:
+    """Yield the messages of an MCAP file; what is damaged or cut off is left out.
+
+    Args:
+        source: the file, or a scanner of it, which tells afterwards what was left out.
 
     Raises:
-        ConfigError: not an MCAP file.
-        MissingLibrary: the one that reads them.
+        ConfigError: not an MCAP file, or one that cannot be read.
     """
     optional("mcap", "a recording")
-    from mcap.exceptions import McapError
-    from mcap.records import Channel, Message, Schema
-    from mcap.stream_reader import StreamReader
+    from mcap.records import Message
 
-    types: dict[int, str] = {}
-    topics: dict[int, RecordedTopic] = {}
-    with file.open("rb") as stream:
-        if stream.read(8) != b"\x89MCAP0\r\n":
-            raise ConfigError(f"{str(file)!r} is not an MCAP file")
-        stream.seek(0)
-        records = StreamReader(stream).records
-        while True:
-            try:
-                record = next(records)
-            except (StopIteration, McapError, EOFError, ValueError, struct.error):
-                return
-            if isinstance(record, Schema):
-                types[record.id] = record.name
-            elif isinstance(record, Channel):
-                qos = record.metadata.get(QOS_KEY, "")
-                topics[record.id] = RecordedTopic(record.topic, types[record.schema_id], qos)
-            elif isinstance(record, Message):
-                yield Record(topics[record.channel_id], record.log_time, record.data)
+    from constrained_sim.ros.mcap_scanner import McapScanner
+
+    scanner = source if isinstance(source, McapScanner) else McapScanner(source)
+    for record in scanner.records():
+        if isinstance(record, Message):
+            channel = scanner.channels[record.channel_id]
+            schema = scanner.schemas.get(channel.schema_id)
+            qos = channel.metadata.get(QOS_KEY, "")
+            topic = RecordedTopic(channel.topic, schema.name if schema is not None else "", qos)
+            yield Record(topic, record.log_time, record.data)

@@ -66,7 +66,7 @@ class Control:
         self._next_diagnostics = 0.0
         self._started = not (self._options.wait_for_first_command or self._options.wait_for_subscriber)
         self._repeated = self._warned = time.monotonic()
-        self._text = self.failure = ""
+        self._text = self.failure = self._recording_problem = ""
         self._status_period = round(1e9 / self._options.status_rate)
         self._next_status = world.stamp
         self._rate_from = (time.monotonic(), world.stamp)
@@ -170,6 +170,7 @@ class Control:
         self._outputs.flush()
         if time.monotonic() >= self._next_diagnostics:
             self._next_diagnostics = time.monotonic() + DIAGNOSTICS_PERIOD
+            self._watch_recording()
             warning = self._namesakes.look()
             self._outputs.send_diagnostics(self._state(), self._text, self._real_time_factor(), warning)
         if self._is_idle():
@@ -177,7 +178,7 @@ class Control:
             self._callbacks.wait(IDLE)
             return
         self._callbacks.run_ready()
-        if self._is_idle():
+        if self._is_idle() or not self._outputs.recorder_has_room(SERVICE_PERIOD):
             return
         delay = self._pace.delay(self._commands.answers)
         if self._free_run is not None:
@@ -290,6 +291,14 @@ class Control:
             text = f"no command for {self._options.command_timeout} s: {action}" if overdue else "commands come again"
             self._node.get_logger().warning(text)
             self.changed(text)
+
+    def _watch_recording(self) -> None:
+        """Say what keeps messages from being recorded, when it begins and when it ends."""
+        problem = self._outputs.recording_problem
+        if problem != self._recording_problem:
+            self._recording_problem = problem
+            self._node.get_logger().error(problem or "messages are recorded again")
+            self.changed(problem or "messages are recorded again")
 
     def _wait_to_start(self) -> None:
         """Show the initial state to those who come up, until all that is waited for is there."""

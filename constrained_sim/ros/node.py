@@ -93,8 +93,8 @@ class SimulationNode(Node):
         self.add_on_set_parameters_callback(self._set_parameters)
         answer_every_request(self)
 
-    def run(self) -> None:
-        """Simulate until the node is shut down or its configured duration is over.
+    def run(self) -> int:
+        """Simulate until the node is shut down or its configured duration is over; return an exit code.
 
         Raises:
             NoAnswer: a node with a duration waited for commands in vain.
@@ -108,20 +108,26 @@ class SimulationNode(Node):
             if self._control.failure:
                 raise NoAnswer(self._control.failure)
         finally:
-            self._finish_recording()
+            code = self._finish_recording()
+        return code
 
     def stop(self) -> None:
         """End :meth:`run` at the next period boundary, and the process, with a complete bag, while kernels load."""
         self._control.stop()
         if self._is_loading:
             self._is_loading = False
-            self._finish_recording()
+            code = self._finish_recording()
             self.destroy_node()
-            leave()
+            leave(code)
 
-    def _finish_recording(self) -> None:
-        if self._recorder is not None:
-            self._recorder.close()
+    def _finish_recording(self) -> int:
+        """Complete the bag; return 0, or 1 where messages are missing in it, and say so."""
+        if self._recorder is None:
+            return 0
+        self._recorder.close()
+        if self._recorder.problem:
+            self.get_logger().error(f"{self._recorder.problem} ({self._recorder.lost} messages lost)")
+        return 1 if self._recorder.problem else 0
 
     def _load_kernels(self) -> None:
         """Load the kernels; say so where this takes long, as when they were never compiled."""
@@ -169,7 +175,7 @@ class SimulationNode(Node):
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run the node; return 0, or 1 with one clear line where it cannot start."""
+    """Run the node; return 0, or 1 with one clear line where it cannot start, or where its recording is not whole."""
     arguments = list(sys.argv if args is None else args)
     check_command_line(
         arguments,
@@ -184,13 +190,12 @@ def main(args: Sequence[str] | None = None) -> int:
         begin(arguments)
         node = SimulationNode()
         on_end(node.stop)
-        node.run()
+        return node.run()
     except (ConstrainedSimError, InvalidParameterException, InvalidParameterValueException) as error:
         print(f"constrained_sim: {error}", file=sys.stderr)
         return 1
     finally:
         rclpy.try_shutdown()
-    return 0
 
 
 def check_parameter_files(arguments: Sequence[str]) -> None:

@@ -144,6 +144,15 @@ class Outputs:
         """Let what was published be recorded: between periods, however long they are."""
         self._topics.flush()
 
+    def recorder_has_room(self, timeout: float) -> bool:
+        """Return whether the simulation may go on; where the recorder holds it up, wait up to `timeout` [s]."""
+        return self._topics.has_room(timeout)
+
+    @property
+    def recording_problem(self) -> str:
+        """What keeps messages from being recorded; empty: nothing does."""
+        return self._topics.problem
+
     def send_impacts(self, impacts: tuple[tuple[int, Impact], ...]) -> None:
         """Publish impacts with their stamps [ns]."""
         for stamp, impact in impacts:
@@ -228,7 +237,8 @@ class Outputs:
     def send_diagnostics(self, state: int, text: str, real_time_factor: float, warning: str = "") -> None:
         """Publish how the simulation is doing, for the ROS diagnostics tools; a `warning` comes first."""
         world, states = self._world, msg.SimulationStatus
-        unhappy = state == states.WAITING or world.command_is_overdue or bool(warning)
+        problem, lost = self.recording_problem, self._topics.lost - self._lost_before
+        unhappy = state == states.WAITING or world.command_is_overdue or bool(problem or warning)
         level = DiagnosticStatus.WARN if unhappy else DiagnosticStatus.OK
         values = {
             "step": world.sim.steps,
@@ -237,12 +247,12 @@ class Outputs:
             "late periods": self.late_periods,
             "commands dropped": self.commands_dropped,
             "commands refused": self.commands_refused,
-            "records lost": self._topics.lost - self._lost_before,
+            "records lost": lost,
         }
         status = DiagnosticStatus(
-            level=DiagnosticStatus.ERROR if state == states.FROZEN else level,
+            level=DiagnosticStatus.ERROR if state == states.FROZEN or lost else level,
             name="constrained_sim: simulation",
-            message="; ".join(filter(None, [warning, text])) or "running",
+            message="; ".join(filter(None, [problem, warning, text])) or "running",
             hardware_id=world.config.robot.model.name,
             values=[KeyValue(key=key, value=str(value)) for key, value in values.items()],
         )

@@ -40,6 +40,6 @@ def on_end(act: Callable[[], None]) -> None:
         signal.signal(number, lambda *_: act())
 
 
-def leave() -> None:
-    """End the process at once with exit code 0: where nothing is left to be finished."""
-    os._exit(0)
+def leave(code: int = 0) -> None:
+    """End the process at once with the exit `code`: where nothing is left to be finished."""
+    os._exit(code)

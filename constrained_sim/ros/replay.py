@@ -77,6 +77,7 @@ class _Produced:
 
     records = False
     lost = 0
+    problem = ""
 
     def __init__(self) -> None:
         self.queue: deque[tuple[str, bytes]] = deque()
@@ -99,6 +100,9 @@ class _Produced:
 
     def flush(self) -> None:
         return None
+
+    def has_room(self, timeout: float) -> bool:
+        return True
 
 
 class Replay:
@@ -157,7 +161,10 @@ def replay(directory: Path) -> Comparison:
         ConfigError: not a recording of this package.
         ConstrainedSimError: its configuration is refused here.
     """
-    records = read_records(bag_file(directory))
+    from constrained_sim.ros.mcap_scanner import McapScanner
+
+    scanner = McapScanner(bag_file(directory))
+    records = read_records(scanner)
     beginning = list(islice(records, 10))
     configuration = _configuration(beginning)
     simulation = Replay(configuration["parameters"], Path(configuration["folder"]))
@@ -172,7 +179,7 @@ def replay(directory: Path) -> Comparison:
             if difference:
                 break
             counts[record.topic.name] += 1
-    return Comparison(counts, difference, warnings)
+    return Comparison(counts, difference, (*warnings, *scanner.damage))
 
 
 def _configuration(beginning: Sequence[Record]) -> dict[str, Any]:

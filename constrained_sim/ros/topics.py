@@ -66,9 +66,16 @@ class Topics(Protocol):
     def flush(self) -> None:
         """Let what was sent be recorded."""
 
+    def has_room(self, timeout: float) -> bool:
+        """Return whether a simulation may go on; where the recorder holds it up, wait up to `timeout` [s]."""
+
     @property
     def lost(self) -> int:
         """Number of messages that could not be recorded."""
+
+    @property
+    def problem(self) -> str:
+        """What keeps messages from being recorded; empty: nothing does."""
 
 
 class Topic:
@@ -212,6 +219,15 @@ class NodeTopics:
     def lost(self) -> int:
         """Number of messages that the recorder could not take."""
         return self._recorder.lost if self._recorder is not None else 0
+
+    def has_room(self, timeout: float) -> bool:
+        """Return whether the simulation may go on; where the recorder holds it up, wait up to `timeout` [s]."""
+        return self._recorder is None or self._recorder.has_room(timeout)
+
+    @property
+    def problem(self) -> str:
+        """What keeps messages from being recorded; empty: nothing does."""
+        return self._recorder.problem if self._recorder is not None else ""
 
 
 def _can_connect(publisher: QoSProfile, subscription: QoSProfile) -> bool:

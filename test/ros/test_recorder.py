@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from rclpy.serialization import serialize_message
@@ -12,8 +16,12 @@ from rosbags.highlevel import AnyReader
 from std_msgs.msg import String
 
 from constrained_sim.exceptions import ConfigError
-from constrained_sim.ros.bag import RecordedTopic
+from constrained_sim.ros import recorder as recorder_module
+from constrained_sim.ros.bag import RecordedTopic, read_records
 from constrained_sim.ros.recorder import Recorder
+from constrained_sim.ros.recover import recover
+
+T = TypeVar("T")
 
 TYPE = "std_msgs/msg/String"
 FILLER, LATE = (RecordedTopic(name, TYPE, "") for name in ("/filler", "/late"))
@@ -28,32 +36,72 @@ def texts(bag: Path) -> dict[str, list[str]]:
     return found
 
 
+def wait_for(look: Callable[[], T]) -> T:
+    """Return what `look` returns as soon as that is true."""
+    end = time.monotonic() + 20.0
+    while not (found := look()):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    return found
+
+
+def messages_in(file: Path) -> int:
+    """Return how many messages of an MCAP file are readable now."""
+    return sum(1 for _ in read_records(file))
+
+
+def hand_over(recorder: Recorder) -> None:
+    """Flush until everything that waits is in the pipe."""
+    end = time.monotonic() + 20.0
+    while not recorder.has_room(0.1) or recorder._buffer:
+        recorder.flush()
+        assert time.monotonic() < end
+
+
 def test_impatient_recorder_counts_what_it_drops(tmp_path: Path) -> None:
     """While the writing process stands still messages are dropped and counted; later ones are under their own topic."""
     recorder = Recorder(tmp_path / "bag", patient=False)
     os.kill(recorder._process.pid, signal.SIGSTOP)
     filler = serialize_message(String(data="x" * 50_000))
-    for stamp in range(100):
+    for stamp in range(300):
         recorder.write(FILLER, stamp, filler)
         recorder.flush()
-    assert recorder.lost > 0
+        assert recorder.has_room(10.0)
     first_loss = recorder.lost
-    recorder.write(LATE, 100, filler)
-    recorder.flush()
+    assert first_loss > 0
+    assert "messages are lost" in recorder.problem
+    recorder.write(LATE, 300, filler)
     assert recorder.lost == first_loss + 1
     os.kill(recorder._process.pid, signal.SIGCONT)
-    recorder.patient = True
+    hand_over(recorder)
     for number in range(3):
-        recorder.write(LATE, 101 + number, serialize_message(String(data=f"late {number}")))
-        recorder.flush()
+        recorder.write(LATE, 301 + number, serialize_message(String(data=f"late {number}")))
     recorder.close()
+    assert recorder.lost == first_loss + 1
     found = texts(tmp_path / "bag")
     assert found["/late"] == ["late 0", "late 1", "late 2"]
-    assert len(found["/filler"]) == 100 - first_loss
+    assert len(found["/filler"]) == 300 - first_loss
     assert set(found["/filler"]) == {"x" * 50_000}
 
 
-def test_patient_recorder_waits(tmp_path: Path) -> None:
+def test_patient_recorder_asks_to_wait(tmp_path: Path) -> None:
+    """While its process stands still a patient recorder has no room, says so, and loses nothing."""
+    recorder = Recorder(tmp_path / "bag")
+    os.kill(recorder._process.pid, signal.SIGSTOP)
+    count = 0
+    while recorder.has_room(0.0):
+        recorder.write(FILLER, count, serialize_message(String(data=f"{count:050000d}")))
+        recorder.flush()
+        count += 1
+    assert not recorder.has_room(1.5)
+    assert "takes nothing" in recorder.problem
+    os.kill(recorder._process.pid, signal.SIGCONT)
+    recorder.close()
+    assert recorder.lost == 0 and recorder.problem == ""
+    assert [int(text[-9:]) for text in texts(tmp_path / "bag")["/filler"]] == list(range(count))
+
+
+def test_patient_recorder_loses_nothing(tmp_path: Path) -> None:
     """A recorder that may wait loses nothing, however much is written at once."""
     recorder = Recorder(tmp_path / "bag")
     for stamp in range(60):
@@ -64,6 +112,25 @@ def test_patient_recorder_waits(tmp_path: Path) -> None:
     assert [int(text[-9:]) for text in texts(tmp_path / "bag")["/filler"]] == list(range(60))
 
 
+def test_close_leaves_a_process_that_stands_still(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end does not wait for ever; what is not confirmed counts as lost, and the process may still write it."""
+    monkeypatch.setattr(recorder_module, "PATIENCE", 1.0)
+    recorder = Recorder(tmp_path / "bag")
+    recorder.write(FILLER, 0, serialize_message(String(data="first")))
+    recorder.flush()
+    (file,) = wait_for(lambda: [path for path in tmp_path.glob("bag/*.mcap") if messages_in(path)])
+    assert wait_for(lambda: recorder.problem == "" and recorder._confirmed)
+    os.kill(recorder._process.pid, signal.SIGSTOP)
+    for stamp in range(1, 100):
+        recorder.write(FILLER, stamp, serialize_message(String(data="x" * 50_000)))
+    recorder.close()
+    assert recorder.lost == 99
+    assert "does not answer" in recorder.problem
+    os.kill(recorder._process.pid, signal.SIGCONT)
+    assert recorder._process.wait(10.0) == 0
+    assert 1 < messages_in(file) < 99
+
+
 def test_recorder_survives_the_death_of_its_process(tmp_path: Path) -> None:
     """Messages for a writing process that is gone are counted as lost; the simulation goes on."""
     recorder = Recorder(tmp_path / "bag")
@@ -71,8 +138,33 @@ def test_recorder_survives_the_death_of_its_process(tmp_path: Path) -> None:
     recorder._process.wait()
     recorder.write(FILLER, 0, serialize_message(String(data="x")))
     recorder.flush()
-    assert recorder.lost == 1
+    recorder.write(FILLER, 1, serialize_message(String(data="x")))
+    assert recorder.lost == 2
+    assert recorder.has_room(10.0)
     recorder.close()
+    assert "ended early" in recorder.problem
+
+
+@pytest.mark.parametrize("limit", [0, 100, 3_000, 200_000, 333_333])
+def test_full_disk_is_told_and_its_losses_counted(tmp_path: Path, limit: int) -> None:
+    """On a disk that takes `limit` bytes of a file the rest is counted to the message, what is there is readable."""
+    sizes = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, sizes[1]))
+    try:
+        recorder = Recorder(tmp_path / "bag")  # the process that writes has this limit too
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, sizes)
+    for stamp in range(500):
+        recorder.write(FILLER, stamp, serialize_message(String(data="x" * 1_000)))
+        recorder.flush()
+    recorder.close()
+    assert "ended early: File too large" in recorder.problem
+    (file,) = (tmp_path / "bag").glob("*.mcap")
+    there = messages_in(file) if file.stat().st_size else 0
+    assert recorder.lost == 500 - there
+    assert (there > 100) == (limit >= 200_000)
+    if there:
+        assert recover(tmp_path / "bag").count == there == len(texts(tmp_path / "bag")["/filler"])
 
 
 def test_folder_that_exists_is_refused(tmp_path: Path) -> None:

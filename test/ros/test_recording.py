@@ -1,6 +1,7 @@
 """The recorder: rosbag2 directories that hold every control period, whatever happens to the node."""
 
 import os
+import random
 import signal
 import time
 
@@ -12,6 +13,9 @@ from ros.live import CONFIG, NODE, PERIOD, URDF, Process, arguments, free_domain
 from rosbags.highlevel import AnyReader
 
 from constrained_sim import load_config
+from constrained_sim.ros.bag import bag_file, read_records
+from constrained_sim.ros.recover import recover
+from constrained_sim.ros.replay import replay
 
 TOPICS = set(TYPES) - {"/constraint_forces"}  # the leg has no bilateral constraints
 
@@ -139,3 +143,30 @@ def test_bag_of_a_killed_node_is_readable(tmp_path):
     assert stamps == [1_000_000_000 + k * PERIOD for k in range(1, count + 1)]
     counts = {t["topic_metadata"]["name"]: t["message_count"] for t in bag.metadata["topics_with_message_count"]}
     assert counts == {topic: len(messages) for topic, messages in bag.raw.items()}
+
+
+def test_killed_at_any_moment_a_recording_is_replayed(tmp_path):
+    """SIGKILL at random moments: recovered, the bag replays bit by bit, up to the last half second that was heard."""
+    moments, domain = random.Random(4), free_domain()
+    for number in range(4):
+        folder = tmp_path / f"{number}"
+        folder.mkdir()
+        words = arguments(clock_mode="realtime", record=folder / "bag")
+        process = Process(folder, domain, "simulator", *words)
+        try:
+            end = time.monotonic() + 60.0
+            while not any(file.stat().st_size > 10_000 for file in folder.glob("bag/*.mcap")):
+                assert time.monotonic() < end, process.stderr
+                time.sleep(0.05)
+            begin, already = time.monotonic(), len(list(read_records(bag_file(folder / "bag"))))
+            time.sleep(moments.uniform(0.0, 1.5))
+            ran = time.monotonic() - begin
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait(5.0)
+        finally:
+            process.stop()
+        recovery = recover(folder / "bag")
+        assert recovery.is_whole and recovery.count >= already
+        clocks = [record for record in read_records(bag_file(folder / "bag")) if record.topic.name == "/clock"]
+        assert clocks[-1].stamp - clocks[0].stamp > 1e9 * (ran - 0.5)
+        assert replay(folder / "bag").difference == ""

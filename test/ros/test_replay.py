@@ -12,7 +12,7 @@ from ros.live import NODE
 from constrained_sim.exceptions import ConfigError
 from constrained_sim.msg import Contact, Input
 from constrained_sim.ros.bag import bag_file, read_records
-from constrained_sim.ros.recorder import message_definition
+from constrained_sim.ros.message_definitions import message_definition
 from constrained_sim.ros.recover import recover
 from constrained_sim.ros.replay import INPUT, main, replay
 from constrained_sim.srv import AddConstraint, AddContact, ApplyWrench, Reset, SetSolver, Step
@@ -165,7 +165,9 @@ def test_cut_off_recording_is_read_and_recovered(served, tmp_path):
     topics = {record.topic for record in read_records(file)}
     assert 0 < cut < whole
     assert replay(folder).difference == ""
-    assert recover(folder) == cut
+    recovery = recover(folder)
+    assert recovery.count == cut and recovery.is_whole
+    assert recovery.originals[0].read_bytes() == data[: len(data) * 2 // 3]
     assert {record.topic for record in read_records(file)} == topics
     bag = Bag(folder)
     assert sum(len(messages) for messages in bag.raw.values()) == cut == bag.metadata["message_count"]
