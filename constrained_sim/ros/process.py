@@ -17,6 +17,9 @@ from rclpy.signals import SignalHandlerOptions
 from constrained_sim.exceptions import ConfigError
 from constrained_sim.ros.discovery import discovery_settings
 
+REFUSED_BY_ROS = rclpy_implementation.RCLError, rclpy_implementation.UnknownROSArgsError
+"""How ROS says that it does not take the arguments that are meant for it."""
+
 
 def begin(arguments: Sequence[str]) -> None:
     """Start ROS; SIGINT and SIGTERM end the process at once until :func:`on_end` says what they do.
@@ -30,7 +33,7 @@ def begin(arguments: Sequence[str]) -> None:
     os.environ.update(discovery_settings())
     try:
         rclpy.init(args=list(arguments), signal_handler_options=SignalHandlerOptions.NO)
-    except (rclpy_implementation.RCLError, rclpy_implementation.UnknownROSArgsError) as error:
+    except REFUSED_BY_ROS as error:
         raise ConfigError(f"arguments that ROS does not take: {' '.join(str(error).split())}") from error
 
 

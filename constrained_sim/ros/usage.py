@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import re
 from collections.abc import Sequence
 from dataclasses import fields
@@ -10,6 +11,7 @@ from dataclasses import fields
 from rclpy.utilities import remove_ros_args
 
 from constrained_sim.config import NodeOptions, SimulationOptions
+from constrained_sim.ros.process import REFUSED_BY_ROS
 
 EXIT_CODES = "exit codes: 0 ended as told, also by SIGINT or SIGTERM; 1 refused, with the reason; 2 wrong command line"
 
@@ -30,7 +32,8 @@ def check_command_line(arguments: Sequence[str], program: str, does: str, *detai
         epilog="\n\n".join((*details, EXIT_CODES)),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.parse_args(remove_ros_args(list(arguments))[1:])
+    with contextlib.suppress(*REFUSED_BY_ROS):  # what ROS refuses is told when ROS begins
+        parser.parse_args(remove_ros_args(list(arguments))[1:])
 
 
 def simulator_parameters() -> str:

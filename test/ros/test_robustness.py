@@ -103,7 +103,7 @@ def test_configured_names_are_checked(tmp_path, parameters, expected):
         assert process.wait(30.0) == 1, process.stderr
     finally:
         process.stop()
-    (line,) = process.stderr.splitlines()
+    (line,) = process.complaints.splitlines()
     assert line.startswith("constrained_sim: ") and expected in line
 
 

@@ -70,6 +70,11 @@ class Process:
         return self._err.read_text(errors="replace")
 
     @property
+    def complaints(self) -> str:
+        """What it wrote to standard error so far, without what ROS logs for information."""
+        return "".join(line for line in self.stderr.splitlines(keepends=True) if not line.startswith("[INFO]"))
+
+    @property
     def ending(self) -> str:
         """How it ended, e.g. ``"was killed by SIGKILL"``; empty while it runs."""
         code = self.popen.poll()
