@@ -124,7 +124,7 @@ def row_jacobian(joints, positions, axes, joint_axes, support):  # type: ignore[
     return jacobian
 
 
-@kernel
+@kernel(inline=True)
 def fill_rows(joints, positions, axes, joint_axes, support, jacobian):  # type: ignore[no-untyped-def]
     """Fill `jacobian` with what :func:`row_jacobian` returns; arguments as there."""
     jacobian[:] = 0.0
