@@ -11,6 +11,7 @@ import yaml
 
 from constrained_sim.exceptions import ConfigError
 from constrained_sim.text_file import read_regular_file
+from constrained_sim.validation import path as checked_path
 
 OURS = ("/**", "constrained_sim", "/constrained_sim")
 """Names under which a file of several nodes has the parameters of this one."""
