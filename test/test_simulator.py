@@ -822,7 +822,7 @@ def pushed_leg(**options):
     ("stepper", "force"),
     [
         *(("time_stepping", force) for force in (1e8, 1e20, 1e160, 1e308)),
-        *(("event_driven", force) for force in (1e6, 1e160, 1e308)),  # beyond 1e8 all evaluations are used up
+        *(("event_driven", force) for force in (1e6, 1e308)),  # between them, all evaluations are used up: 40 s
     ],
 )
 def test_forces_beyond_all_numbers_fail_the_step_and_nothing_else(stepper, force):

@@ -215,6 +215,8 @@ def test_signal_ends_the_example_controller(simulate, tmp_path):
             sim.forget()
             process = Process(tmp_path, sim.domain, "leg_controller")
             try:
+                sim.wait_for(lambda: handles_signals(process), "the controller's own code")  # noqa: B023
+                sim.forget()
                 sim.wait_for(lambda: len(sim.states) > 200, "200 states")
                 kill(process)
                 assert process.wait(10.0) == 0
