@@ -198,7 +198,7 @@ class Dynamics:
 
     def point_positions(self, joints: npt.NDArray[np.int64], offsets: Array) -> Array:
         """Return (k, 3) world positions [m] of points given by joint and offset [m, joint frame]."""
-        return kinematics.point_positions(np.ascontiguousarray(joints), np.ascontiguousarray(offsets), self.placements)
+        return kinematics.point_positions(joints, offsets, self.placements)
 
     def row_jacobian(self, joints: npt.NDArray[np.int64], positions: Array, axes: Array) -> Array:
         """Return (3 k, nv) Jacobians of body points at world `positions` (k, 3) along `axes` (k, 3, 3)."""

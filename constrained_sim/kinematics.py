@@ -81,7 +81,7 @@ def bias_at(body, point):  # type: ignore[no-untyped-def]
     return body.bias + cross(body.angular_bias, arm) + cross(omega, cross(omega, arm))
 
 
-@kernel
+@kernel(inline=True)
 def point_positions(joints, offsets, placements):  # type: ignore[no-untyped-def]
     """Return (k, 3) world positions of points fixed in joints' frames [m].
 
