@@ -55,6 +55,12 @@ Q, V, TAU, TWO = [0.3, 0.6, -1.2], [0.1, 0.2, 0.3], [1.0, 2.0], {"hip": 0.6}
 M, J, F, B = np.diag([1.0, 2.0, 3.0]), np.array([[1.0, 0.5, 0.0]]), [1.0, 2.0, 3.0], [0.5]
 
 
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written to a path without folder lies there."""
+    monkeypatch.chdir(tmp_path)
+
+
 def anchor() -> cs.PointAnchor:
     """Return what holds the foot where it is."""
     return cs.PointAnchor("hold", "foot", (0.0, 0.0, 0.0), normals=[(0.0, 0.0, 1.0)])

@@ -15,7 +15,8 @@ INTERRUPTED = 130
 
 EXIT_CODES = (
     f"Exit codes: 0 done; {FAILED} refused or failed, with the reason; 2 wrong use of the command line; "
-    f"{DIFFERS} a replay that differs from its recording; {INTERRUPTED} interrupted."
+    f"{DIFFERS} a replay that differs from its recording, or a recording of which parts are lost; "
+    f"{INTERRUPTED} interrupted."
 )
 
 Json = Annotated[bool, typer.Option("--json", help="Write the result as JSON, and nothing else, to standard output.")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import random
 import resource
@@ -356,3 +357,21 @@ def test_metadata_of_any_kind_are_kept_and_replaced(tmp_path: Path, metadata: st
     assert recovery.originals[1].read_text() == metadata
     with AnyReader([bag]) as reader:
         assert reader.message_count == COUNT
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_command_tells_what_became_of_the_bag(tmp_path: Path, damaged: bool) -> None:
+    """`constrained_sim recover --json` counts messages, says whether parts are lost, and keeps the original."""
+    bag = make_bag(tmp_path, finish=False)
+    if damaged:
+        file = bag_file(bag)
+        file.write_bytes(flip(file.read_bytes(), 8 * (file.stat().st_size // 2)))
+    words = [sys.executable, "-m", "constrained_sim", "recover", str(bag), "--json"]
+    run = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+    told = json.loads(run.stdout)
+    assert run.returncode == (3 if damaged else 0), run.stderr
+    assert told["is_whole"] is not damaged
+    assert told["messages"] == len(messages(bag_file(bag)))
+    assert (told["messages"] == COUNT) is not damaged
+    assert bool(told["damage"]) is bool(run.stderr)
+    assert all(Path(original).is_file() for original in told["originals"]) and told["originals"]
