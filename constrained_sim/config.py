@@ -182,6 +182,9 @@ class NodeOptions:
         joints: order of the efforts in ``~/commands``; empty: the actuated joints.
         world_frame: frame_id of what is published.
         frame_prefix: put before the names of links.
+        tf: ``links``: publish where every link is, and the robot in the world; ``base``: the robot in the world only,
+            for those who let robot_state_publisher do the rest; ``none``.
+        tf_rate: [Hz] simulated, of the links behind joints; a floating base comes in every control period.
         status_rate: [Hz] simulated.
         contact_wrenches: publish the wrench of every contact on its link, in the link's axes, on contact_wrenches/NAME.
         marker_rate: [Hz] simulated, of contact_markers; 0: none.
@@ -209,6 +212,8 @@ class NodeOptions:
     joints: tuple[str, ...] = ()
     world_frame: str = "world"
     frame_prefix: str = ""
+    tf: str = one_of("links", "base", "none")
+    tf_rate: float = within(50.0, *RATES)
     status_rate: float = within(10.0, *RATES)
     contact_wrenches: bool = False
     marker_rate: float = within(30.0, 0.0, RATES[1])

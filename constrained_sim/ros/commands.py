@@ -53,7 +53,7 @@ class Commands:
 
         Each may answer it as often as it was published; two of the same joints are told apart once both have answered.
         """
-        times = self._outputs.publications
+        times = self._outputs.states.publications
         return sum(-(-count // times) for count in self._received.values())
 
     def expect_answers(self) -> None:
@@ -72,7 +72,7 @@ class Commands:
             self._refuse(error)
             return
         if self._match_stamps and not self.any_stamp and stamp not in (0, self._world.stamp):
-            self._outputs.commands_dropped += 1
+            self._outputs.counters.commands_dropped += 1
             return
         self._merge(efforts)
 
@@ -108,5 +108,5 @@ class Commands:
             self._logger.warning(f"{text} (strict_commands: true refuses such commands)")
 
     def _refuse(self, error: ConstrainedSimError) -> None:
-        self._outputs.commands_refused += 1
+        self._outputs.counters.commands_refused += 1
         self._logger.warning(f"refused: {error}", throttle_duration_sec=1.0)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from geometry_msgs.msg import WrenchStamped
 
 from constrained_sim.exceptions import InvalidValue
+from constrained_sim.ros.cdr import serialise
 from constrained_sim.ros.topics import Topic, Topics
 
 
@@ -64,6 +65,13 @@ class ContactWrenches:
             topic = self._open.get(name) or self._open_found(name)
             if topic is not None:
                 topic.send(message, stamp)
+
+    def greet(self, make: Callable[[], Mapping[str, WrenchStamped]]) -> None:
+        """Publish the wrenches that `make` returns once more on topics that somebody has begun to listen to."""
+        waiting = [name for name, topic in self._open.items() if topic.has_newcomers]
+        for name, message in make().items() if waiting else ():
+            if name in waiting:
+                self._open[name].repeat(serialise(message))
 
     def _open_found(self, name: str) -> Topic | None:
         """Open the topic of a contact that collision geometry has found; None if it cannot have one."""

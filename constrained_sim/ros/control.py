@@ -13,6 +13,7 @@ from constrained_sim.exceptions import InvalidValue
 from constrained_sim.msg import SimulationStatus
 from constrained_sim.ros.callbacks import SERVICE_PERIOD, Callbacks
 from constrained_sim.ros.commands import Commands
+from constrained_sim.ros.health import Health
 from constrained_sim.ros.namesakes import Namesakes
 from constrained_sim.ros.outputs import Outputs
 from constrained_sim.ros.pace import Pace, Realtime
@@ -171,10 +172,11 @@ class Control:
         if time.monotonic() >= self._next_diagnostics:
             self._next_diagnostics = time.monotonic() + DIAGNOSTICS_PERIOD
             self._watch_recording()
+            self._greet_newcomers()
             warning = self._namesakes.look()
-            self._outputs.send_diagnostics(self._state(), self._text, self._real_time_factor(), warning)
+            self._outputs.send_diagnostics(self._health(warning))
         if self._is_idle():
-            self._outputs.greet_newcomers()
+            self._greet_newcomers()
             self._callbacks.wait(IDLE)
             return
         self._callbacks.run_ready()
@@ -200,7 +202,7 @@ class Control:
     def _advance(self) -> None:
         """Simulate one control period and publish it."""
         if (self._free_run or self._pace).begun():
-            self._outputs.late_periods += 1
+            self._outputs.counters.late_periods += 1
         self._commands.expect_answers()
         self._watch_command_timeout()
         period = self._world.advance()
@@ -228,9 +230,12 @@ class Control:
                 pass  # awake: see ALERT
             return
         self._commands.inbox.wait(SERVICE_PERIOD)
+        self._greet_newcomers()
         if now - self._repeated > REPEAT_AFTER:
+            if self._repeated == self._waiting_since:
+                self._send_status()  # which says that it waits
             self._repeated = now
-            self._outputs.repeat_state()
+            self._outputs.states.repeat_state()
         gives_up = self._options.duration and self._options.lockstep_action == "warn"
         if gives_up and now - self._waiting_since > self._patience:
             self._give_up(f"lockstep: no command for {now - self._waiting_since:.1f} s")
@@ -241,7 +246,7 @@ class Control:
             self._react_to_silence(
                 f"lockstep: waiting for {wanted - self._commands.answers} of {wanted} commands for "
                 f"{now - self._waiting_since:.1f} s; {publishers} publisher(s) of commands, "
-                f"{self._outputs.state_subscribers} subscriber(s) of joint_states are connected"
+                f"{self._outputs.states.subscribers} subscriber(s) of joint_states are connected"
             )
 
     @property
@@ -304,7 +309,7 @@ class Control:
         """Show the initial state to those who come up, until all that is waited for is there."""
         missing = [] if self._commands.answers or not self._options.wait_for_first_command else ["a command"]
         subscriber = self._options.wait_for_subscriber
-        if subscriber and not self._outputs.is_heard_by(subscriber):
+        if subscriber and not self._outputs.states.are_heard_by(subscriber):
             missing.append(f"a subscription of {subscriber!r} to contact_forces")
         now = time.monotonic()
         if not missing:
@@ -317,9 +322,10 @@ class Control:
             self.changed(f"waiting for {' and '.join(missing)}")
         if now - self._repeated > REPEAT_AFTER:
             self._repeated = now
-            self._outputs.repeat_state()
+            self._outputs.states.repeat_state()
         if self._options.duration and now - self._waiting_since > max(self._patience, START_PATIENCE):
             self._give_up(f"waited for {' and '.join(missing)} for {now - self._waiting_since:.1f} s")
+        self._greet_newcomers()
         self._commands.inbox.wait(SERVICE_PERIOD)
 
     def _finish_steps(self, why: str) -> None:
@@ -329,13 +335,23 @@ class Control:
             self._callbacks.expect()
             self._steps_done = None
 
+    def _greet_newcomers(self) -> None:
+        """Tell those who have begun to listen how things are."""
+        self._outputs.greet_newcomers()
+        if self._outputs.status_has_newcomers:
+            self._send_status()
+
     def _send_status(self) -> None:
-        factor = self._real_time_factor()
+        health = self._health()
         now = time.monotonic()
         if now - self._rate_from[0] > 1.0:
             self._rate_from = (now, self._world.stamp)
         self._next_status = self._world.stamp + self._status_period
-        self._outputs.send_status(self._state(), self._text, factor)
+        self._outputs.send_status(health)
+
+    def _health(self, warning: str = "") -> Health:
+        factor, problem = self._real_time_factor(), self._outputs.recording_problem
+        return Health(self._state(), self._text, factor, problem, warning)
 
     def _real_time_factor(self) -> float:
         then, stamp = self._rate_from

@@ -6,6 +6,9 @@ from pathlib import Path
 
 from ament_index_python.packages import get_package_share_directory
 
+STAND_INS = {"tf2_msgs/msg/TFMessage": "constrained_sim/msg/Transforms"}
+"""Types with the layout of one of another package, which need not be there."""
+
 
 def message_definition(type_name: str) -> str:
     """Return the definition of a message with those of all messages in it, as MCAP's ``ros2msg`` schema wants it."""
@@ -15,7 +18,7 @@ def message_definition(type_name: str) -> str:
         name = pending.pop(0)
         if name in texts:
             continue
-        package, _, message = name.split("/")
+        package, _, message = STAND_INS.get(name, name).split("/")
         texts[name] = (Path(get_package_share_directory(package)) / "msg" / f"{message}.msg").read_text()
         pending += _members(texts[name], package)
     separator = "=" * 80

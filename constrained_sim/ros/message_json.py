@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from importlib import import_module
 from typing import Any
 
 import numpy as np
+
+from constrained_sim.ros.message_types import message_type
 
 SEQUENCE = re.compile(r"sequence<(?P<item>.+?)(, \d+)?>|(?P<fixed>.+)\[\d+\]")
 
@@ -41,9 +42,3 @@ def _filled(message: Any, values: dict[str, Any]) -> Any:
             value = [_filled(message_type(item)(), part) for part in value]
         setattr(message, name, value)
     return message
-
-
-def message_type(name: str) -> Any:
-    """Return the class of the message ``package/Name`` or ``package/msg/Name``."""
-    package, _, kind = name.partition("/")
-    return getattr(import_module(f"{package}.msg"), kind.rpartition("/")[2])

@@ -23,6 +23,7 @@ from constrained_sim.ros import simulation_interfaces
 from constrained_sim.ros.commands import Commands
 from constrained_sim.ros.control import Control
 from constrained_sim.ros.conversions import JointNames
+from constrained_sim.ros.node_topics import NodeTopics
 from constrained_sim.ros.outputs import Outputs
 from constrained_sim.ros.pace import make_pace
 from constrained_sim.ros.parameter_services import answer_every_request
@@ -33,7 +34,6 @@ from constrained_sim.ros.replay import describe
 from constrained_sim.ros.requests import Requests
 from constrained_sim.ros.services import Services
 from constrained_sim.ros.simulation_interfaces import SimulationInterfaces
-from constrained_sim.ros.topics import NodeTopics
 from constrained_sim.ros.usage import check_command_line, simulator_parameters
 from constrained_sim.ros.world import World
 
@@ -56,7 +56,7 @@ class SimulationNode(Node):
     contact_wrenches/NAME (geometry_msgs/WrenchStamped, on request), NAME/imu (sensor_msgs/Imu) and NAME/wrench
     (geometry_msgs/WrenchStamped) of the configured sensors, contact_markers (visualization_msgs/MarkerArray),
     ~/status (SimulationStatus), robot_description (std_msgs/String, latched), /clock (rosgraph_msgs/Clock), /tf
-    (tf2_msgs/TFMessage, where installed), /diagnostics (diagnostic_msgs/DiagnosticArray).
+    and /tf_static (tf2_msgs/TFMessage, where installed), /diagnostics (diagnostic_msgs/DiagnosticArray).
 
     Services: ~/add_contact, ~/remove_contact, ~/list_contacts, ~/add_constraint, ~/remove_constraint,
     ~/list_constraints, ~/apply_wrench, ~/set_solver, ~/pause, ~/step, ~/reset; where the package simulation_interfaces

@@ -7,29 +7,20 @@ from functools import lru_cache
 
 import numpy as np
 import pinocchio as pin
-from geometry_msgs.msg import Transform, TransformStamped, Twist, Vector3, Wrench, WrenchStamped
+from geometry_msgs.msg import Transform, Twist, Wrench
 from nav_msgs.msg import Odometry
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState, MultiDOFJointState
-from std_msgs.msg import ColorRGBA, Header
-from visualization_msgs.msg import Marker, MarkerArray
+from std_msgs.msg import Header
 
 from constrained_sim import msg
-from constrained_sim.constraints import PointContact
-from constrained_sim.dynamics import kinematics_at
-from constrained_sim.impact import Impact
 from constrained_sim.robot import Robot
 from constrained_sim.ros.cdr import Form
 from constrained_sim.ros.conversions import NANOSECONDS, JointNames, point, to_duration, vector
-from constrained_sim.step_result import ConstraintForce, ContactForce
+from constrained_sim.ros.world import Period
+from constrained_sim.step_result import ConstraintForce
 from constrained_sim.validation import Array
 
-try:
-    from tf2_msgs.msg import TFMessage
-except ImportError:
-    TFMessage = None
-
-STATUS_COLOURS = {1: (0.1, 0.7, 0.2), 2: (0.9, 0.5, 0.1)}
 UNKNOWN_COVARIANCE = [0.0] * 36
 
 
@@ -54,9 +45,6 @@ class PeriodMessages:
             JointState(header=self.header, name=joints.names, position=zeros, velocity=zeros, effort=zeros)
         )
         self._odometry = Form(Odometry(header=self.header, child_frame_id=base))
-        if TFMessage is not None:
-            transform = TransformStamped(header=self.header, child_frame_id=base)
-            self._transform = Form(TFMessage(transforms=[transform]))
         count = len(self._several)
         self._multi_dof = Form(
             MultiDOFJointState(
@@ -97,10 +85,6 @@ class PeriodMessages:
         pose, twist = q[:7].tolist(), v[:6].tolist()
         return self._odometry.filled([*self._stamp, *pose, *UNKNOWN_COVARIANCE, *twist, *UNKNOWN_COVARIANCE])
 
-    def transform(self, q: Array) -> bytes:
-        """Return the placement of the floating base in the world (TFMessage)."""
-        return self._transform.filled([*self._stamp, *q[:7].tolist()])
-
     def multi_dof(self, q: Array, v: Array, tau: Array) -> bytes:
         """Return the joints with several degrees of freedom (MultiDOFJointState).
 
@@ -121,31 +105,20 @@ class PeriodMessages:
             wrenches += effort.tolist()
         return self._multi_dof.filled([*self._stamp, *placements, *twists, *wrenches])
 
-    def forces(
-        self,
-        contacts: Mapping[str, ContactForce],
-        mean_forces: Mapping[str, Array],
-        mean_moments: Mapping[str, Array],
-    ) -> bytes:
-        """Return all contacts, ordered by name (ContactForces).
-
-        Args:
-            contacts: at the end of the period.
-            mean_forces: (3,) over the period by name [N], world axes.
-            mean_moments: (3,) likewise, about the contact points [N m].
-        """
-        named = tuple(sorted((name, contact.link) for name, contact in contacts.items()))
+    def forces(self, period: Period) -> bytes:
+        """Return all contacts at the end of `period` with their mean wrenches, ordered by name (ContactForces)."""
+        contacts = sorted(period.contacts.items())
         numbers = [*self._stamp, *self._period]
-        for name, _ in named:
-            contact, force = contacts[name], mean_forces[name]
+        for name, contact in contacts:
+            force = period.mean_forces[name]
             numbers.append(int(contact.status))
             numbers += contact.position.tolist()
             numbers += contact.normal.tolist()
             numbers += force.tolist()
-            numbers += mean_moments[name].tolist()
+            numbers += period.mean_moments[name].tolist()
             numbers += (float(force @ contact.normal), contact.friction, contact.gap)
             numbers += contact.slip.tolist()
-        return self._forces(named).filled(numbers)
+        return self._forces(tuple((name, contact.link) for name, contact in contacts)).filled(numbers)
 
     def _form_of_forces(self, named: tuple[tuple[str, str], ...]) -> Form:
         """Return the form for contacts of these names and links."""
@@ -176,87 +149,3 @@ class PeriodMessages:
             message.wrench = Wrench(force=vector(wrench[:3]), torque=vector(wrench[3:]))
             self._constraints.constraints.append(message)
         return self._constraints
-
-    def contact_wrenches(
-        self,
-        q: Array,
-        contacts: Mapping[str, ContactForce],
-        mean_forces: Mapping[str, Array],
-        mean_moments: Mapping[str, Array],
-    ) -> dict[str, WrenchStamped]:
-        """Return the mean wrench of each contact on its link, about the link's origin, in its axes, by name."""
-        dynamics = kinematics_at(self._robot, q)
-        messages = {}
-        for name, contact in contacts.items():
-            joint, in_joint = self._robot.link_placement(contact.link)
-            link = dynamics.placement(joint) * in_joint
-            moment = np.cross(contact.position, mean_forces[name]) + mean_moments[name]
-            force = pin.Force(mean_forces[name], moment)
-            there = link.actInv(force)
-            header = Header(stamp=self.header.stamp, frame_id=self._prefix + contact.link)
-            wrench = Wrench(force=vector(there.linear), torque=vector(there.angular))
-            messages[name] = WrenchStamped(header=header, wrench=wrench)
-        return messages
-
-    def markers(
-        self, contacts: Mapping[str, ContactForce], mean_forces: Mapping[str, Array], scale: float
-    ) -> MarkerArray:
-        """Return an arrow of `scale` [m/N] at each contact that carries force; those of before are deleted."""
-        markers = [Marker(header=self.header, ns="contacts", action=Marker.DELETEALL)]
-        for number, name in enumerate(sorted(contacts)):
-            contact, force = contacts[name], mean_forces[name]
-            if not force.any():
-                continue
-            red, green, blue = STATUS_COLOURS.get(int(contact.status), (0.5, 0.5, 0.5))
-            markers.append(
-                Marker(
-                    header=self.header,
-                    ns="contacts",
-                    id=number,
-                    type=Marker.ARROW,
-                    action=Marker.ADD,
-                    points=[point(contact.position), point(contact.position + scale * force)],
-                    scale=Vector3(x=0.01, y=0.02, z=0.03),
-                    color=ColorRGBA(r=red, g=green, b=blue, a=1.0),
-                )
-            )
-        return MarkerArray(markers=markers)
-
-
-def impact_message(header: Header, impact: Impact, robot: Robot, prefix: str) -> msg.Impact:
-    """Return an impact with the impulses of everything that took part."""
-    message = msg.Impact(
-        header=header,
-        velocity_names=list(robot.velocity_names),
-        velocity_minus=impact.v_minus.tolist(),
-        velocity_plus=impact.v_plus.tolist(),
-        energy_lost=impact.energy_lost,
-        restitution_scale=impact.restitution_scale,
-    )
-    names = [member.name for member in impact.constraints.contacts.members]
-    places = dict(zip(names, zip(impact.points, impact.moments, strict=True), strict=True))
-    linear = impact.contact_impulses
-    for member in impact.constraints.members:
-        rows = impact.constraints.slice(member.name)
-        if not impact.impulse[rows].any():
-            continue
-        impulse = msg.Impulse(
-            name=member.name,
-            rows=impact.impulse[rows].tolist(),
-            row_velocity_minus=impact.row_velocity_minus[rows].tolist(),
-            row_velocity_plus=impact.row_velocity_plus[rows].tolist(),
-        )
-        declaration = member.declaration
-        if isinstance(declaration, PointContact):
-            impulse.link = prefix + declaration.link
-            position, moment = places[member.name]
-            impulse.position, impulse.angular = point(position), vector(moment)
-            impulse.linear = vector(linear[member.name])
-        elif hasattr(declaration, "link_a"):
-            there = kinematics_at(robot, impact.q, impact.t)
-            wrench = member.wrench(there, impact.impulse[rows], declaration.link_a)  # type: ignore[union-attr]
-            impulse.link = prefix + declaration.link_a
-            impulse.position = point(member.wrench_point(there))  # type: ignore[union-attr]
-            impulse.linear, impulse.angular = vector(wrench[:3]), vector(wrench[3:])
-        message.impulses.append(impulse)
-    return message

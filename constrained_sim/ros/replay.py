@@ -26,10 +26,11 @@ from constrained_sim.robot import Robot
 from constrained_sim.ros.bag import Record, bag_file, read_records
 from constrained_sim.ros.conversions import NANOSECONDS, JointNames
 from constrained_sim.ros.declarations import wrench_from_topic
-from constrained_sim.ros.message_json import from_json, message_type, to_plain
+from constrained_sim.ros.message_json import from_json, to_plain
+from constrained_sim.ros.message_types import TRANSFORMS, message_type, type_name
 from constrained_sim.ros.outputs import Outputs
 from constrained_sim.ros.requests import Requests
-from constrained_sim.ros.topics import RELIABLE, Topic, type_name
+from constrained_sim.ros.topics import RELIABLE, Topic
 from constrained_sim.ros.world import World
 
 INPUT = type_name(msg.Input)
@@ -84,7 +85,7 @@ class _Produced:
 
     def open(self, kind: type, name: str, qos: QoSProfile = RELIABLE) -> Topic:
         kind_name = type_name(kind)
-        return Topic([lambda data, stamp: self.queue.append((kind_name, data))])
+        return Topic(lambda data, stamp: self.queue.append((kind_name, data)))
 
     def check(self, name: str) -> None:
         return None  # what was recorded was allowed then
@@ -116,7 +117,6 @@ class Replay:
         """
         config = read_config(parameters, folder)
         self.world, self._topics = World(config), _Produced()
-        self.digest = digest(parameters, config.robot)
         self._outputs = Outputs(self._topics, self.world, JointNames(config.robot, config.node.joints))
         self._requests = Requests(self.world, self._outputs)
         self._prefix = config.node.frame_prefix
@@ -167,8 +167,8 @@ def replay(directory: Path) -> Comparison:
     records = read_records(scanner)
     beginning = list(islice(records, 10))
     configuration = _configuration(beginning)
-    simulation = Replay(configuration["parameters"], Path(configuration["folder"]))
-    warnings = _changes(configuration, simulation.digest)
+    simulation = Replay(_completed(configuration["parameters"], beginning), Path(configuration["folder"]))
+    warnings = _changes(configuration, digest(configuration["parameters"], simulation.world.config.robot))
     counts: Counter[str] = Counter()
     difference = ""
     for record in chain(beginning, records):
@@ -192,6 +192,12 @@ def _configuration(beginning: Sequence[Record]) -> dict[str, Any]:
     if not inputs or inputs[0].name != "configuration":
         raise ConfigError("the recording does not begin with a configuration: it was not made by this node")
     return dict(json.loads(inputs[0].content))
+
+
+def _completed(parameters: Mapping[str, Any], beginning: Sequence[Record]) -> Mapping[str, Any]:
+    """Return `parameters` with what a recording from before the option ``tf`` did, as its `beginning` shows."""
+    has_transforms = any(record.topic.type_name == TRANSFORMS.name for record in beginning)
+    return {"tf": "base" if has_transforms else "none"} | dict(parameters)
 
 
 def _changes(configuration: Mapping[str, Any], present_digest: str) -> tuple[str, ...]:

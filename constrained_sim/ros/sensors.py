@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from geometry_msgs.msg import WrenchStamped
@@ -29,6 +30,7 @@ class SensorTopics:
         self._sensors = config.sensor_set()
         self._members = {sensor.name: sensor for sensor in config.sensors}
         self._topics, self._forms = {}, {}
+        self._last: dict[str, Callable[[], bytes]] = {}
         for name, sensor in self._members.items():
             kind, end, _ = KINDS[sensor.kind]
             self._topics[name] = topics.open(kind, f"{name}/{end}")
@@ -37,14 +39,23 @@ class SensorTopics:
     def restart(self) -> None:
         """Begin anew after a reset: periods and noise."""
         self._sensors.reset()
+        self._last.clear()
 
     def send(self, period: Period) -> None:
         """Publish what is read at the end of `period`."""
         for name, reading in self._sensors.measure(period.result).items():
-            if self._topics[name].is_wanted:
-                numbers = KINDS[self._members[name].kind][2](self._members[name], reading)
-                data = self._forms[name].filled([*divmod(period.stamp, NANOSECONDS), *numbers])
-                self._topics[name].send_bytes(data, period.stamp)
+            make = self._last[name] = partial(self._message, name, reading, period.stamp)
+            self._topics[name].offer(make, period.stamp)
+
+    def greet(self) -> None:
+        """Publish the last readings once more for those who have begun to listen."""
+        for name, make in self._last.items():
+            self._topics[name].greet(make)
+
+    def _message(self, name: str, reading: Any, stamp: int) -> bytes:
+        sensor = self._members[name]
+        numbers = KINDS[sensor.kind][2](sensor, reading)
+        return self._forms[name].filled([*divmod(stamp, NANOSECONDS), *numbers])
 
 
 def imu_numbers(sensor: Imu, reading: ImuReading) -> list[float]:

@@ -16,7 +16,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from visualization_msgs.msg import MarkerArray
 
-from constrained_sim.msg import ConstraintForces, ContactForces, Impact, Input, SimulationStatus
+from constrained_sim.msg import ConstraintForces, ContactForces, Impact, Input, SimulationStatus, Transforms
 
 TYPES = {
     "/clock": Clock,
@@ -27,6 +27,8 @@ TYPES = {
     "/robot_description": String,
     "/contact_markers": MarkerArray,
     "/diagnostics": DiagnosticArray,
+    "/tf": Transforms,
+    "/tf_static": Transforms,
     f"{NODE}/inputs": Input,
     f"{NODE}/status": SimulationStatus,
 }

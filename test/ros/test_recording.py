@@ -14,6 +14,7 @@ from rosbags.highlevel import AnyReader
 
 from constrained_sim import load_config
 from constrained_sim.ros.bag import bag_file, read_records
+from constrained_sim.ros.message_types import type_name
 from constrained_sim.ros.recover import recover
 from constrained_sim.ros.replay import replay
 
@@ -62,9 +63,7 @@ def test_metadata_tells_what_is_in_the_bag(dropped, hopping):
             t["topic_metadata"]["name"]: t["topic_metadata"]["type"] for t in metadata["topics_with_message_count"]
         }
         assert counts == {topic: len(messages) for topic, messages in bag.raw.items()}
-        assert types == {
-            topic: f"{TYPES[topic].__module__.split('.')[0]}/msg/{TYPES[topic].__name__}" for topic in counts
-        }
+        assert types == {topic: type_name(TYPES[topic]) for topic in counts}
         assert metadata["message_count"] == sum(counts.values())
         assert metadata["storage_identifier"] == "mcap"
         assert metadata["starting_time"]["nanoseconds_since_epoch"] == 1_000_000_000

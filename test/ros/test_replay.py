@@ -144,6 +144,24 @@ def test_changed_model_is_named(served, tmp_path):
     assert any("numpy: recorded with 0.1" in text for text in comparison.warnings)
 
 
+def test_recording_without_transforms_is_repeated(served, tmp_path):
+    """Recordings of before the option `tf`, on machines without tf2_msgs, hold none: none are missed."""
+
+    def change(record):
+        if record.topic.name in ("/tf", "/tf_static"):
+            return None
+        given = deserialize_message(record.data, Input) if record.topic.type_name == INPUT else None
+        if given is None or given.name != "configuration":
+            return record.data
+        content = json.loads(given.content)
+        del content["parameters"]["tf"], content["parameters"]["tf_rate"]
+        given.content = json.dumps(content)
+        return serialize_message(given)
+
+    comparison = replay(rewritten(served, tmp_path / "before", change))
+    assert comparison.difference == "" and comparison.counts["/joint_states"] > 300
+
+
 def test_bag_of_others_is_refused(served, tmp_path):
     """Without inputs there is nothing to replay."""
     folder = rewritten(

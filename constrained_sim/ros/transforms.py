@@ -1,0 +1,109 @@
+"""Where links are, for /tf and /tf_static: every link in the one that carries it, as robot_state_publisher has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import pinocchio as pin
+from geometry_msgs.msg import TransformStamped
+from std_msgs.msg import Header
+
+from constrained_sim.dynamics import kinematics_at
+from constrained_sim.msg import Transforms
+from constrained_sim.robot import Robot
+from constrained_sim.ros.cdr import Form
+from constrained_sim.ros.conversions import NANOSECONDS
+from constrained_sim.validation import Array
+
+
+class _Edge(NamedTuple):
+    """A link and what carries it: their frames, and the joints and placements in joints that these have.
+
+    Attributes:
+        parent: frame of the link that carries, or the world's.
+        child: frame of the link.
+        carrier: joint of the link that carries, and its placement there.
+        carried: the same of the link.
+    """
+
+    parent: str
+    child: str
+    carrier: tuple[int, pin.SE3]
+    carried: tuple[int, pin.SE3]
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether no joint is between them."""
+        return self.carrier[0] == self.carried[0]
+
+
+class LinkTransforms:
+    """The transforms of a robot, serialised: those that joints move, those of fixed joints, and that of its base.
+
+    Links that are fixed to the world, the root of a robot with a fixed base among them, have the world's frame as their
+    parent.
+    """
+
+    def __init__(self, robot: Robot, world_frame: str, prefix: str) -> None:
+        """Look up the links of `robot`; `prefix` is put before their names."""
+        self._robot = robot
+        edges = [edge for edge in _edges(robot, world_frame, prefix) if edge.child != edge.parent]
+        base = prefix + robot.root_link if robot.floating_base else None
+        self._moving = [edge for edge in edges if not edge.is_fixed and edge.child != base]
+        self._fixed = [edge for edge in edges if edge.is_fixed]
+        self._mounts = [edge for edge in self._fixed if edge.parent == world_frame]
+        self._form = _form((edge.parent, edge.child) for edge in self._moving)
+        self._base = _form([(world_frame, base)]) if base is not None else None
+
+    def base(self, q: Array, stamp: int) -> bytes | None:
+        """Return the placement of a floating base in the world at `q` and `stamp` [ns]; None: there is none."""
+        if self._base is None:
+            return None
+        return self._base.filled([*divmod(stamp, NANOSECONDS), *q[:7].tolist()])
+
+    def moving(self, q: Array, stamp: int) -> bytes | None:
+        """Return the links behind joints, a floating base left out; None: there are none."""
+        return self._form.filled(self._numbers(self._moving, q, stamp)) if self._moving else None
+
+    def fixed(self, q: Array, stamp: int, mounts_only: bool) -> bytes | None:
+        """Return the links behind fixed joints, or those on the world only; None: there are none."""
+        edges = self._mounts if mounts_only else self._fixed
+        form = _form((edge.parent, edge.child) for edge in edges)
+        return form.filled(self._numbers(edges, q, stamp)) if edges else None
+
+    def _numbers(self, edges: Sequence[_Edge], q: Array, stamp: int) -> list[float]:
+        kinematics = kinematics_at(self._robot, q)
+        numbers: list[float] = []
+        for edge in edges:
+            (parent, in_parent), (joint, in_joint) = edge.carrier, edge.carried
+            carrier, link = kinematics.placement(parent) * in_parent, kinematics.placement(joint) * in_joint
+            numbers += divmod(stamp, NANOSECONDS)
+            numbers += pin.SE3ToXYZQUAT(carrier.actInv(link)).tolist()
+        return numbers
+
+
+def _edges(robot: Robot, world_frame: str, prefix: str) -> Iterable[_Edge]:
+    """Yield every link with what carries it: the next link, or the world, on the way to the universe."""
+    frames = list(robot.model.frames)
+    for frame in frames[1:]:
+        if frame.type != pin.FrameType.BODY:
+            continue
+        index = frame.parentFrame
+        while index and frames[index].type != pin.FrameType.BODY:
+            index = frames[index].parentFrame
+        above = frames[index]
+        carrier = (int(above.parentJoint), pin.SE3(above.placement)) if index else (0, pin.SE3.Identity())
+        yield _Edge(
+            prefix + above.name if index else world_frame,
+            prefix + frame.name,
+            carrier,
+            (int(frame.parentJoint), pin.SE3(frame.placement)),
+        )
+
+
+def _form(frames: Iterable[tuple[str, str]]) -> Form:
+    """Return the form of transforms between these frames."""
+    return Form(
+        Transforms(transforms=[TransformStamped(header=Header(frame_id=a), child_frame_id=b) for a, b in frames])
+    )
