@@ -165,6 +165,7 @@ class NodeOptions:
         clock_mode: ``realtime``, ``fast`` or ``lockstep``.
         real_time_factor: simulated seconds per second in realtime mode.
         start_time: [s] stamp of the initial state.
+        publish_clock: ``auto``: unless somebody else publishes /clock already; ``always``; ``never``.
         start_paused: wait for ``~/pause`` or ``~/step``.
         wait_for_first_command: let no time pass until a controller has sent its first command.
         wait_for_subscriber: let no time pass until the node of this name subscribes to contact_forces; empty: none.
@@ -196,6 +197,7 @@ class NodeOptions:
     clock_mode: str = one_of("realtime", "fast", "lockstep")
     real_time_factor: float = within(1.0, *SPEEDS)
     start_time: float = within(1.0, 0.0, LONGEST)
+    publish_clock: str = one_of("auto", "always", "never")
     start_paused: bool = False
     wait_for_first_command: bool = False
     wait_for_subscriber: str = ""

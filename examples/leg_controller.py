@@ -11,6 +11,10 @@ import signal
 import sys
 import threading
 
+import constrained_sim.ros.early_signals  # noqa: F401  (first: what follows takes a second)
+
+# isort: split
+
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -64,6 +68,8 @@ def main() -> None:
     executor.add_node(LegControllerNode())
     while not stopped.is_set():
         executor.spin_once(timeout_sec=0.1)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # Ctrl-C comes twice under ros2 launch
     rclpy.shutdown()
 
 

@@ -4,6 +4,10 @@
 import os
 import sys
 
+import constrained_sim.ros.early_signals  # noqa: F401  (first: what follows takes a second)
+
+# isort: split
+
 # The matrices are small: threads of the linear algebra library would only wait for each other, and take a core each.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

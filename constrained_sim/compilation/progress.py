@@ -34,6 +34,21 @@ class Progress:
         self.done = self.total = self._depth = 0
 
     @contextlib.contextmanager
+    def told_to(self, report: Report) -> Iterator[None]:
+        """Tell `report` meanwhile, beside whoever is told otherwise."""
+        before = self.report
+
+        def both(done: int, total: int, name: str) -> None:
+            report(done, total, name)
+            before(done, total, name)
+
+        self.report = both
+        try:
+            yield
+        finally:
+            self.report = before
+
+    @contextlib.contextmanager
     def of(self, kernel: Kernel, is_there: bool) -> Iterator[None]:
         """Count `kernel`, compiled meanwhile unless its machine code `is_there`."""
         if is_there:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from rclpy.node import Node
 from rclpy.task import Future
@@ -14,7 +14,6 @@ from constrained_sim.msg import SimulationStatus
 from constrained_sim.ros.callbacks import SERVICE_PERIOD, Callbacks
 from constrained_sim.ros.commands import Commands
 from constrained_sim.ros.health import Health
-from constrained_sim.ros.namesakes import Namesakes
 from constrained_sim.ros.outputs import Outputs
 from constrained_sim.ros.pace import Pace, Realtime
 from constrained_sim.ros.world import World
@@ -49,11 +48,19 @@ class Control:
         failure: why the loop ended before the configured duration was simulated; empty: it did not.
     """
 
-    def __init__(self, node: Node, world: World, outputs: Outputs, commands: Commands, pace: Pace) -> None:
-        """Keep the parts of the node."""
+    def __init__(
+        self,
+        node: Node,
+        world: World,
+        outputs: Outputs,
+        commands: Commands,
+        pace: Pace,
+        watches: Sequence[Callable[[], str]],
+    ) -> None:
+        """Keep the parts of the node; `watches` return what the user should know now, or nothing."""
         self._node, self._world, self._outputs = node, world, outputs
         self._commands, self._pace = commands, pace
-        self._namesakes = Namesakes(node)
+        self._watches = watches
         self._callbacks = Callbacks(node, commands.inbox.subscriptions)
         self._options = world.config.node
         self._paused = self._options.start_paused
@@ -173,8 +180,8 @@ class Control:
             self._next_diagnostics = time.monotonic() + DIAGNOSTICS_PERIOD
             self._watch_recording()
             self._greet_newcomers()
-            warning = self._namesakes.look()
-            self._outputs.send_diagnostics(self._health(warning))
+            warnings = [warning for watch in self._watches if (warning := watch())]
+            self._outputs.send_diagnostics(self._health("; ".join(warnings)))
         if self._is_idle():
             self._greet_newcomers()
             self._callbacks.wait(IDLE)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-import rclpy
 from ament_index_python.packages import get_package_share_directory
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
@@ -23,7 +22,7 @@ from constrained_sim.ros.conversions import NANOSECONDS, JointNames, to_nanoseco
 from constrained_sim.ros.demos import PACKAGE
 from constrained_sim.ros.inbox import Inbox
 from constrained_sim.ros.odometry_reader import BaseMotion, OdometryReader
-from constrained_sim.ros.process import begin, on_end
+from constrained_sim.ros.process import begin, finish, on_end
 from constrained_sim.ros.usage import check_command_line
 from constrained_sim.validation import Array
 
@@ -176,5 +175,5 @@ def main(name: str, law: type[ControlLaw], config: str, args: Sequence[str] | No
         print(f"{name}: {error}", file=sys.stderr)
         return 1
     finally:
-        rclpy.try_shutdown()
+        finish()
     return 0

@@ -1,17 +1,24 @@
-"""What the launch files of the shipped robots have in common; the only module that imports the launch system."""
+"""What the launch files of the shipped robots have in common; with launch_arguments, all that imports launch."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from datetime import datetime
+from pathlib import Path
+from typing import Any
 
-from launch.actions import DeclareLaunchArgument, OpaqueFunction, RegisterEventHandler, SetEnvironmentVariable, Shutdown
+from launch.actions import EmitEvent, LogInfo, OpaqueFunction, RegisterEventHandler, SetEnvironmentVariable
 from launch.event_handlers import OnProcessExit
-from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
+from launch.events import Shutdown
+from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
-from launch_ros.substitutions import FindPackageShare
 
-from constrained_sim.ros.demos import MODES, PACKAGE
+from constrained_sim.config import load_config
+from constrained_sim.exceptions import InvalidValue, SimulationFailed
+from constrained_sim.ros.demos import PACKAGE
 from constrained_sim.ros.discovery import discovery_settings
+from constrained_sim.ros.launch_arguments import arguments
 from launch import LaunchContext, LaunchDescription
 
 
@@ -27,74 +34,92 @@ def launch_description(robot: str) -> LaunchDescription:
     return LaunchDescription([*declared, *environment, OpaqueFunction(function=start)])
 
 
-def arguments(robot: str) -> list[DeclareLaunchArgument]:
-    """Return the arguments of the launch file of `robot`."""
-    return [
-        DeclareLaunchArgument(
-            "controller",
-            default_value=MODES[robot][0],
-            choices=[*MODES[robot], "none"],
-            description="What the example controller makes the robot do; none: leave it to a controller of yours.",
-        ),
-        DeclareLaunchArgument(
-            "clock_mode",
-            default_value="realtime",
-            choices=["realtime", "fast", "lockstep"],
-            description="realtime follows the wall clock; fast never waits; lockstep waits for a command after each "
-            "state.",
-        ),
-        DeclareLaunchArgument(
-            "solver",
-            default_value="",
-            description="direct, range_space, null_space, kokkevis, projected, proximal; empty: as configured. All "
-            "agree.",
-        ),
-        DeclareLaunchArgument(
-            "record",
-            default_value="false",
-            choices=["true", "false"],
-            description=f"Record a rosbag2 (MCAP) into a new folder {robot}_bag_<date>_<time> here.",
-        ),
-        DeclareLaunchArgument(
-            "duration",
-            default_value="0.0",
-            description="Seconds of simulated time after which everything stops; 0: run until interrupted.",
-        ),
-        DeclareLaunchArgument(
-            "config",
-            default_value=PathJoinSubstitution([FindPackageShare(PACKAGE), "config", f"{robot}.yaml"]),
-            description="Parameter file: robot, contacts, initial state, how to simulate.",
-        ),
-    ]
+def processes(robot: str, value: Mapping[str, str]) -> list:
+    """Return what to start for the `value` of every argument: the simulator, and what goes with it.
+
+    Raises:
+        InvalidValue: a duration that is not one, or a file that is not there.
+    """
+    if not Path(value["config"]).is_file():
+        raise InvalidValue("argument config", value["config"], "a parameter file")
+    simulator = _node(value, "simulator", "constrained_sim", [value["config"], simulator_parameters(robot, value)])
+    others = [*([controller(robot, value)] if value["controller"] != "none" else []), *companions(value)]
+    stop_together = RegisterEventHandler(OnProcessExit(target_action=simulator, on_exit=_end_with_the_simulator))
+    return [stop_together, simulator, *others]
 
 
-def processes(robot: str, value: dict[str, str]) -> list:
-    """Return what to start for the `value` of every argument: the simulator, and the controller unless it is none."""
-    controlled = value["controller"] != "none"
-    overrides = {
+def simulator_parameters(robot: str, value: Mapping[str, str]) -> dict[str, Any]:
+    """Return the parameters of the simulator beside those in its file.
+
+    Raises:
+        InvalidValue: a duration that is not one.
+    """
+    parameters: dict[str, Any] = {
         "clock_mode": value["clock_mode"],
-        "duration": float(value["duration"]),
-        "wait_for_first_command": controlled,
+        "duration": seconds("duration", value["duration"]),
+        "wait_for_first_command": value["controller"] != "none",
     }
     if value["solver"]:
-        overrides["solver"] = value["solver"]
+        parameters["solver"] = value["solver"]
     if value["record"] == "true":
-        overrides["record"] = f"{robot}_bag_{datetime.now():%Y%m%d_%H%M%S}"
-    simulator = Node(
-        package=PACKAGE,
-        executable="simulator",
-        name="constrained_sim",
+        parameters["record"] = f"{robot}_bag_{datetime.now():%Y%m%d_%H%M%S}"
+    if value["robot_state_publisher"] == "true":
+        parameters["tf"] = "base"
+    return parameters
+
+
+def controller(robot: str, value: Mapping[str, str]) -> Node:
+    """Return the example controller."""
+    parameters = {"mode": value["controller"]} | ({} if robot == "leg" else {"config": value["config"]})
+    return _node(value, f"{robot}_controller", f"{robot}_controller", [parameters])
+
+
+def companions(value: Mapping[str, str]) -> list[Node]:
+    """Return the nodes of other packages that are asked for."""
+    on_time, nodes = {"use_sim_time": value["use_sim_time"] == "true"}, []
+    if value["robot_state_publisher"] == "true":
+        described = {"robot_description": load_config(value["config"]).robot.urdf}
+        nodes.append(_node(value, *["robot_state_publisher"] * 2, [described | on_time], "robot_state_publisher"))
+    if value["rviz"] == "true":
+        nodes.append(_node(value, "rviz2", "rviz2", [on_time], "rviz2", "-d", value["rviz_config"]))
+    return nodes
+
+
+def seconds(name: str, text: str) -> float:
+    """Return the value of an argument in seconds.
+
+    Raises:
+        InvalidValue: it is no finite number, or negative.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.0 <= value < math.inf:
+        raise InvalidValue(f"argument {name}", text, "seconds, at least 0")
+    return value
+
+
+def _node(
+    value: Mapping[str, str], executable: str, name: str, parameters: list, package: str = PACKAGE, *words: str
+) -> Node:
+    return Node(
+        package=package,
+        executable=executable,
+        name=name,
+        namespace=value["namespace"],
         output="screen",
-        parameters=[value["config"], overrides],
+        parameters=parameters,
+        arguments=[*words, "--ros-args", "--log-level", value["log_level"]],
     )
-    controller = Node(
-        package=PACKAGE,
-        executable=f"{robot}_controller",
-        name=f"{robot}_controller",
-        output="screen",
-        parameters=[{"mode": value["controller"]} | ({} if robot == "leg" else {"config": value["config"]})],
-    )
-    stop_together = RegisterEventHandler(
-        OnProcessExit(target_action=simulator, on_exit=[Shutdown(reason="simulation ended")])
-    )
-    return [stop_together, simulator, *([controller] if controlled else [])]
+
+
+def _end_with_the_simulator(event: Any, context: LaunchContext) -> list:
+    """End everything; launch itself fails if the simulator did, so that its caller sees it.
+
+    Raises:
+        SimulationFailed: the simulator ended with an error.
+    """
+    if event.returncode:
+        raise SimulationFailed(f"the simulator ended with exit code {event.returncode}; its last line says why")
+    return [LogInfo(msg="simulation ended"), EmitEvent(event=Shutdown(reason="simulation ended"))]

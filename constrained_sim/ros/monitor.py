@@ -16,7 +16,7 @@ from sensor_msgs.msg import JointState
 
 from constrained_sim.exceptions import ConfigError
 from constrained_sim.msg import ContactForce, ContactForces, SimulationStatus
-from constrained_sim.ros.process import begin, on_end
+from constrained_sim.ros.process import begin, finish, on_end
 from constrained_sim.ros.usage import check_command_line
 
 REFRESH = 0.1
@@ -120,5 +120,5 @@ def main() -> int:
                 " | ".join(f"{name.strip()} {' '.join(value.split())}" for name, value in monitor.rows()),
                 flush=True,
             )
-    rclpy.shutdown()
+    finish()
     return 0

@@ -5,10 +5,9 @@ from __future__ import annotations
 import gc
 import itertools
 import sys
-import threading
+import time
 from collections.abc import Sequence
 
-import rclpy
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.exceptions import InvalidParameterException, InvalidParameterValueException
 from rclpy.node import Node
@@ -16,19 +15,22 @@ from rclpy.parameter import Parameter
 
 from constrained_sim.blas import single_threaded_blas
 from constrained_sim.compilation.build import load_kernels
+from constrained_sim.compilation.progress import PROGRESS
 from constrained_sim.config import configured_solver, read_config
 from constrained_sim.exceptions import ConfigError, ConstrainedSimError, NoAnswer
 from constrained_sim.parameter_file import read_yaml
 from constrained_sim.ros import simulation_interfaces
+from constrained_sim.ros.clock_owner import ClockOwner
 from constrained_sim.ros.commands import Commands
 from constrained_sim.ros.control import Control
 from constrained_sim.ros.conversions import JointNames
+from constrained_sim.ros.namesakes import Namesakes
 from constrained_sim.ros.node_topics import NodeTopics
 from constrained_sim.ros.outputs import Outputs
 from constrained_sim.ros.pace import make_pace
 from constrained_sim.ros.parameter_services import answer_every_request
 from constrained_sim.ros.parameters import CHANGEABLE, check_types, declare_options, nested_parameters
-from constrained_sim.ros.process import begin, leave, on_end
+from constrained_sim.ros.process import begin, finish, leave, on_end
 from constrained_sim.ros.recorder import make_recorder
 from constrained_sim.ros.replay import describe
 from constrained_sim.ros.requests import Requests
@@ -36,9 +38,6 @@ from constrained_sim.ros.services import Services
 from constrained_sim.ros.simulation_interfaces import SimulationInterfaces
 from constrained_sim.ros.usage import check_command_line, simulator_parameters
 from constrained_sim.ros.world import World
-
-NOTICE = 3.0
-"""[s] after which a start that still compiles says so."""
 
 
 class SimulationNode(Node):
@@ -70,6 +69,7 @@ class SimulationNode(Node):
             ConstrainedSimError: the configuration is refused.
         """
         super().__init__("constrained_sim", automatically_declare_parameters_from_overrides=True)
+        began = time.monotonic()
         config = read_config(nested_parameters(self))
         for line in config.robot.ignored:
             self.get_logger().info(line)
@@ -79,10 +79,12 @@ class SimulationNode(Node):
         world = World(config)
         joints = JointNames(config.robot, config.node.joints)
         self._recorder = make_recorder(config.node)
-        outputs = Outputs(NodeTopics(self, self._recorder), world, joints)
+        clock = ClockOwner(self, config.node.publish_clock, began)
+        outputs = Outputs(NodeTopics(self, self._recorder), world, joints, clock.publishes)
         commands = Commands(self, world, joints, outputs)
         pace = make_pace(config.node, world.period_ns * 1e-9)
-        self._control = Control(self, world, outputs, commands, pace)
+        watches = (Namesakes(self).look, lambda: clock.look(outputs.leave_clock))
+        self._control = Control(self, world, outputs, commands, pace, watches)
         requests = Requests(world, outputs)
         self._offered = Services(self, world, self._control, requests, outputs)
         if simulation_interfaces.INSTALLED:
@@ -130,18 +132,19 @@ class SimulationNode(Node):
         return 1 if self._recorder.problem else 0
 
     def _load_kernels(self) -> None:
-        """Load the kernels; say so where this takes long, as when they were never compiled."""
-        text = "compiling the kernels, once: services answer when this is done"
-        notice = threading.Timer(NOTICE, self.get_logger().info, [text])
-        notice.start()
+        """Load the kernels; say so where they have to be compiled."""
+        if self._control.stopped:
+            return
         self._is_loading = True
         try:
-            if self._control.stopped:
-                return
-            load_kernels(self._config.simulation.stepper, self._config.simulation.solver)
+            with PROGRESS.told_to(self._tell_of_compilation):
+                load_kernels(self._config.simulation.stepper, self._config.simulation.solver)
         finally:
             self._is_loading = False
-            notice.cancel()
+
+    def _tell_of_compilation(self, done: int, total: int, name: str) -> None:
+        text = "compiling the kernels, once: services answer when this is done"
+        self.get_logger().info(text, once=True)
 
     def _complete_parameters(self, parameters: list[Parameter]) -> list[Parameter]:
         """Say which factorization an empty one, or a change of solver without one, means."""
@@ -195,7 +198,7 @@ def main(args: Sequence[str] | None = None) -> int:
         print(f"constrained_sim: {error}", file=sys.stderr)
         return 1
     finally:
-        rclpy.try_shutdown()
+        finish()
 
 
 def check_parameter_files(arguments: Sequence[str]) -> None:

@@ -35,15 +35,15 @@ class NodeTopics:
         self._flushed = 0.0
         self._recorded = functools.cache(self._recorded_topic)
 
-    def open(self, kind: type, name: str, qos: QoSProfile = RELIABLE) -> Topic:
-        """Return the topic `name` for messages of `kind`.
+    def open(self, kind: type, name: str, qos: QoSProfile = RELIABLE, publish: bool = True) -> Topic:
+        """Return the topic `name` for messages of `kind`; without `publish` they are only recorded.
 
         Raises:
             InvalidValue: a name that :meth:`check` refuses.
         """
         self.check(name)
         record = self._recorder.sink(self._recorded_topic(kind, name, qos)) if self._recorder is not None else None
-        published = published_type(kind)
+        published = published_type(kind) if publish else None
         if published is None:
             return Topic(None, record, always=record is not None)
         publisher = self._node.create_publisher(published, name, qos)

@@ -12,6 +12,7 @@ from std_msgs.msg import Header, String
 
 from constrained_sim import msg
 from constrained_sim.impact import Impact
+from constrained_sim.ros.clock_owner import CLOCK
 from constrained_sim.ros.conversions import JointNames, to_time
 from constrained_sim.ros.health import Counters, Health, diagnostics_message, status_message
 from constrained_sim.ros.impact_message import impact_message
@@ -30,13 +31,13 @@ class Outputs:
         counters: of what went wrong since the last reset.
     """
 
-    def __init__(self, topics: Topics, world: World, joints: JointNames) -> None:
-        """Open the topics."""
+    def __init__(self, topics: Topics, world: World, joints: JointNames, publish_clock: bool = True) -> None:
+        """Open the topics; without `publish_clock` the clock is only recorded."""
         options, robot = world.config.node, world.config.robot
         self._topics, self._world, self._joints, self._options = topics, world, joints, options
         self.restart_counters()
         self._messages = PeriodMessages(robot, joints, options.world_frame, world.period_ns, options.frame_prefix)
-        self._clock = topics.open(Clock, "/clock")
+        self._clock = topics.open(Clock, CLOCK, publish=publish_clock)
         self.states = StateTopics(topics, world, self._messages)
         self._impacts = topics.open(msg.Impact, "impacts")
         self._status = topics.open(msg.SimulationStatus, "~/status")
@@ -55,6 +56,11 @@ class Outputs:
         """What went wrong since the last reset."""
         self._counters.records_lost = self._topics.lost - self._lost_before
         return self._counters
+
+    def leave_clock(self) -> None:
+        """Publish the clock no longer."""
+        self._clock.mute()
+        self._topics.close(CLOCK)
 
     def check_contact(self, name: str) -> None:
         """Check the name of a contact that is to be added.

@@ -43,6 +43,13 @@ def on_end(act: Callable[[], None]) -> None:
         signal.signal(number, lambda *_: act())
 
 
+def finish() -> None:
+    """End ROS; SIGINT and SIGTERM have no effect any more, for under ros2 launch Ctrl-C comes twice."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    rclpy.try_shutdown()
+
+
 def leave(code: int = 0) -> None:
     """End the process at once with the exit `code`: where nothing is left to be finished."""
     os._exit(code)

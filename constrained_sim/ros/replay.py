@@ -83,7 +83,7 @@ class _Produced:
     def __init__(self) -> None:
         self.queue: deque[tuple[str, bytes]] = deque()
 
-    def open(self, kind: type, name: str, qos: QoSProfile = RELIABLE) -> Topic:
+    def open(self, kind: type, name: str, qos: QoSProfile = RELIABLE, publish: bool = True) -> Topic:
         kind_name = type_name(kind)
         return Topic(lambda data, stamp: self.queue.append((kind_name, data)))
 

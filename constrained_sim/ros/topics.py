@@ -25,8 +25,8 @@ Sink = Callable[[bytes, int], None]
 class Topics(Protocol):
     """Where messages go: to DDS and a recorder, or to a comparison with a recording."""
 
-    def open(self, kind: type, name: str, qos: QoSProfile = RELIABLE) -> Topic:
-        """Return the topic `name` for messages of `kind`.
+    def open(self, kind: type, name: str, qos: QoSProfile = RELIABLE, publish: bool = True) -> Topic:
+        """Return the topic `name` for messages of `kind`; without `publish` they are only recorded.
 
         Raises:
             InvalidValue: a name that :meth:`check` refuses.
@@ -137,6 +137,12 @@ class Topic:
     def send_bytes(self, data: bytes, stamp: int) -> None:
         """Send a serialised message, if it is wanted."""
         self.offer(lambda: data, stamp)
+
+    def mute(self) -> None:
+        """Publish no longer; the recording goes on."""
+        if self._publish is not None:
+            self._sinks.remove(self._publish)
+        self._publish, self._listeners = None, lambda: 0
 
     def repeat(self, data: bytes) -> None:
         """Publish what was sent before, or was wanted by nobody, once more; it is not recorded again."""

@@ -8,16 +8,30 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 from ament_index_python.packages import get_package_prefix, get_package_share_directory
-from ros.live import ROOT
+from ros.live import ROOT, URDF
 
 from constrained_sim import load_config
+from constrained_sim.exceptions import InvalidValue, SimulationFailed
 from constrained_sim.ros.demo import parse
 from constrained_sim.ros.demos import MODES
 from constrained_sim.ros.discovery import VARIABLES, discovery_settings
+from constrained_sim.solvers import SOLVERS
 
-DOCUMENTED = {"controller", "clock_mode", "solver", "record", "duration", "config"}
+OF_SIMULATION = {"controller", "clock_mode", "solver", "record", "duration", "config"}
+OF_ROS = {"namespace", "use_sim_time", "log_level", "robot_state_publisher", "rviz", "rviz_config"}
+DOCUMENTED = OF_SIMULATION | OF_ROS
 SHARE = Path(get_package_share_directory("constrained_sim"))
-DEFAULTS = {"clock_mode": "realtime", "solver": "", "record": "false", "duration": "0.0"}
+DEFAULTS = {
+    "clock_mode": "realtime",
+    "solver": "",
+    "record": "false",
+    "duration": "0.0",
+    "namespace": "",
+    "use_sim_time": "true",
+    "log_level": "info",
+    "robot_state_publisher": "false",
+    "rviz": "false",
+}
 
 
 def noted(kind):
@@ -29,11 +43,13 @@ STAND_INS = {
     "launch": ("LaunchContext", "LaunchDescription"),
     "launch.actions": (
         "DeclareLaunchArgument",
+        "EmitEvent",
+        "LogInfo",
         "OpaqueFunction",
         "RegisterEventHandler",
         "SetEnvironmentVariable",
-        "Shutdown",
     ),
+    "launch.events": ("Shutdown",),
     "launch.event_handlers": ("OnProcessExit",),
     "launch.substitutions": ("PathJoinSubstitution",),
     "launch_ros": (),
@@ -63,9 +79,12 @@ def described(monkeypatch):
             setattr(module, kind, noted(kind))
         monkeypatch.setitem(sys.modules, name, module)
     sys.modules["launch.substitutions"].LaunchConfiguration = LaunchConfiguration
-    monkeypatch.delitem(sys.modules, "constrained_sim.ros.launching", raising=False)
+    ours = ("constrained_sim.ros.launching", "constrained_sim.ros.launch_arguments")
+    for name in ours:
+        monkeypatch.delitem(sys.modules, name, raising=False)
     yield lambda robot: loaded(robot).generate_launch_description().given[0]
-    sys.modules.pop("constrained_sim.ros.launching", None)
+    for name in ours:
+        sys.modules.pop(name, None)
 
 
 def loaded(robot):
@@ -80,10 +99,15 @@ def loaded(robot):
 def started(described, robot, **values):
     """Return the nodes by executable that a launch file starts, and the robot's default configuration."""
     arguments, _, start = parts(described(robot))
-    given = DEFAULTS | {"controller": MODES[robot][0], "config": "default.yaml"} | values
+    files = {"config": str(SHARE / "config" / f"{robot}.yaml"), "rviz_config": "view.rviz"}
+    given = DEFAULTS | files | {"controller": MODES[robot][0]} | values
     assert given.keys() == {argument.name for argument in arguments}
     stop, *nodes = start.function(given)
-    assert (stop.given[0].target_action, stop.given[0].on_exit[0].kind) == (nodes[0], "Shutdown")
+    assert stop.given[0].target_action is nodes[0]
+    ended = stop.given[0].on_exit
+    assert [action.kind for action in ended(SimpleNamespace(returncode=0), {})] == ["LogInfo", "EmitEvent"]
+    with pytest.raises(SimulationFailed, match="exit code 1"):
+        ended(SimpleNamespace(returncode=1), {})
     return {node.executable: node for node in nodes}
 
 
@@ -122,6 +146,8 @@ def test_arguments_are_those_documented(described, robot):
     assert declared["controller"].default_value == MODES[robot][0]
     assert declared["clock_mode"].choices == ["realtime", "fast", "lockstep"]
     assert declared["config"].default_value.given[0][1:] == ["config", f"{robot}.yaml"]
+    assert declared["rviz_config"].default_value.given[0][1:] == ["config", "view.rviz"]
+    assert declared["solver"].choices == ["", *SOLVERS]
 
 
 @pytest.mark.parametrize("robot", MODES)
@@ -132,14 +158,42 @@ def test_launch_file_starts_simulator_and_controller(described, robot):
     assert {node.package for node in nodes.values()} == {"constrained_sim"}
     assert nodes["simulator"].name == "constrained_sim"
     overrides = {"clock_mode": "lockstep", "duration": 2.0, "wait_for_first_command": True}
-    assert nodes["simulator"].parameters == ["default.yaml", overrides]
+    assert nodes["simulator"].parameters == [str(SHARE / "config" / f"{robot}.yaml"), overrides]
     (parameters,) = nodes[f"{robot}_controller"].parameters
-    assert parameters == {"mode": MODES[robot][0]} | ({} if robot == "leg" else {"config": "default.yaml"})
+    assert parameters == {"mode": MODES[robot][0]} | (
+        {} if robot == "leg" else {"config": str(SHARE / "config" / f"{robot}.yaml")}
+    )
     alone = started(described, robot, controller="none", solver="null_space", record="true")
     assert alone.keys() == {"simulator"}
     overrides = alone["simulator"].parameters[1]
     assert (overrides["wait_for_first_command"], overrides["solver"]) == (False, "null_space")
     assert overrides["record"].startswith(f"{robot}_bag_2")
+
+
+def test_nodes_of_ros_are_started_where_asked_for(described):
+    """All are in the namespace and log as told; robot_state_publisher gets the description, and the links are its."""
+    asked = {"robot_state_publisher": "true", "rviz": "true", "namespace": "a", "log_level": "warn"}
+    nodes = started(described, "leg", **asked)
+    assert nodes.keys() == {"simulator", "leg_controller", "robot_state_publisher", "rviz2"}
+    assert {node.namespace for node in nodes.values()} == {"a"}
+    assert all(node.arguments[-3:] == ["--ros-args", "--log-level", "warn"] for node in nodes.values())
+    (parameters,) = nodes["robot_state_publisher"].parameters
+    assert parameters == {"robot_description": URDF.read_text(), "use_sim_time": True}
+    assert nodes["rviz2"].arguments[:2] == ["-d", "view.rviz"]
+    assert nodes["simulator"].parameters[1]["tf"] == "base"
+
+
+@pytest.mark.parametrize("text", ["abc", "nan", "-1", "inf", ""])
+def test_duration_that_is_none_is_named(described, text):
+    """The argument, what was given, and what is allowed."""
+    with pytest.raises(InvalidValue, match=rf"argument duration: got '{text}', allowed: seconds, at least 0"):
+        started(described, "leg", duration=text)
+
+
+def test_missing_configuration_is_named(described):
+    """The simulator would say that it has no robot."""
+    with pytest.raises(InvalidValue, match=r"argument config: got '/none\.yaml'"):
+        started(described, "leg", config="/none.yaml")
 
 
 @pytest.mark.parametrize("robot", MODES)

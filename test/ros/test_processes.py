@@ -225,6 +225,26 @@ def test_signal_ends_the_example_controller(simulate, tmp_path):
                 process.stop()
 
 
+@pytest.mark.parametrize("executable", ["leg_controller", "quadruped_controller", "monitor"])
+def test_interrupt_never_looks_like_a_crash(tmp_path, executable):
+    """Ctrl-C twice, as under `ros2 launch`, while a program imports, begins and runs: exit code 0, and no traceback."""
+    for delay in (0.0, 0.4, 0.8, 1.6):
+        process = Process(tmp_path, free_domain(), executable)
+        try:
+            while not handles_signals(process):
+                assert process.popen.poll() is None
+                time.sleep(0.002)
+            time.sleep(delay)
+            _interrupt(process)
+            time.sleep(0.01)
+            if process.popen.poll() is None:
+                _interrupt(process)
+            assert process.wait(10.0) == 0, process.stderr
+            assert "Traceback" not in process.stderr
+        finally:
+            process.stop()
+
+
 def test_duration_ends_the_node(dropped):
     """With parameter duration the node ends by itself, after exactly that much simulated time."""
     assert stamp(dropped.messages("/clock")[-1]) == 1_400_000_000

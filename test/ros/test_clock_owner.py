@@ -1,0 +1,75 @@
+"""Time has one source: of two nodes that could publish /clock, one does."""
+
+import contextlib
+
+import pytest
+from ros.live import Client, Process, arguments, free_domain
+from rosgraph_msgs.msg import Clock
+
+MODES = {"clock_mode": "realtime", "status_rate": 10.0}
+
+
+@pytest.fixture
+def world(tmp_path):
+    """Return a client, and a function that starts a simulator in a namespace of its domain."""
+    with contextlib.ExitStack() as stack:
+        client = Client(free_domain())
+        stack.callback(client.close)
+        clocks = client.subscribe(Clock, "/clock")
+
+        def start(namespace, **parameters):
+            words = [*arguments(**MODES, **parameters), "-r", f"__ns:=/{namespace}"]
+            process = Process(tmp_path, client.node.context.get_domain_id(), "simulator", *words)
+            stack.callback(process.stop)
+            return process
+
+        yield client, clocks, start
+
+
+def publishers(client):
+    """Return the namespaces of the nodes that publish the clock."""
+    return sorted(end.node_namespace for end in client.node.get_publishers_info_by_topic("/clock"))
+
+
+def is_running(client, namespace):
+    """Return whether the node of a namespace offers its services and publishes its state."""
+    states = client.node.get_publishers_info_by_topic(f"/{namespace}/joint_states")
+    return len(states) == 1 and client.node.count_services(f"/{namespace}/constrained_sim/pause") == 1
+
+
+def test_second_node_leaves_time_to_the_first(world):
+    """The second one says so and simulates all the same; time never jumps back."""
+    client, clocks, start = world
+    start("first")
+    client.wait_for(lambda: len(clocks) > 100, "clock")
+    second = start("second")
+    client.wait_for(lambda: is_running(client, "second"), "second node", timeout=20.0)
+    client.spin(1.0)
+    assert publishers(client) == ["/first"]
+    assert "/first/constrained_sim publishes /clock already: this node does not" in second.complaints
+    times = [message.clock.sec * 10**9 + message.clock.nanosec for message in clocks]
+    assert times == sorted(times) and times[-1] > times[0]
+
+
+def test_of_two_that_begin_together_one_goes_on(world):
+    """Neither saw the other's clock when it began: afterwards one of them leaves it, and says so."""
+    client, _, start = world
+    processes = [start(name) for name in ("first", "second")]
+    client.wait_for(lambda: all(is_running(client, name) for name in ("first", "second")), "nodes", timeout=20.0)
+    client.spin(2.5)
+    assert len(publishers(client)) == 1
+    assert sum("publishes /clock already" in process.complaints for process in processes) == 1
+
+
+def test_user_decides(world):
+    """`never` publishes no clock though nobody else does; `always` does beside another, and both warn of it."""
+    client, _, start = world
+    start("without", publish_clock="never")
+    client.wait_for(lambda: is_running(client, "without"), "node", timeout=20.0)
+    assert publishers(client) == []
+    first = start("first", publish_clock="always")
+    client.wait_for(lambda: publishers(client) == ["/first"], "clock", timeout=20.0)
+    second = start("second", publish_clock="always")
+    client.wait_for(lambda: publishers(client) == ["/first", "/second"], "two clocks", timeout=20.0)
+    told = lambda: all("time jumps" in process.complaints for process in (first, second))  # noqa: E731
+    client.wait_for(told, "warnings of both", timeout=10.0)
