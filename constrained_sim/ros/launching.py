@@ -15,6 +15,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 from constrained_sim.config import load_config
+from constrained_sim.descriptions.urdf.writer import urdf_of
 from constrained_sim.exceptions import InvalidValue, SimulationFailed
 from constrained_sim.ros.demos import PACKAGE
 from constrained_sim.ros.discovery import discovery_settings
@@ -78,7 +79,8 @@ def companions(value: Mapping[str, str]) -> list[Node]:
     """Return the nodes of other packages that are asked for."""
     on_time, nodes = {"use_sim_time": value["use_sim_time"] == "true"}, []
     if value["robot_state_publisher"] == "true":
-        described = {"robot_description": load_config(value["config"]).robot.urdf}
+        robot = load_config(value["config"]).robot
+        described = {"robot_description": robot.urdf or urdf_of(robot)}
         nodes.append(_node(value, *["robot_state_publisher"] * 2, [described | on_time], "robot_state_publisher"))
     if value["rviz"] == "true":
         nodes.append(_node(value, "rviz2", "rviz2", [on_time], "rviz2", "-d", value["rviz_config"]))

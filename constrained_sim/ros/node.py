@@ -24,6 +24,7 @@ from constrained_sim.ros.clock_owner import ClockOwner
 from constrained_sim.ros.commands import Commands
 from constrained_sim.ros.control import Control
 from constrained_sim.ros.conversions import JointNames
+from constrained_sim.ros.group_parameters import describe_groups
 from constrained_sim.ros.namesakes import Namesakes
 from constrained_sim.ros.node_topics import NodeTopics
 from constrained_sim.ros.outputs import Outputs
@@ -74,6 +75,7 @@ class SimulationNode(Node):
         for line in config.robot.ignored:
             self.get_logger().info(line)
         declare_options(self)
+        describe_groups(self)
         in_effect = getattr(config.simulation.make_solver(), "factorization", "")
         self.set_parameters([Parameter("factorization", value=in_effect)])
         world = World(config)

@@ -11,6 +11,7 @@ from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Header, String
 
 from constrained_sim import msg
+from constrained_sim.descriptions.urdf.writer import urdf_of
 from constrained_sim.impact import Impact
 from constrained_sim.ros.clock_owner import CLOCK
 from constrained_sim.ros.conversions import JointNames, to_time
@@ -89,8 +90,8 @@ class Outputs:
         self._messages.stamp(self._world.stamp)
         self._send_clock()
         self.record_input("configuration", configuration)
-        if self._world.config.robot.urdf:
-            self._description.send(String(data=self._world.config.robot.urdf), self._world.stamp)
+        robot = self._world.config.robot
+        self._description.send(String(data=robot.urdf or urdf_of(robot)), self._world.stamp)
         self.states.start()
         self.send_present_state()
 

@@ -15,6 +15,7 @@ from rclpy.parameter import Parameter
 from constrained_sim.config import NodeOptions, SimulationOptions
 from constrained_sim.exceptions import ConfigError
 from constrained_sim.parameter_file import NOT_OURS
+from constrained_sim.ros.attribute_docs import attribute_docs
 
 CHANGEABLE = ("solver", "factorization", "stepper", "contact_method", "real_time_factor")
 
@@ -88,16 +89,3 @@ def _descriptor(option: Field[Any], description: str) -> ParameterDescriptor:
             FloatingPointRange(from_value=lower, to_value=limits.get("upper", sys.float_info.max))
         ]
     return descriptor
-
-
-def attribute_docs(kind: type) -> Mapping[str, str]:
-    """Return the descriptions in the ``Attributes:`` section of a class's docstring."""
-    section = (kind.__doc__ or "").partition("Attributes:")[2]
-    docs: dict[str, str] = {}
-    for line in section.strip().splitlines():
-        name, colon, text = line.strip().partition(": ")
-        if colon and name.isidentifier():
-            docs[name] = text
-        elif docs:
-            docs[next(reversed(docs))] += " " + line.strip()
-    return docs

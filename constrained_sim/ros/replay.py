@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.metadata import version
@@ -36,6 +36,9 @@ from constrained_sim.ros.world import World
 INPUT = type_name(msg.Input)
 NOT_COMPARED = (INPUT, type_name(msg.SimulationStatus), "diagnostic_msgs/msg/DiagnosticArray")
 """What a recording holds beside what follows from the inputs: these depend on the wall clock."""
+
+OPTIONAL = frozenset({TRANSFORMS.name, "std_msgs/msg/String"})
+"""What recordings have at their beginning, or never: transforms and descriptions, which were not made everywhere."""
 
 LIBRARIES = ("numpy", "scipy", "numba", "pin")
 
@@ -80,11 +83,14 @@ class _Produced:
     lost = 0
     problem = ""
 
-    def __init__(self) -> None:
+    def __init__(self, left_out: Set[str]) -> None:
         self.queue: deque[tuple[str, bytes]] = deque()
+        self._left_out = left_out
 
     def open(self, kind: type, name: str, qos: QoSProfile = RELIABLE, publish: bool = True) -> Topic:
         kind_name = type_name(kind)
+        if kind_name in self._left_out:
+            return Topic(None)
         return Topic(lambda data, stamp: self.queue.append((kind_name, data)))
 
     def check(self, name: str) -> None:
@@ -109,14 +115,19 @@ class _Produced:
 class Replay:
     """A simulation that is driven by the inputs of a recording."""
 
-    def __init__(self, parameters: Mapping[str, Any], folder: Path) -> None:
-        """Set up the configured world; relative paths begin at `folder`.
+    def __init__(self, parameters: Mapping[str, Any], folder: Path, left_out: Set[str] = frozenset()) -> None:
+        """Set up the configured world.
+
+        Args:
+            parameters: of the recording.
+            folder: where relative paths begin.
+            left_out: types of messages that the recording holds none of.
 
         Raises:
             ConstrainedSimError: a configuration that is refused here.
         """
         config = read_config(parameters, folder)
-        self.world, self._topics = World(config), _Produced()
+        self.world, self._topics = World(config), _Produced(left_out)
         self._outputs = Outputs(self._topics, self.world, JointNames(config.robot, config.node.joints))
         self._requests = Requests(self.world, self._outputs)
         self._prefix = config.node.frame_prefix
@@ -167,7 +178,8 @@ def replay(directory: Path) -> Comparison:
     records = read_records(scanner)
     beginning = list(islice(records, 10))
     configuration = _configuration(beginning)
-    simulation = Replay(_completed(configuration["parameters"], beginning), Path(configuration["folder"]))
+    left_out = OPTIONAL - {record.topic.type_name for record in beginning}
+    simulation = Replay(_completed(configuration["parameters"]), Path(configuration["folder"]), left_out)
     warnings = _changes(configuration, digest(configuration["parameters"], simulation.world.config.robot))
     counts: Counter[str] = Counter()
     difference = ""
@@ -194,10 +206,9 @@ def _configuration(beginning: Sequence[Record]) -> dict[str, Any]:
     return dict(json.loads(inputs[0].content))
 
 
-def _completed(parameters: Mapping[str, Any], beginning: Sequence[Record]) -> Mapping[str, Any]:
-    """Return `parameters` with what a recording from before the option ``tf`` did, as its `beginning` shows."""
-    has_transforms = any(record.topic.type_name == TRANSFORMS.name for record in beginning)
-    return {"tf": "base" if has_transforms else "none"} | dict(parameters)
+def _completed(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `parameters` with what recordings from before an option did."""
+    return {"tf": "base"} | dict(parameters)
 
 
 def _changes(configuration: Mapping[str, Any], present_digest: str) -> tuple[str, ...]:

@@ -8,11 +8,12 @@ import yaml
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.msg import ParameterType
 from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters, SetParameters
-from rclpy.parameter import parameter_value_to_python
-from ros.live import NODE, START_TIME, stamp
+from rclpy.parameter import Parameter, parameter_value_to_python
+from ros.live import CONFIG, NODE, START_TIME, stamp
 
 from constrained_sim import load_config
 from constrained_sim.config import NodeOptions, SimulationOptions
+from constrained_sim.ros.group_parameters import group_description
 
 
 def dump(sim):
@@ -88,3 +89,34 @@ def test_ranges_are_those_of_the_checks(described):
     assert described["lockstep_commands"].integer_range[0].from_value == 1
     assert described["clock_mode"].additional_constraints == "one of realtime, fast, lockstep"
     assert "null_space" in described["solver"].additional_constraints
+
+
+@pytest.mark.parametrize("robot", ["leg", "quadruped", "four_bar", "cassie"])
+def test_groups_are_described(robot):
+    """Every key that a shipped configuration has in a group means something, and no option is taken for one."""
+    options = {option.name for kind in (SimulationOptions, NodeOptions) for option in fields(kind)}
+    nested = yaml.safe_load(CONFIG.with_name(f"{robot}.yaml").read_text())["/**"]["ros__parameters"]
+    names = [name for name in flat(nested) if name not in options]
+    assert names and all(group_description(name) for name in names)
+    assert not any(group_description(name) for name in options)
+
+
+def flat(nested, prefix=""):
+    """Yield the names of the values in nested mappings, with dots."""
+    for key, value in nested.items():
+        if isinstance(value, dict):
+            yield from flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}"
+
+
+def test_groups_are_read_only_and_say_what_they_mean(stepped):
+    """As `ros2 param describe` shows them; setting one is refused, and the value stays."""
+    names = ["contacts.foot.friction", "robot.urdf", "initial.positions.hip"]
+    descriptors = stepped.call(DescribeParameters, "describe_parameters", names=names).descriptors
+    assert all(descriptor.read_only and descriptor.description for descriptor in descriptors)
+    assert "Coulomb" in descriptors[0].description
+    (result,) = stepped.parameters(Parameter("contacts.foot.friction", value=0.1))
+    assert not result.successful
+    (value,) = stepped.call(GetParameters, "get_parameters", names=names[:1]).values
+    assert value.double_value == 0.8

@@ -5,7 +5,7 @@ import pytest
 from mechanisms import GRAVITY
 from ros.live import CONFIG, PERIOD, stamp
 
-from constrained_sim import load_config
+from constrained_sim import Robot, load_config
 from constrained_sim.controllers import CassieController, FourBarController, QuadrupedController
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.ros.controller import States
@@ -51,6 +51,16 @@ def test_node_moves_as_the_simulator_alone(run, alone):
     expected = dict(zip(config.robot.velocity_names, trajectory.v[-1], strict=True))
     difference = [velocity - expected[name] for name, velocity in zip(last.name, last.velocity, strict=True)]
     assert np.abs(difference).max() < 1e-6
+
+
+def test_description_is_there_whatever_the_format(run):
+    """A robot of MJCF has a robot_description too: the URDF of its tree."""
+    robot, bag = run
+    (description,) = bag.messages("/robot_description")
+    config = load_config(CONFIG.with_name(f"{robot}.yaml"))
+    described = Robot.from_urdf(description.data, floating_base=config.robot.floating_base)
+    assert described.mass == pytest.approx(config.robot.mass, rel=1e-12)
+    assert set(bag.messages("/joint_states")[0].name) <= set(described.joint_names)
 
 
 @pytest.mark.parametrize("run", ["quadruped", "cassie"], indirect=True)
