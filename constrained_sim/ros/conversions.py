@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+import pinocchio as pin
 from builtin_interfaces.msg import Duration, Time
-from geometry_msgs.msg import Point, Pose, Vector3
+from geometry_msgs.msg import Point, Pose, Quaternion, Vector3
 from sensor_msgs.msg import JointState
 
 from constrained_sim.exceptions import InvalidValue, UnknownName
@@ -131,6 +132,12 @@ def pose_values(message: Pose) -> list[float]:
     """Return the position [m] and the quaternion xyzw of a pose."""
     turn = message.orientation
     return [*xyz(message.position), turn.x, turn.y, turn.z, turn.w]
+
+
+def pose_message(placement: pin.SE3) -> Pose:
+    """Return a placement as a pose."""
+    x, y, z, w = map(float, pin.SE3ToXYZQUAT(placement)[3:])
+    return Pose(position=point(placement.translation), orientation=Quaternion(x=x, y=y, z=z, w=w))
 
 
 def point(values: Sequence[float]) -> Point:

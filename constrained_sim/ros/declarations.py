@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
-from geometry_msgs.msg import Pose, Quaternion, WrenchStamped
+from geometry_msgs.msg import WrenchStamped
 
 from constrained_sim import msg
 from constrained_sim.constraints import Constraint, FrameAnchor, JointCoupling, JointVelocity, PointAnchor, PointContact
 from constrained_sim.contact import Plane, make_law
 from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.robot import WORLD
-from constrained_sim.ros.conversions import point, pose_values, vector, xyz
+from constrained_sim.ros.conversions import point, pose_message, pose_values, vector, xyz
 from constrained_sim.validation import directions, lookup
 from constrained_sim.wrench import Wrench
 
@@ -115,10 +114,10 @@ def constraint_to_message(constraint: Constraint, enabled: bool) -> msg.Constrai
             message.pose_b.position = point(constraint.point_b)
         message.normals = [vector(normal) for normal in (() if constraint.normals is None else constraint.normals)]
     elif isinstance(constraint, FrameAnchor):
-        message.pose_a = _pose(constraint.placement_a)
+        message.pose_a = pose_message(constraint.placement_a)
         message.hold_current = constraint.placement_b is None
         if not message.hold_current:
-            message.pose_b = _pose(constraint.placement_b)
+            message.pose_b = pose_message(constraint.placement_b)
         message.axes = [] if constraint.axes is None else constraint.axes.ravel().tolist()
     elif isinstance(constraint, JointCoupling):
         message.joint, message.reference_joint = constraint.joint, constraint.reference_joint
@@ -152,9 +151,3 @@ def wrench_from_request(request: Any, prefix: str, world_frame: str) -> Wrench:
         raise InvalidValue("link of a wrench", request.link, "a link of the robot")
     axes = WORLD if axes in ("", WORLD, world_frame) else axes.removeprefix(prefix)
     return Wrench(link, xyz(request.wrench.force), xyz(request.wrench.torque), xyz(request.point), axes)
-
-
-def _pose(placement: Any) -> Pose:
-    """Return a pinocchio.SE3 as a message."""
-    x, y, z, w = map(float, pin.SE3ToXYZQUAT(placement)[3:])
-    return Pose(position=point(placement.translation), orientation=Quaternion(x=x, y=y, z=z, w=w))

@@ -13,7 +13,7 @@ from std_msgs.msg import Header
 
 from constrained_sim.exceptions import ConstrainedSimError, InvalidValue, UnknownName, ViolatedConstraint
 from constrained_sim.robot import WORLD
-from constrained_sim.ros.conversions import point, pose_values, to_time, vector, xyz
+from constrained_sim.ros.conversions import point, pose_message, pose_values, to_time, vector, xyz
 from constrained_sim.ros.world import World
 
 try:
@@ -54,10 +54,11 @@ class Refused(ConstrainedSimError):
 class Entities:
     """The only entity is the robot, by the name in its description.
 
-    Its state is that of a floating base: pose of the base link in the world, velocity and acceleration of its origin in
-    world axes. With the base's rotation R, and Pinocchio's velocity (v, w) and acceleration (a, alpha) in its axes,
-    these are ``R v``, ``R w``, ``R (a + w x v)`` and ``R alpha`` (Featherstone, Rigid Body Dynamics Algorithms, section
-    2.11). The acceleration is the mean over the last physics step without its impacts, zero before the first.
+    The state of a fixed base is the pose of its root link, at rest. That of a floating base is the pose of the base
+    link in the world, with velocity and acceleration of its origin in world axes. With the base's rotation R, and
+    Pinocchio's velocity (v, w) and acceleration (a, alpha) in its axes, these are ``R v``, ``R w``, ``R (a + w x v)``
+    and ``R alpha`` (Featherstone, Rigid Body Dynamics Algorithms, section 2.11). The acceleration is the mean over the
+    last physics step without its impacts, zero before the first.
     """
 
     def __init__(self, world: World, reset: Callable[..., None]) -> None:
@@ -90,20 +91,18 @@ class Entities:
         """Answer GetEntityState.
 
         Raises:
-            Refused: another name, or a fixed base.
+            Refused: another name.
         """
         self._check_name(request.entity)
-        self._check_base()
         response.state = self._state()
 
     def states(self, request: Any, response: Any) -> None:
         """Answer GetEntitiesStates.
 
         Raises:
-            Refused: a fixed base, or a filter by tags or bounds.
+            Refused: a filter by tags or bounds.
             InvalidValue: a filter that is not a regular expression.
         """
-        self._check_base()
         response.entities = self._matching(request.filters)
         response.states = [self._state() for _ in response.entities]
 
@@ -148,17 +147,24 @@ class Entities:
         )
 
     def _state(self) -> Any:
+        world = self._world
+        message = msg.EntityState(header=Header(stamp=to_time(world.stamp), frame_id=world.config.node.world_frame))
+        if self._robot.floating_base:
+            self._fill_moving(message)
+        else:
+            message.pose = pose_message(self._robot.link_placement(self._robot.root_link)[1])
+        return message
+
+    def _fill_moving(self, message: Any) -> None:
+        """Fill in the state of a floating base."""
         world, state = self._world, self._world.sim.state
-        to_world = pin.XYZQUATToSE3(state.q[:7]).rotation
-        linear, angular = state.v[:3], state.v[3:6]
+        to_world, linear, angular = pin.XYZQUATToSE3(state.q[:7]).rotation, state.v[:3], state.v[3:6]
         a = world.last.a if world.last is not None else 0.0 * state.v
         x, y, z, w = state.q[3:7].tolist()
-        message = msg.EntityState(header=Header(stamp=to_time(world.stamp), frame_id=world.config.node.world_frame))
         message.pose = Pose(position=point(state.q[:3]), orientation=Quaternion(x=x, y=y, z=z, w=w))
         message.twist.linear, message.twist.angular = vector(to_world @ linear), vector(to_world @ angular)
         message.acceleration.linear = vector(to_world @ (a[:3] + np.cross(angular, linear)))
         message.acceleration.angular = vector(to_world @ a[3:6])
-        return message
 
     def _check_name(self, name: str) -> None:
         if name != self._name:
@@ -166,7 +172,10 @@ class Entities:
 
     def _check_base(self) -> None:
         if not self._robot.floating_base:
-            why = f"state of {self._name!r}: got a robot with a fixed base, allowed: one with a floating base"
+            why = (
+                f"state of {self._name!r}: got a robot with a fixed base, allowed: one with a floating base; its joints "
+                "are in joint_states, and set by ~/reset"
+            )
             raise Refused(msg.Result.RESULT_FEATURE_UNSUPPORTED, why)
 
     def _matching(self, filters: Any) -> list[str]:

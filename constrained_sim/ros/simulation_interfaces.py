@@ -47,14 +47,18 @@ FEATURES = {
 }
 """Constants of SimulatorFeatures that announce a service or an action."""
 
-OF_FLOATING_BASES = ("ENTITY_STATE_GETTING", "ENTITY_STATE_SETTING")
+OF_FLOATING_BASES = ("ENTITY_STATE_SETTING",)
+
+UNSUPPORTED = ("SpawnEntity", "SpawnEntities", "DeleteEntity", "GetSpawnables")
+"""Services that are answered, with RESULT_FEATURE_UNSUPPORTED: silence would let their callers wait."""
 
 
 class SimulationInterfaces:
     """Offers what the installed version has and this simulator can do, each as ``~/`` and its type in snake_case.
 
     GetSimulatorFeatures, GetSimulationState, SetSimulationState, ResetSimulation, StepSimulation, GetEntities,
-    GetEntityInfo, GetEntityState, GetEntitiesStates, SetEntityState; the action SimulateSteps.
+    GetEntityInfo, GetEntityState, GetEntitiesStates, SetEntityState; the action SimulateSteps. SpawnEntity and
+    DeleteEntity are answered, and refused.
 
     The simulation is *stopped* after STATE_STOPPED was set, until it is paused or played, or a step is made; else it is
     paused or playing, as ~/pause says; a frozen one counts as paused. A step is a control period, and asks for a paused
@@ -85,6 +89,7 @@ class SimulationInterfaces:
             "GetEntitiesStates": entities.states,
             "SetEntityState": entities.set_state,
         }
+        handlers |= dict.fromkeys(UNSUPPORTED, _refuse)
         callbacks = {kind: self._answering(handle) for kind, handle in handlers.items()}
         callbacks["StepSimulation"] = self._step
         # The coroutines of steps wait for the loop; meanwhile other services are answered.
@@ -235,6 +240,16 @@ class SimulationInterfaces:
         if goal is self._stepping:
             self._control.end_steps("cancelled")
         return CancelResponse.ACCEPT
+
+
+def _refuse(request: Any, response: Any) -> None:
+    """Refuse to spawn and to delete.
+
+    Raises:
+        Refused: always.
+    """
+    why = f"{type(request).__name__.removesuffix('_Request')}: not supported; the only entity is the robot"
+    raise Refused(msg.Result.RESULT_FEATURE_UNSUPPORTED, why)
 
 
 def _name(kind: str) -> str:

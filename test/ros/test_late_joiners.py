@@ -9,6 +9,7 @@ from sensor_msgs.msg import Imu, JointState, MultiDOFJointState
 from visualization_msgs.msg import MarkerArray
 
 from constrained_sim.msg import ContactForces, SimulationStatus
+from constrained_sim.ros.message_types import TRANSFORMS
 
 TRUTH = {
     "/clock": Clock,
@@ -20,6 +21,8 @@ TRUTH = {
     "/body/imu": Imu,
     f"{NODE}/status": SimulationStatus,
 }
+if TRANSFORMS.published is not None:
+    TRUTH["/tf"] = TRANSFORMS.published
 SENSOR = {"sensors__body__kind": "imu", "sensors__body__link": "base_link"}
 
 

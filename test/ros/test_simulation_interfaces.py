@@ -23,6 +23,7 @@ pytest.importorskip("simulation_interfaces")
 from simulation_interfaces.action import SimulateSteps
 from simulation_interfaces.msg import Bounds, EntityCategory, EntityFilters, Result, SimulationState, SimulatorFeatures
 from simulation_interfaces.srv import (
+    DeleteEntity,
     GetEntities,
     GetEntitiesStates,
     GetEntityInfo,
@@ -32,6 +33,7 @@ from simulation_interfaces.srv import (
     ResetSimulation,
     SetEntityState,
     SetSimulationState,
+    SpawnEntity,
     StepSimulation,
 )
 
@@ -145,26 +147,37 @@ def features(sim):
 
 
 def test_features_are_those_that_work(stepped):
-    """Exactly what the other tests show is announced; the state of a fixed base is not."""
+    """Exactly what the other tests show is announced; setting the state of a fixed base is not."""
     names = "SIMULATION_STATE_GETTING SIMULATION_STATE_SETTING SIMULATION_STATE_PAUSE SIMULATION_RESET "
     names += "SIMULATION_RESET_TIME SIMULATION_RESET_STATE STEP_SIMULATION_SINGLE STEP_SIMULATION_MULTIPLE "
-    names += "STEP_SIMULATION_ACTION ENTITY_CATEGORIES ENTITY_INFO_GETTING"
+    names += "STEP_SIMULATION_ACTION ENTITY_CATEGORIES ENTITY_INFO_GETTING ENTITY_STATE_GETTING"
     assert features(stepped) == sorted(getattr(SimulatorFeatures, name) for name in names.split())
 
 
 def test_state_of_a_floating_base_is_a_feature(stepped, body):
-    """A floating base can be asked for and put elsewhere: two features more."""
-    added = {SimulatorFeatures.ENTITY_STATE_GETTING, SimulatorFeatures.ENTITY_STATE_SETTING}
-    assert set(features(body)) == set(features(stepped)) | added
+    """A floating base can be put elsewhere: a feature more."""
+    assert set(features(body)) == set(features(stepped)) | {SimulatorFeatures.ENTITY_STATE_SETTING}
 
 
 def test_services_are_private_and_in_snake_case(stepped):
-    """What this simulator cannot do has no service."""
+    """Spawning and deleting have services too, which refuse; what else this simulator cannot do has none."""
     found = stepped.client.node.get_service_names_and_types()
     names = {name for name, kinds in found if any(kind.startswith("simulation_interfaces/srv/") for kind in kinds)}
     wanted = "get_simulator_features get_simulation_state set_simulation_state reset_simulation step_simulation "
     wanted += "get_entities get_entity_info get_entity_state get_entities_states set_entity_state"
-    assert names == {f"{NODE}/{name}" for name in wanted.split()}
+    wanted = {f"{NODE}/{name}" for name in wanted.split()}
+    assert wanted | {f"{NODE}/spawn_entity", f"{NODE}/delete_entity"} <= names
+    assert names - wanted <= {f"{NODE}/{name}" for name in ("spawn_entity", "spawn_entities", *REFUSED)}
+
+
+REFUSED = ("delete_entity", "get_spawnables")
+
+
+def test_spawning_and_deleting_are_refused_with_an_answer(stepped):
+    """Who asks is told that it is not supported, where silence would let him wait."""
+    assert code(stepped, SpawnEntity, "spawn_entity", name="box") == UNSUPPORTED
+    assert code(stepped, DeleteEntity, "delete_entity", entity="leg") == UNSUPPORTED
+    assert stepped.call(GetEntities, "get_entities").entities == ["leg"]
 
 
 # -- states of the simulation
@@ -475,11 +488,14 @@ def test_info(stepped):
     assert code(stepped, GetEntityInfo, "get_entity_info", entity="tail") == NOT_FOUND
 
 
-def test_state_of_a_fixed_base_is_not_supported(stepped):
-    """Neither asked for nor set, and another name is not found."""
-    assert code(stepped, GetEntityState, "get_entity_state", entity="leg") == UNSUPPORTED
-    assert code(stepped, SetEntityState, "set_entity_state", entity="leg") == UNSUPPORTED
-    assert code(stepped, GetEntitiesStates, "get_entities_states") == UNSUPPORTED
+def test_state_of_a_fixed_base(stepped):
+    """It stands in the world, at rest; it cannot be put elsewhere, and the answer says how joints are set."""
+    answer = stepped.call(GetEntityState, "get_entity_state", entity="leg")
+    assert answer.result.result == OK and answer.state.header.frame_id == "world"
+    assert answer.state.pose == as_pose([0.0] * 6 + [1.0]) and answer.state.twist == Twist()
+    assert stepped.call(GetEntitiesStates, "get_entities_states").states == [answer.state]
+    refusal = stepped.call(SetEntityState, "set_entity_state", entity="leg").result
+    assert refusal.result == UNSUPPORTED and "~/reset" in refusal.error_message
     assert code(stepped, GetEntityState, "get_entity_state", entity="tail") == NOT_FOUND
     assert code(stepped, SetEntityState, "set_entity_state", entity="tail") == NOT_FOUND
 
