@@ -182,6 +182,11 @@ class Simulator:
         return tuple(constraint for name, constraint in self._declared.items() if name in self._disabled)
 
     @property
+    def collisions(self) -> Collisions | None:
+        """What the robot's collision geometry may touch; None: nothing."""
+        return None if self._detector is None else self._detector.collisions
+
+    @property
     def solver(self) -> Solver:
         """The solver in use."""
         return self._solver
