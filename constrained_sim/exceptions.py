@@ -175,6 +175,7 @@ EXTRAS = {
     "proxsuite": "gauss",
     "pytest": "test",
     "rosbags": "bag",
+    "viser": "viewer",
     "xacro": "xacro",
 }
 """Extras of this package that bring a library, by its name on PyPI."""

@@ -56,6 +56,12 @@ def arguments(robot: str) -> list[DeclareLaunchArgument]:
             description=f"Record a rosbag2 (MCAP) into a new folder {robot}_bag_<date>_<time> here.",
         ),
         DeclareLaunchArgument(
+            "viewer",
+            default_value="false",
+            choices=["true", "false"],
+            description="Show the simulation in the browser, at http://127.0.0.1:8080 or the next port that is free.",
+        ),
+        DeclareLaunchArgument(
             "duration",
             default_value="0.0",
             description="Seconds of simulated time after which everything stops; 0: run until interrupted.",
@@ -69,7 +75,7 @@ def arguments(robot: str) -> list[DeclareLaunchArgument]:
 
 
 def processes(robot: str, value: dict[str, str]) -> list:
-    """Return what to start for the `value` of every argument: the simulator, and the controller unless it is none."""
+    """Return what to start for the `value` of every argument: the simulator, the controller unless it is none, the viewer on request."""
     controlled = value["controller"] != "none"
     overrides = {
         "clock_mode": value["clock_mode"],
@@ -94,7 +100,8 @@ def processes(robot: str, value: dict[str, str]) -> list:
         output="screen",
         parameters=[{"mode": value["controller"]} | ({} if robot == "leg" else {"config": value["config"]})],
     )
+    viewer = Node(package=PACKAGE, executable="viewer", name="viewer", output="screen")
     stop_together = RegisterEventHandler(
         OnProcessExit(target_action=simulator, on_exit=[Shutdown(reason="simulation ended")])
     )
-    return [stop_together, simulator, *([controller] if controlled else [])]
+    return [stop_together, simulator, *([controller] if controlled else []), *([viewer] if value["viewer"] == "true" else [])]

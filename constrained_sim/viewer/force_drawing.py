@@ -26,6 +26,9 @@ STATUS_COLOURS = {
 ANCHOR_COLOUR, COM_COLOUR, FLASH_COLOUR, CONE_COLOUR = (204, 121, 167), (240, 228, 66), (230, 159, 0), (0, 158, 115)
 CONE_EDGES = 24
 
+LONGEST_ARROW = 1.0
+"""Of a force, as a share of the robot's size; longer ones are cut."""
+
 
 @dataclass
 class ForceOptions:
@@ -85,7 +88,7 @@ class ForceDrawing:
         if self.options.anchors:
             arrows += [(anchor.position, anchor.force, ANCHOR_COLOUR) for anchor in frame.anchors]
         arrows = [arrow for arrow in arrows if np.linalg.norm(arrow[1]) * scale > 0.005 * self._size]
-        points = np.array([[at, at + scale * force] for at, force, _ in arrows]).reshape(-1, 2, 3)
+        points = np.array([[at, at + self._arrow(scale * force)] for at, force, _ in arrows]).reshape(-1, 2, 3)
         self._replace("/forces", len(arrows), lambda name: self._scene.add_arrows(
             name, points, np.array([colour for *_, colour in arrows], dtype=np.uint8),
             shaft_radius=0.008 * self._size, head_radius=0.02 * self._size, head_length=0.045 * self._size,
@@ -95,6 +98,10 @@ class ForceDrawing:
             name, np.array([anchor.position for anchor in anchors]), ANCHOR_COLOUR,
             point_size=0.03 * self._size, point_shape="circle",
         ))  # fmt: skip
+
+    def _arrow(self, arrow: Array) -> Array:
+        """Return `arrow` (3,) [m], cut where it is longer than the robot: internal forces of loops know no bound."""
+        return arrow * min(1.0, LONGEST_ARROW * self._size / float(np.linalg.norm(arrow)))
 
     def _draw_cones(self, contacts: Sequence[ShownContact]) -> None:
         """Draw each cone as high as the normal force is long: the arrow lies in it."""
@@ -127,7 +134,7 @@ class ForceDrawing:
         recent = [impact for impact in frame.impacts if 0.0 <= frame.t - impact.t <= FLASH]
         at = [where[name] for impact in recent for name in impact.contacts if name in where]
         self._replace("/impacts", len(at), lambda name: self._scene.add_point_cloud(
-            name, np.array(at), FLASH_COLOUR, point_size=0.14 * self._size, point_shape="circle"
+            name, np.array(at), FLASH_COLOUR, point_size=0.06 * self._size, point_shape="circle"
         ))  # fmt: skip
         lost = sum(impact.energy_lost for impact in recent)
         self._replace("/impact", len(at), lambda name: self._scene.add_label(

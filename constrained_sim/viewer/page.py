@@ -22,7 +22,7 @@ PERIOD = 1.0 / 30.0
 PLOTS_EVERY = 6
 """Pictures between two updates of the plots, which are larger."""
 
-LOOPBACK = "127.0.0.1"
+LOOPBACK, PORT = "127.0.0.1", 8080
 
 
 class Page:
@@ -32,7 +32,7 @@ class Page:
         url: where the page is.
     """
 
-    def __init__(self, source: Source, port: int = 8080, title: str = "constrained_sim") -> None:
+    def __init__(self, source: Source, port: int = PORT, title: str = "constrained_sim") -> None:
         """Serve `source` at `port` of the loopback interface, or the next one that is free.
 
         Raises:
@@ -97,7 +97,7 @@ class Page:
         if frame is not None:
             self._robot.update(frame.q)
         look_at = np.array([0.0, 0.0, 0.45 * size])
-        self.server.initial_camera.position = look_at + size * np.array([1.1, -1.4, 0.5])
+        self.server.initial_camera.position = look_at + size * np.array([1.3, -1.6, 0.55])
         self.server.initial_camera.look_at = look_at
         self.server.gui.configure_theme(show_logo=False, show_share_button=False)
 

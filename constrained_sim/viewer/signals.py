@@ -12,8 +12,11 @@ from constrained_sim.joints import SingleJoint
 from constrained_sim.robot import Robot
 from constrained_sim.viewer.frame import Frame
 
+SPAN = 5.0
+"""[s] That a plot shows, in the time of the simulation: some steps of a robot that walks."""
+
 SAMPLES = 400
-"""Frames that a plot holds: more than pixels across it."""
+"""Frames that a plot holds at most: more than pixels across it."""
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's, which colour-blind people can tell apart."""
@@ -49,6 +52,8 @@ class Signals:
                 return
             self._samples.clear()
         self._samples.append(frame)
+        while self._samples[0].t < frame.t - SPAN:
+            self._samples.popleft()
 
     def draw(self) -> None:
         """Draw what has been taken."""

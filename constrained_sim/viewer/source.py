@@ -7,6 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import numpy as np
+
+from constrained_sim.config import Config
 from constrained_sim.constraints import Constraint, PointContact
 from constrained_sim.contact.collision import Collisions
 from constrained_sim.contact.scene import SceneBody
@@ -40,6 +43,11 @@ class World:
         planes = {(*contact.surface.normal, contact.surface.offset): contact.surface for contact in contacts}
         scene: dict[str, SceneBody] = {f"plane {i}": plane for i, plane in enumerate(planes.values())}
         return cls(robot, scene | dict(collisions.scene if collisions is not None else {}))
+
+    @classmethod
+    def configured(cls, config: Config) -> World:
+        """Return the world of a configuration."""
+        return cls.of(config.robot, config.constraints, config.collisions)
 
 
 class Controls(Protocol):
@@ -135,6 +143,10 @@ class Recording(Source):
     def add_controls(self, server: Any) -> RecordingPanel:
         """Add the time line."""
         return RecordingPanel(server, self)
+
+    def index(self) -> int:
+        """Return the last of :attr:`times` that is not after the present one."""
+        return max(int(np.searchsorted(self.times, self.time + 1e-9, side="right")) - 1, 0)
 
     @property
     def begin(self) -> float:

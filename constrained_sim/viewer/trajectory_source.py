@@ -55,7 +55,7 @@ class TrajectorySource(Recording):
 
     def frame(self) -> Frame:
         """Return the step at the present time."""
-        index = int(np.clip(np.searchsorted(self.times, self.time + 1e-9, side="right") - 1, 0, len(self.times) - 1))
+        index = self.index()
         if index != self._index:
             self._index, self._frame = index, self._frame_at(index)
         return self._frame
