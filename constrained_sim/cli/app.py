@@ -7,6 +7,7 @@ import sys
 import typer
 
 from constrained_sim.cli.compile import compile_command
+from constrained_sim.cli.film import film_command
 from constrained_sim.cli.listing import list_command
 from constrained_sim.cli.plot import plot_command
 from constrained_sim.cli.recover import recover_command
@@ -28,6 +29,7 @@ app = typer.Typer(
 )
 app.command("run", epilog=EXIT_CODES)(run_command)
 app.command("view", epilog=EXIT_CODES)(view_command)
+app.command("film", epilog=EXIT_CODES)(film_command)
 app.command("plot", epilog=EXIT_CODES)(plot_command)
 app.command("replay", epilog=EXIT_CODES)(replay_command)
 app.command("recover", epilog=EXIT_CODES)(recover_command)

@@ -65,6 +65,7 @@ class NodeSource(LiveSource):
         self._node, self._simulator = node, simulator
         self._clients: dict[str, Any] = {}
         self._newest: dict[str, Any] = {}
+        self._has_news = False
         self._impacts: deque[ShownImpact] = deque(maxlen=50)
         self._asked: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
         self._inbox = Inbox(node)
@@ -85,11 +86,10 @@ class NodeSource(LiveSource):
                 done.set_result(act())
             except ConstrainedSimError as error:
                 done.set_exception(error)
-        before = self._newest.get(messages.STATES)
+        self._has_news = False
         self._inbox.take_all()
-        state = self._newest.get(messages.STATES)
-        if state is not before:
-            self._frame = self._frame_of(state)
+        if self._has_news and messages.STATES in self._newest:
+            self._frame = self._frame_of(self._newest[messages.STATES])
         return self._frame
 
     def _frame_of(self, state: JointState) -> Frame | None:
@@ -113,8 +113,8 @@ class NodeSource(LiveSource):
         self._request(srv.Step, "step", srv.Step.Request(periods=1))
 
     def reset(self) -> None:
-        """Put the robot back to its initial state; time starts anew."""
-        self._request(srv.Reset, "reset", srv.Reset.Request())
+        """Put the robot back to its initial state; time goes on, so that a recording can be read."""
+        self._request(srv.Reset, "reset", srv.Reset.Request(keep_time=True))
 
     def use(self, solver: str = "", stepper: str = "") -> None:
         """Use another solver or stepper from now on."""
@@ -142,6 +142,7 @@ class NodeSource(LiveSource):
 
     def _keep(self, message: Any) -> None:
         self._newest[type_name(type(message))] = message
+        self._has_news = True
 
     def _keep_impact(self, message: msg.Impact) -> None:
         stamp = to_nanoseconds(message.header.stamp) / NANOSECONDS

@@ -57,7 +57,7 @@ class BagSource(Recording):
         self._impacts: list[ShownImpact] = []
         self._told: dict[str, str] = {}  # what the recording says of its robot
         with reader_of([directory]) as reader:
-            self._deserialize = reader.deserialize
+            self._deserialize = reader.typestore.deserialize_cdr
             self._read(reader)
         if not self._columns[messages.STATES].stamps:
             raise ConfigError(f"{str(directory)!r} holds no joint states")

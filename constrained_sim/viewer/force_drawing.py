@@ -13,6 +13,7 @@ import scipy
 from constrained_sim.robot import Robot
 from constrained_sim.step_result import ContactStatus
 from constrained_sim.validation import Array
+from constrained_sim.viewer.camera import size_of
 from constrained_sim.viewer.frame import Frame, ShownContact
 from constrained_sim.viewer.source import FLASH
 
@@ -113,7 +114,7 @@ class ForceDrawing:
             for edge in cone_edges(contact, scale * contact.normal_force)
         ]
         self._replace("/cones", len(lines), lambda name: self._scene.add_line_segments(
-            name, np.array(lines), CONE_COLOUR, line_width=1.5
+            name, np.array(lines), CONE_COLOUR, thickness=1.5, thickness_units="screen"
         ))  # fmt: skip
 
     def _draw_com(self, frame: Frame) -> None:
@@ -125,7 +126,7 @@ class ForceDrawing:
         if self.options.com and len(feet):
             lines = [(com, [com[0], com[1], feet[:, 2].mean()]), *support_edges(feet)]
         self._replace("/support", len(lines), lambda name: self._scene.add_line_segments(
-            name, np.array(lines), COM_COLOUR, line_width=4.0
+            name, np.array(lines), COM_COLOUR, thickness=4.0, thickness_units="screen"
         ))  # fmt: skip
 
     def _draw_flashes(self, frame: Frame) -> None:
@@ -147,14 +148,6 @@ class ForceDrawing:
             add(name)
         elif self._scene.get_handle_by_name(name) is not None:
             self._scene.remove_by_name(name)
-
-
-def size_of(robot: Robot) -> float:
-    """Return a length of `robot` [m]: the diagonal of the box around its joints and links at neutral, at least 0.1."""
-    data = robot.model.createData()
-    pin.framesForwardKinematics(robot.model, data, robot.neutral())
-    points = np.array([placement.translation for placement in data.oMf])[1:]
-    return max(0.1, float(np.linalg.norm(np.ptp(points, axis=0))))
 
 
 def cone_edges(contact: ShownContact, height: float) -> list[tuple[Array, Array]]:
