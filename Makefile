@@ -4,19 +4,20 @@ DURATION ?= 10
 CONTROLLER ?=
 CLOCK_MODE ?= realtime
 SOLVER ?= direct
+VIEW ?=
 JOBS ?= 2
 
 .DEFAULT_GOAL := leg
 .PHONY: leg quadruped four_bar cassie test test-processors test-versions lint build bench bench-node lock clean help
 
-leg: ## simulate a hopping leg and its controller (DURATION, CONTROLLER, CLOCK_MODE, SOLVER, ARGS)
+leg: ## simulate a hopping leg and its controller (DURATION, CONTROLLER, CLOCK_MODE, SOLVER, ARGS; VIEW=1: in the browser)
 quadruped: ## the same of a trotting quadruped
 four_bar: ## the same of a four-bar linkage
 cassie: ## the same of the biped Cassie
 
 leg quadruped four_bar cassie:
 	@scripts/run python -m constrained_sim.ros.demo $@ --duration $(DURATION) --controller "$(CONTROLLER)" \
-		--clock-mode $(CLOCK_MODE) --solver $(SOLVER) $(ARGS)
+		--clock-mode $(CLOCK_MODE) --solver $(SOLVER) $(if $(VIEW),--view) $(ARGS)
 
 test: lint ## all checks, then all tests in JOBS processes (ARGS go to pytest)
 	@scripts/run pytest -n $(JOBS) --dist loadgroup $(ARGS)

@@ -170,11 +170,14 @@ class InconsistentConstraints(ConstrainedSimError):
 
 EXTRAS = {
     "example-robot-data": "robots",
+    "imageio": "viewer",
+    "imageio_ffmpeg": "viewer",
     "matplotlib": "plot",
     "mcap": "bag",
     "proxsuite": "gauss",
     "pytest": "test",
     "rosbags": "bag",
+    "viser": "viewer",
     "xacro": "xacro",
 }
 """Extras of this package that bring a library, by its name on PyPI."""
@@ -196,6 +199,19 @@ class MissingLibrary(ConstrainedSimError, ImportError):
             how = f"pip install {library}" + (f" (it comes with constrained_sim[{extra}])" if extra else "")
         super().__init__(f"{needed_for} needs the library {library!r}: {how}")
         self.library = library
+
+
+class MissingProgram(ConstrainedSimError):
+    """A program of the system that is not installed.
+
+    Attributes:
+        program: its name.
+    """
+
+    def __init__(self, program: str, needed_for: str, how: str) -> None:
+        """Say what needs `program`, and `how` to install it."""
+        super().__init__(f"{needed_for} needs the program {program!r}: {how}")
+        self.program = program
 
 
 class ContactNotSolved(ConstrainedSimError):

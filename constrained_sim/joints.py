@@ -58,6 +58,13 @@ class SingleJoint:
         """Return the position [rad, m]; of a continuous joint within -pi .. pi."""
         return float(np.arctan2(q[self.q + 1], q[self.q]) if self.turns else q[self.q])
 
+    def place(self, q: Array, position: float) -> None:
+        """Write `position` [rad, m] into the configuration `q`."""
+        if self.turns:
+            q[self.q : self.q + 2] = np.cos(position), np.sin(position)
+        else:
+            q[self.q] = position
+
 
 def joint_values(joint: Any, name: str, value: Any) -> Array:
     """Return (nq,) the coordinates of a joint at `value`: a number where it has one degree of freedom.

@@ -7,6 +7,7 @@ import operator
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ from constrained_sim.solvers import Solver, System, as_solver
 from constrained_sim.state import State
 from constrained_sim.step_result import StepResult
 from constrained_sim.steppers import STEPPERS, Observation, Stepper, kernels
-from constrained_sim.trajectory import Trajectory
+from constrained_sim.trajectory import Setup, Trajectory
 from constrained_sim.validation import Array, finite_array, flag, function, instance, known, lookup, number, read_only
 from constrained_sim.wrench import Wrench, checked_wrenches
 
@@ -180,6 +181,11 @@ class Simulator:
     def disabled(self) -> tuple[Constraint, ...]:
         """What is switched off, in the order of declaration."""
         return tuple(constraint for name, constraint in self._declared.items() if name in self._disabled)
+
+    @property
+    def collisions(self) -> Collisions | None:
+        """What the robot's collision geometry may touch; None: nothing."""
+        return None if self._detector is None else self._detector.collisions
 
     @property
     def solver(self) -> Solver:
@@ -465,6 +471,23 @@ class Simulator:
                 report = lambda done: bar.update(task, completed=done)  # noqa: E731
             return self._run(count, controller, every, report)
 
+    def view(self, controller: Controller | None = None, port: int = 8080) -> Page:
+        """Simulate in real time on a page of the browser, on this machine only; it begins paused.
+
+        Until ``close()`` of the page, which is returned, the simulator belongs to it.
+
+        Args:
+            controller: ``controller(t, q, v) -> tau``; None: no efforts but those of the page's sliders.
+            port: of the page, or the next one that is free.
+
+        Raises:
+            MissingLibrary: the one that shows it.
+        """
+        from constrained_sim.viewer.page import Page
+        from constrained_sim.viewer.simulator_source import SimulatorSource
+
+        return Page(SimulatorSource(self, controller), port).serve_in_background()
+
     def _run(self, count: int, controller: Controller | None, every: int, report: Callable[[int], None]) -> Trajectory:
         """Do `count` steps; ask the controller in each one of `every`, and `report` how many are done."""
         law, robot = self._feedback(controller), self.robot
@@ -495,7 +518,8 @@ class Simulator:
             report(done)
         if results or not parts:
             gather()
-        return Trajectory.joined(parts)
+        setup = Setup(robot, tuple(self._declared.values()), self.collisions)
+        return replace(Trajectory.joined(parts), setup=setup)
 
     def _feedback(self, controller: Controller | None) -> JointFeedback | None:
         """Return what compiled steps may evaluate in place of `controller`; None where only the controller will do.

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +19,12 @@ from constrained_sim.impact import Impact
 from constrained_sim.step_result import StepResult
 from constrained_sim.steppers import Run
 from constrained_sim.validation import Array, instance, items, path
+
+if TYPE_CHECKING:
+    from constrained_sim.constraints import Constraint
+    from constrained_sim.contact.collision import Collisions
+    from constrained_sim.robot import Robot
+    from constrained_sim.viewer.page import Page
 
 TABLES = ("t", "q", "v", "tau")
 GROUPS = ("contact_forces", "multipliers", "energy", "contact_moments")
@@ -54,6 +61,21 @@ class ImpactRecord:
         return cls(t, impact.energy_lost, impact.v_minus, impact.v_plus, impact.contact_impulses, impact.early)
 
 
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """What a run was of.
+
+    Attributes:
+        robot: that moved.
+        constraints: declared ones, contacts included.
+        collisions: what its collision geometry could touch; None: nothing.
+    """
+
+    robot: Robot
+    constraints: tuple[Constraint, ...] = ()
+    collisions: Collisions | None = None
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Trajectory:
     """What :meth:`Simulator.run` recorded: n steps, one row each, taken at the end of the step.
@@ -69,6 +91,7 @@ class Trajectory:
         energy: (n,) each term of the audit [J], by name, of the single steps.
         impacts: in the order of time.
         contact_moments: (n, 3) likewise of moments about the contact point [N m]; those of percussions are not kept.
+        setup: what was simulated, for pictures; None: unknown, as of a file.
     """
 
     t: Array
@@ -80,6 +103,7 @@ class Trajectory:
     energy: Mapping[str, Array]
     impacts: tuple[ImpactRecord, ...]
     contact_moments: Mapping[str, Array]
+    setup: Setup | None = None
 
     def __post_init__(self) -> None:
         """Refuse what is no recorded run.
@@ -106,6 +130,28 @@ class Trajectory:
     def early_impacts(self) -> int:
         """Number of contacts that took part in impacts before they touched, see :class:`ImpactRecord`."""
         return sum(impact.early for impact in self.impacts)
+
+    def view(self, setup: Setup | None = None, port: int = 8080) -> Page:
+        """Show the run on a page of the browser, on this machine only; a notebook shows it where the call stands.
+
+        The page stays until its ``close()``, or the end of the process; ``open()`` opens the user's browser.
+
+        Args:
+            setup: what was simulated; None: as :attr:`setup`.
+            port: of the page, or the next one that is free.
+
+        Raises:
+            InvalidValue: an empty run, or nobody says what it was of.
+            MissingLibrary: the one that shows it.
+        """
+        from constrained_sim.viewer.page import Page
+        from constrained_sim.viewer.trajectory_source import TrajectorySource
+
+        shown = self.setup if setup is None else instance("setup", setup, Setup, "an instance of Setup")
+        if shown is None:
+            raise InvalidValue("setup", None, "Setup(robot, constraints), since this run came from a file")
+        source = TrajectorySource(self, shown.robot, shown.constraints, shown.collisions)
+        return Page(source, port).serve_in_background()
 
     @classmethod
     def from_results(cls, results: Sequence[StepResult], nq: int, nv: int, nu: int) -> Trajectory:
@@ -166,6 +212,7 @@ class Trajectory:
             _joined([part.energy for part in parts], [len(part.t) for part in parts]),
             tuple(impact for part in parts for impact in part.impacts),
             _joined([part.contact_moments for part in parts], [len(part.t) for part in parts]),
+            parts[0].setup,
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:

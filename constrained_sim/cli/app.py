@@ -7,6 +7,7 @@ import sys
 import typer
 
 from constrained_sim.cli.compile import compile_command
+from constrained_sim.cli.film import film_command
 from constrained_sim.cli.listing import list_command
 from constrained_sim.cli.plot import plot_command
 from constrained_sim.cli.recover import recover_command
@@ -14,6 +15,7 @@ from constrained_sim.cli.replay import replay_command
 from constrained_sim.cli.run import run_command
 from constrained_sim.cli.texts import EXIT_CODES, FAILED, INTERRUPTED, say
 from constrained_sim.cli.version import version_command
+from constrained_sim.cli.view import view_command
 from constrained_sim.exceptions import ConstrainedSimError
 
 app = typer.Typer(
@@ -26,6 +28,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("run", epilog=EXIT_CODES)(run_command)
+app.command("view", epilog=EXIT_CODES)(view_command)
+app.command("film", epilog=EXIT_CODES)(film_command)
 app.command("plot", epilog=EXIT_CODES)(plot_command)
 app.command("replay", epilog=EXIT_CODES)(replay_command)
 app.command("recover", epilog=EXIT_CODES)(recover_command)

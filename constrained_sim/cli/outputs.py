@@ -23,13 +23,13 @@ def checked_outputs(output: Path | None, plot: Path | None, bag: Path | None) ->
     """
     writers: list[Write] = []
     if output is not None:
-        _check("output", output, (".npz",))
+        check_output("output", output, (".npz",))
         writers.append(lambda trajectory, config: trajectory.save(output))
     if plot is not None:
         check_picture("plot", plot)
         writers.append(lambda trajectory, config: _plot(trajectory, config, plot))
     if bag is not None:
-        _check("bag", bag, ())
+        check_output("bag", bag, ())
         if bag.exists():
             raise ConfigError(f"--bag: {str(bag)!r} is there already, allowed: a new directory")
         optional("rosbags", "--bag")
@@ -44,11 +44,16 @@ def check_picture(option: str, path: Path) -> None:
         ConfigError: a folder that is not there, or another kind of file.
         MissingLibrary: the one that draws it.
     """
-    _check(option, path, PICTURES)
+    check_output(option, path, PICTURES)
     optional("matplotlib", f"--{option}")
 
 
-def _check(option: str, path: Path, suffixes: tuple[str, ...]) -> None:
+def check_output(option: str, path: Path, suffixes: tuple[str, ...]) -> None:
+    """Refuse a file that cannot be written.
+
+    Raises:
+        ConfigError: another suffix, a directory, or no folder to put it in.
+    """
     if suffixes and path.suffix not in suffixes:
         raise ConfigError(f"--{option}: got {str(path)!r}, allowed: a file that ends in {', '.join(suffixes)}")
     if path.is_dir() and suffixes:

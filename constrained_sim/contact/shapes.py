@@ -437,6 +437,15 @@ def _solid_of(element: CollisionElement, folders: Sequence[str]) -> coal.Collisi
     return makers[element.kind](*size)
 
 
+def mesh_path(robot: Robot, name: str) -> str:
+    """Return where the mesh is that the description of `robot` calls `name`.
+
+    Raises:
+        ModelError: nowhere.
+    """
+    return _mesh_file(name, _folders(robot))
+
+
 def _mesh_file(name: str, folders: Sequence[str]) -> str:
     """Return where a mesh file is.
 

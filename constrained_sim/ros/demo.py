@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "-p", f"record:={bag}",
         "-p", f"wait_for_first_command:={options.controller != 'none'}",
     )  # fmt: skip
-    companions = [executable("monitor")]
+    companions = [executable("monitor"), *([executable("viewer")] if options.view else [])]
     if options.controller != "none":
         words = () if robot == "leg" else ("-p", f"config:={options.config.resolve()}")
         companions.append(executable(f"{robot}_controller", "-p", f"mode:={options.controller}", *words))
@@ -67,6 +67,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--solver", default="direct", help="of closed loops: direct, range_space, null_space, ...")
     parser.add_argument("--config", type=Path, help="parameter file (default: the robot's)")
     parser.add_argument("--output", type=Path, default=Path("recordings"), help="folder of bags and plots")
+    parser.add_argument("--view", action="store_true", help="show it in the browser too")
     options = parser.parse_args(arguments)
     modes = MODES[options.robot]
     options.controller = options.controller or modes[0]

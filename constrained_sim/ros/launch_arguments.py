@@ -40,6 +40,12 @@ def _of_simulation(robot: str) -> list[DeclareLaunchArgument]:
             description="How constraints and contacts are solved; empty: as configured. All agree.",
         ),
         DeclareLaunchArgument(
+            "viewer",
+            default_value="false",
+            choices=["true", "false"],
+            description="Show the simulation in the browser, at http://127.0.0.1:8080 or the next port that is free.",
+        ),
+        DeclareLaunchArgument(
             "record",
             default_value="false",
             choices=SWITCH,

@@ -76,12 +76,14 @@ def controller(robot: str, value: Mapping[str, str]) -> Node:
 
 
 def companions(value: Mapping[str, str]) -> list[Node]:
-    """Return the nodes of other packages that are asked for."""
+    """Return the viewer and the nodes of other packages, where they are asked for."""
     on_time, nodes = {"use_sim_time": value["use_sim_time"] == "true"}, []
     if value["robot_state_publisher"] == "true":
         robot = load_config(value["config"]).robot
         described = {"robot_description": robot.urdf or urdf_of(robot)}
         nodes.append(_node(value, *["robot_state_publisher"] * 2, [described | on_time], "robot_state_publisher"))
+    if value["viewer"] == "true":
+        nodes.append(_node(value, "viewer", "viewer", [on_time]))
     if value["rviz"] == "true":
         nodes.append(_node(value, "rviz2", "rviz2", [on_time], "rviz2", "-d", value["rviz_config"]))
     return nodes

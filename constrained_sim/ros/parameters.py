@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import Field, fields
 from typing import Any
 
@@ -26,8 +26,18 @@ def nested_parameters(node: Node) -> dict[str, Any]:
     Raises:
         ConfigError: a name that is both a value and a group.
     """
+    return nested_values(node.get_parameters_by_prefix("").values())
+
+
+def nested_values(parameters: Iterable[Parameter]) -> dict[str, Any]:
+    """Return the values of `parameters` as nested mappings, without those that are not set and those of every node.
+
+    Raises:
+        ConfigError: a name that is both a value and a group.
+    """
     nested: dict[str, Any] = {}
-    for name, parameter in node.get_parameters_by_prefix("").items():
+    for parameter in parameters:
+        name = parameter.name
         if name.split(".")[0] in NOT_OURS or parameter.type_ == Parameter.Type.NOT_SET:
             continue
         *groups, key = name.split(".")

@@ -1,0 +1,54 @@
+"""`viewer`: shows a running simulation in the browser."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Sequence
+
+import rclpy
+
+from constrained_sim.exceptions import ConstrainedSimError
+from constrained_sim.ros.process import begin, on_end
+from constrained_sim.ros.usage import check_command_line
+from constrained_sim.ros.viewer_source import NodeSource
+from constrained_sim.viewer.page import PORT, Page
+
+
+def show_node(simulator: str, port: int, browser: bool, arguments: Sequence[str] = ()) -> None:
+    """Show what the node `simulator` simulates, until SIGINT or SIGTERM.
+
+    Raises:
+        ConstrainedSimError: there is no such node, or it cannot be shown.
+    """
+    begin(arguments)
+    ended = threading.Event()
+    on_end(ended.set)
+    try:
+        node = rclpy.create_node("viewer")
+        given = node.declare_parameter("port", port).value, node.declare_parameter("simulator", simulator).value
+        with Page(NodeSource(node, given[1]), given[0]) as page:
+            print(f"the simulation is shown at {page.url}", flush=True)
+            if browser:
+                page.open()
+            page.serve(lambda: not ended.is_set())
+    finally:
+        rclpy.try_shutdown()
+
+
+def main() -> int:
+    """Show the simulation until SIGINT or SIGTERM; return 0, or 1 with one clear line if that cannot be."""
+    check_command_line(
+        sys.argv,
+        "viewer",
+        "Shows a running simulation in the browser: the robot, its contacts and forces; buttons act on the node.",
+        "examples:\n  viewer\n  viewer --ros-args -p port:=8081 -p simulator:=constrained_sim",
+        f"parameters (default)\n  port ({PORT}): of the page on the loopback interface; the next one if it is taken\n"
+        "  simulator (constrained_sim): name of the node",
+    )
+    try:
+        show_node("constrained_sim", PORT, False, sys.argv)
+    except ConstrainedSimError as error:
+        print(f"viewer: {error}", file=sys.stderr)
+        return 1
+    return 0

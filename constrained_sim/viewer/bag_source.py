@@ -1,0 +1,117 @@
+"""A rosbag2 recording as a source; needs no ROS."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from constrained_sim.config import read_config
+from constrained_sim.exceptions import ConfigError
+from constrained_sim.optional import optional
+from constrained_sim.robot import Robot
+from constrained_sim.validation import Array
+from constrained_sim.viewer import message_frames as messages
+from constrained_sim.viewer.frame import Frame, ShownImpact
+from constrained_sim.viewer.source import FLASH, Event, Recording, World
+
+INPUT, DESCRIPTION = "constrained_sim/msg/Input", "std_msgs/msg/String"
+
+MOST_PICTURES = 20_000
+"""Instants of a recording that are kept: 11 minutes at 30 pictures a second, 40 MB for a quadruped."""
+
+FRAMES = messages.STATES, messages.BASE, messages.MULTI_DOF, messages.CONTACTS, messages.CONSTRAINTS, messages.STATUS
+
+
+@dataclass
+class _Column:
+    """The messages of one type, in the order of time.
+
+    Attributes:
+        stamps: [ns].
+        data: serialised.
+    """
+
+    stamps: list[int] = field(default_factory=list)
+    data: list[bytes] = field(default_factory=list)
+
+
+class BagSource(Recording):
+    """Shows what the node recorded, or a rosbag2 recorder heard."""
+
+    def __init__(self, directory: Path, world: World | None = None) -> None:
+        """Read the rosbag2 `directory`; its `world` is the one that it was recorded in, unless one is given.
+
+        Raises:
+            ConfigError: no recording, or one that does not tell of a robot.
+            MissingLibrary: the one that reads bags.
+        """
+        if not (directory / "metadata.yaml").is_file():
+            raise ConfigError(f"{str(directory)!r} is not a rosbag2 directory (no metadata.yaml in it)")
+        reader_of = optional("rosbags.highlevel", "reading a recording").AnyReader
+        self._columns: dict[str, _Column] = defaultdict(_Column)
+        self._impacts: list[ShownImpact] = []
+        self._told: dict[str, str] = {}  # what the recording says of its robot
+        with reader_of([directory]) as reader:
+            self._deserialize = reader.typestore.deserialize_cdr
+            self._read(reader)
+        if not self._columns[messages.STATES].stamps:
+            raise ConfigError(f"{str(directory)!r} holds no joint states")
+        self.world = world or self._recorded_world(directory)
+        self._frames = messages.MessageFrames(self.world.robot)
+        self.times: Array = 1e-9 * np.array(self._columns[messages.STATES].stamps)
+        self.events = [Event(i.t, f"impact of {', '.join(i.contacts)}, {i.energy_lost:.3g} J") for i in self._impacts]
+        self.time, self._shown, self._frame = self.begin, -1, None
+
+    def frame(self) -> Frame | None:
+        """Return the instant at the present time."""
+        index = self.index()
+        if index != self._shown:
+            self._shown, self._frame = index, self._frame_at(index)
+        return self._frame
+
+    def _read(self, reader: Any) -> None:
+        """Keep the messages that can be shown, thinned out where there are very many."""
+        spacing = (reader.end_time - reader.start_time) // MOST_PICTURES
+        for connection, stamp, data in reader.messages():
+            kind, column = connection.msgtype, self._columns[connection.msgtype]
+            if kind in FRAMES and not connection.topic.endswith("joint_commands"):
+                if not column.stamps or stamp - column.stamps[-1] >= spacing:
+                    column.stamps.append(stamp)
+                    column.data.append(bytes(data))
+            elif kind == messages.IMPACT:
+                self._impacts.append(messages.impact_of(reader.deserialize(data, kind), 1e-9 * stamp))
+            elif kind == INPUT and kind not in self._told:
+                self._told[kind] = reader.deserialize(data, kind).content
+            elif connection.topic.endswith("robot_description"):
+                self._told[DESCRIPTION] = reader.deserialize(data, kind).data
+
+    def _recorded_world(self, directory: Path) -> World:
+        """Return the world that the recording tells of: its configuration, else the description of the robot.
+
+        Raises:
+            ConfigError: it tells neither.
+        """
+        if INPUT in self._told:
+            told = json.loads(self._told[INPUT])
+            return World.configured(read_config(told["parameters"], Path(told["folder"])))
+        if DESCRIPTION in self._told:
+            return World(Robot.from_urdf(self._told[DESCRIPTION], floating_base=messages.BASE in self._columns))
+        raise ConfigError(f"{str(directory)!r} does not tell which robot it is of, allowed: --robot PARAMETERS")
+
+    def _frame_at(self, index: int) -> Frame | None:
+        stamp = self._columns[messages.STATES].stamps[index]
+        newest = {kind: self._newest(kind, stamp) for kind in FRAMES}
+        t = 1e-9 * stamp
+        recent = [impact for impact in self._impacts if 0.0 <= t - impact.t <= FLASH]
+        return self._frames.frame(t, {kind: found for kind, found in newest.items() if found is not None}, recent)
+
+    def _newest(self, kind: str, stamp: int) -> Any:
+        """Return the last message of a kind that is not after `stamp` [ns]; None: there is none."""
+        column = self._columns[kind]
+        index = int(np.searchsorted(column.stamps, stamp, side="right")) - 1
+        return self._deserialize(column.data[index], kind) if index >= 0 else None

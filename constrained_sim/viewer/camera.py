@@ -1,0 +1,57 @@
+"""Where the page is looked at from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from constrained_sim.robot import Robot
+from constrained_sim.validation import Array
+
+DIRECTION = np.array([1.0, -1.3, 0.45])
+"""From what is looked at to the camera, as a share of the robot's size: from the front, right and above."""
+
+FIELD_OF_VIEW = np.deg2rad(50.0)
+"""Vertical [rad]."""
+
+
+class Camera:
+    """Looks at the centre of mass of a robot, from a distance that suits its size."""
+
+    def __init__(self, robot: Robot, q: Array) -> None:
+        """Look at `robot` in the configuration `q` (nq,)."""
+        self._model, self._data = robot.model, robot.model.createData()
+        self.look_at = self._com(q)
+        self.position = self.look_at + distance_to(robot) * DIRECTION
+
+    def follow(self, q: Array) -> Array:
+        """Move along the ground with the centre of mass to `q` (nq,); return by how much (3,) [m]."""
+        move = (self._com(q) - self.look_at) * np.array([1.0, 1.0, 0.0])
+        self.look_at, self.position = self.look_at + move, self.position + move
+        return move
+
+    def pose(self) -> dict[str, Any]:
+        """Return the camera for `viser.ClientHandle.get_render`: x to the right, y down, z forward."""
+        forward = (self.look_at - self.position) / np.linalg.norm(self.look_at - self.position)
+        right = np.cross(forward, [0.0, 0.0, 1.0])
+        right /= np.linalg.norm(right)
+        x, y, z, w = pin.Quaternion(np.column_stack([right, np.cross(forward, right), forward])).coeffs()
+        return {"position": self.position, "wxyz": np.array([w, x, y, z]), "fov": float(FIELD_OF_VIEW)}
+
+    def _com(self, q: Array) -> Array:
+        return np.array(pin.centerOfMass(self._model, self._data, q))
+
+
+def distance_to(robot: Robot) -> float:
+    """Return how far the camera is from a robot [m]: its size and a bit, at least an arm's length."""
+    return max(0.5, 1.15 * size_of(robot))
+
+
+def size_of(robot: Robot) -> float:
+    """Return a length of `robot` [m]: the diagonal of the box around its joints and links at neutral, at least 0.1."""
+    data = robot.model.createData()
+    pin.framesForwardKinematics(robot.model, data, robot.neutral())
+    points = np.array([placement.translation for placement in data.oMf])[1:]
+    return max(0.1, float(np.linalg.norm(np.ptp(points, axis=0))))

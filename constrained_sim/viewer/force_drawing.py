@@ -1,0 +1,167 @@
+"""Draws contact points, forces, friction cones, anchors, impacts, the centre of mass and its support."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+import scipy
+
+from constrained_sim.robot import Robot
+from constrained_sim.step_result import ContactStatus
+from constrained_sim.validation import Array
+from constrained_sim.viewer.camera import size_of
+from constrained_sim.viewer.frame import Frame, ShownContact
+from constrained_sim.viewer.source import FLASH
+
+STATUS_COLOURS = {
+    ContactStatus.OPEN: (140, 140, 140),
+    ContactStatus.STICKING: (0, 114, 178),
+    ContactStatus.SLIDING: (213, 94, 0),
+}
+"""Colours that colour-blind people can tell apart (Okabe and Ito, 2008)."""
+
+ANCHOR_COLOUR, COM_COLOUR, FLASH_COLOUR, CONE_COLOUR = (204, 121, 167), (240, 228, 66), (230, 159, 0), (0, 158, 115)
+CONE_EDGES = 24
+
+LONGEST_ARROW = 1.0
+"""Of a force, as a share of the robot's size; longer ones are cut."""
+
+
+@dataclass
+class ForceOptions:
+    """What is drawn of forces.
+
+    Attributes:
+        arrow_weight: length [m] of an arrow as long as the robot's weight is large.
+        cones: draw friction cones of contacts that touch.
+        com: draw the centre of mass and its support polygon.
+        anchors: draw anchors of closed loops and their forces.
+    """
+
+    arrow_weight: float = 0.5
+    cones: bool = False
+    com: bool = True
+    anchors: bool = True
+
+
+class ForceDrawing:
+    """All that is not a body."""
+
+    def __init__(self, scene: Any, robot: Robot, read_out: Any) -> None:
+        """Draw into a `viser.SceneApi`; a click on a contact calls ``read_out(name)``."""
+        self.options = ForceOptions()
+        self._scene, self._robot, self._read_out = scene, robot, read_out
+        self._data = robot.model.createData()
+        self._weight = max(robot.mass * float(np.linalg.norm(robot.gravity)), 1e-9)
+        self._size = size_of(robot)
+        self._points: dict[str, tuple[Any, ContactStatus]] = {}
+        self._com = scene.add_icosphere("/com", radius=0.02 * self._size, color=COM_COLOUR)
+
+    def update(self, frame: Frame) -> None:
+        """Show the forces of `frame`."""
+        self._draw_points(frame.contacts)
+        self._draw_arrows(frame)
+        self._draw_cones(frame.contacts)
+        self._draw_com(frame)
+        self._draw_flashes(frame)
+
+    def _draw_points(self, contacts: Sequence[ShownContact]) -> None:
+        """Move the ball of each contact; one of another status gets another colour."""
+        for name in self._points.keys() - {contact.name for contact in contacts}:
+            self._points.pop(name)[0].remove()
+        for contact in contacts:
+            ball, status = self._points.get(contact.name, (None, None))
+            if status is not contact.status:
+                ball = self._scene.add_icosphere(
+                    f"/contacts/{contact.name}", radius=0.02 * self._size, color=STATUS_COLOURS[contact.status]
+                )
+                ball.on_click(lambda _, name=contact.name: self._read_out(name))
+                self._points[contact.name] = ball, contact.status
+            ball.position = contact.position
+
+    def _draw_arrows(self, frame: Frame) -> None:
+        scale = self.options.arrow_weight / self._weight
+        arrows = [(c.position, c.force, STATUS_COLOURS[c.status]) for c in frame.contacts]
+        if self.options.anchors:
+            arrows += [(anchor.position, anchor.force, ANCHOR_COLOUR) for anchor in frame.anchors]
+        arrows = [arrow for arrow in arrows if np.linalg.norm(arrow[1]) * scale > 0.005 * self._size]
+        points = np.array([[at, at + self._arrow(scale * force)] for at, force, _ in arrows]).reshape(-1, 2, 3)
+        self._replace("/forces", len(arrows), lambda name: self._scene.add_arrows(
+            name, points, np.array([colour for *_, colour in arrows], dtype=np.uint8),
+            shaft_radius=0.008 * self._size, head_radius=0.02 * self._size, head_length=0.045 * self._size,
+        ))  # fmt: skip
+        anchors = frame.anchors if self.options.anchors else ()
+        self._replace("/anchors", len(anchors), lambda name: self._scene.add_point_cloud(
+            name, np.array([anchor.position for anchor in anchors]), ANCHOR_COLOUR,
+            point_size=0.03 * self._size, point_shape="circle",
+        ))  # fmt: skip
+
+    def _arrow(self, arrow: Array) -> Array:
+        """Return `arrow` (3,) [m], cut where it is longer than the robot: internal forces of loops know no bound."""
+        return arrow * min(1.0, LONGEST_ARROW * self._size / float(np.linalg.norm(arrow)))
+
+    def _draw_cones(self, contacts: Sequence[ShownContact]) -> None:
+        """Draw each cone as high as the normal force is long: the arrow lies in it."""
+        scale = self.options.arrow_weight / self._weight
+        lines = [
+            edge
+            for contact in contacts
+            if self.options.cones and contact.normal_force > 0.0
+            for edge in cone_edges(contact, scale * contact.normal_force)
+        ]
+        self._replace("/cones", len(lines), lambda name: self._scene.add_line_segments(
+            name, np.array(lines), CONE_COLOUR, thickness=1.5, thickness_units="screen"
+        ))  # fmt: skip
+
+    def _draw_com(self, frame: Frame) -> None:
+        """Show the centre of mass, its plumb line and the hull of the points that carry."""
+        com = pin.centerOfMass(self._robot.model, self._data, frame.q)
+        self._com.position, self._com.visible = com, self.options.com
+        feet = np.array([c.position for c in frame.contacts if c.status is not ContactStatus.OPEN]).reshape(-1, 3)
+        lines = []
+        if self.options.com and len(feet):
+            lines = [(com, [com[0], com[1], feet[:, 2].mean()]), *support_edges(feet)]
+        self._replace("/support", len(lines), lambda name: self._scene.add_line_segments(
+            name, np.array(lines), COM_COLOUR, thickness=4.0, thickness_units="screen"
+        ))  # fmt: skip
+
+    def _draw_flashes(self, frame: Frame) -> None:
+        """Show recent impacts: a ball at each contact that took part, and the energy that was lost."""
+        where = {contact.name: contact.position for contact in frame.contacts}
+        recent = [impact for impact in frame.impacts if 0.0 <= frame.t - impact.t <= FLASH]
+        at = [where[name] for impact in recent for name in impact.contacts if name in where]
+        self._replace("/impacts", len(at), lambda name: self._scene.add_point_cloud(
+            name, np.array(at), FLASH_COLOUR, point_size=0.06 * self._size, point_shape="circle"
+        ))  # fmt: skip
+        lost = sum(impact.energy_lost for impact in recent)
+        self._replace("/impact", len(at), lambda name: self._scene.add_label(
+            name, f"impact, {lost:.3g} J", position=at[0] + [0.0, 0.0, 0.1 * self._size]
+        ))  # fmt: skip
+
+    def _replace(self, name: str, count: int, add: Any) -> None:
+        """Draw something anew, or take it away where there is none of it."""
+        if count:
+            add(name)
+        elif self._scene.get_handle_by_name(name) is not None:
+            self._scene.remove_by_name(name)
+
+
+def cone_edges(contact: ShownContact, height: float) -> list[tuple[Array, Array]]:
+    """Return line segments of the cone ``|f_t| <= friction f_n`` up to `height` [m] above the contact."""
+    side = np.linalg.svd(contact.normal[None])[2][1:]
+    angles = np.linspace(0.0, 2.0 * np.pi, CONE_EDGES + 1)
+    circle = np.stack([np.cos(angles), np.sin(angles)], axis=1) @ side
+    rim = contact.position + height * (contact.normal + contact.friction * circle)
+    return [*zip(rim[:-1], rim[1:], strict=True), *((contact.position, end) for end in rim[:-1:3])]
+
+
+def support_edges(feet: Array) -> list[tuple[Array, Array]]:
+    """Return the edges of the convex hull of `feet` (n, 3), seen from above."""
+    if len(feet) < 3 or np.linalg.matrix_rank(feet[:, :2] - feet[0, :2], tol=1e-6) < 2:
+        return list(zip(feet[:-1], feet[1:], strict=True))
+    corners = feet[scipy.spatial.ConvexHull(feet[:, :2]).vertices]
+    return list(zip(corners, np.roll(corners, -1, axis=0), strict=True))

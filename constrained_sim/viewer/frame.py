@@ -1,0 +1,109 @@
+"""What one picture shows, whatever it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from constrained_sim.step_result import ContactStatus, StepResult
+from constrained_sim.validation import Array
+
+
+@dataclass(frozen=True, eq=False)
+class ShownContact:
+    """One contact point.
+
+    Attributes:
+        name: of the contact.
+        status: open, sticking or sliding.
+        position: (3,) [m], world frame.
+        normal: (3,) unit vector from the ground to the robot, world axes.
+        force: (3,) on the robot [N], world axes, impacts excluded.
+        friction: Coulomb coefficient.
+    """
+
+    name: str
+    status: ContactStatus
+    position: Array
+    normal: Array
+    force: Array
+    friction: float
+
+    @property
+    def normal_force(self) -> float:
+        """Force along the normal [N]."""
+        return float(self.force @ self.normal)
+
+
+@dataclass(frozen=True, eq=False)
+class ShownAnchor:
+    """One constraint between links.
+
+    Attributes:
+        name: of the constraint.
+        position: (3,) where its force acts [m], world frame.
+        force: (3,) on its first link [N], world axes.
+    """
+
+    name: str
+    position: Array
+    force: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ShownImpact:
+    """One impact.
+
+    Attributes:
+        t: instant [s].
+        energy_lost: kinetic energy [J].
+        contacts: names of those that passed an impulse.
+    """
+
+    t: float
+    energy_lost: float
+    contacts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """The robot at one instant.
+
+    Attributes:
+        t: [s].
+        q: (nq,) configuration.
+        v: (nv,) velocity.
+        efforts: by actuated joint [N m, N].
+        contacts: open ones too.
+        anchors: closed loops and other constraints between links.
+        impacts: those that are still to be seen, the newest last.
+        energy: [J] by name, for the plots.
+        text: what else there is to say of the simulation: its state, its solver.
+    """
+
+    t: float
+    q: Array
+    v: Array
+    efforts: Mapping[str, float] = field(default_factory=dict)
+    contacts: tuple[ShownContact, ...] = ()
+    anchors: tuple[ShownAnchor, ...] = ()
+    impacts: tuple[ShownImpact, ...] = ()
+    energy: Mapping[str, float] = field(default_factory=dict)
+    text: str = ""
+
+
+def contacts_of(result: StepResult) -> tuple[ShownContact, ...]:
+    """Return the contacts at the end of a step."""
+    return tuple(
+        ShownContact(contact.name, contact.status, contact.position, contact.normal, contact.force, contact.friction)
+        for contact in result.contact_forces.values()
+    )
+
+
+def anchors_of(result: StepResult) -> tuple[ShownAnchor, ...]:
+    """Return the constraints between links at the end of a step."""
+    return tuple(
+        ShownAnchor(force.name, force.position, force.wrench[:3])
+        for force in result.constraint_forces.values()
+        if force.link_a
+    )

@@ -1,0 +1,95 @@
+"""Buttons and sliders of a simulation that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from constrained_sim.exceptions import ConstrainedSimError
+from constrained_sim.solvers import SOLVERS
+from constrained_sim.steppers import STEPPERS
+
+if TYPE_CHECKING:
+    from constrained_sim.viewer.source import LiveSource
+
+STRONGEST_PUSH = 2.0
+"""Of the slider, as a share of the robot's weight: twice the weight throws over any robot that stands."""
+
+UNLIMITED_EFFORT = 1.0
+"""Of the slider of a joint without effort limit, as the weight of the robot at an arm of this length [m]."""
+
+
+class LivePanel:
+    """What a user can do to a :class:`LiveSource`; refusals are shown as notes."""
+
+    def __init__(self, server: Any, source: LiveSource) -> None:
+        """Add the controls to the page of a `viser.ViserServer`."""
+        gui = server.gui
+        self._server, self._gui, self._source = server, gui, source
+        self._pause = gui.add_button("Pause")
+        self._on_click(self._pause, lambda: source.pause(not source.is_paused))
+        self._on_click(gui.add_button("Step"), source.step)
+        self._on_click(gui.add_button("Reset"), source.reset)
+        speed = gui.add_slider("real-time factor", 0.05, 2.0, 0.05, 1.0)
+        speed.on_update(lambda _: self._try(lambda: source.set_speed(float(speed.value))))
+        with gui.add_folder("Solver"):
+            self._add_choice("solver", SOLVERS, lambda name: source.use(solver=name))
+            self._add_choice("stepper", STEPPERS, lambda name: source.use(stepper=name))
+        with gui.add_folder("Push a link"):
+            self._add_push()
+        with gui.add_folder("Effort of a joint"):
+            self._add_effort()
+
+    def update(self) -> None:
+        """Say on the button what a click will do."""
+        label = "Go on" if self._source.is_paused else "Pause"
+        if self._pause.label != label:
+            self._pause.label = label
+
+    def _add_choice(self, label: str, names: Any, use: Callable[[str], None]) -> None:
+        choice = self._gui.add_dropdown(label, ("as configured", *names))
+        choice.on_update(lambda _: choice.value != "as configured" and self._try(lambda: use(choice.value)))
+
+    def _add_push(self) -> None:
+        robot = self._source.world.robot
+        weight = max(1.0, robot.mass * float(np.linalg.norm(robot.gravity)))
+        links = tuple(name for name in robot.links if name != "world")
+        link = self._gui.add_dropdown(
+            "link", links, initial_value=robot.root_link if robot.root_link in links else None
+        )
+        most = STRONGEST_PUSH * weight
+        force = [self._gui.add_slider(f"{axis} [N]", -most, most, most / 100.0, 0.0) for axis in "xyz"]
+        seconds = self._gui.add_slider("for [s]", 0.01, 1.0, 0.01, 0.1)
+        push = self._gui.add_button("Push")
+        values = lambda: np.array([slider.value for slider in force], dtype=np.float64)  # noqa: E731
+        self._on_click(push, lambda: self._source.push(link.value, values(), float(seconds.value)))
+
+    def _add_effort(self) -> None:
+        robot = self._source.world.robot
+        joints = robot.actuated_joints
+        if not joints:
+            return
+        joint = self._gui.add_dropdown("joint", joints)
+        limits = dict(zip(joints, robot.effort_limits, strict=False))
+        weight = robot.mass * float(np.linalg.norm(robot.gravity))
+        share = self._gui.add_slider("share of its limit", -1.0, 1.0, 0.01, 0.0)
+
+        def command() -> None:
+            most = limits[joint.value]
+            most = most if np.isfinite(most) else UNLIMITED_EFFORT * weight
+            self._source.set_effort(joint.value, float(share.value * most))
+
+        share.on_update(lambda _: self._try(command))
+
+    def _on_click(self, button: Any, act: Callable[[], None]) -> None:
+        button.on_click(lambda _: self._try(act))
+
+    def _try(self, act: Callable[[], None]) -> None:
+        """Do something; show what was refused to everybody who looks."""
+        try:
+            act()
+        except ConstrainedSimError as error:
+            for client in self._server.get_clients().values():
+                client.add_notification("Refused", str(error), color="red", auto_close_seconds=8.0)

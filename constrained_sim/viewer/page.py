@@ -1,0 +1,187 @@
+"""The page: a server on the loopback interface that shows the frames of one source."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import threading
+import time
+import webbrowser
+from collections.abc import Callable
+from typing import Any
+
+from constrained_sim.optional import optional
+from constrained_sim.viewer.camera import Camera
+from constrained_sim.viewer.force_drawing import STATUS_COLOURS, ForceDrawing, ForceOptions
+from constrained_sim.viewer.frame import Frame
+from constrained_sim.viewer.robot_drawing import RobotDrawing, draw_scene
+from constrained_sim.viewer.signals import Signals
+from constrained_sim.viewer.source import Source
+
+PERIOD = 1.0 / 30.0
+"""[s] Between pictures."""
+
+PLOTS_EVERY = 6
+"""Pictures between two updates of the plots, which are larger."""
+
+LOOPBACK, PORT = "127.0.0.1", 8080
+
+
+class Page:
+    """Draws a source; a context manager that ends with its server.
+
+    Attributes:
+        url: where the page is.
+        server: the `viser.ViserServer`, for what else users want to draw.
+        options: what is drawn of forces.
+        camera: where a new visitor looks from.
+        follows: whether the camera moves with the robot.
+    """
+
+    def __init__(self, source: Source, port: int = PORT, title: str = "constrained_sim") -> None:
+        """Serve `source` at `port` of the loopback interface, or the next one that is free.
+
+        Raises:
+            MissingLibrary: viser.
+        """
+        viser = optional("viser", "the viewer")
+        self.source = source
+        logging.getLogger("websockets").setLevel(logging.CRITICAL)  # who leaves amidst a greeting is no error
+        with contextlib.redirect_stdout(io.StringIO()):  # we say ourselves where the page is
+            self.server: Any = viser.ViserServer(host=LOOPBACK, port=port, label=title, verbose=False)
+        self._closed = threading.Event()
+        self.url = f"http://{LOOPBACK}:{self.server.get_port()}"
+        self._frame: Frame | None = None
+        self._thread: threading.Thread | None = None
+        self._pictures, self._chosen = 0, ""
+        self._set_up_scene()
+        self._set_up_controls()
+
+    def __enter__(self) -> Page:
+        """Return the page."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the server and the source."""
+        self.close()
+
+    def close(self) -> None:
+        """End the server and the source."""
+        self._closed.set()
+        if self._thread is not None:
+            self._thread.join()
+        self.source.close()
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.server.stop()
+
+    def serve_in_background(self) -> Page:
+        """Draw in a thread of its own until :meth:`close`; return the page."""
+        self._thread = threading.Thread(target=self.serve, name="viewer", daemon=True)
+        self._thread.start()
+        return self
+
+    def _repr_html_(self) -> str:
+        """Return the page as a notebook shows it."""
+        return f'<iframe src="{self.url}" width="100%" height="600" style="border:0"></iframe>'
+
+    def open(self) -> None:
+        """Open the page in the user's browser."""
+        webbrowser.open(self.url)
+
+    def serve(self, goes_on: Callable[[], bool] = lambda: True) -> None:
+        """Draw until `goes_on` says no, or :meth:`close` is called."""
+        while goes_on() and not self._closed.is_set():
+            begin = time.monotonic()
+            self.draw()
+            time.sleep(max(0.0, begin + PERIOD - time.monotonic()))
+
+    def draw(self) -> None:
+        """Move time on, and draw the present frame of the source if there is a new one."""
+        self._controls.update()
+        self.draw_frame()
+
+    def draw_frame(self) -> None:
+        """Draw the present frame of the source if there is a new one."""
+        frame = self.source.frame()
+        if frame is None or frame is self._frame:
+            return
+        self._frame = frame
+        with self.server.atomic():
+            self._robot.update(frame.q)
+            self._forces.update(frame)
+        self._move_cameras(frame)
+        self._say(frame)
+        self._signals.add(frame)
+        self._pictures += 1
+        if self._pictures % PLOTS_EVERY == 1:
+            self._signals.draw()
+
+    def _set_up_scene(self) -> None:
+        world, scene = self.source.world, self.server.scene
+        draw_scene(scene, world)
+        self._robot = RobotDrawing(scene, world.robot)
+        self._forces = ForceDrawing(scene, world.robot, self._choose)
+        self.options: ForceOptions = self._forces.options
+        frame = self.source.frame()
+        q = world.robot.neutral() if frame is None else frame.q
+        self._robot.update(q)
+        self.camera, self.follows = Camera(world.robot, q), world.robot.floating_base
+        self.server.initial_camera.position = self.camera.position
+        self.server.initial_camera.look_at = self.camera.look_at
+        self.server.gui.configure_theme(show_logo=False, show_share_button=False)
+
+    def _move_cameras(self, frame: Frame) -> None:
+        """Let the cameras of all who look move with the robot; where they look from is up to them."""
+        if not self.follows:
+            return
+        move = self.camera.follow(frame.q)
+        if move.any():
+            self.server.initial_camera.position = self.camera.position
+            self.server.initial_camera.look_at = self.camera.look_at
+            for client in self.server.get_clients().values():
+                with client.atomic():
+                    client.camera.position = client.camera.position + move
+
+    def _set_up_controls(self) -> None:
+        gui = self.server.gui
+        self._text = gui.add_markdown("waiting for the first state ...")
+        self._controls = self.source.add_controls(self.server)
+        with gui.add_folder("Forces"):
+            self._add_force_options(gui)
+            self._contact = gui.add_markdown("Click a contact to read its force.")
+        panel = gui.add_panel()
+        with panel.add_tab("Signals"):
+            self._signals = Signals(gui, self.source.world.robot)
+        gui.main_panel.dock_right()
+        panel.dock_below(gui.main_panel)
+
+    def _add_force_options(self, gui: Any) -> None:
+        options = self.options
+        scale = gui.add_slider("arrow of the weight [m]", 0.05, 3.0, 0.05, options.arrow_weight)
+        scale.on_update(lambda _: setattr(options, "arrow_weight", float(scale.value)))
+        labels = {"cones": "friction cones", "com": "centre of mass, support", "anchors": "anchors of loops"}
+        for name, label in labels.items():
+            box = gui.add_checkbox(label, getattr(options, name))
+            box.on_update(lambda _, name=name, box=box: setattr(options, name, box.value))
+        follow = gui.add_checkbox("camera follows", self.follows)
+        follow.on_update(lambda _: setattr(self, "follows", follow.value))
+        names = {status.name.lower(): "#%02x%02x%02x" % colour for status, colour in STATUS_COLOURS.items()}
+        gui.add_html(" ".join(f'<span style="color:{c};padding:0 .6em">&#9679; {n}</span>' for n, c in names.items()))
+
+    def _choose(self, name: str) -> None:
+        """Show the force of contact `name` from now on."""
+        self._chosen = name
+        if self._frame is not None:
+            self._say(self._frame)
+
+    def _say(self, frame: Frame) -> None:
+        """Write the time, the state of the simulation and the chosen contact."""
+        self._text.content = f"**t = {frame.t:.3f} s**  {frame.text}"  # sent where it differs
+        for contact in frame.contacts:
+            if contact.name == self._chosen:
+                x, y, z = contact.force
+                self._contact.content = (
+                    f"**{contact.name}**: {contact.status.name.lower()}, force ({x:.2f}, {y:.2f}, {z:.2f}) N, "
+                    f"normal {contact.normal_force:.2f} N"
+                )

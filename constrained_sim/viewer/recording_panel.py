@@ -1,0 +1,72 @@
+"""The time line of a recording: play, scrub, speed, events."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from constrained_sim.viewer.source import Recording
+
+MOST_EVENTS = 200
+"""That the list shows."""
+
+
+class RecordingPanel:
+    """Moves the time of a :class:`Recording`."""
+
+    def __init__(self, server: Any, source: Recording) -> None:
+        """Add the controls to the page of a `viser.ViserServer`."""
+        gui = server.gui
+        self._source, self._wall, self._lock = source, time.monotonic(), threading.Lock()
+        self.plays = True
+        self._play = gui.add_button("Pause")
+        self._play.on_click(lambda _: self._toggle())
+        marks = tuple((event.t, "") for event in source.events[:MOST_EVENTS])
+        step = max((source.end - source.begin) / 1000.0, 1e-6)
+        self._slider = gui.add_slider("t [s]", source.begin, source.end, step, source.begin, marks=marks or None)
+        self._slider.on_update(lambda event: event.client is not None and self._scrub())
+        self._speed = gui.add_slider("speed", 0.05, 4.0, 0.05, 1.0)
+        self._repeat = gui.add_checkbox("repeat", True)
+        jump = gui.add_button("Next impact", disabled=not source.events)
+        jump.on_click(lambda _: self._jump())
+        self._last_event = gui.add_markdown(f"{len(source.events)} events")
+
+    def update(self) -> None:
+        """Let time go on by what has passed on the wall clock."""
+        now, before = time.monotonic(), self._wall
+        self._wall = now
+        with self._lock:
+            if self.plays:
+                self._advance((now - before) * float(self._speed.value))
+
+    def _advance(self, seconds: float) -> None:
+        t = self._source.time + seconds
+        if t > self._source.end:
+            t = self._source.begin if self._repeat.value else self._source.end
+        self._move(t)
+
+    def _move(self, t: float) -> None:
+        self._source.time = t
+        self._slider.value = min(max(t, self._source.begin), self._source.end)
+
+    def _scrub(self) -> None:
+        """Go where the user has moved the slider."""
+        with self._lock:
+            self._source.time = float(self._slider.value)
+
+    def _toggle(self) -> None:
+        self.plays = not self.plays
+        self._play.label = "Pause" if self.plays else "Play"
+
+    def _jump(self) -> None:
+        """Go to the next event and stay there."""
+        with self._lock:
+            event = self._source.next_event()
+            if event is None:
+                return
+            self._move(event.t)
+        if self.plays:
+            self._toggle()
+        self._last_event.content = f"{event.t:.4f} s: {event.text}"

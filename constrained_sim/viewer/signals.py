@@ -1,0 +1,80 @@
+"""The plots beside the picture: chosen signals over the last seconds."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from constrained_sim.joints import SingleJoint
+from constrained_sim.robot import Robot
+from constrained_sim.viewer.frame import Frame
+
+SPAN = 5.0
+"""[s] That a plot shows, in the time of the simulation: some steps of a robot that walks."""
+
+SAMPLES = 400
+"""Frames that a plot holds at most: more than pixels across it."""
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Okabe and Ito's, which colour-blind people can tell apart."""
+
+MOST_LINES = len(COLOURS)
+
+
+class Signals:
+    """Plots of a `viser.GuiApi`: one group of signals at a time, which the user chooses."""
+
+    def __init__(self, gui: Any, robot: Robot) -> None:
+        """Add the plot and its choice."""
+        self._joints = {n: SingleJoint.of(robot, n) for n, joint in robot.joint_models.items() if joint.nv == 1}
+        self._groups: dict[str, Callable[[Frame], Mapping[str, float]]] = {
+            "normal forces [N]": lambda frame: {c.name: c.normal_force for c in frame.contacts},
+            "positions [rad, m]": lambda frame: {n: j.position(frame.q) for n, j in self._joints.items()},
+            "velocities [rad/s, m/s]": lambda frame: {n: float(frame.v[j.v]) for n, j in self._joints.items()},
+            "efforts [N m, N]": lambda frame: frame.efforts,
+            "energy [J]": lambda frame: frame.energy,
+        }
+        self._samples: deque[Frame] = deque(maxlen=SAMPLES)
+        self._gui = gui
+        self.group = gui.add_dropdown("signals", tuple(self._groups), hint="what the plot shows")
+        self.first = gui.add_number("first of them", 1, min=1, step=1, hint=f"the plot shows {MOST_LINES} at a time")
+        self.group.on_update(lambda _: self.draw())
+        self.first.on_update(lambda _: self.draw())
+        self._container, self._plot, self._shown = gui.add_folder("plot"), None, ()
+
+    def add(self, frame: Frame) -> None:
+        """Take a new frame; one of an earlier instant begins the plot anew."""
+        if self._samples and frame.t <= self._samples[-1].t:
+            if frame.t == self._samples[-1].t:
+                return
+            self._samples.clear()
+        self._samples.append(frame)
+        while self._samples[0].t < frame.t - SPAN:
+            self._samples.popleft()
+
+    def draw(self) -> None:
+        """Draw what has been taken."""
+        values = self._groups[self.group.value]
+        if len(self._samples) < 2:
+            return
+        rows = [values(frame) for frame in self._samples]
+        start = int(self.first.value) - 1
+        names = tuple(rows[-1])[start : start + MOST_LINES]
+        if not names:
+            return
+        table = [np.array([row.get(name, np.nan) for row in rows], dtype=np.float64) for name in names]
+        data = (np.array([frame.t for frame in self._samples]), *table)
+        if self._plot is not None and self._shown == names:
+            self._plot.data = data
+            return
+        if self._plot is not None:
+            self._plot.remove()
+        series = [{"label": name, "stroke": colour, "width": 1.5} for name, colour in zip(names, COLOURS, strict=False)]
+        with self._container:
+            self._plot = self._gui.add_uplot(
+                data, ({"label": "t [s]"}, *series), scales={"x": {"time": False}}, height=220
+            )
+        self._shown = names

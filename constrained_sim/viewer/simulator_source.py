@@ -1,0 +1,131 @@
+"""A `Simulator` that runs in a thread of its own while the page shows it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from dataclasses import asdict
+
+import numpy as np
+
+from constrained_sim.exceptions import ConstrainedSimError
+from constrained_sim.simulator import Controller, Simulator
+from constrained_sim.validation import Array
+from constrained_sim.viewer.frame import Frame, ShownImpact, anchors_of, contacts_of
+from constrained_sim.viewer.source import LiveSource, World
+from constrained_sim.wrench import Wrench
+
+SLICE = 0.01
+"""[s] of wall-clock time between two looks at the clock."""
+
+
+class SimulatorSource(LiveSource):
+    """Steps a simulator in real time; it begins paused.
+
+    Between the first frame and :meth:`close`, the simulator belongs to this source.
+    """
+
+    def __init__(self, sim: Simulator, controller: Controller | None = None) -> None:
+        """Show `sim`; ``controller(t, q, v)`` gives (nu,) efforts, to which the user's are added."""
+        self.world = World.of(sim.robot, sim.constraints, sim.collisions)
+        self._sim, self._law = sim, controller
+        self._begin = sim.state
+        self._extra = np.zeros(sim.robot.nu)
+        self._impacts: deque[ShownImpact] = deque(maxlen=50)
+        self._lock = threading.RLock()
+        self._speed, self._paused, self._closed, self._text = 1.0, True, False, ""
+        self._frame = Frame(sim.state.t, sim.state.q, sim.state.v)
+        self._thread = threading.Thread(target=self._run, name="simulator of the viewer", daemon=True)
+        self._thread.start()
+
+    def frame(self) -> Frame:
+        """Return the frame after the last step."""
+        return self._frame
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether time stands still."""
+        return self._paused
+
+    def pause(self, on: bool) -> None:
+        """Stop time, or let it go on."""
+        self._paused = on
+
+    def step(self) -> None:
+        """Simulate one step."""
+        with self._lock:
+            self._advance()
+
+    def reset(self) -> None:
+        """Begin anew where the simulator was first shown."""
+        with self._lock:
+            self._sim.reset(self._begin.q, self._begin.v, self._begin.t)
+            self._extra[:] = 0.0
+            self._impacts.clear()
+            self._frame = Frame(self._begin.t, self._begin.q, self._begin.v)
+
+    def use(self, solver: str = "", stepper: str = "") -> None:
+        """Use another solver or stepper from the next step on."""
+        with self._lock:
+            if solver:
+                self._sim.set_solver(solver)
+            if stepper:
+                self._sim.set_stepper(stepper)
+
+    def push(self, link: str, force: Array, seconds: float) -> None:
+        """Let a force (3,) [N], world axes, act at the origin of `link`."""
+        with self._lock:
+            self._sim.apply(Wrench(link, force=force), seconds)
+
+    def set_effort(self, joint: str, effort: float) -> None:
+        """Add an effort [N m, N] to what the controller asks of a joint."""
+        self._extra[self._sim.robot.actuated_joints.index(joint)] = effort
+
+    def set_speed(self, factor: float) -> None:
+        """Simulate this many seconds per second."""
+        self._speed = factor
+
+    def close(self) -> None:
+        """End the thread; the simulator stays as it is."""
+        self._closed = True
+        self._thread.join()
+
+    def _run(self) -> None:
+        due = time.monotonic()
+        while not self._closed:
+            time.sleep(SLICE)
+            now = time.monotonic()
+            if self._paused:
+                due = now
+                continue
+            due = max(due, now - 5.0 * SLICE)  # what cannot be simulated in time is not made up for
+            with self._lock:
+                while due < now and not self._paused:
+                    due += self._sim.dt / self._speed
+                    self._advance()
+
+    def _advance(self) -> None:
+        """Simulate a step; one that fails pauses, and the page says why."""
+        sim = self._sim
+        try:
+            state = sim.state
+            tau = self._extra if self._law is None else np.asarray(self._law(state.t, state.q, state.v)) + self._extra
+            result = sim.step(tau)
+        except ConstrainedSimError as error:
+            self._paused, self._text = True, str(error)
+            return
+        self._impacts.extend(
+            ShownImpact(impact.t, impact.energy_lost, tuple(impact.contact_impulses)) for impact in result.impacts
+        )
+        self._frame = Frame(
+            result.state.t,
+            result.state.q,
+            result.state.v,
+            dict(zip(sim.robot.actuated_joints, result.tau_applied.tolist(), strict=False)),
+            contacts_of(result),
+            anchors_of(result),
+            tuple(self._impacts),
+            {"kinetic": sim.kinetic_energy(), **asdict(sim.energy)},
+            self._text or f"{sim.solver.name}, {sim.stepper_name}",
+        )

@@ -1,0 +1,97 @@
+"""A `Trajectory` as a recording: what it does not hold, positions of contacts and anchors, follows from kinematics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from constrained_sim.constraints import BoundConstraint, Constraint, PointContact
+from constrained_sim.contact.collision import Collisions
+from constrained_sim.dynamics import Dynamics, kinematics_at
+from constrained_sim.exceptions import InvalidValue
+from constrained_sim.robot import Robot
+from constrained_sim.step_result import ContactStatus
+from constrained_sim.trajectory import Trajectory
+from constrained_sim.validation import Array
+from constrained_sim.viewer.frame import Frame, ShownAnchor, ShownContact, ShownImpact
+from constrained_sim.viewer.source import Event, Recording, World
+
+ON_CONE = 1.0 - 1e-6
+"""Share of the largest friction from which on a contact is taken to slide: solvers keep the bound to rounding."""
+
+
+class TrajectorySource(Recording):
+    """Shows a run that was kept in memory or in a file."""
+
+    def __init__(
+        self,
+        trajectory: Trajectory,
+        robot: Robot,
+        constraints: Iterable[Constraint] = (),
+        collisions: Collisions | None = None,
+    ) -> None:
+        """Show `trajectory` of `robot` with its contacts and `constraints`.
+
+        Raises:
+            InvalidValue: an empty run, or one of a robot of another size.
+        """
+        if not len(trajectory.t):
+            raise InvalidValue("trajectory", trajectory, "one of at least one step")
+        if trajectory.q.shape[1] != robot.nq:
+            raise InvalidValue("robot", robot, f"one whose configurations have {trajectory.q.shape[1]} numbers")
+        constraints = [*robot.constraints, *(c for c in constraints if c not in robot.constraints)]
+        self.world = World.of(robot, constraints, collisions)
+        self._run, self._robot = trajectory, robot
+        self._contacts = [c for c in constraints if isinstance(c, PointContact) and c.name in trajectory.contact_forces]
+        bound = [c.bind(robot, trajectory.q[0]) for c in constraints if hasattr(c, "link_a")]
+        self._anchors: list[BoundConstraint] = [c for c in bound if isinstance(c, BoundConstraint)]
+        self.times = trajectory.t
+        self._impacts = tuple(ShownImpact(i.t, i.energy_lost, tuple(i.impulses)) for i in trajectory.impacts)
+        self.events = [Event(i.t, f"impact of {', '.join(i.contacts)}, {i.energy_lost:.3g} J") for i in self._impacts]
+        self._work = {name: np.cumsum(values) for name, values in trajectory.energy.items()}
+        self.time, self._index, self._frame = self.begin, -1, Frame(self.begin, trajectory.q[0], trajectory.v[0])
+
+    def frame(self) -> Frame:
+        """Return the step at the present time."""
+        index = self.index()
+        if index != self._index:
+            self._index, self._frame = index, self._frame_at(index)
+        return self._frame
+
+    def _frame_at(self, i: int) -> Frame:
+        run, t = self._run, float(self.times[i])
+        dynamics = kinematics_at(self._robot, run.q[i], t)
+        efforts = dict(zip(self._robot.actuated_joints, run.tau[i].tolist(), strict=False))
+        return Frame(
+            t,
+            run.q[i],
+            run.v[i],
+            efforts,
+            tuple(self._contact(contact, dynamics, i) for contact in self._contacts),
+            tuple(self._anchor(anchor, dynamics, i) for anchor in self._anchors),
+            self._impacts,
+            {name: float(values[i]) for name, values in self._work.items()},
+        )
+
+    def _contact(self, contact: PointContact, dynamics: Dynamics, i: int) -> ShownContact:
+        joint, offset = self._robot.link_point(contact.link, contact.point)
+        normal = contact.surface.normal
+        position = dynamics.placement(joint).act(offset) - contact.radius * normal
+        force = np.nan_to_num(self._run.contact_forces[contact.name][i])
+        return ShownContact(contact.name, status_of(force, normal, contact), position, normal, force, contact.friction)
+
+    def _anchor(self, anchor: BoundConstraint, dynamics: Dynamics, i: int) -> ShownAnchor:
+        multipliers = np.nan_to_num(self._run.multipliers[anchor.name][i])
+        wrench = anchor.wrench(dynamics, multipliers, anchor.declaration.link_a)
+        return ShownAnchor(anchor.name, anchor.wrench_point(dynamics), wrench[:3])
+
+
+def status_of(force: Array, normal: Array, contact: PointContact) -> ContactStatus:
+    """Return whether a contact with this mean force [N] is open, sticks or slides: then friction is at its bound."""
+    along = float(force @ normal)
+    if along <= 0.0:
+        return ContactStatus.OPEN
+    friction = contact.law.coefficient(contact.friction) * along
+    across = float(np.linalg.norm(force - along * normal))
+    return ContactStatus.SLIDING if across >= ON_CONE * friction else ContactStatus.STICKING

@@ -1,0 +1,131 @@
+"""Shapes that a description shows: ``<visual>`` of URDF and SDF, else the collision geometry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+import numpy as np
+import pinocchio as pin
+
+from constrained_sim.contact.shapes import mesh_path
+from constrained_sim.descriptions.document import parse_xml
+from constrained_sim.descriptions.sdf.frames import Frames
+from constrained_sim.exceptions import ConstrainedSimError
+from constrained_sim.robot import Robot
+from constrained_sim.validation import Array
+
+GREY = (0.62, 0.65, 0.7, 1.0)
+"""Red, green, blue and opacity of what has no colour of its own."""
+
+
+@dataclass(frozen=True, eq=False)
+class Visual:
+    """One shape of a link.
+
+    Attributes:
+        link: that carries it.
+        placement: of the shape in the link's frame.
+        kind: ``sphere``, ``box``, ``cylinder``, ``capsule`` or ``mesh``.
+        size: [m]: radius; three edges; radius and length; or the factors of a mesh along its axes.
+        file: of a mesh; empty: `vertices`.
+        colour: red, green, blue and opacity, 0 to 1.
+        vertices: (n, 3) of a mesh without a file [m].
+    """
+
+    link: str
+    placement: pin.SE3
+    kind: str
+    size: tuple[float, ...]
+    file: str = ""
+    colour: tuple[float, ...] = GREY
+    vertices: Array | None = None
+
+
+def visuals_of(robot: Robot) -> list[Visual]:
+    """Return the shapes that `robot` is shown with; its collision geometry where the description shows nothing."""
+    found: list[Visual] = []
+    if robot.urdf:
+        root = parse_xml(robot.urdf, "robot description")
+        found = list({"robot": _of_urdf, "sdf": _of_sdf}.get(root.tag, _of_nothing)(robot, root))
+    return found or list(_of_collisions(robot))
+
+
+def _of_nothing(robot: Robot, root: Element) -> Iterator[Visual]:
+    yield from ()
+
+
+def _of_urdf(robot: Robot, root: Element) -> Iterator[Visual]:
+    """Return the shapes of a URDF; a material without a colour refers to one of the whole robot."""
+    named = {m.get("name", ""): m for m in root.iter("material") if m.find("color") is not None}
+    for link in root.findall("link"):
+        for visual in link.findall("visual"):
+            shape, origin, material = visual.find("geometry/*"), visual.find("origin"), visual.find("material")
+            if shape is None:
+                continue
+            if material is not None and material.find("color") is None:
+                material = named.get(material.get("name", ""))
+            colour = None if material is None else material.find("color")
+            placement = pin.SE3.Identity()
+            if origin is not None:
+                turn = pin.rpy.rpyToMatrix(np.array(_numbers(origin.get("rpy"), (0.0, 0.0, 0.0))))
+                placement = pin.SE3(turn, np.array(_numbers(origin.get("xyz"), (0.0, 0.0, 0.0))))
+            texts = {key: shape.get(key) for key in ("radius", "length", "size", "scale", "filename")}
+            yield from _visual(robot, (link.get("name", ""), placement, shape.tag, texts), _rgba(colour, "rgba"))
+
+
+def _of_sdf(robot: Robot, root: Element) -> Iterator[Visual]:
+    """Return the shapes of an SDF; its colour is the diffuse one."""
+    model = root.find("model") if root.find("model") is not None else root.find("world/model")
+    if model is None:
+        return
+    frames = Frames(model)
+    for name, link in frames.links.items():
+        for visual in link.findall("visual"):
+            shape = visual.find("geometry/*")
+            if shape is None:
+                continue
+            texts = {key: shape.findtext(key) for key in ("radius", "length", "size", "scale")}
+            texts["filename"] = (shape.findtext("uri") or "").strip()
+            place = name, frames.inside(visual, name), shape.tag, texts
+            yield from _visual(robot, place, _rgba(visual.find("material/diffuse"), ""))
+
+
+def _visual(
+    robot: Robot, place: tuple[str, pin.SE3, str, dict[str, str | None]], colour: tuple[float, ...]
+) -> Iterator[Visual]:
+    """Return the shape at a place: link, placement, kind, texts of its size; nothing where its file is not found."""
+    link, placement, kind, texts = place
+    keys = {"sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length"), "box": ("size",)}
+    if link not in robot.links or kind not in (*keys, "mesh"):
+        return
+    if kind != "mesh":
+        size = tuple(value for key in keys[kind] for value in _numbers(texts[key], ()))
+        yield Visual(link, placement, kind, size, colour=colour)
+        return
+    try:
+        file = mesh_path(robot, texts["filename"] or "")
+    except ConstrainedSimError:
+        return  # the description stands without its pictures
+    yield Visual(link, placement, kind, _numbers(texts["scale"], (1.0, 1.0, 1.0)), file, colour)
+
+
+def _of_collisions(robot: Robot) -> Iterator[Visual]:
+    for element in robot.collision_elements:
+        if element.kind in ("sphere", "box", "cylinder", "capsule", "mesh"):
+            file = element.file and (element.file if Path(element.file).is_file() else mesh_path(robot, element.file))
+            yield Visual(element.link, element.placement, element.kind, element.size, file, GREY, element.vertices)
+
+
+def _rgba(element: Element | None, attribute: str) -> tuple[float, ...]:
+    """Return the four numbers of a colour; grey where there is none."""
+    if element is None:
+        return GREY
+    values = _numbers(element.get(attribute) if attribute else element.text, GREY)
+    return (*values, 1.0)[:4] if len(values) >= 3 else GREY
+
+
+def _numbers(text: str | None, default: tuple[float, ...]) -> tuple[float, ...]:
+    return tuple(float(word) for word in text.split()) if text else default
