@@ -8,7 +8,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -46,6 +46,9 @@ from constrained_sim.steppers import STEPPERS, Observation, Stepper, kernels
 from constrained_sim.trajectory import Setup, Trajectory
 from constrained_sim.validation import Array, finite_array, flag, function, instance, known, lookup, number, read_only
 from constrained_sim.wrench import Wrench, checked_wrenches
+
+if TYPE_CHECKING:
+    from constrained_sim.viewer.page import Page
 
 Controller = Callable[[float, Array, Array], Any]
 

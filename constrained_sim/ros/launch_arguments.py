@@ -42,7 +42,7 @@ def _of_simulation(robot: str) -> list[DeclareLaunchArgument]:
         DeclareLaunchArgument(
             "viewer",
             default_value="false",
-            choices=["true", "false"],
+            choices=SWITCH,
             description="Show the simulation in the browser, at http://127.0.0.1:8080 or the next port that is free.",
         ),
         DeclareLaunchArgument(

@@ -65,7 +65,8 @@ class BagSource(Recording):
         self._frames = messages.MessageFrames(self.world.robot)
         self.times: Array = 1e-9 * np.array(self._columns[messages.STATES].stamps)
         self.events = [Event(i.t, f"impact of {', '.join(i.contacts)}, {i.energy_lost:.3g} J") for i in self._impacts]
-        self.time, self._shown, self._frame = self.begin, -1, None
+        self.time, self._shown = self.begin, -1
+        self._frame: Frame | None = None
 
     def frame(self) -> Frame | None:
         """Return the instant at the present time."""

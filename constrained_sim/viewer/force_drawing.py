@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -75,7 +76,7 @@ class ForceDrawing:
             self._points.pop(name)[0].remove()
         for contact in contacts:
             ball, status = self._points.get(contact.name, (None, None))
-            if status is not contact.status:
+            if ball is None or status is not contact.status:
                 ball = self._scene.add_icosphere(
                     f"/contacts/{contact.name}", radius=0.02 * self._size, color=STATUS_COLOURS[contact.status]
                 )
@@ -156,12 +157,12 @@ def cone_edges(contact: ShownContact, height: float) -> list[tuple[Array, Array]
     angles = np.linspace(0.0, 2.0 * np.pi, CONE_EDGES + 1)
     circle = np.stack([np.cos(angles), np.sin(angles)], axis=1) @ side
     rim = contact.position + height * (contact.normal + contact.friction * circle)
-    return [*zip(rim[:-1], rim[1:], strict=True), *((contact.position, end) for end in rim[:-1:3])]
+    return [*itertools.pairwise(rim), *((contact.position, end) for end in rim[:-1:3])]
 
 
 def support_edges(feet: Array) -> list[tuple[Array, Array]]:
     """Return the edges of the convex hull of `feet` (n, 3), seen from above."""
     if len(feet) < 3 or np.linalg.matrix_rank(feet[:, :2] - feet[0, :2], tol=1e-6) < 2:
-        return list(zip(feet[:-1], feet[1:], strict=True))
+        return list(itertools.pairwise(feet))
     corners = feet[scipy.spatial.ConvexHull(feet[:, :2]).vertices]
     return list(zip(corners, np.roll(corners, -1, axis=0), strict=True))

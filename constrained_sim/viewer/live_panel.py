@@ -50,7 +50,12 @@ class LivePanel:
 
     def _add_choice(self, label: str, names: Any, use: Callable[[str], None]) -> None:
         choice = self._gui.add_dropdown(label, ("as configured", *names))
-        choice.on_update(lambda _: choice.value != "as configured" and self._try(lambda: use(choice.value)))
+
+        def choose(_event: Any) -> None:
+            if choice.value != "as configured":
+                self._try(lambda: use(choice.value))
+
+        choice.on_update(choose)
 
     def _add_push(self) -> None:
         robot = self._source.world.robot

@@ -166,7 +166,9 @@ class Page:
             box.on_update(lambda _, name=name, box=box: setattr(options, name, box.value))
         follow = gui.add_checkbox("camera follows", self.follows)
         follow.on_update(lambda _: setattr(self, "follows", follow.value))
-        names = {status.name.lower(): "#%02x%02x%02x" % colour for status, colour in STATUS_COLOURS.items()}
+        names = {
+            status.name.lower(): "#{:02x}{:02x}{:02x}".format(*colour) for status, colour in STATUS_COLOURS.items()
+        }
         gui.add_html(" ".join(f'<span style="color:{c};padding:0 .6em">&#9679; {n}</span>' for n, c in names.items()))
 
     def _choose(self, name: str) -> None:

@@ -26,7 +26,7 @@ class RecordingPanel:
         marks = tuple((event.t, "") for event in source.events[:MOST_EVENTS])
         step = max((source.end - source.begin) / 1000.0, 1e-6)
         self._slider = gui.add_slider("t [s]", source.begin, source.end, step, source.begin, marks=marks or None)
-        self._slider.on_update(lambda event: event.client is not None and self._scrub())
+        self._slider.on_update(self._scrub)
         self._speed = gui.add_slider("speed", 0.05, 4.0, 0.05, 1.0)
         self._repeat = gui.add_checkbox("repeat", True)
         jump = gui.add_button("Next impact", disabled=not source.events)
@@ -51,10 +51,11 @@ class RecordingPanel:
         self._source.time = t
         self._slider.value = min(max(t, self._source.begin), self._source.end)
 
-    def _scrub(self) -> None:
-        """Go where the user has moved the slider."""
-        with self._lock:
-            self._source.time = float(self._slider.value)
+    def _scrub(self, event: Any) -> None:
+        """Go where a user has moved the slider; not where this program has."""
+        if event.client is not None:
+            with self._lock:
+                self._source.time = float(self._slider.value)
 
     def _toggle(self) -> None:
         self.plays = not self.plays

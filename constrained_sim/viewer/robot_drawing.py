@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pinocchio as pin
 
 from constrained_sim.contact.scene import Box, Mesh, Sphere, load_mesh, placement_of
@@ -130,10 +131,10 @@ def _add(scene: Any, name: str, visual: Visual) -> None:
             scene.add_mesh_simple(name, *mesh, flat_shading=True, side="double", **look)
 
 
-def _triangles(visual: Visual) -> tuple[Array, Array] | None:
+def _triangles(visual: Visual) -> tuple[Array, npt.NDArray[np.uint32]] | None:
     """Return vertices (n, 3) [m] and triangles (m, 3) of a mesh; None where its file cannot be read."""
     if visual.vertices is not None:
-        return visual.vertices, hull_triangles(visual.vertices)
+        return visual.vertices, hull_triangles(visual.vertices).astype(np.uint32)
     try:
         mesh = load_mesh(visual.file, visual.size)
     except InvalidValue:

@@ -43,7 +43,9 @@ class Signals:
         self.first = gui.add_number("first of them", 1, min=1, step=1, hint=f"the plot shows {MOST_LINES} at a time")
         self.group.on_update(lambda _: self.draw())
         self.first.on_update(lambda _: self.draw())
-        self._container, self._plot, self._shown = gui.add_folder("plot"), None, ()
+        self._container = gui.add_folder("plot")
+        self._plot: Any = None
+        self._shown: tuple[str, ...] = ()
 
     def add(self, frame: Frame) -> None:
         """Take a new frame; one of an earlier instant begins the plot anew."""

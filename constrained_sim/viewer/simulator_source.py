@@ -76,7 +76,7 @@ class SimulatorSource(LiveSource):
     def push(self, link: str, force: Array, seconds: float) -> None:
         """Let a force (3,) [N], world axes, act at the origin of `link`."""
         with self._lock:
-            self._sim.apply(Wrench(link, force=force), seconds)
+            self._sim.apply(Wrench(link, force=force.tolist()), seconds)
 
     def set_effort(self, joint: str, effort: float) -> None:
         """Add an effort [N m, N] to what the controller asks of a joint."""

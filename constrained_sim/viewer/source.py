@@ -161,4 +161,4 @@ class Recording(Source):
     def next_event(self) -> Event | None:
         """Return the first event after the present time; the very first one after the last."""
         later = [event for event in self.events if event.t > self.time + 1e-9]
-        return (later or [*self.events, None])[0]
+        return next(iter(later or self.events), None)

@@ -44,7 +44,8 @@ class TrajectorySource(Recording):
         self.world = World.of(robot, constraints, collisions)
         self._run, self._robot = trajectory, robot
         self._contacts = [c for c in constraints if isinstance(c, PointContact) and c.name in trajectory.contact_forces]
-        bound = [c.bind(robot, trajectory.q[0]) for c in constraints if hasattr(c, "link_a")]
+        self._links = {c.name: c.link_a for c in constraints if hasattr(c, "link_a")}
+        bound = [c.bind(robot, trajectory.q[0]) for c in constraints if c.name in self._links]
         self._anchors: list[BoundConstraint] = [c for c in bound if isinstance(c, BoundConstraint)]
         self.times = trajectory.t
         self._impacts = tuple(ShownImpact(i.t, i.energy_lost, tuple(i.impulses)) for i in trajectory.impacts)
@@ -83,7 +84,7 @@ class TrajectorySource(Recording):
 
     def _anchor(self, anchor: BoundConstraint, dynamics: Dynamics, i: int) -> ShownAnchor:
         multipliers = np.nan_to_num(self._run.multipliers[anchor.name][i])
-        wrench = anchor.wrench(dynamics, multipliers, anchor.declaration.link_a)
+        wrench = anchor.wrench(dynamics, multipliers, self._links[anchor.name])
         return ShownAnchor(anchor.name, anchor.wrench_point(dynamics), wrench[:3])
 
 
