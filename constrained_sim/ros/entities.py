@@ -173,8 +173,8 @@ class Entities:
     def _check_base(self) -> None:
         if not self._robot.floating_base:
             why = (
-                f"state of {self._name!r}: got a robot with a fixed base, allowed: one with a floating base; its joints "
-                "are in joint_states, and set by ~/reset"
+                f"state of {self._name!r}: got a robot with a fixed base, allowed: one with a floating base; its "
+                "joints are in joint_states, and set by ~/reset"
             )
             raise Refused(msg.Result.RESULT_FEATURE_UNSUPPORTED, why)
 
