@@ -44,7 +44,18 @@ from constrained_sim.state import State
 from constrained_sim.step_result import StepResult
 from constrained_sim.steppers import STEPPERS, Observation, Stepper, kernels
 from constrained_sim.trajectory import Setup, Trajectory
-from constrained_sim.validation import Array, finite_array, flag, function, instance, known, lookup, number, read_only
+from constrained_sim.validation import (
+    Array,
+    finite_array,
+    flag,
+    function,
+    instance,
+    known,
+    lookup,
+    number,
+    read_only,
+    whole_number,
+)
 from constrained_sim.wrench import Wrench, checked_wrenches
 
 if TYPE_CHECKING:
@@ -484,11 +495,15 @@ class Simulator:
             port: of the page, or the next one that is free.
 
         Raises:
+            InvalidValue: no function, or no port.
             MissingLibrary: the one that shows it.
         """
-        from constrained_sim.viewer.page import Page
+        from constrained_sim.viewer.page import LAST_PORT, Page
         from constrained_sim.viewer.simulator_source import SimulatorSource
 
+        if controller is not None:
+            function("controller", controller, "controller(t, q, v) -> tau")
+        port = whole_number("port", port, 1, LAST_PORT)
         return Page(SimulatorSource(self, controller), port).serve_in_background()
 
     def _run(self, count: int, controller: Controller | None, every: int, report: Callable[[int], None]) -> Trajectory:

@@ -119,6 +119,8 @@ class Trajectory:
             for name, table in tables.items():
                 _table(f"{group} of a trajectory, {name!r}", table, None, count)
         items("impacts of a trajectory", self.impacts, ImpactRecord, "instances of ImpactRecord")
+        if self.setup is not None:
+            instance("setup of a trajectory", self.setup, Setup, "an instance of Setup, or None")
 
     def __repr__(self) -> str:
         """Say what was recorded, not every number of it."""

@@ -81,6 +81,18 @@ def recorded() -> cs.Trajectory:
     return cs.Simulator(leg(), q=Q).run(0.002)
 
 
+class Closed:
+    """A function that opens a page and closes it; of the same object as the one that opens it."""
+
+    def __init__(self, view: Callable[..., Any]) -> None:
+        """Take the function that opens the page."""
+        self._view, self.__self__ = view, view.__self__  # type: ignore[attr-defined]
+
+    def __call__(self, **arguments: Any) -> None:
+        """Open and close."""
+        self._view(**arguments).close()
+
+
 def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
     """Return what is public, by name, with arguments that are right."""
     robot, foot = leg(), cs.PointContact("floor", "foot", (0, 0, 0))
@@ -212,6 +224,7 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             sim.run,
             {"duration": 0.002, "controller": posture, "sample_period": 1e-3, "progress": False},
         ),
+        "Simulator.view": (Closed(sim.view), {"controller": posture, "port": 8080}),
         "Simulator.set_contact_method": (sim.set_contact_method, {"name": "newton", "tolerance": 0.0}),
         "Simulator.set_solver": (sim.set_solver, {"solver": "direct", "factorization": "lu"}),
         "Simulator.set_stepper": (
@@ -231,6 +244,7 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "Trajectory.joined": (cs.Trajectory.joined, {"parts": [run, run]}),
         "Trajectory.load": (cs.Trajectory.load, {"path": file}),
         "Trajectory.save": (run.save, {"path": file}),
+        "Trajectory.view": (Closed(run.view), {"setup": run.setup, "port": 8080}),
         "Wrench": (
             cs.Wrench,
             {"link": "foot", "force": (0, 0, 1), "torque": (0, 0, 0), "point": (0, 0, 0), "axes": "world"},

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from constrained_sim.optional import optional
+from constrained_sim.validation import whole_number
 from constrained_sim.viewer.camera import Camera
 from constrained_sim.viewer.force_drawing import STATUS_COLOURS, ForceDrawing, ForceOptions
 from constrained_sim.viewer.frame import Frame
@@ -25,7 +26,7 @@ PERIOD = 1.0 / 30.0
 PLOTS_EVERY = 6
 """Pictures between two updates of the plots, which are larger."""
 
-LOOPBACK, PORT = "127.0.0.1", 8080
+LOOPBACK, PORT, LAST_PORT = "127.0.0.1", 8080, 65535
 
 
 class Page:
@@ -43,8 +44,10 @@ class Page:
         """Serve `source` at `port` of the loopback interface, or the next one that is free.
 
         Raises:
+            InvalidValue: no port.
             MissingLibrary: viser.
         """
+        port = whole_number("port", port, 1, LAST_PORT)
         viser = optional("viser", "the viewer")
         self.source = source
         logging.getLogger("websockets").setLevel(logging.CRITICAL)  # who leaves amidst a greeting is no error

@@ -1,6 +1,7 @@
 """Bytes of messages: the same for the same values, and a form gives those of the message that it stands for."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -141,7 +142,8 @@ def test_forces_of_contacts_that_come_and_go():
     for names in (["b", "a"], [], ["a"], ["a", "b", "longer"], ["b", "a"]):
         contacts = {name: contact(name, float(k)) for k, name in enumerate(names)}
         forces = {name: np.array([0.0, k, 2.0]) for k, name in enumerate(names)}
-        read = deserialize_message(messages.forces(contacts, forces, dict.fromkeys(names, zero)), ContactForces)
+        period = SimpleNamespace(contacts=contacts, mean_forces=forces, mean_moments=dict.fromkeys(names, zero))
+        read = deserialize_message(messages.forces(period), ContactForces)
         assert (stamp(read), nanoseconds(read.period)) == (2_000_000_003, 1_000_000)
         assert [message.name for message in read.contacts] == sorted(names)
         for message in read.contacts:

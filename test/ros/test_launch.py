@@ -17,7 +17,7 @@ from constrained_sim.ros.demos import MODES
 from constrained_sim.ros.discovery import VARIABLES, discovery_settings
 from constrained_sim.solvers import SOLVERS
 
-OF_SIMULATION = {"controller", "clock_mode", "solver", "record", "duration", "config"}
+OF_SIMULATION = {"controller", "clock_mode", "solver", "record", "viewer", "duration", "config"}
 OF_ROS = {"namespace", "use_sim_time", "log_level", "robot_state_publisher", "rviz", "rviz_config"}
 DOCUMENTED = OF_SIMULATION | OF_ROS
 SHARE = Path(get_package_share_directory("constrained_sim"))
@@ -25,6 +25,7 @@ DEFAULTS = {
     "clock_mode": "realtime",
     "solver": "",
     "record": "false",
+    "viewer": "false",
     "duration": "0.0",
     "namespace": "",
     "use_sim_time": "true",
@@ -172,9 +173,9 @@ def test_launch_file_starts_simulator_and_controller(described, robot):
 
 def test_nodes_of_ros_are_started_where_asked_for(described):
     """All are in the namespace and log as told; robot_state_publisher gets the description, and the links are its."""
-    asked = {"robot_state_publisher": "true", "rviz": "true", "namespace": "a", "log_level": "warn"}
+    asked = {"robot_state_publisher": "true", "rviz": "true", "viewer": "true", "namespace": "a", "log_level": "warn"}
     nodes = started(described, "leg", **asked)
-    assert nodes.keys() == {"simulator", "leg_controller", "robot_state_publisher", "rviz2"}
+    assert nodes.keys() == {"simulator", "leg_controller", "robot_state_publisher", "rviz2", "viewer"}
     assert {node.namespace for node in nodes.values()} == {"a"}
     assert all(node.arguments[-3:] == ["--ros-args", "--log-level", "warn"] for node in nodes.values())
     (parameters,) = nodes["robot_state_publisher"].parameters
