@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import rclpy
 
 from constrained_sim.exceptions import ConstrainedSimError
-from constrained_sim.ros.process import begin, on_end
+from constrained_sim.ros.process import begin, finish, on_end
 from constrained_sim.ros.usage import check_command_line
 from constrained_sim.ros.viewer_source import NodeSource
 from constrained_sim.viewer.page import PORT, Page
@@ -33,7 +33,7 @@ def show_node(simulator: str, port: int, browser: bool, arguments: Sequence[str]
                 page.open()
             page.serve(lambda: not ended.is_set())
     finally:
-        rclpy.try_shutdown()
+        finish()
 
 
 def main() -> int:

@@ -24,8 +24,8 @@ from constrained_sim.exceptions import ConstrainedSimError, NoAnswer
 from constrained_sim.ros.callbacks import Callbacks
 from constrained_sim.ros.conversions import NANOSECONDS, to_duration, to_nanoseconds, vector
 from constrained_sim.ros.inbox import Inbox
+from constrained_sim.ros.message_types import type_name
 from constrained_sim.ros.parameters import nested_values
-from constrained_sim.ros.topics import type_name
 from constrained_sim.validation import Array
 from constrained_sim.viewer import message_frames as messages
 from constrained_sim.viewer.frame import Frame, ShownImpact
@@ -86,10 +86,9 @@ class NodeSource(LiveSource):
                 done.set_result(act())
             except ConstrainedSimError as error:
                 done.set_exception(error)
-        self._has_news = False
         self._inbox.take_all()
         if self._has_news and messages.STATES in self._newest:
-            self._frame = self._frame_of(self._newest[messages.STATES])
+            self._frame, self._has_news = self._frame_of(self._newest[messages.STATES]), False
         return self._frame
 
     def _frame_of(self, state: JointState) -> Frame | None:
