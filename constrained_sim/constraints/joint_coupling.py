@@ -48,7 +48,7 @@ class JointCoupling(Bilateral):
         joint, reference = SingleJoint.of(robot, self.joint), SingleJoint.of(robot, self.reference_joint)
         value = self.ratio * reference.position(q) + self.offset
         moved = q.copy()
-        moved[joint.q : joint.q + 1 + joint.turns] = (np.cos(value), np.sin(value)) if joint.turns else value
+        joint.place(moved, value)
         return moved
 
     def bind(self, robot: Robot, q: Array) -> BoundJointCoupling:

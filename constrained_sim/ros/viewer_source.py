@@ -29,7 +29,7 @@ from constrained_sim.ros.parameters import nested_values
 from constrained_sim.validation import Array
 from constrained_sim.viewer import message_frames as messages
 from constrained_sim.viewer.frame import Frame, ShownImpact
-from constrained_sim.viewer.source import FLASH, LiveSource, World
+from constrained_sim.viewer.source import LiveSource, World
 
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 """Of what comes every period: pictures need the newest only, and the simulation waits for no acknowledgement."""
@@ -92,10 +92,7 @@ class NodeSource(LiveSource):
         return self._frame
 
     def _frame_of(self, state: JointState) -> Frame | None:
-        t = to_nanoseconds(state.header.stamp) / NANOSECONDS
-        while self._impacts and not 0.0 <= t - self._impacts[0].t <= FLASH:
-            self._impacts.popleft()
-        return self._frames.frame(t, self._newest, tuple(self._impacts))
+        return self._frames.frame(to_nanoseconds(state.header.stamp) / NANOSECONDS, self._newest, self._impacts)
 
     @property
     def is_paused(self) -> bool:

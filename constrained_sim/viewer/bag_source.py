@@ -17,7 +17,7 @@ from constrained_sim.robot import Robot
 from constrained_sim.validation import Array
 from constrained_sim.viewer import message_frames as messages
 from constrained_sim.viewer.frame import Frame, ShownImpact
-from constrained_sim.viewer.source import FLASH, Event, Recording, World
+from constrained_sim.viewer.source import Recording, World, events_of
 
 INPUT, DESCRIPTION = "constrained_sim/msg/Input", "std_msgs/msg/String"
 
@@ -64,7 +64,7 @@ class BagSource(Recording):
         self.world = world or self._recorded_world(directory)
         self._frames = messages.MessageFrames(self.world.robot)
         self.times: Array = 1e-9 * np.array(self._columns[messages.STATES].stamps)
-        self.events = [Event(i.t, f"impact of {', '.join(i.contacts)}, {i.energy_lost:.3g} J") for i in self._impacts]
+        self.events = events_of(self._impacts)
         self.time, self._shown = self.begin, -1
         self._frame: Frame | None = None
 
@@ -107,9 +107,8 @@ class BagSource(Recording):
     def _frame_at(self, index: int) -> Frame | None:
         stamp = self._columns[messages.STATES].stamps[index]
         newest = {kind: self._newest(kind, stamp) for kind in FRAMES}
-        t = 1e-9 * stamp
-        recent = [impact for impact in self._impacts if 0.0 <= t - impact.t <= FLASH]
-        return self._frames.frame(t, {kind: found for kind, found in newest.items() if found is not None}, recent)
+        told = {kind: found for kind, found in newest.items() if found is not None}
+        return self._frames.frame(1e-9 * stamp, told, self._impacts)
 
     def _newest(self, kind: str, stamp: int) -> Any:
         """Return the last message of a kind that is not after `stamp` [ns]; None: there is none."""

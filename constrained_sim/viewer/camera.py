@@ -9,6 +9,7 @@ import pinocchio as pin
 
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array
+from constrained_sim.viewer.quaternions import wxyz
 
 DIRECTION = np.array([1.0, -1.3, 0.45])
 """From what is looked at to the camera, as a share of the robot's size: from the front, right and above."""
@@ -37,8 +38,8 @@ class Camera:
         forward = (self.look_at - self.position) / np.linalg.norm(self.look_at - self.position)
         right = np.cross(forward, [0.0, 0.0, 1.0])
         right /= np.linalg.norm(right)
-        x, y, z, w = pin.Quaternion(np.column_stack([right, np.cross(forward, right), forward])).coeffs()
-        return {"position": self.position, "wxyz": np.array([w, x, y, z]), "fov": float(FIELD_OF_VIEW)}
+        turn = wxyz(np.column_stack([right, np.cross(forward, right), forward]))
+        return {"position": self.position, "wxyz": turn, "fov": float(FIELD_OF_VIEW)}
 
     def _com(self, q: Array) -> Array:
         return np.array(pin.centerOfMass(self._model, self._data, q))

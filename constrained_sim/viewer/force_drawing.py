@@ -16,7 +16,6 @@ from constrained_sim.step_result import ContactStatus
 from constrained_sim.validation import Array
 from constrained_sim.viewer.camera import size_of
 from constrained_sim.viewer.frame import Frame, ShownContact
-from constrained_sim.viewer.source import FLASH
 
 STATUS_COLOURS = {
     ContactStatus.OPEN: (140, 140, 140),
@@ -27,6 +26,9 @@ STATUS_COLOURS = {
 
 ANCHOR_COLOUR, COM_COLOUR, FLASH_COLOUR, CONE_COLOUR = (204, 121, 167), (240, 228, 66), (230, 159, 0), (0, 158, 115)
 CONE_EDGES = 24
+
+FLASH = 0.15
+"""[s] How long an impact is shown, in the time of the simulation: long enough to be seen at a third of real time."""
 
 LONGEST_ARROW = 1.0
 """Of a force, as a share of the robot's size; longer ones are cut."""

@@ -76,7 +76,7 @@ class Frame:
         efforts: by actuated joint [N m, N].
         contacts: open ones too.
         anchors: closed loops and other constraints between links.
-        impacts: those that are still to be seen, the newest last.
+        impacts: in the order of time, those of long ago perhaps left out.
         energy: [J] by name, for the plots.
         text: what else there is to say of the simulation: its state, its solver.
     """

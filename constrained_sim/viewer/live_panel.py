@@ -28,6 +28,8 @@ class LivePanel:
         """Add the controls to the page of a `viser.ViserServer`."""
         gui = server.gui
         self._server, self._gui, self._source = server, gui, source
+        robot = source.world.robot
+        self._weight = robot.mass * float(np.linalg.norm(robot.gravity))
         self._pause = gui.add_button("Pause")
         self._on_click(self._pause, lambda: source.pause(not source.is_paused))
         self._on_click(gui.add_button("Step"), source.step)
@@ -59,12 +61,11 @@ class LivePanel:
 
     def _add_push(self) -> None:
         robot = self._source.world.robot
-        weight = max(1.0, robot.mass * float(np.linalg.norm(robot.gravity)))
         links = tuple(name for name in robot.links if name != "world")
         link = self._gui.add_dropdown(
             "link", links, initial_value=robot.root_link if robot.root_link in links else None
         )
-        most = STRONGEST_PUSH * weight
+        most = STRONGEST_PUSH * max(1.0, self._weight)
         force = [self._gui.add_slider(f"{axis} [N]", -most, most, most / 100.0, 0.0) for axis in "xyz"]
         seconds = self._gui.add_slider("for [s]", 0.01, 1.0, 0.01, 0.1)
         push = self._gui.add_button("Push")
@@ -78,12 +79,11 @@ class LivePanel:
             return
         joint = self._gui.add_dropdown("joint", joints)
         limits = dict(zip(joints, robot.effort_limits, strict=False))
-        weight = robot.mass * float(np.linalg.norm(robot.gravity))
         share = self._gui.add_slider("share of its limit", -1.0, 1.0, 0.01, 0.0)
 
         def command() -> None:
             most = limits[joint.value]
-            most = most if np.isfinite(most) else UNLIMITED_EFFORT * weight
+            most = most if np.isfinite(most) else UNLIMITED_EFFORT * self._weight
             self._source.set_effort(joint.value, float(share.value * most))
 
         share.on_update(lambda _: self._try(command))

@@ -16,6 +16,7 @@ from constrained_sim.dynamics import kinematics_at
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array
+from constrained_sim.viewer.quaternions import wxyz
 from constrained_sim.viewer.source import World
 from constrained_sim.viewer.visuals import Visual, visuals_of
 
@@ -100,12 +101,6 @@ BODIES: dict[type, Callable[[Any, str, Any], None]] = {
     Sphere: _add_sphere,
     Mesh: _add_mesh,
 }
-
-
-def wxyz(rotation: Array) -> Array:
-    """Return the quaternion w, x, y, z of a rotation matrix (3, 3)."""
-    x, y, z, w = pin.Quaternion(np.asarray(rotation)).coeffs()
-    return np.array([w, x, y, z])
 
 
 def _add(scene: Any, name: str, visual: Visual) -> None:

@@ -16,12 +16,9 @@ from constrained_sim.contact.scene import SceneBody
 from constrained_sim.contact.surfaces import Plane
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array
-from constrained_sim.viewer.frame import Frame
+from constrained_sim.viewer.frame import Frame, ShownImpact
 from constrained_sim.viewer.live_panel import LivePanel
 from constrained_sim.viewer.recording_panel import RecordingPanel
-
-FLASH = 0.15
-"""[s] How long an impact is shown, in the time of the simulation: long enough to be seen at a third of real time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +124,11 @@ class Event:
 
     t: float
     text: str
+
+
+def events_of(impacts: Iterable[ShownImpact]) -> list[Event]:
+    """Return `impacts` as events: who took part, and the energy that was lost."""
+    return [Event(i.t, f"impact of {', '.join(i.contacts)}, {i.energy_lost:.3g} J") for i in impacts]
 
 
 class Recording(Source):

@@ -15,7 +15,7 @@ from constrained_sim.step_result import ContactStatus
 from constrained_sim.trajectory import Trajectory
 from constrained_sim.validation import Array
 from constrained_sim.viewer.frame import Frame, ShownAnchor, ShownContact, ShownImpact
-from constrained_sim.viewer.source import Event, Recording, World
+from constrained_sim.viewer.source import Recording, World, events_of
 
 ON_CONE = 1.0 - 1e-6
 """Share of the largest friction from which on a contact is taken to slide: solvers keep the bound to rounding."""
@@ -49,7 +49,7 @@ class TrajectorySource(Recording):
         self._anchors: list[BoundConstraint] = [c for c in bound if isinstance(c, BoundConstraint)]
         self.times = trajectory.t
         self._impacts = tuple(ShownImpact(i.t, i.energy_lost, tuple(i.impulses)) for i in trajectory.impacts)
-        self.events = [Event(i.t, f"impact of {', '.join(i.contacts)}, {i.energy_lost:.3g} J") for i in self._impacts]
+        self.events = events_of(self._impacts)
         self._work = {name: np.cumsum(values) for name, values in trajectory.energy.items()}
         self.time, self._index, self._frame = self.begin, -1, Frame(self.begin, trajectory.q[0], trajectory.v[0])
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-import numpy as np
 import pinocchio as pin
 
 from constrained_sim.contact.shapes import mesh_path
 from constrained_sim.descriptions.document import parse_xml
 from constrained_sim.descriptions.sdf.frames import Frames
+from constrained_sim.descriptions.urdf.reader import pose_of
 from constrained_sim.exceptions import ConstrainedSimError
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array
@@ -62,18 +62,15 @@ def _of_urdf(robot: Robot, root: Element) -> Iterator[Visual]:
     named = {m.get("name", ""): m for m in root.iter("material") if m.find("color") is not None}
     for link in root.findall("link"):
         for visual in link.findall("visual"):
-            shape, origin, material = visual.find("geometry/*"), visual.find("origin"), visual.find("material")
+            shape, material = visual.find("geometry/*"), visual.find("material")
             if shape is None:
                 continue
             if material is not None and material.find("color") is None:
                 material = named.get(material.get("name", ""))
             colour = None if material is None else material.find("color")
-            placement = pin.SE3.Identity()
-            if origin is not None:
-                turn = pin.rpy.rpyToMatrix(np.array(_numbers(origin.get("rpy"), (0.0, 0.0, 0.0))))
-                placement = pin.SE3(turn, np.array(_numbers(origin.get("xyz"), (0.0, 0.0, 0.0))))
             texts = {key: shape.get(key) for key in ("radius", "length", "size", "scale", "filename")}
-            yield from _visual(robot, (link.get("name", ""), placement, shape.tag, texts), _rgba(colour, "rgba"))
+            place = link.get("name", ""), pose_of(visual.find("origin")), shape.tag, texts
+            yield from _visual(robot, place, _rgba(colour, "rgba"))
 
 
 def _of_sdf(robot: Robot, root: Element) -> Iterator[Visual]:

@@ -171,15 +171,20 @@ def handles_signals(process):
     return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)
 
 
+def wait_until_it_handles_signals(process):
+    """Wait until our code has begun; the process is not to end before."""
+    while not handles_signals(process):
+        assert process.popen.poll() is None
+        time.sleep(0.002)
+
+
 @pytest.mark.parametrize("delay", [0.0, 0.5, 1.1, 1.4, 1.7, 2.4])
 def test_signal_ends_the_node_whatever_it_does(tmp_path, delay):
     """Exit code 0 and nothing on standard error while it imports, is set up, loads kernels and waits for commands."""
     words = arguments(clock_mode="lockstep", record=tmp_path / "bag")
     process = Process(tmp_path, free_domain(), "simulator", *words)
     try:
-        while not handles_signals(process):
-            assert process.popen.poll() is None
-            time.sleep(0.002)
+        wait_until_it_handles_signals(process)
         time.sleep(delay)
         _interrupt(process)
         assert process.wait(10.0) == 0
@@ -231,9 +236,7 @@ def test_interrupt_never_looks_like_a_crash(tmp_path, executable):
     for delay in (0.0, 0.4, 0.8, 1.6):
         process = Process(tmp_path, free_domain(), executable)
         try:
-            while not handles_signals(process):
-                assert process.popen.poll() is None
-                time.sleep(0.002)
+            wait_until_it_handles_signals(process)
             time.sleep(delay)
             _interrupt(process)
             time.sleep(0.01)

@@ -217,14 +217,14 @@ def _collisions(link: Element, friction: float | None) -> list[CollisionElement]
             needed(shape, key)
         if shape.tag != "mesh" and min(size) <= 0.0:
             raise ModelError(f"<{shape.tag}> in {what}: got {list(size)}, allowed: positive lengths")
-        placement = _pose(collision.find("origin"))
+        placement = pose_of(collision.find("origin"))
         elements.append(
             CollisionElement(name, f"{name}_{index}", placement, shape.tag, size, file, friction=friction, where=what)
         )
     return elements
 
 
-def _pose(origin: Element | None) -> pin.SE3:
+def pose_of(origin: Element | None) -> pin.SE3:
     """Return the placement that an <origin> gives."""
     if origin is None:
         return pin.SE3.Identity()
