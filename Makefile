@@ -8,7 +8,7 @@ VIEW ?=
 JOBS ?= 2
 
 .DEFAULT_GOAL := leg
-.PHONY: leg quadruped four_bar cassie test test-processors test-versions lint build bench bench-node lock clean help
+.PHONY: leg quadruped four_bar cassie test test-processors test-versions lint docs build bench bench-node lock clean help
 
 leg: ## simulate a hopping leg and its controller (DURATION, CONTROLLER, CLOCK_MODE, SOLVER, ARGS; VIEW=1: in the browser)
 quadruped: ## the same of a trotting quadruped
@@ -30,6 +30,12 @@ test-versions: ## the wheel by itself, with the oldest and the newest libraries,
 
 lint: ## the pre-commit checks, on all files
 	@scripts/run pre-commit run --all-files
+
+docs: ## the documentation, in docs/_build/html; a warning is an error, and so is a slip in the spelling
+	@scripts/run pip install --quiet --no-deps --disable-pip-version-check -r requirements/docs.lock
+	@scripts/run codespell $$(git ls-files '*.md' '*.msg' '*.srv' '*.yaml' constrained_sim docs examples launch)
+	@scripts/run sphinx-build --fail-on-warning --keep-going --quiet $(ARGS) docs docs/_build/html
+	@echo "docs/_build/html/index.html"
 
 build: ## set up the environment and build the messages
 	@scripts/setup

@@ -1,0 +1,32 @@
+"""Sphinx: the documentation of constrained_sim. `make docs` builds it; rosdoc2 builds a copy of this folder."""
+
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+from constrained_sim.shipped import share_folder
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "extensions"))
+
+project = "constrained_sim"
+author = "constrained_sim maintainers"
+copyright = author
+version = release = ElementTree.parse(share_folder() / "package.xml").findtext("version")
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml", "reference_pages"]
+exclude_patterns = ["_build"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
+napoleon_use_ivar = True
+
+html_theme = "furo"
+html_title = f"constrained_sim {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+
+rosdoc2_settings = {"allow_other_extensions": True, "override_theme": False}
