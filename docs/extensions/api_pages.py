@@ -36,30 +36,34 @@ GROUPS = {
     "constraints": Group(
         "Constraints",
         "What holds a robot, and what it touches at declared points.",
-        ("CONSTRAINTS", "PointAnchor", "FrameAnchor", "PointDistance", "JointCoupling", "JointVelocity", "JointLimit")
-        + ("PointContact", "CustomConstraint", "ConstraintCheck", "check_constraint"),
+        (
+            *("CONSTRAINTS", "PointAnchor", "FrameAnchor", "PointDistance", "JointCoupling", "JointVelocity"),
+            *("JointLimit", "PointContact", "CustomConstraint", "ConstraintCheck", "check_constraint"),
+        ),
     ),
     "contact": Group(
         "Contact laws and scenes",
         "What a contact may do, and the bodies that collision geometry touches.",
-        ("LAWS", "Rigid", "Frictionless", "Sticking", "Compliant", "HuntCrossley")
-        + ("Collisions", "Plane", "Box", "Sphere", "Mesh"),
+        (
+            *("LAWS", "Rigid", "Frictionless", "Sticking", "Compliant", "HuntCrossley"),
+            *("Collisions", "Plane", "Box", "Sphere", "Mesh"),
+        ),
     ),
     "dynamics": Group(
         "Dynamics without a simulation",
         "The constrained dynamics of one state: accelerations, impacts, efforts, projections.",
-        ("constrained_acceleration", "resolve_impact", "inverse_dynamics", "minimal_acceleration", "assemble")
-        + ("project_position", "project_velocity", "constraint_system", "Baumgarte", "Projection")
-        + ("point_force", "SpringDamper"),
+        (
+            *("constrained_acceleration", "resolve_impact", "inverse_dynamics", "minimal_acceleration", "assemble"),
+            *("project_position", "project_velocity", "constraint_system", "Baumgarte", "Projection"),
+            *("point_force", "SpringDamper"),
+        ),
     ),
     "solvers": Group(
         "Solvers",
         "Ways to solve ``M x - J^T lam = f``, ``J x = b``.",
         ("SOLVERS", "solve_kkt", "kkt_inverse", "ContactConsistentDynamics"),
     ),
-    "sensors": Group(
-        "Sensors", "What is measured on the robot.", ("SENSORS", "SensorSet", "Imu", "ForceTorque")
-    ),
+    "sensors": Group("Sensors", "What is measured on the robot.", ("SENSORS", "SensorSet", "Imu", "ForceTorque")),
 }
 
 RST = "{title}\n{line}\n\n{about}\n\n"
@@ -105,7 +109,7 @@ def module_page(title: str, about: str, module: object, names: tuple[str, ...]) 
 
 def exception_page() -> str:
     """Return the page of all exceptions and warnings, in the order of their module."""
-    text = heading("Exceptions and warnings", ":doc:`/why` says when each comes, and what to do.")
+    text = heading("Exceptions and warnings", "All errors of the package are a ``ConstrainedSimError``.")
     names = exception_names()
     return text + "".join(f".. autoexception:: constrained_sim.exceptions.{name}\n\n" for name in names)
 

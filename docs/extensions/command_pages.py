@@ -24,7 +24,8 @@ def command(member: object, context: typer.Context) -> str:
     """Return the section of one command: what it does, what it takes, its examples."""
     about, _, examples = (member.help or "").partition("Examples:")
     shown = "\n".join(line.strip() for line in examples.splitlines() if line.strip())
-    rows = "\n".join(f"| `{parameter(p)}` | {(p.help or '').replace('|', ' ')} |" for p in member.params if p.name != "help")
+    options = (option for option in member.params if option.name != "help")
+    rows = "\n".join(f"| `{parameter(option)}` | {(option.help or '').replace('|', ' ')} |" for option in options)
     text = f"## {member.name}\n\n{' '.join(about.split())}\n\n| | |\n|---|---|\n{rows}\n\n"
     return text + (f"```text\n{shown}\n```\n\n" if shown else "")
 

@@ -184,7 +184,8 @@ def _collisions() -> str:
 
     inner = Probe()
     config_sections.read_collisions(Top(), Path())
-    return f"## collisions\n\nHow contacts of collision geometry behave.\n\n{keys_table(inner.keys, attribute_docs(Collisions))}"
+    text = keys_table(inner.keys, attribute_docs(Collisions))
+    return f"## collisions\n\nHow contacts of collision geometry behave.\n\n{text}"
 
 
 def _sensors() -> str:

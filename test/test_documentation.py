@@ -1,0 +1,54 @@
+"""The pages that are made from the code, without Sphinx: nothing public is missing from them."""
+
+import sys
+from dataclasses import fields
+
+import pytest
+from mechanisms import ROOT
+
+from constrained_sim import CONSTRAINTS, LAWS, SENSORS
+from constrained_sim.config import NodeOptions, SimulationOptions
+
+sys.path.append(str(ROOT / "docs" / "extensions"))
+
+import api_pages
+import reference_pages
+
+
+def test_every_public_name_is_on_one_page():
+    """A name that no group of pages has, or that two have, is named here."""
+    assert api_pages.ungrouped() == set()
+
+
+@pytest.mark.parametrize("folder, page", [("msg", "messages.md"), ("srv", "services.md")])
+def test_every_field_of_an_interface_is_on_its_page(folder, page):
+    """Each file has its section, and each of its lines that declares something stands there."""
+    text = reference_pages.PAGES[page]()
+    for file in (ROOT / folder).glob("*.[ms][sr][gv]"):
+        section = text.split(f"## {file.stem}\n")[1].split("\n## ")[0]
+        declared = [line for line in file.read_text().splitlines() if line and not line.startswith("#")]
+        assert declared and all(line in section for line in declared)
+
+
+def test_every_parameter_is_described():
+    """With a meaning, not only by its name."""
+    rows = [line.split(" | ") for line in reference_pages.PAGES["node.md"]().splitlines() if line.startswith("| `")]
+    described = {row[0].strip("| `*"): row[2] for row in rows}
+    assert set(described) == {option.name for kind in (SimulationOptions, NodeOptions) for option in fields(kind)}
+    assert all(len(meaning) > 5 for meaning in described.values())
+
+
+def test_the_parameter_file_has_every_kind_that_a_file_can_declare():
+    """Of constraints, sensors and laws; keys of the text are those that their readers ask for."""
+    text = reference_pages.PAGES["parameter_file.md"]()
+    from_python_only = {"custom", "point_contact"}
+    assert all(f"### {kind}\n" in text for kind in {*CONSTRAINTS, *SENSORS} - from_python_only)
+    assert all(f"`{law}`" in text for law in LAWS)
+    assert "| `restitution_law` | `newton` |" in text and "| `orientation_noise` | `0.0` |" in text
+
+
+def test_every_command_is_described():
+    """With its options."""
+    text = reference_pages.PAGES["commands.md"]()
+    assert all(f"## {name}\n" in text for name in ("run", "plot", "replay", "recover", "compile", "list", "version"))
+    assert "`--controller`" in text
