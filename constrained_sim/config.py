@@ -55,6 +55,9 @@ SPEEDS = 1e-6, 1e9
 RATES = 1e-6, 1e9
 """[Hz] Least and largest rate of what is published now and then."""
 
+CHANGEABLE = ("solver", "factorization", "stepper", "contact_method", "real_time_factor")
+"""Options that can be changed while the node runs."""
+
 
 def at_least(default: float, lower: float) -> Any:
     """Return a field for a number that is not below `lower`."""

@@ -16,7 +16,7 @@ from rclpy.parameter import Parameter
 from constrained_sim.blas import single_threaded_blas
 from constrained_sim.compilation.build import load_kernels
 from constrained_sim.compilation.progress import PROGRESS
-from constrained_sim.config import configured_solver, read_config
+from constrained_sim.config import CHANGEABLE, configured_solver, read_config
 from constrained_sim.exceptions import ConfigError, ConstrainedSimError, NoAnswer
 from constrained_sim.parameter_file import read_yaml
 from constrained_sim.ros import simulation_interfaces
@@ -30,7 +30,7 @@ from constrained_sim.ros.node_topics import NodeTopics
 from constrained_sim.ros.outputs import Outputs
 from constrained_sim.ros.pace import make_pace
 from constrained_sim.ros.parameter_services import answer_every_request
-from constrained_sim.ros.parameters import CHANGEABLE, check_types, declare_options, nested_parameters
+from constrained_sim.ros.parameters import check_types, declare_options, nested_parameters
 from constrained_sim.ros.process import begin, finish, leave, on_end
 from constrained_sim.ros.recorder import make_recorder
 from constrained_sim.ros.replay import describe

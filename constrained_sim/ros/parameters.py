@@ -12,12 +12,10 @@ from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescri
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from constrained_sim.config import NodeOptions, SimulationOptions
+from constrained_sim.config import CHANGEABLE, NodeOptions, SimulationOptions
 from constrained_sim.exceptions import ConfigError
 from constrained_sim.parameter_file import NOT_OURS
 from constrained_sim.ros.attribute_docs import attribute_docs
-
-CHANGEABLE = ("solver", "factorization", "stepper", "contact_method", "real_time_factor")
 
 
 def nested_parameters(node: Node) -> dict[str, Any]:

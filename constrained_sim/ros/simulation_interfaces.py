@@ -15,11 +15,11 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from rclpy.task import Future
 
+from constrained_sim.config import CHANGEABLE
 from constrained_sim.exceptions import ConstrainedSimError, InvalidValue
 from constrained_sim.ros.control import Control
 from constrained_sim.ros.entities import Entities, Refused
 from constrained_sim.ros.outputs import Outputs
-from constrained_sim.ros.parameters import CHANGEABLE
 from constrained_sim.ros.requests import Requests
 from constrained_sim.ros.services import recording
 from constrained_sim.ros.topics import RELIABLE

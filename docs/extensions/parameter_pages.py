@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from constrained_sim import SENSORS, Collisions, PointContact, Robot, config_sections
-from constrained_sim.config import NodeOptions, SimulationOptions
+from constrained_sim.config import CHANGEABLE, NodeOptions, SimulationOptions
 from constrained_sim.config_sections import CONSTRAINT_READERS, DESCRIPTIONS, Section
 from constrained_sim.constraints import CONSTRAINTS
 from constrained_sim.contact import LAWS
@@ -31,7 +31,6 @@ out. Every key is read or refused. The keys at the top are the [parameters](node
 
 """
 
-CHANGEABLE = ("solver", "factorization", "stepper", "contact_method", "real_time_factor")
 PLACEHOLDERS: dict[type, Any] = {str: "x", float: 1.0, int: 1, bool: False, tuple: (1.0, 0.0, 0.0)}
 SCENE = {"plane": None, "box": Box, "sphere": Sphere, "mesh": Mesh}
 
