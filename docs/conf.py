@@ -13,9 +13,8 @@ author = "constrained_sim maintainers"
 copyright = author
 version = release = ElementTree.parse(share_folder() / "package.xml").findtext("version")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml", "reference_pages"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "reference_pages"]
 exclude_patterns = ["_build"]
-myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
