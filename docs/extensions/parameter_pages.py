@@ -15,6 +15,7 @@ from constrained_sim.contact import LAWS
 from constrained_sim.contact.scene import Box, Mesh, Sphere
 from constrained_sim.exceptions import ConstrainedSimError
 from constrained_sim.ros.attribute_docs import attribute_docs
+from constrained_sim.shipped import share_folder
 
 NODE = """# Parameters
 
@@ -55,6 +56,14 @@ class Probe(Section):
         """Note the key, and return a value that lets the reader go on."""
         self.keys.append(Key(key, kind, default))
         return self.given.get(key, PLACEHOLDERS[kind] if default is MISSING else default)
+
+    def section(self, key: str) -> Section:
+        """Note what is asked for in a section as if it were asked for here."""
+        return self
+
+    def named_sections(self, key: str) -> Iterator[Section]:
+        """Yield none: what stands under a name has a page of its own."""
+        return iter(())
 
 
 def keys_of(read: Callable[..., object], given: Mapping[str, Any], *more: Any) -> list[Key]:
@@ -128,25 +137,27 @@ def parameter_file() -> str:
 
 def _robot() -> str:
     properties = (Robot.with_joints.__doc__ or "").partition("by joint:")[2].partition("Raises:")[0]
+    docs = {
+        "floating_base": "put a free-flyer between the world and the root link (not of an MJCF)",
+        "gravity": "[m/s^2], world axes; else that of the file, or `[0.0, 0.0, -9.81]` where it has none",
+        "actuated_joints": "joints that take efforts, in this order; else all",
+    }
+    keys = keys_of(config_sections.read_robot, {next(iter(DESCRIPTIONS)): "x"}, Path())
+    described = table((f"`{kind}`", "one of three", f"A description in {kind.upper()}.") for kind in DESCRIPTIONS)
+    others = keys_table([key for key in keys if key.name not in DESCRIPTIONS], docs)
     about = "One of the first three says which description is read: an absolute path, one relative to the file, or "
-    rows = [(f"`{kind}`", "one of three", f"A description in {kind.upper()}.") for kind in DESCRIPTIONS]
-    rows += [
-        ("`floating_base`", "`false`", "Put a free-flyer between the world and the root link (not of an MJCF)."),
-        ("`gravity`", "of the file", "[m/s^2], world axes; `[0.0, 0.0, -9.81]` where the file has none."),
-        ("`actuated_joints`", "all", "Joints that take efforts, in this order."),
-        ("`joints.NAME`", "", f"Properties of a joint: {sentence(' '.join(properties.split()))}"),
-    ]
-    return f"## robot\n\n{about}`package://NAME/PATH`.\n\n{table(iter(rows))}"
+    joints = f"Under `joints.NAME`, properties of a joint: {sentence(' '.join(properties.split()))}"
+    return f"## robot\n\n{about}`package://NAME/PATH`.\n\n{described}{others}{joints}\n\n"
 
 
 def _initial() -> str:
-    rows = [
-        ("`positions`", "0", "By joint [rad, m]; what is left out is neutral."),
-        ("`velocities`", "0", "By joint [rad/s, m/s]."),
-        ("`base_pose`", "origin", "Of a floating base: position [m], then quaternion x y z w."),
-        ("`base_twist`", "0", "Of a floating base, in its axes: linear [m/s], then angular [rad/s]."),
-    ]
-    return f"## initial\n\n{table(iter(rows))}"
+    docs = {
+        "base_pose": "of a floating base: position [m], then quaternion x y z w; else the origin",
+        "base_twist": "of a floating base, in its axes: linear [m/s], then angular [rad/s]; else 0",
+    }
+    leg = Robot.from_urdf(share_folder() / "urdf" / "leg.urdf")
+    about = "`positions` by joint [rad, m], what is left out is neutral; `velocities` by joint [rad/s, m/s], else 0."
+    return f"## initial\n\n{about}\n\n{keys_table(keys_of(config_sections.read_initial, {}, leg), docs)}"
 
 
 def _contacts() -> str:
@@ -174,16 +185,7 @@ def _scene() -> str:
 
 
 def _collisions() -> str:
-    class Top(Probe):
-        def named_sections(self, key: str) -> Iterator[Section]:
-            return iter(())
-
-        def section(self, key: str) -> Section:
-            return inner
-
-    inner = Probe()
-    config_sections.read_collisions(Top(), Path())
-    text = keys_table(inner.keys, attribute_docs(Collisions))
+    text = keys_table(keys_of(config_sections.read_collisions, {}, Path()), attribute_docs(Collisions))
     return f"## collisions\n\nHow contacts of collision geometry behave.\n\n{text}"
 
 
