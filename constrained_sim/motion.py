@@ -14,17 +14,20 @@ from constrained_sim.contact import kernels as contact_kernels
 from constrained_sim.contact.discs import no_discs
 from constrained_sim.contact.methods import ContactMethod, solve_contacts, solve_unusual
 from constrained_sim.contact.problem import RELATIVE_TOLERANCE, ContactProblem, ContactSolution, no_values
-from constrained_sim.contact.shared_rows import combine, combine_one, diagonal, distribute
-from constrained_sim.contact.usual import solve_usually
+from constrained_sim.contact.shared_rows import combine, combine_one, diagonal, distribute, own_rows
+from constrained_sim.contact.usual import STICK, solve_usually
 from constrained_sim.exceptions import ContactNotSolved, InexactContact, NotSupported
 from constrained_sim.products import gram, matvec, vecdot, vecmat
-from constrained_sim.solvers import Gauss, Solver, System
+from constrained_sim.solvers import Solver, System
 from constrained_sim.solvers import kernels as solver_kernels
+from constrained_sim.solvers.held_rows import hold_rows
 from constrained_sim.solvers.solver import remainder_of, row_residual
 from constrained_sim.validation import Array
 
 EXACTLY = ContactMethod()
 NOTHING_KNOWN = no_values()
+NO_DRY_FRICTION = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+"""No degree of freedom with dry friction is taken out: its row is one of all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,10 +160,10 @@ def solve_motion(
     Raises:
         ContactNotSolved: the solver decides contacts itself, and found no motion that they allow.
     """
-    if isinstance(solver, Gauss) and len(contacts.offset):
+    if solver.decides_contacts and len(contacts.offset):
         return _solve_program(solver, system, f, b, contacts)
     if not len(b):
-        return _solve_free(system, f, contacts, method, start)
+        return _solve_free(solver, system, f, contacts, method, start)
     factorization = solver.factor(system)
     x, lam = factorization.solve(f, b)
     terms = remainder_of(system, f, x)
@@ -179,7 +182,7 @@ def solve_motion(
     return Motion(x, lam, impulse, solution, dynamics, row_residual(system, f, b, x))
 
 
-def _solve_program(solver: Gauss, system: System, f: Array, b: Array, contacts: ContactRows) -> Motion:
+def _solve_program(solver: Solver, system: System, f: Array, b: Array, contacts: ContactRows) -> Motion:
     """Solve with the normal rows of frictionless contacts as inequalities of Gauss' principle."""
     J, offset, normals = contacts.J, contacts.offset, contacts.normals
     if contacts.lower.any():
@@ -198,14 +201,21 @@ def _solve_program(solver: Gauss, system: System, f: Array, b: Array, contacts: 
     return Motion(x, lam, impulse, solution, dynamics, row_residual(system, f, b, x))
 
 
-def _solve_free(system: System, f: Array, contacts: ContactRows, method: ContactMethod, start: Array) -> Motion:
-    """Solve without bilateral rows, as a rule in one kernel."""
+def _solve_free(
+    solver: Solver, system: System, f: Array, contacts: ContactRows, method: ContactMethod, start: Array
+) -> Motion:
+    """Solve without bilateral rows: with all rows of contacts held by the solver, else by contact methods."""
     J, laws = contacts.J, contacts.laws
     if not len(J):
         x, dynamics = free_motion(system.M, system.parents, f)
         return Motion(x, np.zeros(0), np.zeros(0), None, dynamics, 0.0)
+    if contacts.compliance is None:
+        held = _solve_held(solver, system, f, contacts, method)
+        if held is not None:
+            return held
     compliance = np.zeros(len(J)) if contacts.compliance is None else contacts.compliance
-    settings = start, method.tolerance, method.usual_steps, True
+    may_stick = contacts.compliance is not None or not method.usual_steps
+    settings = start, method.tolerance, method.usual_steps, may_stick
     x, delassus, free, *usual, solved, dynamics = usual_motion(
         system.M, system.parents, f, J, contacts.offset, compliance, *laws, *settings
     )
@@ -215,6 +225,36 @@ def _solve_free(system: System, f: Array, contacts: ContactRows, method: Contact
         solution = solve_unusual(ContactProblem(delassus, free, *laws), method, tuple(usual), start)
         x, dynamics = free_motion(system.M, system.parents, f + solution.impulse @ J)
     return Motion(x, np.zeros(0), solution.impulse, solution, dynamics, 0.0)
+
+
+def _solve_held(
+    solver: Solver, system: System, f: Array, contacts: ContactRows, method: ContactMethod
+) -> Motion | None:
+    """Let the solver hold all rows of contacts; return None where forces are not those that the contact law allows."""
+    J, offset = contacts.J, contacts.offset
+    if solver.held_rows is not None:
+        solver.calls += 1
+        x, impulse, status, residual, magnitude, solved, dynamics = sticking_motion(
+            solver.held_rows, system.M, system.parents, f, J, own_rows(len(J)), offset, NO_DRY_FRICTION, *contacts.laws,
+            method.tolerance,
+        )  # fmt: skip
+    else:
+        held = system.with_rows(J)
+        x, impulse = solver.factor(held).solve(f, -offset)
+        rows = held.whitened_rows
+        scale = contact_kernels.inverse_diagonal(
+            np.einsum("ij,ij->i", rows, rows), len(contacts.friction), contacts.discs
+        )
+        free = rows @ system.whiten(f[None])[0] + offset
+        status, error, magnitude = contact_kernels.judge_sticking(
+            J @ x + offset, free, *contacts.laws, scale, impulse, RELATIVE_TOLERANCE
+        )
+        solved = error <= max(RELATIVE_TOLERANCE * magnitude, method.tolerance)
+        residual, dynamics = error / magnitude, dynamics_residual(system.M, x, f, impulse @ J)
+    if not solved:
+        return None
+    solution = method.usual_solution(impulse, status, (STICK, 0), residual, magnitude)
+    return Motion(x, np.zeros(0), impulse, solution, dynamics, 0.0)
 
 
 @kernel
@@ -245,77 +285,83 @@ def usual_motion(  # type: ignore[no-untyped-def]
 
 @kernel
 def sticking_motion(  # type: ignore[no-untyped-def]
-    M, f, J, shared, offset, dry, friction, slip, lower, upper, discs, tolerance
+    factorization, M, parents, f, J, shared, offset, dry, friction, slip, lower, upper, discs, tolerance
 ):
-    """Solve for the motion if all contacts stick, and dry friction holds all joints that have it: of fewer unknowns.
+    """Solve for the motion if all contacts stick, limits hold, and dry friction holds all joints that have it.
 
-    What dry friction holds has a known velocity, and its impulse is what is missing in its equation of motion. Rows of
-    contacts that depend on each other are combinations of fewer that do not.
+    This is the equality problem with all rows held, see :func:`~constrained_sim.solvers.held_rows.hold_rows`. What dry
+    friction holds has a known velocity, and its impulse is what is missing in its equation of motion: where contacts
+    leave that unique, these joints take no part in the factorisation.
 
     Args:
-        M: this and the following two, see :func:`usual_motion`.
-        f: likewise.
-        J: likewise, but without the rows of dry friction, the last d.
-        shared: see :func:`~constrained_sim.contact.shared_rows.share_rows`.
-        offset: see ``usual_motion``; of all rows.
+        factorization: one of :mod:`~constrained_sim.solvers.held_rows`.
+        M: (nv, nv) inertia.
+        parents: (nv,) parent of each degree of freedom.
+        f: (nv,) momentum or force.
+        J: (n, nv) rows; the last d are those of dry friction.
+        shared: of all rows, see :func:`~constrained_sim.contact.shared_rows.share_rows`.
+        offset: (n,) what is added to ``J x``.
         dry: (d,) degrees of freedom with dry friction; the others, and the parent of each of these among them, see
             :func:`~constrained_sim.tree.contract`.
-        friction: this and the following five, see ``usual_motion``.
-        slip: likewise.
-        lower: likewise.
-        upper: likewise.
-        discs: likewise.
-        tolerance: likewise.
+        friction: (k,) coefficients.
+        slip: (k, 2) known directions of slip.
+        lower: (m,) bounds of the interval rows.
+        upper: (m,) their upper bounds.
+        discs: (e, 6) resistance to rolling and spinning.
+        tolerance: error of impulses that is good enough [N s].
 
     Returns:
         (x, impulse, status, relative residual, magnitude of the impulses in play, whether this solves the problem,
-        relative residual of the equation of motion, whether impulses are unique but for the choice of least norm: if
-        not, nothing else is of use).
+        relative residual of the equation of motion).
     """
-    held, others, parents = dry
-    n, size, status = J.shape[0], offset.shape[0], np.zeros(friction.shape[0] + lower.shape[0], dtype=np.int64)
-    x, impulse, u, b = np.zeros(f.shape[0]), np.empty(size), np.zeros(size), np.empty(size)
-    combined = combine(shared, J)
-    if _is_held(combined, held, M):
-        return x, impulse, status, 0.0, 1.0, False, 0.0, False
-    for i in range(held.shape[0]):
-        x[held[i]] = -offset[n + i]
-    given, force = offset[:n] + matvec(J, x), (f - matvec(M, x))[others]
-    L = solver_kernels.factor_inertia(_entries(M, others, others), parents)
-    rows = solver_kernels.whiten(L, parents, _entries(combined, np.arange(combined.shape[0]), others))
-    free = solver_kernels.whiten_one(L, parents, force)
-    H = gram(rows)
-    U, is_regular = contact_kernels.independent_factor(H)
-    if not is_regular:
-        return x, impulse, status, 0.0, 1.0, False, 0.0, False
-    without = matvec(rows, free)
-    y = contact_kernels.substitute_twice(U, -(without + combine_one(shared, given)))
-    moving = free + vecmat(y, rows)
-    x[others] = solver_kernels.unwhiten_one(L, parents, moving)
-    impulse[:n], b[:n] = distribute(shared, y), distribute(shared, without) + given
-    u[:n] = distribute(shared, matvec(rows, moving)) + given
-    missing, scale = matvec(M, x) - f - vecmat(impulse[:n], J), np.empty(size)
-    scale[:n] = diagonal(shared, H)
-    for i in range(held.shape[0]):
-        impulse[n + i], scale[n + i] = missing[held[i]], 1.0 / M[held[i], held[i]]
-        b[n + i] = -scale[n + i] * impulse[n + i]
+    x, impulse, b, scale, is_unique = _without_held(factorization, M, parents, f, J, shared, offset, dry)
+    if not is_unique:
+        rows, target = combine(shared, J), -combine_one(shared, offset)
+        x, some, before, G, _ = hold_rows(factorization, M, parents, rows, f, target)
+        impulse, b, scale = distribute(shared, some), distribute(shared, before) + offset, diagonal(shared, G)
     p = contact_kernels.inverse_diagonal(scale, friction.shape[0], discs)
     status, error, magnitude = contact_kernels.judge_sticking(
-        u, b, friction, slip, lower, upper, discs, p, impulse, RELATIVE_TOLERANCE
+        matvec(J, x) + offset, b, friction, slip, lower, upper, discs, p, impulse, RELATIVE_TOLERANCE
     )
     solved = error <= max(RELATIVE_TOLERANCE * magnitude, tolerance)
-    dynamics = dynamics_residual(M, x, f, push_of(J, held, impulse))
-    return x, impulse, status, error / magnitude, magnitude, solved, dynamics, True
+    return x, impulse, status, error / magnitude, magnitude, solved, dynamics_residual(M, x, f, vecmat(impulse, J))
 
 
-@kernel(inline=True)
-def push_of(J, held, impulse):  # type: ignore[no-untyped-def]
-    """Return (nv,) the generalised impulse of rows J (n, nv), then of dry friction in `held` (d,)."""
-    n = J.shape[0]
-    push = vecmat(impulse[:n], J)
-    for i in range(held.shape[0]):
-        push[held[i]] += impulse[n + i]
-    return push
+@kernel
+def _without_held(factorization, M, parents, f, J, shared, offset, dry):  # type: ignore[no-untyped-def]
+    """Solve with all rows held, without the degrees of freedom that dry friction holds.
+
+    Returns:
+        (x, impulses of all rows, their velocities without impulses, diagonal of their Delassus matrix, whether that is
+        so and these are unique: if not, nothing else is of use).
+    """
+    held, others, parents_of_others = dry
+    d, size = held.shape[0], offset.shape[0]
+    n, x, impulse = size - d, np.zeros(f.shape[0]), np.empty(size)
+    b, scale = np.empty(size), np.empty(size)
+    if not d:
+        return x, impulse, b, scale, False
+    rows = combine(shared, J)
+    rows = rows[: rows.shape[0] - d].copy()
+    if _is_held(rows, held, M):
+        return x, impulse, b, scale, False
+    for i in range(d):
+        x[held[i]] = -offset[n + i]
+    given, columns = offset[:n] + matvec(J[:n], x), np.arange(rows.shape[0])
+    inertia, force = _entries(M, others, others), (f - matvec(M, x))[others]
+    alone = shared[0][:n], shared[1][:n], shared[2][:n], rows.shape[0]
+    moved, some, before, G, is_regular = hold_rows(
+        factorization, inertia, parents_of_others, _entries(rows, columns, others), force, -combine_one(alone, given)
+    )
+    if not is_regular:
+        return x, impulse, b, scale, False
+    x[others], impulse[:n] = moved, distribute(alone, some)
+    b[:n], scale[:n] = distribute(alone, before) + given, diagonal(alone, G)
+    missing = matvec(M, x) - f - vecmat(impulse[:n], J[:n])
+    for i in range(d):
+        impulse[n + i], scale[n + i] = missing[held[i]], 1.0 / M[held[i], held[i]]
+        b[n + i] = -scale[n + i] * impulse[n + i]
+    return x, impulse, b, scale, True
 
 
 @kernel

@@ -212,8 +212,18 @@ def drag_of(u, friction, slip, p, r, i):  # type: ignore[no-untyped-def]
 
 @kernel
 def range_factor(G):  # type: ignore[no-untyped-def]
-    """Return L (n, rank) with ``G = L L^T``, by Cholesky's factorisation with diagonal pivoting."""
+    """Return L (n, rank) with ``G = L L^T``, see :func:`pivoted_factor`."""
+    return pivoted_factor(G)[0]
+
+
+@kernel
+def pivoted_factor(G):  # type: ignore[no-untyped-def]
+    """Return L (n, rank) with ``G = L L^T``, by Cholesky's factorisation with diagonal pivoting, and pivots (rank,).
+
+    Pivots are rows that do not depend on each other, and that all others depend on.
+    """
     n = G.shape[0]
+    pivots = np.empty(n, dtype=np.int64)
     columns, rest = np.empty((n, n)), np.diag(G).copy()
     largest = rest.max() if n else 0.0
     rank = 0
@@ -231,8 +241,9 @@ def range_factor(G):  # type: ignore[no-untyped-def]
         for i in range(n):
             rest[i] = max(rest[i] - column[i] ** 2, 0.0)
         rest[pivot] = 0.0
+        pivots[rank] = pivot
         rank += 1
-    return np.ascontiguousarray(columns[:rank].T)
+    return np.ascontiguousarray(columns[:rank].T), pivots[:rank].copy()
 
 
 @kernel

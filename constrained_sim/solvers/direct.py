@@ -6,6 +6,7 @@ import numpy as np
 from scipy.linalg import lapack, qr, solve_triangular
 
 from constrained_sim.solvers import kernels
+from constrained_sim.solvers.held_rows import DIRECT
 from constrained_sim.solvers.row_space import RowSpace
 from constrained_sim.solvers.solver import FullRankFactorization, FullRankSolver, System
 from constrained_sim.validation import Array, lookup
@@ -31,6 +32,7 @@ class Direct(FullRankSolver):
         """
         self._factorize = lookup("factorization", factorization, FACTORIZATIONS)
         self.factorization = factorization
+        self.held_rows = DIRECT if factorization == "lu" else None
 
     def _factor(self, system: System, space: RowSpace) -> FullRankFactorization:
         return self._factorize(system, space)

@@ -34,6 +34,7 @@ class Gauss(FullRankSolver):
 
     name = "gauss"
     does_dry_friction = False
+    decides_contacts = True
     supported = "constraints, and contacts without friction"
 
     def __init__(self) -> None:
@@ -74,6 +75,7 @@ class Gauss(FullRankSolver):
         Raises:
             ContactNotSolved: no motion satisfies all rows.
         """
+        self.calls += 1
         space, whitened = system.row_space, system.whiten(normals)
         scale = np.sqrt(np.einsum("ij,ij->i", whitened, whitened))
         scale[scale == 0.0] = 1.0

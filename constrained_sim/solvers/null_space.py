@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from constrained_sim.solvers import kernels
+from constrained_sim.solvers.held_rows import NULL_SPACE
 from constrained_sim.solvers.row_space import RowSpace
 from constrained_sim.solvers.solver import FullRankFactorization, FullRankSolver, System
 from constrained_sim.validation import Array
@@ -17,6 +18,7 @@ class NullSpace(FullRankSolver):
     """
 
     name = "null_space"
+    held_rows = NULL_SPACE
 
     def _factor(self, system: System, space: RowSpace) -> FullRankFactorization:
         return _Bases(system.M, space.scaled(system.J))

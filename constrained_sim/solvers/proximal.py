@@ -30,11 +30,12 @@ class Proximal(Solver):
 
     name = "proximal"
     needs_robot = True
-    supported = "whole frame anchors, point anchors in three independent directions, contacts and limits"
+    does_dry_friction = False
+    supported = "whole frame anchors, and point anchors in three independent directions"
 
     def supports(self, constraint: Constraint) -> bool:
-        """Return whether Pinocchio has a model of `constraint`, or it is unilateral, which no solver needs to know."""
-        return constraint.is_unilateral or constraint.pinocchio_type is not None
+        """Return whether Pinocchio has a model of `constraint`, which it has of bilateral ones only."""
+        return not constraint.is_unilateral and constraint.pinocchio_type is not None
 
     def _factorization(self, system: System) -> Factorization:
         if not len(system.J):

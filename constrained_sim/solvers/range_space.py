@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from constrained_sim.solvers import kernels
+from constrained_sim.solvers.held_rows import RANGE_SPACE
 from constrained_sim.solvers.row_space import RowSpace
 from constrained_sim.solvers.solver import FullRankFactorization, FullRankSolver, System
 from constrained_sim.validation import Array
@@ -18,6 +19,7 @@ class RangeSpace(FullRankSolver):
     """
 
     name = "range_space"
+    held_rows = RANGE_SPACE
 
     def _factor(self, system: System, space: RowSpace) -> FullRankFactorization:
         return _Delassus(system, space)

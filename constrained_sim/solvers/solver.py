@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -53,6 +54,13 @@ class System:
         """Which rows of J are independent."""
         _, whitened, scale, cholesky, is_regular = self._analyse()
         return RowSpace.regular(scale, cholesky) if is_regular else RowSpace.of(whitened, whitened)
+
+    def with_rows(self, rows: Array) -> System:
+        """Return the same system with more `rows` (k, nv) after its own."""
+        other = copy(self)
+        other.J, other._analysis = np.vstack([self.J, rows]), ()
+        other.__dict__.pop("row_space", None)
+        return other
 
     def whiten(self, rows: Array) -> Array:
         """Return ``L^-T r`` for every row r of `rows` (k, nv)."""
@@ -110,11 +118,17 @@ class Solver(ABC):
         needs_robot: whether matrices alone are not enough.
         supported: the constraints that it can do, in words.
         does_dry_friction: whether it can do dry joint friction.
+        decides_contacts: whether it solves contacts itself, in :meth:`solve_normal_contacts`.
+        held_rows: its factorisation among those of :mod:`~constrained_sim.solvers.held_rows`; None: it has no kernel.
+        calls: how many systems it has factored.
     """
 
     name: str
     needs_robot = False
     does_dry_friction = True
+    decides_contacts = False
+    held_rows: int | None = None
+    calls = 0
     supported = "every constraint and contact"
 
     def supports(self, constraint: Constraint) -> bool:
@@ -139,7 +153,14 @@ class Solver(ABC):
         """
         if self.needs_robot and not hasattr(system, "dynamics"):
             raise InvalidValue(f"problem for solver {self.name!r}", "matrices alone", "one of a robot")
+        self.calls += 1
         return self._factorization(system)
+
+    def solve_normal_contacts(
+        self, system: System, f: Array, b: Array, normals: Array, offset: Array
+    ) -> tuple[Array, Array, Array]:
+        """Solve one problem with unilateral rows; only of solvers that decide contacts."""
+        raise NotImplementedError
 
     @abstractmethod
     def _factorization(self, system: System) -> Factorization:

@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact import ContactMethod
 from constrained_sim.contact.usual import STICK
 from constrained_sim.motion import NOTHING_KNOWN
 from constrained_sim.robot import Robot
 from constrained_sim.steppers.borrowed import borrowed
 from constrained_sim.steppers.kernels import are_finite, closing_contacts
+from constrained_sim.steppers.parts import Loads
 from constrained_sim.steppers.problem import Contacts, Model, Scheme, WorkSpace, make_problem
 from constrained_sim.steppers.record import (
     RecordedOutcome,
@@ -66,26 +66,26 @@ class CompiledSteps:
         begin: Observation,
         h: float,
         memory: tuple[Array, int],
-        tau: Array,
-        method: ContactMethod,
+        loads: Loads,
         kind: int,
         excluded: npt.NDArray[np.int64] = NO_CONTACT,
         near: Array = NOTHING_KNOWN,
     ) -> RecordedOutcome:
         """Do a step of `h` [s], see :func:`step`; where this does not come so far there is nothing in its record."""
-        sizes, (acceleration, passes) = self.sizes, memory
+        sizes, (acceleration, passes), (solver, method) = self.sizes, memory, (loads.solver, loads.method)
         record, status = np.zeros(self._length), np.zeros(self._members, dtype=np.int64)
-        reached, *solved = step(
+        reached, calls, *solved = step(
             self.problem,
-            (h, passes, method.tolerance, method.usual_steps, kind),
+            (h, passes, solver.held_rows, method.tolerance, method.usual_steps, kind),
             record_of(begin, sizes),
             acceleration,
-            tau,
+            loads.tau,
             excluded,
             near,
             record,
             status,
         )
+        solver.calls += calls
         return RecordedOutcome(RecordedState(begin, begin.t + h, record, sizes), reached, (method, status, *solved))
 
 
@@ -97,8 +97,8 @@ def step(  # type: ignore[no-untyped-def]
 
     Args:
         problem: what is the same in all steps.
-        settings: length h of the step [s]; passes, tolerance and steps of Newton's method, see ``advance``; and whether
-            this is :data:`WHOLE`, :data:`PART` or :data:`TRIAL`.
+        settings: length h of the step [s]; passes, factorisation, tolerance and steps of Newton's method, see
+            ``advance``; and whether this is :data:`WHOLE`, :data:`PART` or :data:`TRIAL`.
         begin: record that begins with the state at the beginning.
         acceleration: (nv,) of the last step.
         tau: (nu,) efforts [N m, N].
@@ -110,11 +110,11 @@ def step(  # type: ignore[no-untyped-def]
 
     Returns:
         How far this came: :data:`CLOSING`, or what ``advance`` says, and ``UNSOLVED`` where the state is not finite;
-        how many rows and forces, and how many contacts, one-sided rows and degrees of freedom with dry friction took
-        part in the contact problem; then what :func:`~constrained_sim.steppers.rigid.predict` returns after these,
-        but whether it is solved.
+        how often rows were held; how many rows and forces, and how many contacts, one-sided rows and degrees of freedom
+        with dry friction took part in the contact problem; then what :func:`~constrained_sim.steppers.rigid.predict`
+        returns after these, but whether it is solved.
     """
-    h, passes, tolerance, newton_steps, kind = settings
+    h, passes, factorization, tolerance, newton_steps, kind = settings
     normals, sizes = borrowed(problem.contacts).normals, problem.sizes
     begin, acceleration, tau, record, all_status = borrowed((begin, acceleration, tau, record, all_status))
     start, end = cut_state(begin, sizes), cut_state(record, sizes)
@@ -129,11 +129,11 @@ def step(  # type: ignore[no-untyped-def]
         problem.scheme.impact_speed,
         np.empty(count, dtype=np.int64),
     ):
-        return CLOSING, 0, 0, (STICK, 0), 0.0, 0.0, 0.0
+        return CLOSING, 0, 0, 0, (STICK, 0), 0.0, 0.0, 0.0
     energy, a, forces, mean_axes, efforts, impulse, friction, x, all_pushes = cut_outcome(record, sizes)
-    reached, (pushes, pushed, how, residual, magnitude, _, dynamics) = advance(
+    reached, (pushes, pushed, how, residual, magnitude, _, dynamics), calls = advance(
         problem,
-        (h, kind != TRIAL, passes, tolerance, newton_steps),
+        (h, kind != TRIAL, passes, factorization, tolerance, newton_steps),
         start,
         acceleration,
         tau,
@@ -143,7 +143,7 @@ def step(  # type: ignore[no-untyped-def]
         end,
     )
     if reached == UNSOLVED or not are_finite(end.q, end.v):
-        return UNSOLVED, 0, 0, (STICK, 0), 0.0, 0.0, 0.0
+        return UNSOLVED, calls, 0, 0, (STICK, 0), 0.0, 0.0, 0.0
     rows, members = pushes.shape[0], pushed.shape[0]
     all_pushes[:rows], all_status[count : count + members] = pushes, pushed
     x[:] = borrowed(problem.work).x
@@ -154,4 +154,4 @@ def step(  # type: ignore[no-untyped-def]
     rubbing = borrowed(problem.robot).rubbing
     for i in range(friction.shape[0]):
         efforts[rubbing[i]] = friction[i] / h
-    return reached, rows, members, how, residual, magnitude, dynamics
+    return reached, calls, rows, members, how, residual, magnitude, dynamics

@@ -91,7 +91,7 @@ class CompiledParts(SmoothParts):
         near: Array = NOTHING_KNOWN,
     ) -> RecordedOutcome:
         """Return what a kernel finds of a step of `h` [s], or a part of one."""
-        return self._compiled(begin).step(begin, h, self.memory, loads.tau, loads.method, kind, excluded, near)
+        return self._compiled(begin).step(begin, h, self.memory, loads, kind, excluded, near)
 
     def _prediction(self, begin: Observation, found: RecordedOutcome, h: float) -> Prediction:
         """Return the smooth problem that a kernel has solved last."""

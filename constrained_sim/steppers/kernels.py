@@ -58,7 +58,7 @@ def closing_contacts(gaps, normals, s, J, acceleration, rest, impact_speed, clos
 
 
 @kernel
-def candidate_rows(gaps, normals, s, v, J_middle, excluded, h, share, reach, others):  # type: ignore[no-untyped-def]
+def candidate_rows(gaps, normals, s, v, J_middle, excluded, h, share, reach, friction_dofs):  # type: ignore[no-untyped-def]
     """Choose what may carry force, and give its rows the offset that makes ``J v' + offset`` = s'.
 
     Args:
@@ -71,10 +71,10 @@ def candidate_rows(gaps, normals, s, v, J_middle, excluded, h, share, reach, oth
         h: length of the step [s].
         share: see :func:`allow_approach`.
         reach: predicted gap [m] up to which a contact takes part.
-        others: how many rows, of no offset, come after theirs.
+        friction_dofs: (d,) degrees of freedom with dry friction; a row of each, without offset, comes after theirs.
 
     Returns:
-        (candidates (c,), their rows (n,), J of these, and offset, also of the `others`).
+        (candidates (c,), their rows (n,), J (n + d, nv) and offset (n + d,) of these and of dry friction).
     """
     contacts = (s.shape[0] - gaps.shape[0]) // 2
     candidates, count = np.empty(gaps.shape[0], dtype=np.int64), 0
@@ -87,11 +87,14 @@ def candidate_rows(gaps, normals, s, v, J_middle, excluded, h, share, reach, oth
             count += 1
     candidates = candidates[:count]
     rows = rows_of(candidates, normals, contacts)
-    J, offset = np.empty((rows.shape[0], v.shape[0])), np.zeros(rows.shape[0] + others)
+    J = np.zeros((rows.shape[0] + friction_dofs.shape[0], v.shape[0]))
+    offset = np.zeros(J.shape[0])
     for i in range(rows.shape[0]):
         for j in range(v.shape[0]):
             J[i, j] = J_middle[rows[i], j]
         offset[i] = vecdot(J[i], v) - s[rows[i]]
+    for i in range(friction_dofs.shape[0]):
+        J[rows.shape[0] + i, friction_dofs[i]] = 1.0
     allow_approach(candidates, contacts, gaps, normals, s, h, share, offset)
     return candidates, rows, J, offset
 

@@ -13,7 +13,7 @@ from constrained_sim.contact.problem import TOLERABLE_RESIDUAL
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.impact import Impact
 from constrained_sim.motion import Motion
-from constrained_sim.solvers import Gauss, Solver
+from constrained_sim.solvers import Solver
 from constrained_sim.steppers.stepper import Observation, StepOutcome
 from constrained_sim.validation import Array, read_only
 from constrained_sim.wrench import Wrench
@@ -45,8 +45,8 @@ class Loads(NamedTuple):
 
     @property
     def are_plain(self) -> bool:
-        """Whether there are only efforts, and a solver that leaves contacts to the contact methods."""
-        return not (self.wrenches or isinstance(self.solver, Gauss))
+        """Whether there are only efforts, and a solver that kernels have."""
+        return not self.wrenches and self.solver.held_rows is not None
 
 
 class Prediction(NamedTuple):

@@ -17,7 +17,6 @@ from constrained_sim.contact.usual import STICK
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.motion import (
     free_motion,
-    push_of,
     smallest_motion,
     smallest_shared_motion,
     sticking_motion,
@@ -71,7 +70,8 @@ def advance(problem, settings, begin, acceleration, tau, excluded, near, found, 
     Args:
         problem: what is the same in all steps, a :class:`~constrained_sim.steppers.problem.Problem`.
         settings: length h of the step [s]; whether the velocity at its end is corrected; passes, see
-            ``TimeStepping.memory``; tolerance and steps of :func:`~constrained_sim.contact.usual.solve_usually`.
+            ``TimeStepping.memory``; factorisation of the rows held, see :func:`predict`; tolerance and steps of
+            :func:`~constrained_sim.contact.usual.solve_usually`.
         begin: the :class:`~constrained_sim.steppers.record.State` at the beginning.
         acceleration: (nv,) of the last step.
         tau: (nu,) efforts [N m, N].
@@ -81,18 +81,18 @@ def advance(problem, settings, begin, acceleration, tau, excluded, near, found, 
         end: filled with the state at the end.
 
     Returns:
-        How far this came, and what :func:`predict` returns. :data:`UNSOLVED`, and all else is of no use;
-        :data:`PREDICTED`, the correction needs another way, or was not wanted; :data:`TURNED`, it does where friction
-        was turned; or :data:`DONE`.
+        How far this came, what :func:`predict` returns, and how often rows were held. :data:`UNSOLVED`, and all else is
+        of no use; :data:`PREDICTED`, the correction needs another way, or was not wanted; :data:`TURNED`, it does where
+        friction was turned; or :data:`DONE`.
     """
-    h, corrects, passes, tolerance, steps = settings
+    h, corrects, passes, factorization, tolerance, steps = settings
     robot, contacts, work = borrowed(problem.robot), borrowed(problem.contacts), borrowed(problem.work)
     share, slow = problem.scheme.share, problem.scheme.slow
     tree, free, middle, impulses, x = robot.tree, robot.free, work.middle, work.impulses, work.x
     v, pose, end_pose = begin.v, work.pose, work.end_pose
     dry = robot.rubbing, h * robot.breakaway, robot.others, robot.parents_of_others
     tolerable = 0.0 if corrects else TOLERABLE_RESIDUAL  # what is only tried need not be solved
-    laws = contacts.friction, contacts.shares, dry, share, tolerance, steps, tolerable
+    laws = contacts.friction, dry, share, factorization, tolerance, steps, tolerable
     opening = begin.gaps, contacts.normals, begin.s
 
     centre = middle_centres((1.0 - share) * h, begin.M, v, begin.frames, robot.free_rows)
@@ -102,7 +102,7 @@ def advance(problem, settings, begin, acceleration, tau, excluded, near, found, 
         carry(tree, middle.q, pose.placements, robot.support, free[i], centre[i])
     observe_contacts(problem, pose, v, middle)
     observe_inertia(problem, pose, middle)
-    start, last = near, acceleration
+    start, last, calls = near, acceleration, 0
     for done in range(passes + 1):
         if done:
             if done == passes and (exceeds(v, slow) or exceeds(x, slow) or not exceeds(middle.v, slow)):
@@ -112,9 +112,10 @@ def advance(problem, settings, begin, acceleration, tau, excluded, near, found, 
             middle.v[i] = v[i] + (1.0 - share) * h * acceleration[i]
         bias = bias_forces(tree, pose, middle.v)
         predicted = predict(h, problem, laws, opening, v, bias, tau, excluded, start, found)
-        if not predicted[5]:
-            return UNSOLVED, predicted
         start = predicted[0]
+        calls += min(start.shape[0], 1)
+        if not predicted[5]:
+            return UNSOLVED, predicted, calls
 
     masses, frames = (begin.M, v, middle.M), (begin.frames, middle.frames)
     flown = end_velocities(h, *masses, impulses, tree.gravity, robot.free_rows, *frames)
@@ -130,13 +131,14 @@ def advance(problem, settings, begin, acceleration, tau, excluded, near, found, 
         found[3][PROJECTION] += hold(problem, held, found[2], end_pose, end)
     observe_inertia(problem, end_pose, end)
     if not (exceeds(v, slow) or exceeds(middle.v, slow) or exceeds(x, slow)):
-        return DONE, predicted
+        return DONE, predicted, calls
     if not corrects:
-        return PREDICTED, predicted
+        return PREDICTED, predicted, calls
     v_mean = v + (1.0 - share) * (x - v)
     inertial = bias - pose.weight + kinetic_gradient(tree, pose, v_mean)
     total = end_momentum(h, *masses, inertial, impulses, tree.gravity, end.M, robot.free_rows, *frames, end.frames)
-    return correct(problem, h, total, v, last, laws, pressed, opening, end, found), predicted
+    reached, more = correct(problem, h, total, v, last, laws, pressed, opening, end, found)
+    return reached, predicted, calls + more
 
 
 @kernel
@@ -223,9 +225,10 @@ def predict(h, problem, laws, begin, v, bias, tau, excluded, start, found):  # t
     Args:
         h: length of the step [s].
         problem: see :func:`advance`; the robot's damping acts at the velocity at the end.
-        laws: (k,) coefficients of friction; whether any two neighbours are of the same bodies; of dry friction the (d,)
-            degrees of freedom, their largest impulses (d,) [N m s, N s], and the others with their parents; share of
-            :func:`~constrained_sim.steppers.kernels.allow_approach`; tolerance and steps of
+        laws: (k,) coefficients of friction; of dry friction the (d,) degrees of freedom, their largest impulses (d,)
+            [N m s, N s], and the others with their parents; share of
+            :func:`~constrained_sim.steppers.kernels.allow_approach`; factorisation of the rows held, one of
+            :mod:`~constrained_sim.solvers.held_rows`; tolerance and steps of
             :func:`~constrained_sim.contact.usual.solve_usually`; largest relative residual of the contact law that
             will do where it leads to no solution.
         begin: gaps (k + l,) at the beginning [m, rad]; which rows open and close (k + l,); row velocities (3 k + l,)
@@ -243,7 +246,7 @@ def predict(h, problem, laws, begin, v, bias, tau, excluded, start, found):  # t
         residual of the contact law, magnitude of the impulses in play, whether the contact problem is solved, or nearly
         where that will do, residual of the equation of motion); if it is not solved, nothing else counts.
     """
-    friction, shares, dry_laws, share, tolerance, steps, tolerable = laws
+    friction, dry_laws, share, factorization, tolerance, steps, tolerable = laws
     robot, cores, work = borrowed(problem.robot), borrowed(problem.contacts).cores, borrowed(problem.work)
     damping, rubbing, middle, impulses, x = robot.damping, robot.rubbing, work.middle, work.impulses, work.x
     gaps, normals, s = begin
@@ -256,14 +259,14 @@ def predict(h, problem, laws, begin, v, bias, tau, excluded, start, found):  # t
     for i in range(tau.shape[0]):
         impulses[1, robot.actuation[i]] = h * tau[i]
     candidates, rows, J, offset = candidate_rows(
-        gaps, normals, s, v, middle.J, excluded, h, share, problem.scheme.reach, rubbing.shape[0]
+        gaps, normals, s, v, middle.J, excluded, h, share, problem.scheme.reach, rubbing
     )
     f, touch = momentum(middle.M, v, impulses), (cores[0], middle.axes, middle.points)
     if start.shape[0] != offset.shape[0]:
         start = np.empty(0)
     v_plus, pushes, pushed, how, residual, magnitude, solved, dynamics = _solve(
-        inertia, robot.tree.rows, f, J, offset, friction, shares, candidates, rows, touch, dry_laws, start, tolerance,
-        steps,
+        factorization, inertia, robot.tree.rows, f, J, offset, friction, candidates, rows, touch, dry_laws, start,
+        tolerance, steps,
     )  # fmt: skip
     if not (solved or residual <= tolerable):
         return pushes, pushed, how, residual, magnitude, False, dynamics
@@ -274,7 +277,7 @@ def predict(h, problem, laws, begin, v, bias, tau, excluded, start, found):  # t
     for i in range(rubbing.shape[0]):
         dry[i] = pushes[end + i]
         impulses[3, rubbing[i]] += dry[i]
-    impulses[4] = vecmat(pushes[:end], J)
+    impulses[4] = vecmat(pushes[:end], J[:end])
     spread(candidates, normals, pushes, pushed, impulse, status)
     energy[:] = energy_of(v, x, middle.M, impulses)
     return pushes, pushed, how, residual, magnitude, True, dynamics
@@ -297,34 +300,37 @@ def correct(problem, h, total, v, last, laws, pressed, begin, state, found):  # 
         found: what :func:`predict` found, is corrected.
 
     Returns:
-        :data:`DONE`; else nothing but the work space has changed: :data:`PREDICTED` where the contact problem was not
-        solved, :data:`TURNED` where that with friction turned was not.
+        How far this came, and how often rows were held: :data:`DONE`; else nothing but the work space has changed,
+        :data:`PREDICTED` where the contact problem was not solved, :data:`TURNED` where that with friction turned was
+        not.
     """
-    friction, shares, dry_laws, share, tolerance, steps, _ = laws
+    friction, dry_laws, share, factorization, tolerance, steps, _ = laws
     gaps, normals, s = begin
     impulse, dry, status, energy = found
     robot, work, x, M = borrowed(problem.robot), borrowed(problem.work), state.v, state.M
     rubbing, touch = robot.rubbing, (borrowed(problem.contacts).cores[0], state.axes, state.points)
     contacts, places = np.searchsorted(pressed, friction.shape[0]), rows_of(pressed, normals, friction.shape[0])
     end, count = places.shape[0], places.shape[0] + rubbing.shape[0]
-    rows, predicted, s_begin, offset = state.J[places], np.empty(count), np.empty(count), np.zeros(count)
+    J, predicted, s_begin, offset = np.zeros((count, v.shape[0])), np.empty(count), np.empty(count), np.zeros(count)
     allow_approach(pressed, friction.shape[0], gaps, normals, s, h, share, offset)
     for i in range(end):
+        J[i] = state.J[places[i]]
         predicted[i], s_begin[i] = impulse[places[i]], s[places[i]]
     for i in range(rubbing.shape[0]):
+        J[end + i, rubbing[i]] = 1.0
         predicted[end + i], s_begin[end + i] = dry[i], v[rubbing[i]]
-    free = total - push_of(rows, rubbing, predicted)
-    follow_mean_slip(s_begin, _velocities(rows, rubbing, x), contacts, NO_DISCS, offset)
-    pushes, gained = predicted, h * _velocities(rows, rubbing, last)
+    free = total - vecmat(predicted, J)
+    follow_mean_slip(s_begin, matvec(J, x), contacts, NO_DISCS, offset)
+    pushes, gained = predicted, h * matvec(J, last)
     for turns in range(2):
         v_plus, pushes, pushed, _, _, _, solved, _ = _solve(
-            M, robot.tree.rows, free, rows, offset, friction, shares, pressed, places, touch, dry_laws, pushes,
+            factorization, M, robot.tree.rows, free, J, offset, friction, pressed, places, touch, dry_laws, pushes,
             tolerance, steps,
         )  # fmt: skip
         if not solved:
-            return TURNED if turns else PREDICTED
+            return TURNED if turns else PREDICTED, turns + 1
         work.x_first[:], work.pushes_first[: pushes.shape[0]] = v_plus, pushes
-        s_end = _velocities(rows, rubbing, v_plus)
+        s_end = matvec(J, v_plus)
         dry_rows = rubbing.shape[0]
         if not oppose_mean_slip(s_begin, s_end, gained, contacts, dry_rows, NO_DISCS, offset, pushes, tolerance):
             break
@@ -333,7 +339,7 @@ def correct(problem, h, total, v, last, laws, pressed, begin, state, found):  # 
         change[0, i] = total[i] - vecdot(M[i], x)
     for i in range(rubbing.shape[0]):
         change[3, rubbing[i]] = pushes[end + i] - dry[i]
-    change[4] = vecmat(pushes[:end] - predicted[:end], rows)
+    change[4] = vecmat(pushes[:end] - predicted[:end], J[:end])
     energy += energy_of(x, v_plus, M, change)
     impulse[places], status[pressed] = pushes[:end], pushed[: pressed.shape[0]]
     state.s[:] = matvec(state.J, v_plus)
@@ -341,42 +347,33 @@ def correct(problem, h, total, v, last, laws, pressed, begin, state, found):  # 
     if rubbing.shape[0]:
         attribute_dry_work(energy, v[rubbing], x[rubbing], v_plus[rubbing], dry, pushes[end:])
     dry[:], x[:] = pushes[end:], v_plus
-    return DONE
-
-
-@kernel
-def _velocities(J, rubbing, v):  # type: ignore[no-untyped-def]
-    """Return (n + d,) the velocities of rows J (n, nv), and of the degrees of freedom `rubbing` (d,)."""
-    n = J.shape[0]
-    velocities = np.empty(n + rubbing.shape[0])
-    for i in range(n):
-        velocities[i] = vecdot(J[i], v)
-    for i in range(rubbing.shape[0]):
-        velocities[n + i] = v[rubbing[i]]
-    return velocities
+    return DONE, min(count, 1) * (turns + 1)
 
 
 @kernel
 def _solve(  # type: ignore[no-untyped-def]
-    M, parents, f, J, offset, friction, shares, chosen, rows, touch, dry, start, tolerance, steps
+    factorization, M, parents, f, J, offset, friction, chosen, rows, touch, dry, start, tolerance, steps
 ):
-    """Return velocity, impulses, status, and the rest of what :func:`~constrained_sim.motion.usual_motion` returns.
+    """Solve for the velocity: first with all rows held, and where the contact law forbids that, by contact methods.
 
     Args:
-        M: this and the following four, see ``usual_motion``.
-        parents: likewise.
-        f: likewise.
-        J: likewise, but without those of dry friction: rows of what is `chosen`.
-        offset: likewise, and of dry friction.
+        factorization: of the rows held, one of :mod:`~constrained_sim.solvers.held_rows`.
+        M: (nv, nv) inertia.
+        parents: (nv,) parent of each degree of freedom.
+        f: (nv,) momentum.
+        J: (n + d, nv) rows of what is `chosen`, then of dry friction.
+        offset: (n + d,) what is added to ``J x``.
         friction: (k,) coefficients of all contacts.
-        shares: whether any two neighbours are of the same bodies.
         chosen: contacts and one-sided rows, ascending.
-        rows: of what is `chosen`, among those of all contacts.
+        rows: (n,) of what is `chosen`, among those of all contacts.
         touch: (k, 2) bodies of the contacts, and where their rows are taken their axes (k, 3, 3) and points (k, 3).
         dry: as in the laws of :func:`predict`.
-        start: this and the following two, see there.
-        tolerance: likewise.
-        steps: likewise.
+        start: impulses near those of the rows; (0,): nothing is known.
+        tolerance: error of impulses that is good enough [N s].
+        steps: of Newton's method.
+
+    Returns:
+        Velocity, impulses, status, and the rest of what :func:`~constrained_sim.motion.usual_motion` returns.
     """
     if not offset.shape[0]:
         x, dynamics = free_motion(M, parents, f)
@@ -386,23 +383,16 @@ def _solve(  # type: ignore[no-untyped-def]
     one_sided = chosen.shape[0] - contacts
     lower, upper = np.zeros(one_sided + most.shape[0]), np.full(one_sided + most.shape[0], np.inf)
     lower[one_sided:], upper[one_sided:] = -most, most
-    slip, coefficients, may_stick = np.zeros((contacts, 2)), friction[chosen[:contacts]], True
-    if shares or held.shape[0]:
-        x, impulse, status, residual, magnitude, solved, dynamics, is_unique = sticking_motion(
-            M, f, J, share_rows(rows, *touch), offset, (held, others, parents_of_others), coefficients, slip, lower,
-            upper, NO_DISCS, tolerance,
-        )  # fmt: skip
-        if solved:
-            return x, impulse, status, (STICK, 0), residual, magnitude, True, dynamics
-        may_stick = not is_unique or steps == 0
-    every = J
-    if held.shape[0]:
-        every = np.zeros((offset.shape[0], J.shape[1]))
-        every[: J.shape[0]] = J
-        for i in range(held.shape[0]):
-            every[J.shape[0] + i, held[i]] = 1.0
+    slip, coefficients = np.zeros((contacts, 2)), friction[chosen[:contacts]]
+    shared = share_rows(np.append(rows, np.full(most.shape[0], 3 * friction.shape[0])), *touch)
+    x, impulse, status, residual, magnitude, solved, dynamics = sticking_motion(
+        factorization, M, parents, f, J, shared, offset, (held, others, parents_of_others), coefficients, slip, lower,
+        upper, NO_DISCS, tolerance,
+    )  # fmt: skip
+    if solved:
+        return x, impulse, status, (STICK, 0), residual, magnitude, True, dynamics
     x, _, _, impulse, status, how, residual, magnitude, solved, dynamics = usual_motion(
-        M, parents, f, every, offset, offset[:0], coefficients, slip, lower, upper, NO_DISCS, start, tolerance, steps,
-        may_stick,
+        M, parents, f, J, offset, offset[:0], coefficients, slip, lower, upper, NO_DISCS, start, tolerance, steps,
+        steps == 0,
     )  # fmt: skip
     return x, impulse, status, how, residual, magnitude, solved, dynamics

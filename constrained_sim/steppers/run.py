@@ -22,7 +22,8 @@ def run_steps(  # type: ignore[no-untyped-def]
 
     Args:
         problem: what is the same in all steps.
-        settings: length h of each step [s]; passes, tolerance and steps of Newton's method, see ``advance``.
+        settings: length h of each step [s]; passes, factorisation, tolerance and steps of Newton's method, see
+            ``advance``.
         law: see :class:`~constrained_sim.posture.JointFeedback`.
         efforts: (nu,) smallest and (nu,) largest ones; the (nu,) that are held until the law is asked [N m, N].
         asked: how many steps there are from one evaluation of the law to the next, and to the first.
@@ -34,9 +35,9 @@ def run_steps(  # type: ignore[no-untyped-def]
             (n, 3 k + l) [N s, N m s], means (n, k, 3, 3) of the contacts' axes, and terms of the audit (n, 9).
 
     Returns:
-        How many steps were done, and the time [s].
+        How many steps were done, the time [s], and how often rows were held.
     """
-    h, passes, tolerance, newton_steps = settings
+    h, passes, factorization, tolerance, newton_steps = settings
     here, acceleration, there, records = borrowed((here, acceleration, there, records))
     normals, sizes = borrowed(problem.contacts).normals, problem.sizes
     least, most, tau = efforts
@@ -46,7 +47,7 @@ def run_steps(  # type: ignore[no-untyped-def]
     all_q, all_v, all_tau, all_impulses, all_axes, all_energy = records
     closing = np.empty(begin.gaps.shape[0], dtype=np.int64)
     found = impulse, dry, np.zeros_like(closing), energy
-    nothing, unknown, steps = np.empty(0, dtype=np.int64), np.empty(0), 0
+    nothing, unknown, steps, calls = np.empty(0, dtype=np.int64), np.empty(0), 0, 0
     for i in range(all_q.shape[0]):
         closes = begin.gaps, normals, begin.s, begin.J, acceleration, h, problem.scheme.impact_speed, closing
         if closing_contacts(*closes):
@@ -56,8 +57,9 @@ def run_steps(  # type: ignore[no-untyped-def]
             if not are_finite(wanted, begin.v):
                 break
             tau = np.maximum(np.minimum(wanted, most), least)
-        settings = h, True, passes, tolerance, newton_steps
-        reached, _ = advance(problem, settings, begin, acceleration, tau, nothing, unknown, found, end)
+        settings = h, True, passes, factorization, tolerance, newton_steps
+        reached, _, held = advance(problem, settings, begin, acceleration, tau, nothing, unknown, found, end)
+        calls += held
         if reached != DONE or not are_finite(end.q, end.v):
             break
         for k in range(acceleration.shape[0]):
@@ -69,4 +71,4 @@ def run_steps(  # type: ignore[no-untyped-def]
     if steps % 2:
         size = count_state(sizes)
         here[:size] = there[:size]
-    return steps, t
+    return steps, t, calls

@@ -343,7 +343,16 @@ class SmoothParts(Stepper):
             return NO_CONTACT, NO_CONTACT, self._with_dry_friction(ContactRows.none(self.robot.nv), h), None
         middle = table.rows(self._mid, begin.v)
         candidates, _, J, offset = kernels.candidate_rows(
-            contact.gaps, contact.normals, contact.s, begin.v, middle.J, excluded, h, self.integrator.share, REACH, 0
+            contact.gaps,
+            contact.normals,
+            contact.s,
+            begin.v,
+            middle.J,
+            excluded,
+            h,
+            self.integrator.share,
+            REACH,
+            NO_CONTACT,
         )
         rows = ContactRows(J, offset, *table.laws_of(candidates))
         soft = None

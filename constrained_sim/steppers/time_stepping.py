@@ -145,9 +145,9 @@ class TimeStepping(CompiledParts):
         axes, acceleration = np.empty((steps, *contact.axes.shape)), self._acceleration.copy()
         limits = robot.least_efforts, robot.effort_limits, tau
         records = q, v, taus, impulses, axes, energy
-        done, t = run_steps(
+        done, t, calls = run_steps(
             compiled.problem,
-            (self.dt, self._passes, method.tolerance, method.usual_steps),
+            (self.dt, self._passes, solver.held_rows, method.tolerance, method.usual_steps),
             law,
             limits,
             asked,
@@ -159,6 +159,7 @@ class TimeStepping(CompiledParts):
         )
         if not done:
             return None
+        solver.calls += calls
         if done < steps:
             records = tuple(record[:done].copy() for record in records)  # type: ignore[assignment]
         q, v, taus, impulses, axes, energy = records
