@@ -3,7 +3,7 @@
 DURATION ?= 10
 CONTROLLER ?=
 CLOCK_MODE ?= realtime
-SOLVER ?= direct
+SOLVER ?= range_space
 VIEW ?=
 JOBS ?= 2
 

@@ -42,7 +42,7 @@ from constrained_sim.parameter_file import load_parameters
 from constrained_sim.robot import Robot
 from constrained_sim.sensors import Sensor, SensorSet
 from constrained_sim.simulator import Simulator
-from constrained_sim.solvers import SOLVERS, Solver, make_solver
+from constrained_sim.solvers import DEFAULT, SOLVERS, Solver, make_solver
 from constrained_sim.steppers import STEPPERS
 from constrained_sim.validation import Array, lookup, number
 
@@ -118,7 +118,7 @@ class SimulationOptions:
     dt: float = above(1e-3, 0.0)
     stepper: str = one_of(*STEPPERS)
     integrator: str = ""
-    solver: str = one_of("direct", *SOLVERS)
+    solver: str = one_of(DEFAULT, *SOLVERS)
     factorization: str = ""
     contact_method: str = one_of("newton", *METHODS)
     contact_tolerance: float = at_least(0.0, 0.0)

@@ -18,7 +18,7 @@ from constrained_sim.dynamics import Dynamics, difference, integrate
 from constrained_sim.exceptions import InvalidValue, ViolatedConstraint
 from constrained_sim.motion import smallest_motion
 from constrained_sim.robot import Robot, checked_robot, checked_state
-from constrained_sim.solvers import RobotSystem, Solver, System, as_solver
+from constrained_sim.solvers import DEFAULT, RobotSystem, Solver, System, as_solver
 from constrained_sim.solvers.row_space import least_squares
 from constrained_sim.validation import Array, check_result, instance, number
 
@@ -176,7 +176,7 @@ def project_position(
     constraints: Iterable[Constraint],
     metric: str = "mass",
     about: Any = None,
-    solver: str | Solver = "direct",
+    solver: str | Solver = DEFAULT,
     t: float = 0.0,
 ) -> Array:
     """Return the configuration near `q` that satisfies the position-level `constraints`.
@@ -241,7 +241,7 @@ def position_step(
 
     Source: Savin, Contact-aware Control, lecture 5, eq. 20.
     """
-    search = _PositionSearch(robot, q, constraints, Projection(metric), as_solver("direct"), t)
+    search = _PositionSearch(robot, q, constraints, Projection(metric), as_solver(DEFAULT), t)
     here = search.goal if about is None else robot.checked_configuration(about)
     search.look(here)
     return search.step(here, search.goal)
@@ -296,7 +296,7 @@ def project_velocity(
     v: Any,
     constraints: Iterable[Constraint],
     metric: str = "mass",
-    solver: str | Solver = "direct",
+    solver: str | Solver = DEFAULT,
     t: float = 0.0,
 ) -> Array:
     """Return the velocity (nv,) nearest to `v` for which the row velocities of `constraints` vanish at q.

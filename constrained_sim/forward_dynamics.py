@@ -21,7 +21,7 @@ from constrained_sim.dynamics import Dynamics, dynamics_at
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.motion import ContactRows, Motion, solve_motion
 from constrained_sim.robot import WORLD, Robot, checked_state
-from constrained_sim.solvers import RobotSystem, Solver, as_solver, check_consistency
+from constrained_sim.solvers import DEFAULT, RobotSystem, Solver, as_solver, check_consistency
 from constrained_sim.solvers.row_space import RowSpace
 from constrained_sim.validation import Array, check_result, finite_array, flag, number, read_only
 from constrained_sim.wrench import Wrench, checked_wrenches, generalised_force
@@ -108,7 +108,7 @@ def constrained_acceleration(
     v: Any,
     tau: Any,
     constraints: Iterable[Constraint],
-    solver: str | Solver = "direct",
+    solver: str | Solver = DEFAULT,
     stabilization: Baumgarte | None = None,
     t: float = 0.0,
     wrenches: Iterable[Wrench] = (),

@@ -19,7 +19,7 @@ from constrained_sim.dynamics import Dynamics, dynamics_at, kinematics_at
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.motion import EXACTLY, ContactRows, Motion, solve_motion
 from constrained_sim.robot import WORLD, Robot, checked_state
-from constrained_sim.solvers import RobotSystem, Solver, System, as_solver, check_consistency
+from constrained_sim.solvers import DEFAULT, RobotSystem, Solver, System, as_solver, check_consistency
 from constrained_sim.solvers.row_space import RowSpace
 from constrained_sim.validation import Array, check_result, finite_array, flag, number, read_only
 
@@ -284,7 +284,7 @@ def resolve_impact(
     q: Any,
     v: Any,
     constraints: Iterable[Constraint],
-    solver: str | Solver = "direct",
+    solver: str | Solver = DEFAULT,
     restitution: float | Mapping[str, float] | None = None,
     row_velocity_plus: Any = None,
     t: float = 0.0,

@@ -39,7 +39,7 @@ from constrained_sim.integrators import INTEGRATORS
 from constrained_sim.optional import optional
 from constrained_sim.posture import JointFeedback, Posture, no_feedback
 from constrained_sim.robot import Robot, checked_robot
-from constrained_sim.solvers import Solver, System, as_solver
+from constrained_sim.solvers import DEFAULT, Solver, System, as_solver
 from constrained_sim.state import State
 from constrained_sim.step_result import StepResult
 from constrained_sim.steppers import STEPPERS, Observation, Stepper, kernels
@@ -96,7 +96,7 @@ class Simulator:
         robot: Robot,
         constraints: Iterable[Constraint] = (),
         stepper: str = "time_stepping",
-        solver: str | Solver = "direct",
+        solver: str | Solver = DEFAULT,
         dt: float = 1e-3,
         integrator: str | None = None,
         stabilization: Stabilization | None = None,

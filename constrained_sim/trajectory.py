@@ -158,26 +158,49 @@ class Trajectory:
     @classmethod
     def from_results(cls, results: Sequence[StepResult], nq: int, nv: int, nu: int) -> Trajectory:
         """Collect `results` of a robot with these dimensions."""
-        forces = [{name: contact.force for name, contact in result.contact_forces.items()} for result in results]
-        moments = [{name: contact.moment for name, contact in result.contact_forces.items()} for result in results]
-        rows = [{name: result.multipliers(name) for name in result.outcome.end.bound.slices} for result in results]
-        return cls(
-            np.array([result.state.t for result in results]),
-            np.array([result.state.q for result in results]).reshape(len(results), nq),
-            np.array([result.state.v for result in results]).reshape(len(results), nv),
-            np.array([result.tau_applied for result in results]).reshape(len(results), nu),
-            _by_name(forces),
-            _by_name(rows),
-            {f.name: np.array([getattr(result.energy, f.name) for result in results]) for f in fields(EnergyTerms)},
-            tuple(ImpactRecord.of(impact, impact.t) for result in results for impact in result.impacts),
-            _by_name(moments),
-        )
+        groups = itertools.groupby(results, lambda result: id(result.outcome.end.bound))
+        parts = [cls._of_one_set(list(group)) for _, group in groups]
+        if parts:
+            return cls.joined(parts)
+        energy = {f.name: np.zeros(0) for f in fields(EnergyTerms)}
+        return cls(np.zeros(0), np.zeros((0, nq)), np.zeros((0, nv)), np.zeros((0, nu)), {}, {}, energy, (), {})
 
     @classmethod
-    def from_run(cls, run: Run, t: Array) -> Trajectory:
-        """Take over the steps of `run`, which end at `t` (n,) [s]."""
+    def _of_one_set(cls, results: Sequence[StepResult]) -> Trajectory:
+        """Collect `results`, at least one, under the same set of constraints."""
+        outcomes = [result.outcome for result in results]
+        run = Run(
+            outcomes[-1].end,
+            (),
+            np.array([result.state.q for result in results]),
+            np.array([result.state.v for result in results]),
+            np.array([result.tau_applied for result in results]),
+            np.array([outcome.lam for outcome in outcomes]),
+            np.array([outcome.axes for outcome in outcomes]),
+            np.array([outcome.energy for outcome in outcomes]),
+        )
+        impacts = tuple(ImpactRecord.of(impact, impact.t) for outcome in outcomes for impact in outcome.impacts)
+        resistance = run.end.bound.contacts.resistance
+        moments = None
+        if resistance.dim:
+            moments = np.array([resistance.moments(outcome.moments, outcome.axes) for outcome in outcomes])
+        return cls.from_run(run, np.array([result.state.t for result in results]), impacts, moments)
+
+    @classmethod
+    def from_run(
+        cls, run: Run, t: Array, impacts: tuple[ImpactRecord, ...] = (), moments: Array | None = None
+    ) -> Trajectory:
+        """Take over the steps of `run`.
+
+        Args:
+            run: n steps under one set of constraints, with k contacts.
+            t: (n,) where they end [s].
+            impacts: within them.
+            moments: (n, k, 3) by which contacts resist rolling and spinning [N m], world axes; None: zero.
+        """
         bound = run.end.bound
         forces = bound.contacts.forces(bound.split(run.lam)[1], run.axes)
+        moments = np.zeros_like(forces) if moments is None else moments
         names = [member.name for member in bound.contacts.members]
         return cls(
             t,
@@ -187,8 +210,8 @@ class Trajectory:
             {name: forces[:, i] for i, name in enumerate(names)},
             {name: run.lam[:, rows] for name, rows in bound.slices.items()},
             {f.name: values for f, values in zip(fields(EnergyTerms), run.energy.T, strict=True)},
-            (),
-            {name: np.zeros_like(forces[:, i]) for i, name in enumerate(names)},
+            impacts,
+            {name: moments[:, i] for i, name in enumerate(names)},
         )
 
     @classmethod

@@ -778,7 +778,7 @@ def refused_by(solver, constraint, robot, q):
     sim = simulator(robot, q, constraints=[constraint])
     with pytest.raises(NotSupported, match=constraint.name):
         sim.set_solver(solver)
-    assert sim.solver.name == "direct"
+    assert sim.solver.name == "range_space"
     sim = simulator(robot, q, solver=solver)
     with pytest.raises(NotSupported, match=constraint.name):
         sim.add(constraint)

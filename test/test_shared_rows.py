@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from mechanisms import inertia_of, random_state, random_tree, relative
+from mechanisms import inertia_of, pseudo_kkt, random_state, random_tree, relative
 
 from constrained_sim.contact.discs import no_discs
 from constrained_sim.contact.shared_rows import combine, combine_one, diagonal, distribute, share_rows
 from constrained_sim.dynamics import Dynamics
 from constrained_sim.motion import smallest_motion, smallest_shared_motion, sticking_motion
 from constrained_sim.products import gram, largest_entry, matvec, vecdot, vecmat
+from constrained_sim.solvers.held_rows import DIRECT, NULL_SPACE, RANGE_SPACE, hold_rows
 from constrained_sim.tree import contract
 
 NO_DISCS = no_discs()
@@ -96,7 +97,7 @@ def standing(seed, dry):
     wanted = np.concatenate([np.tile([0.0, 0.0, 1.0], 5), 0.1 * rng.normal(size=dry)])
     x0 = rng.normal(size=robot.nv)
     offset = -G @ wanted - J @ x0
-    shared = share_rows(np.arange(15), bodies, axes, points)
+    shared = share_rows(np.arange(15 + dry), bodies, axes, points)
     others = contract(robot.tree.rows, held)
     return robot, M, J, M @ x0, offset, shared, (held, *others), np.linalg.pinv(G, 1e-10, hermitian=True) @ G @ wanted
 
@@ -111,21 +112,21 @@ def condition_of_rows(M, J):
     return values[0] / values[values > 1e-10 * values[0]].min()
 
 
+@pytest.mark.parametrize("factorization", [DIRECT, RANGE_SPACE, NULL_SPACE])
 @pytest.mark.parametrize("dry", [0, 3])
-def test_sticking_with_fewer_unknowns(dry):
+def test_sticking_with_fewer_unknowns(dry, factorization):
     """Forces are those of least norm, velocities what they lead to, where all stick: against the pseudo-inverse."""
-    solved = unique = 0
+    solved = 0
     for seed in range(100):
-        _, M, J, f, offset, shared, held, expected = standing(seed, dry)
+        robot, M, J, f, offset, shared, held, expected = standing(seed, dry)
         free = np.linalg.solve(M, f)
         friction, slip, most = np.full(5, 5.0), np.zeros((5, 2)), np.full(dry, 100.0)
-        x, r, status, residual, magnitude, is_solved, dynamics, is_unique = sticking_motion(
-            M, f, J[:15], shared, offset, held, friction, slip, -most, most, NO_DISCS, 1e-12
+        x, r, status, residual, magnitude, is_solved, dynamics = sticking_motion(
+            factorization, M, robot.tree.rows, f, J, shared, offset, held, friction, slip, -most, most, NO_DISCS, 1e-12
         )
-        unique += is_unique
         inside = (np.hypot(expected[0:15:3], expected[1:15:3]) < 5.0 * expected[2:15:3]).all()
-        if not is_unique or not inside:
-            assert not is_solved or inside
+        if not inside:
+            assert not is_solved
             continue
         solved += is_solved
         condition = np.linalg.cond(M)
@@ -137,12 +138,12 @@ def test_sticking_with_fewer_unknowns(dry):
         assert residual < 1e-11
         assert dynamics < 1e-14
         assert 0.5 * np.abs(expected).max() < magnitude
-    assert unique > 30
     assert solved > 15
 
 
-def test_contacts_on_what_dry_friction_holds_are_not_unique():
-    """Contacts and dry friction that hold the same body share the load: that is no matter of fewer unknowns."""
+@pytest.mark.parametrize("factorization", [DIRECT, RANGE_SPACE, NULL_SPACE])
+def test_contacts_on_what_dry_friction_holds_share_the_load(factorization):
+    """Contacts and dry friction that hold the same body: forces are those of least norm, against the pseudo-inverse."""
     rng = np.random.default_rng(4)
     robot = random_tree(rng, 5)
     q, v = random_state(robot, rng)
@@ -150,13 +151,38 @@ def test_contacts_on_what_dry_friction_holds_are_not_unique():
     bodies, held = np.array([[robot.model.njoints - 1, 0]]), np.arange(robot.nv)
     points, axes = rng.normal(size=(1, 3)), random_axes(rng, 1)
     J = np.vstack([dynamics.row_jacobian(bodies[:, 0].copy(), points, axes), np.eye(robot.nv)])
-    shared, most = share_rows(np.arange(3), bodies, axes, points), np.ones(robot.nv)
-    *_, is_solved, _, is_unique = sticking_motion(
-        M, np.ones(robot.nv), J[:3], shared, np.zeros(len(J)), (held, *contract(robot.tree.rows, held)),
-        np.ones(1), np.zeros((1, 2)), -most, most, NO_DISCS, 0.0,
+    shared, most = share_rows(np.arange(len(J)), bodies, axes, points), np.full(robot.nv, 100.0)
+    wanted = np.array([0.1, 0.2, 1.0, *rng.normal(size=robot.nv)])
+    G = J @ np.linalg.solve(M, J.T)
+    x, r, _, _, _, is_solved, _ = sticking_motion(
+        factorization, M, robot.tree.rows, -J.T @ wanted, J, shared, np.zeros(len(J)),
+        (held, *contract(robot.tree.rows, held)), np.ones(1), np.zeros((1, 2)), -most, most, NO_DISCS, 0.0,
     )  # fmt: skip
-    assert not is_solved
-    assert not is_unique
+    expected = np.linalg.pinv(G, 1e-10, hermitian=True) @ G @ wanted
+    assert np.abs(x).max() < 1e-13
+    assert relative(r, expected) < 1e-14 * np.linalg.cond(M) * np.linalg.cond(J @ J.T + 1e-3 * np.eye(len(J)))
+    assert is_solved == (np.hypot(*expected[:2]) <= expected[2])
+
+
+@pytest.mark.parametrize("factorization", [DIRECT, RANGE_SPACE, NULL_SPACE])
+@pytest.mark.parametrize("repeated", [0, 4])
+def test_held_rows(factorization, repeated):
+    """Motion and multipliers of least norm, also of zero rows and of rows that repeat others: by the pseudo-inverse."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        robot = random_tree(rng, 9, floating_base=True)
+        M = inertia_of(robot, random_state(robot, rng)[0])
+        J = rng.normal(size=(6, robot.nv))
+        J = np.vstack([J, np.zeros((1, robot.nv)), rng.normal(size=(repeated, 6)) @ J])
+        f, b = rng.normal(size=robot.nv), J @ rng.normal(size=robot.nv)
+        x, y, before, G, is_regular = hold_rows(factorization, M, robot.tree.rows, J, f, b)
+        expected_x, expected_y = pseudo_kkt(M, J, f, b)
+        rounding = 1e-15 * condition_of_rows(M, J) * np.linalg.cond(M)
+        assert relative(x, expected_x) < rounding
+        assert relative(y, expected_y) < rounding
+        assert relative(before, J @ np.linalg.solve(M, f)) < 1e-14 * np.linalg.cond(M)
+        assert relative(G, J @ np.linalg.solve(M, J.T)) < 1e-14 * np.linalg.cond(M)
+        assert is_regular == (not repeated)
 
 
 def test_smallest_motion_with_shared_rows():

@@ -502,7 +502,7 @@ def test_bad_settings_are_refused(options, error):
 def test_settings_can_be_read_and_changed():
     """The names in use; a change that fails leaves the old one."""
     sim = moving_pendulum()
-    assert (sim.solver.name, sim.contact_method, sim.integrator_name) == ("direct", "newton", "midpoint")
+    assert (sim.solver.name, sim.contact_method, sim.integrator_name) == ("range_space", "newton", "midpoint")
     assert sim.stepper_name in STEPPERS
     sim.set_solver("null_space")
     sim.set_contact_method("gauss_seidel")

@@ -55,6 +55,7 @@ from constrained_sim import (
     resolve_impact,
 )
 from constrained_sim.dynamics import Dynamics
+from constrained_sim.exceptions import NotSupported
 from constrained_sim.kinematics import velocity_at
 from constrained_sim.step_result import ContactStatus
 from constrained_sim.steppers import kernels
@@ -974,7 +975,52 @@ def test_standing_leg_does_not_notice_the_solver():
         assert np.abs(plain.state.v - mixed.state.v).max() < 1e-9
 
 
-@pytest.mark.parametrize("solver", sorted(set(SOLVERS) - {"gauss"}))
+WITH_FRICTION = [
+    method for method in METHODS if SOLVERS[method[0]]().supports(PointContact("foot", "foot", friction=1.0))
+]
+
+
+@pytest.mark.parametrize(("name", "options"), WITH_FRICTION, ids=str)
+def test_solver_holds_the_contact_of_a_standing_leg(name, options):
+    """The chosen solver is asked in every step, not only where there are bilateral rows; it changes rounding only."""
+    cfg = leg_config()
+    plain, other = (cfg.simulator() for _ in range(2))
+    law = hold(cfg.robot, plain.state.q)
+    other.set_solver(name, **options)
+    for step in range(200):
+        for sim in (plain, other):
+            sim.step(law(sim.state.t, sim.state.q, sim.state.v))
+        assert np.abs(plain.state.q - other.state.q).max() < 1e-12 * (step + 1)
+        assert np.abs(plain.state.v - other.state.v).max() < 1e-11 * (step + 1)
+    assert other.solver.calls >= 100  # the leg begins in the air
+
+
+@pytest.mark.parametrize("name", ["direct", "null_space"])
+def test_solver_of_a_run_changes_rounding_only(name):
+    """Solvers with kernels: a quadruped that stands, in one run; forces, of least norm, too."""
+    robot, q = solo12(), standing_solo()
+    plain, other = (
+        simulator(robot, q, constraints=solo_contacts(friction=0.8), solver=s) for s in ("range_space", name)
+    )
+    law = Posture(robot, q, 5.0, 0.1)
+    runs = [sim.run(0.2, law) for sim in (plain, other)]
+    assert np.abs(runs[0].q - runs[1].q).max() < 1e-11
+    for foot in SOLO_FEET:
+        expected = runs[0].contact_forces[foot]
+        assert np.abs(runs[1].contact_forces[foot] - expected).max() < 1e-8 * np.abs(expected).max()
+    assert other.solver.calls >= 200
+    assert plain.solver.calls >= 200
+
+
+def test_solver_without_contacts_refuses_them():
+    """Pinocchio's solver has no model of a contact: it is refused by name, when declared and when chosen."""
+    with pytest.raises(NotSupported, match=r"proximal.*foot"):
+        simulator(*standing_leg(), constraints=leg_config().constraints, solver="proximal")
+    with pytest.raises(NotSupported, match=r"proximal.*foot"):
+        leg_config().simulator().set_solver("proximal")
+
+
+@pytest.mark.parametrize("solver", sorted(set(SOLVERS) - {"gauss", "proximal"}))
 def test_foot_held_by_an_anchor_and_a_contact(solver):
     """The contact adds nothing to an anchor of the same foot: the leg comes to rest, the two carry the weight."""
     robot, q = standing_leg()

@@ -64,7 +64,7 @@ def compile_kernels(report: Report | None = None, kinds: Sequence[str] = ()) -> 
         PROGRESS.report = before
 
 
-def load_kernels(stepper: str = "time_stepping", solver: str = "direct") -> None:
+def load_kernels(stepper: str = "time_stepping", solver: str = "range_space") -> None:
     """Load what :meth:`Simulator.step` needs of contacts that come and go: at the first touchdown it would stop time.
 
     It takes a second. What only :meth:`Simulator.run`, bilateral constraints or collision geometry need is loaded when
@@ -97,7 +97,7 @@ def load_kernels(stepper: str = "time_stepping", solver: str = "direct") -> None
 def _stand() -> None:
     """Let a leg stand and slip, and load what a node loads."""
     leg, q = _leg()
-    _try(leg, q, "time_stepping", "direct", (_foot(),))
+    _try(leg, q, "time_stepping", "range_space", (_foot(),))
     load_kernels()
 
 
@@ -113,9 +113,9 @@ def _constrain() -> None:
     for solver, stepper, constraints in itertools.product(SOLVERS, STEPPERS, kinds):
         _try(leg, q, stepper, solver, constraints)
     body = Robot.from_urdf(BOX, floating_base=True)
-    _try(body, body.neutral(), "time_stepping", "direct", (PointAnchor("corner", "box", (0.1, 0.1, 0.05)),))
+    _try(body, body.neutral(), "time_stepping", "range_space", (PointAnchor("corner", "box", (0.1, 0.1, 0.05)),))
     rubbing = leg.with_joints({"hip": {"friction": 0.1}})
-    _try(rubbing, q, "time_stepping", "direct", (_foot(),))
+    _try(rubbing, q, "time_stepping", "range_space", (_foot(),))
 
 
 def _leg() -> tuple[Robot, Array]:

@@ -102,8 +102,9 @@ class BoundFrameAnchor(BoundConstraint):
         jlog, to_a = pin.Jlog6(relative), a.toActionMatrixInverse()
         rows = jlog @ to_a @ axes
         # Below the rounding of the sums it comes from, an entry is zero: see kinematics.anchor_rows.
-        lengths = np.repeat(np.abs(axes).reshape(2, 3, -1).sum(axis=1), 3, axis=0)
-        noise = kinematics.ROUNDING * (_largest_of_blocks(jlog) @ _largest_of_blocks(to_a) @ lengths)
+        lengths = np.abs(axes).reshape(2, 3, -1).sum(axis=1)
+        largest = kinematics.ROUNDING * (_largest_of_blocks(jlog) @ _largest_of_blocks(to_a) @ lengths)
+        noise = np.repeat(largest, 3, axis=0)
         rows = np.where(np.abs(rows) > noise, rows, 0.0)
         for part in (rows[:3], rows[3:]):
             kinematics.drop_spurious(part)
@@ -154,9 +155,8 @@ class BoundFrameAnchor(BoundConstraint):
 
 
 def _largest_of_blocks(matrix: Array) -> Array:
-    """Return (6, 6) a bound that does not depend on axes: products with it are those of the blocks' largest entries."""
-    largest = np.abs(matrix).reshape(2, 3, 2, 3).max(axis=(1, 3))
-    return np.kron(largest, np.full((3, 3), 1.0 / 3.0))
+    """Return (2, 2) the largest entry of each block (3, 3): a bound that does not depend on axes."""
+    return np.asarray(np.abs(matrix).reshape(2, 3, 2, 3).max(axis=(1, 3)))
 
 
 def as_placement(what: str, value: Any) -> pin.SE3:

@@ -64,7 +64,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--controller", default="", help="what the controller does, or none (default: the first it can)"
     )
     parser.add_argument("--clock-mode", choices=("realtime", "fast", "lockstep"), default="realtime")
-    parser.add_argument("--solver", default="direct", help="of closed loops: direct, range_space, null_space, ...")
+    parser.add_argument("--solver", default="range_space", help="range_space, direct, null_space, ...")
     parser.add_argument("--config", type=Path, help="parameter file (default: the robot's)")
     parser.add_argument("--output", type=Path, default=Path("recordings"), help="folder of bags and plots")
     parser.add_argument("--view", action="store_true", help="show it in the browser too")

@@ -93,6 +93,7 @@ def status_message(world: World, health: Health, counters: Counters, actuated: l
         commands_refused=counters.commands_refused,
         records_lost=counters.records_lost,
         early_impacts=sim.early_impacts,
+        solver_calls=sim.solver.calls,
         actuated_joints=actuated,
     )
 

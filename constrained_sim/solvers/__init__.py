@@ -30,6 +30,9 @@ SOLVERS: dict[str, type[Solver]] = {
     solver.name: solver for solver in (Direct, RangeSpace, NullSpace, Kokkevis, Projected, Gauss, Proximal)
 }
 
+DEFAULT = RangeSpace.name
+"""The fastest for robots (the rows of the solvers in ``benchmarks/run.py``)."""
+
 
 def make_solver(name: str, **options: Any) -> Solver:
     """Return the solver `name`, configured with its options (``factorization`` of ``direct``).
@@ -123,6 +126,7 @@ def kkt_inverse(M: Array, J: Array, method: str = "direct", **options: Any) -> K
 
 
 __all__ = [
+    "DEFAULT",
     "SOLVERS",
     "ContactConsistentDynamics",
     "Factorization",

@@ -54,7 +54,12 @@ def test_each_solver_takes_effect_and_gives_the_same_motion(stepped, fall, choic
     assert ask(stepped) == CONFIGURED | choice
     assert values(stepped, "solver", "factorization") == list(choice.values())
     state, forces = stepped.step(200)
-    assert stepped.fresh_status().solver == choice["solver"]
+    status = stepped.fresh_status()
+    assert status.solver == choice["solver"]
+    calls = status.solver_calls
+    assert 0 < calls  # since the foot touched, in every step
+    stepped.step(10)
+    assert stepped.fresh_status().solver_calls >= calls + 10
     fall[str(choice)] = [*state.position, *state.velocity, forces.contacts[0].normal_force]
     assert fall[str(choice)] == pytest.approx(next(iter(fall.values())), rel=1e-6, abs=1e-8)
 

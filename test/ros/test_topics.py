@@ -182,7 +182,7 @@ def test_status_tells_what_is_in_effect(stepped, mechanics):
     state, _ = stepped.step(200)
     status = stepped.fresh_status()
     assert status.state == SimulationStatus.PAUSED
-    assert (status.clock_mode, status.solver, status.stepper) == ("fast", "direct", "time_stepping")
+    assert (status.clock_mode, status.solver, status.stepper) == ("fast", "range_space", "time_stepping")
     assert (status.integrator, bool(status.contact_method)) == ("midpoint", True)
     assert (status.step, status.dt) == (200, 0.001)
     assert status.time == pytest.approx(0.2, abs=1e-12)
