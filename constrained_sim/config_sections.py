@@ -5,28 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from constrained_sim.constraints import (
-    Constraint,
-    FrameAnchor,
-    JointCoupling,
-    JointLimit,
-    JointVelocity,
-    PointAnchor,
-    PointContact,
-    PointDistance,
-)
+from constrained_sim.constraints import CONSTRAINTS, Constraint, CustomConstraint, PointContact
 from constrained_sim.contact import Law, Plane, make_law
 from constrained_sim.contact.collision import Collisions
 from constrained_sim.contact.scene import Box, Mesh, SceneBody, Sphere
 from constrained_sim.exceptions import ConfigError, InvalidValue, UnknownName, shown
 from constrained_sim.package_paths import resolve_path
-from constrained_sim.robot import WORLD, Robot
+from constrained_sim.robot import Robot
 from constrained_sim.sensors import SENSORS, Sensor
-from constrained_sim.validation import Array, directions, finite_array, lookup, number
+from constrained_sim.validation import Array, finite_array, lookup, number
+
+T = TypeVar("T")
 
 
 class Section:
@@ -71,6 +65,16 @@ class Section:
         """Return the values of all fields of the dataclass `options`."""
         return {f.name: self.take(f.name, type(f.default), f.default) for f in fields(options)}
 
+    def take_declaration(self, kind: type[T]) -> T:
+        """Return a `kind`, a dataclass, of this name: the keys are its fields, without more keys beside them."""
+        hints, values = get_type_hints(kind), {}
+        for f in fields(kind):  # type: ignore[arg-type]
+            if f.name != "name":
+                values[f.name] = self.take(f.name, _kind_of(hints[f.name], f.default), f.default)
+        self.finish()
+        make: Callable[..., T] = kind
+        return make(self.name, **values)
+
     def section(self, key: str) -> Section:
         """Return the mapping under `key`, empty if there is none."""
         self._known.append(key)
@@ -93,6 +97,14 @@ class Section:
         """Refuse keys that nobody took."""
         for key in self._values:
             raise ConfigError(f"{self.where}: nobody reads the key {shown(key)}, allowed: {', '.join(self._known)}")
+
+
+def _kind_of(hint: Any, default: Any) -> type:
+    """Return as what a file has a field: text, a number, or a list; that is the first of the types it may have."""
+    first = next(iter(get_args(hint)), hint) if get_origin(hint) in (Union, UnionType) else hint
+    if first in (str, float, int, bool):
+        return first
+    return tuple if default is MISSING or default is None else type(default)
 
 
 def read_robot(section: Section, base: Path) -> Robot:
@@ -190,90 +202,21 @@ def _read_law(section: Section) -> Law:
 LAW_PARAMETERS = ("stiffness", "damping", "dissipation", "exponent", "tangential_stiffness", "tangential_damping")
 
 
-def _read_point_anchor(section: Section) -> PointAnchor:
-    normals = section.take("normals", tuple, None)
-    return PointAnchor(
-        section.name,
-        section.take("link_a", str),
-        section.take("point_a", tuple, (0.0, 0.0, 0.0)),
-        section.take("link_b", str, WORLD),
-        section.take("point_b", tuple, None),
-        None if normals is None else directions(f"{section.where}.normals", normals, 3),
-    )
-
-
-def _read_point_distance(section: Section) -> PointDistance:
-    return PointDistance(
-        section.name,
-        section.take("link_a", str),
-        section.take("point_a", tuple, (0.0, 0.0, 0.0)),
-        section.take("link_b", str, WORLD),
-        section.take("point_b", tuple, (0.0, 0.0, 0.0)),
-        section.take("distance", float, None),
-    )
-
-
-def _read_frame_anchor(section: Section) -> FrameAnchor:
-    axes = section.take("axes", tuple, None)
-    return FrameAnchor(
-        section.name,
-        section.take("link_a", str),
-        section.take("placement_a", tuple, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)),
-        section.take("link_b", str, WORLD),
-        section.take("placement_b", tuple, None),
-        None if axes is None else directions(f"{section.where}.axes", axes, 6),
-    )
-
-
-def _read_joint_coupling(section: Section) -> JointCoupling:
-    return JointCoupling(
-        section.name,
-        section.take("joint", str),
-        section.take("reference_joint", str),
-        section.take("ratio", float),
-        section.take("offset", float, 0.0),
-    )
-
-
-def _read_joint_velocity(section: Section) -> JointVelocity:
-    return JointVelocity(section.name, section.take("joint", str), section.take("velocity", float))
-
-
-def _read_joint_limit(section: Section) -> JointLimit:
-    return JointLimit(
-        section.name,
-        section.take("joint", str),
-        section.take("lower", float, -np.inf),
-        section.take("upper", float, np.inf),
-        section.take("restitution", float, 0.0),
-    )
-
-
 def read_constraint(section: Section) -> Constraint:
-    """Read a constraint by its kind."""
-    constraint = lookup("kind of constraint", section.take("kind", str), CONSTRAINT_READERS)(section)
-    section.finish()
-    return constraint
+    """Read a constraint by its kind; the keys are its attributes."""
+    kind = lookup("kind of constraint", section.take("kind", str), DECLARABLE)
+    return section.take_declaration(kind)
 
 
-CONSTRAINT_READERS = {
-    PointAnchor.kind: _read_point_anchor,
-    PointDistance.kind: _read_point_distance,
-    FrameAnchor.kind: _read_frame_anchor,
-    JointCoupling.kind: _read_joint_coupling,
-    JointVelocity.kind: _read_joint_velocity,
-    JointLimit.kind: _read_joint_limit,
+DECLARABLE: dict[str, type[Constraint]] = {
+    name: kind for name, kind in CONSTRAINTS.items() if kind not in (PointContact, CustomConstraint)
 }
+"""Constraints that a file can declare, by kind: contacts have a section of their own, functions stand in no file."""
 
 
 def read_sensor(section: Section) -> Sensor:
     """Read a sensor by its kind; the keys are its attributes."""
-    kind = lookup("kind of sensor", section.take("kind", str), SENSORS)
-    link = section.take("link", str)
-    options = [option for option in fields(kind) if option.default is not MISSING]
-    values = {option.name: section.take(option.name, type(option.default), option.default) for option in options}
-    section.finish()
-    return kind(section.name, link, **values)
+    return section.take_declaration(lookup("kind of sensor", section.take("kind", str), SENSORS))
 
 
 def read_initial(section: Section, robot: Robot) -> tuple[Array, Array]:

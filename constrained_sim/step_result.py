@@ -243,7 +243,7 @@ class StepResult:
         if not rows:
             return {}
         members, middle, found = end.bound.bilateral.members, self.middle, {}
-        between_links = [hasattr(member.declaration, "link_a") for member in members]
+        between_links = [bool(member.declaration.links) for member in members]
         there = kinematics_at(self._robot, end.q, end.t)
         positions = [
             member.wrench_point(there) if has_links else np.zeros(3)
@@ -252,15 +252,16 @@ class StepResult:
         dynamics = kinematics_at(self._robot, middle.q, middle.t)
         for member, has_links, position in zip(members, between_links, positions, strict=True):
             multipliers, declaration = self.multipliers(member.name), member.declaration
-            links = (getattr(declaration, "link_a", ""), getattr(declaration, "link_b", ""))
-            wrench = member.wrench(dynamics, multipliers, links[0]) if has_links else np.zeros(6)
+            link_a, link_b = declaration.links if has_links else ("", "")
+            wrench = member.wrench(dynamics, multipliers, link_a) if has_links else np.zeros(6)
             phi = end.phi[rows[member.name]] if member.is_position_level else np.zeros(0)
             found[member.name] = ConstraintForce(
                 member.name,
                 multipliers,
                 read_only(phi.copy()),
                 read_only(end.s_bilateral[rows[member.name]].copy()),
-                *links,
+                link_a,
+                link_b,
                 read_only(position),
                 read_only(wrench),
             )

@@ -266,7 +266,7 @@ def test_values_of_the_wrong_kind_are_refused(changes):
         ({"solver": "magic"}, InvalidValue),
         ({"stepper": "magic"}, InvalidValue),
         ({"integrator": "magic"}, UnknownName),
-        ({"factorization": "magic"}, UnknownName),
+        ({"solver": "direct", "factorization": "magic"}, UnknownName),
         ({"contact_method": "magic"}, InvalidValue),
         ({"solver": "range_space", "factorization": "lu"}, InvalidValue),
         ({"position_tolerance": -1.0}, InvalidValue),

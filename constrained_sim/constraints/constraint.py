@@ -25,6 +25,7 @@ class Constraint(ABC):
         is_unilateral: whether its force pushes only: ``0 <= s _|_ lam >= 0`` where phi is 0, nothing where phi > 0.
         restitution: Newton's coefficient of a unilateral constraint.
         pinocchio_type: kind of Pinocchio's constraint model with rows that span the same; None if there is none.
+        targets: names of the fields that may be None: what they are when the constraint is bound.
     """
 
     kind: str
@@ -32,6 +33,12 @@ class Constraint(ABC):
     is_unilateral = False
     restitution: float = 0.0
     pinocchio_type: pin.ContactType | None = None
+    targets: tuple[str, ...] = ()
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """The link that its wrench acts on, and the one that the opposite acts on; none of a constraint of joints."""
+        return ()
 
     @property
     def asks_user(self) -> bool:
@@ -53,6 +60,18 @@ class Bilateral(Constraint):
     @abstractmethod
     def bind(self, robot: Robot, q: Array) -> BoundConstraint:
         """Resolve names and targets, see :meth:`Constraint.bind`."""
+
+
+class BetweenLinks(Bilateral):
+    """A constraint that acts on link_a by a wrench, and on link_b by the opposite one."""
+
+    link_a: str
+    link_b: str
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """link_a and link_b."""
+        return self.link_a, self.link_b
 
 
 class BoundConstraint(ABC):

@@ -10,15 +10,15 @@ import pinocchio as pin
 from scipy.linalg import expm_frechet
 
 from constrained_sim import kinematics
-from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, checked_links, checked_name
+from constrained_sim.constraints.constraint import BetweenLinks, BoundConstraint, checked_links, checked_name
 from constrained_sim.dynamics import Dynamics, kinematics_at
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import WORLD, Robot
-from constrained_sim.validation import Array, finite_array, lookup, read_only, shape_of
+from constrained_sim.validation import Array, directions, finite_array, lookup, read_only, shape_of
 
 
 @dataclass(frozen=True, eq=False)
-class FrameAnchor(Bilateral):
+class FrameAnchor(BetweenLinks):
     """Holds the frame `placement_a` of `link_a` on the frame `placement_b` of `link_b`: a weld, or in parts of it.
 
     ``phi = log6(b^-1 a)``, 3 linear rows [m], then 3 angular rows [rad], with a and b the frames' placements. Its
@@ -31,8 +31,9 @@ class FrameAnchor(Bilateral):
         link_a: link or frame that is held.
         placement_a: pinocchio.SE3, 4 x 4 matrix, or position and quaternion xyzw (7,), in link_a.
         link_b: link or frame that holds it, or ``"world"``.
-        placement_b: likewise, in link_b; None: where the first frame is when the constraint is bound.
-        axes: (k, 6) held directions, three linear and three angular components along the axes of the frames; None: all.
+        placement_b: of the same kinds, in link_b; None: where the first frame is when the constraint is bound.
+        axes: (k, 6) held directions, three linear and three angular components along the axes of the frames, or
+            all numbers in a row; None: all.
 
     Raises:
         InvalidValue: not a placement, or directions that are not finite or zero.
@@ -40,12 +41,13 @@ class FrameAnchor(Bilateral):
 
     name: str
     link_a: str
-    placement_a: Any
+    placement_a: Any = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
     link_b: str = WORLD
     placement_b: Any = None
     axes: Any = None
 
     kind = "frame_anchor"
+    targets = ("placement_b",)
 
     def __post_init__(self) -> None:
         """Check and convert."""
@@ -56,9 +58,9 @@ class FrameAnchor(Bilateral):
             object.__setattr__(self, "placement_b", as_placement(f"placement_b of {self.name!r}", self.placement_b))
         if self.axes is not None:
             what = f"axes of frame anchor {self.name!r}"
-            if len(shape := shape_of(self.axes)) != 2 or not shape[0]:
+            axes = directions(what, self.axes, 6)
+            if not len(axes):
                 raise InvalidValue(what, self.axes, "k x 6 directions, or None for all six")
-            axes = finite_array(what, self.axes, (len(self.axes), 6))
             if not axes.any(axis=1).all():
                 raise InvalidValue(what, axes.tolist(), "directions that are not zero")
             object.__setattr__(self, "axes", read_only(axes))

@@ -22,6 +22,13 @@ class JointCoupling(Bilateral):
     acts on the reference. With a continuous joint, phi is taken modulo what its (cos, sin) cannot tell: a turn of the
     joint, or ``ratio`` turns where only the reference is continuous.
 
+    Attributes:
+        name: unique name.
+        joint: that follows.
+        reference_joint: that it follows.
+        ratio: by which the position of `reference_joint` is multiplied.
+        offset: [rad, m].
+
     Raises:
         InvalidValue: a ratio or offset that is not finite, or a joint coupled to itself.
     """

@@ -42,8 +42,8 @@ class JointLimit(Constraint):
 
     name: str
     joint: str
-    lower: float
-    upper: float
+    lower: float = -np.inf
+    upper: float = np.inf
     restitution: float = 0.0
 
     kind = "joint_limit"

@@ -10,17 +10,17 @@ import numpy as np
 import pinocchio as pin
 
 from constrained_sim import kinematics
-from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, checked_links, checked_name
+from constrained_sim.constraints.constraint import BetweenLinks, BoundConstraint, checked_links, checked_name
 from constrained_sim.dynamics import Dynamics, ask_user, kinematics_at
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import WORLD, Robot
-from constrained_sim.validation import Array, finite_array, lookup, read_only, shape_of, unit_vector
+from constrained_sim.validation import Array, directions, finite_array, lookup, read_only, unit_vector
 
 MovingPoint = Callable[[float], Any]
 
 
 @dataclass(frozen=True, eq=False)
-class PointAnchor(Bilateral):
+class PointAnchor(BetweenLinks):
     """Holds the point `point_a` of `link_a` on the point `point_b` of `link_b`, along `normals`.
 
     ``phi = N^T R_b^T (p_a - p_b)``, N the directions in the axes of link_b. With ``link_b = "world"`` the rows are the
@@ -33,7 +33,8 @@ class PointAnchor(Bilateral):
         link_b: link or frame that holds it, or ``"world"``.
         point_b: (3,) [m], in link_b; None: where point_a is when the constraint is bound; or a function of time [s]
             that returns the point and its first two derivatives, (3,) each: a moving anchor.
-        normals: (k, 3) held directions in the axes of link_b, normalised on creation; None: x, y, z.
+        normals: (k, 3) held directions in the axes of link_b, or all numbers in a row; normalised on creation; None: x,
+            y, z.
 
     Raises:
         InvalidValue: a point or a direction that is not finite, or a zero direction.
@@ -41,12 +42,13 @@ class PointAnchor(Bilateral):
 
     name: str
     link_a: str
-    point_a: Sequence[float]
+    point_a: Sequence[float] = (0.0, 0.0, 0.0)
     link_b: str = WORLD
     point_b: Sequence[float] | MovingPoint | None = None
     normals: Any = None
 
     kind = "point_anchor"
+    targets = ("point_b",)
 
     def __post_init__(self) -> None:
         """Check and normalise."""
@@ -57,10 +59,11 @@ class PointAnchor(Bilateral):
         if self.point_b is not None and not callable(self.point_b):
             object.__setattr__(self, "point_b", read_only(finite_array(f"point_b {what}", self.point_b, (3,))))
         if self.normals is not None:
-            if len(shape := shape_of(self.normals)) != 2 or not shape[0]:
+            given = directions(f"normals {what}", self.normals, 3)
+            if not len(given):
                 raise InvalidValue(f"normals {what}", self.normals, "k x 3 directions, or None for all three")
-            directions = [unit_vector(f"a normal {what}", direction) for direction in self.normals]
-            object.__setattr__(self, "normals", read_only(np.array(directions)))
+            units = [unit_vector(f"a normal {what}", direction) for direction in given]
+            object.__setattr__(self, "normals", read_only(np.array(units)))
 
     @property
     def pinocchio_type(self) -> pin.ContactType | None:  # type: ignore[override]

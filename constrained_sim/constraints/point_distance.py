@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from constrained_sim import kinematics
-from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, checked_links, checked_name
+from constrained_sim.constraints.constraint import BetweenLinks, BoundConstraint, checked_links, checked_name
 from constrained_sim.dynamics import Dynamics, kinematics_at
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import WORLD, Robot
@@ -16,7 +16,7 @@ from constrained_sim.validation import Array, finite_array, lookup, number, read
 
 
 @dataclass(frozen=True, eq=False)
-class PointDistance(Bilateral):
+class PointDistance(BetweenLinks):
     """``|p_a - p_b| = distance``: a rod without mass between a point of one link and a point of another.
 
     ``phi = |p_a - p_b| - distance`` [m], ``J = n^T (J_a - J_b)`` with n from p_b to p_a,
@@ -37,12 +37,13 @@ class PointDistance(Bilateral):
 
     name: str
     link_a: str
-    point_a: Sequence[float]
+    point_a: Sequence[float] = (0.0, 0.0, 0.0)
     link_b: str = WORLD
     point_b: Sequence[float] = (0.0, 0.0, 0.0)
     distance: float | None = None
 
     kind = "point_distance"
+    targets = ("distance",)
 
     def __post_init__(self) -> None:
         """Check the values."""

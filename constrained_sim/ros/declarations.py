@@ -1,20 +1,18 @@
-"""Contacts, constraints and wrenches as messages declare them, and back."""
+"""Contacts and wrenches as messages declare them, and back."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from geometry_msgs.msg import WrenchStamped
 
 from constrained_sim import msg
-from constrained_sim.constraints import Constraint, FrameAnchor, JointCoupling, JointVelocity, PointAnchor, PointContact
+from constrained_sim.constraints import PointContact
 from constrained_sim.contact import Plane, make_law
 from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.robot import WORLD
-from constrained_sim.ros.conversions import point, pose_message, pose_values, vector, xyz
-from constrained_sim.validation import directions, lookup
+from constrained_sim.ros.conversions import point, vector, xyz
 from constrained_sim.wrench import Wrench
 
 SOFT_PARAMETERS = ("stiffness", "damping")
@@ -63,69 +61,6 @@ def contact_to_message(contact: PointContact, planes: Mapping[str, Plane]) -> ms
         rolling_friction=contact.rolling_friction,
         **{key: getattr(contact.law, key, 0.0) for key in SOFT_PARAMETERS},
     )
-
-
-def constraint_from_message(message: msg.Constraint) -> Constraint:
-    """Return the declared bilateral constraint.
-
-    Raises:
-        ConstrainedSimError: a value that is not allowed.
-    """
-    return lookup("kind of constraint", message.kind, KINDS)(message)
-
-
-def _point_anchor(message: msg.Constraint) -> PointAnchor:
-    target = None if message.hold_current else xyz(message.pose_b.position)
-    normals = [xyz(normal) for normal in message.normals] or None
-    return PointAnchor(message.name, message.link_a, xyz(message.pose_a.position), message.link_b, target, normals)
-
-
-def _frame_anchor(message: msg.Constraint) -> FrameAnchor:
-    target = None if message.hold_current else pose_values(message.pose_b)
-    axes = directions(f"axes of frame anchor {message.name!r}", message.axes, 6) if message.axes else None
-    return FrameAnchor(message.name, message.link_a, pose_values(message.pose_a), message.link_b, target, axes)
-
-
-def _joint_coupling(message: msg.Constraint) -> JointCoupling:
-    return JointCoupling(message.name, message.joint, message.reference_joint, message.ratio, message.offset)
-
-
-def _joint_velocity(message: msg.Constraint) -> JointVelocity:
-    return JointVelocity(message.name, message.joint, message.velocity)
-
-
-KINDS = {
-    PointAnchor.kind: _point_anchor,
-    FrameAnchor.kind: _frame_anchor,
-    JointCoupling.kind: _joint_coupling,
-    JointVelocity.kind: _joint_velocity,
-}
-
-
-def constraint_to_message(constraint: Constraint, enabled: bool) -> msg.Constraint:
-    """Return the declaration of `constraint`; one that no message can declare has its name and kind only."""
-    message = msg.Constraint(name=constraint.name, kind=constraint.kind, enabled=enabled)
-    if isinstance(constraint, (PointAnchor, FrameAnchor)):
-        message.link_a, message.link_b = constraint.link_a, constraint.link_b
-    if isinstance(constraint, PointAnchor):
-        message.pose_a.position = point(constraint.point_a)
-        message.hold_current = constraint.point_b is None or callable(constraint.point_b)
-        if not message.hold_current:
-            message.pose_b.position = point(constraint.point_b)
-        message.normals = [vector(normal) for normal in (() if constraint.normals is None else constraint.normals)]
-    elif isinstance(constraint, FrameAnchor):
-        message.pose_a = pose_message(constraint.placement_a)
-        message.hold_current = constraint.placement_b is None
-        if not message.hold_current:
-            message.pose_b = pose_message(constraint.placement_b)
-        message.axes = [] if constraint.axes is None else constraint.axes.ravel().tolist()
-    elif isinstance(constraint, JointCoupling):
-        message.joint, message.reference_joint = constraint.joint, constraint.reference_joint
-        message.ratio, message.offset = constraint.ratio, constraint.offset
-    elif isinstance(constraint, JointVelocity):
-        message.joint = constraint.joint
-        message.velocity = np.nan if callable(constraint.velocity) else constraint.velocity
-    return message
 
 
 def wrench_from_topic(message: WrenchStamped, prefix: str) -> Wrench:

@@ -41,10 +41,10 @@ def impact_message(header: Header, impact: Impact, robot: Robot, prefix: str) ->
             position, moment = places[member.name]
             impulse.position, impulse.angular = point(position), vector(moment)
             impulse.linear = vector(linear[member.name])
-        elif hasattr(declaration, "link_a"):
+        elif declaration.links:
             there = kinematics_at(robot, impact.q, impact.t)
-            wrench = member.wrench(there, impact.impulse[rows], declaration.link_a)  # type: ignore[union-attr]
-            impulse.link = prefix + declaration.link_a
+            wrench = member.wrench(there, impact.impulse[rows], declaration.links[0])  # type: ignore[union-attr]
+            impulse.link = prefix + declaration.links[0]
             impulse.position = point(member.wrench_point(there))  # type: ignore[union-attr]
             impulse.linear, impulse.angular = vector(wrench[:3]), vector(wrench[3:])
         message.impulses.append(impulse)

@@ -14,9 +14,8 @@ from constrained_sim.constraints.constraint import Bilateral
 from constrained_sim.contact import METHODS, Plane
 from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.ros.conversions import NANOSECONDS, pose_values, xyz
+from constrained_sim.ros.constraint_messages import constraint_from_message, constraint_to_message
 from constrained_sim.ros.declarations import (
-    constraint_from_message,
-    constraint_to_message,
     contact_from_message,
     contact_to_message,
     wrench_from_request,

@@ -44,7 +44,7 @@ class TrajectorySource(Recording):
         self.world = World.of(robot, constraints, collisions)
         self._run, self._robot = trajectory, robot
         self._contacts = [c for c in constraints if isinstance(c, PointContact) and c.name in trajectory.contact_forces]
-        self._links = {c.name: c.link_a for c in constraints if hasattr(c, "link_a")}
+        self._links = {c.name: c.links[0] for c in constraints if c.links}
         bound = [c.bind(robot, trajectory.q[0]) for c in constraints if c.name in self._links]
         self._anchors: list[BoundConstraint] = [c for c in bound if isinstance(c, BoundConstraint)]
         self.times = trajectory.t

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 from constrained_sim import SENSORS, Collisions, PointContact, Robot, config_sections
 from constrained_sim.config import CHANGEABLE, NodeOptions, SimulationOptions
-from constrained_sim.config_sections import CONSTRAINT_READERS, DESCRIPTIONS, Section
-from constrained_sim.constraints import CONSTRAINTS
+from constrained_sim.config_sections import DECLARABLE, DESCRIPTIONS, Section
 from constrained_sim.contact import LAWS
 from constrained_sim.contact.scene import Box, Mesh, Sphere
 from constrained_sim.exceptions import ConstrainedSimError
@@ -170,8 +169,9 @@ def _contacts() -> str:
 
 def _constraints() -> str:
     text = "## constraints.NAME\n\nThe key `kind` says which constraint it is; a list of directions is flat.\n\n"
-    for kind, read in CONSTRAINT_READERS.items():
-        text += f"### {kind}\n\n{keys_table(keys_of(read, {}), attribute_docs(CONSTRAINTS[kind]))}"
+    for kind, made in DECLARABLE.items():
+        keys = keys_of(config_sections.read_constraint, {"kind": kind})
+        text += f"### {kind}\n\n{keys_table(keys, attribute_docs(made))}"
     return text
 
 
