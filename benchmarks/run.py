@@ -39,7 +39,7 @@ from constrained_sim import (
     resolve_impact,
 )
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.dynamics import Dynamics
+from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import SOLVERS, RobotSystem, make_solver
 from constrained_sim.solvers.direct import FACTORIZATIONS

@@ -11,10 +11,10 @@ import numpy.typing as npt
 import scipy
 
 from constrained_sim.constraints import BoundConstraint, Constraint, ConstraintStack
-from constrained_sim.drift import ACCEPTABLE_VIOLATION, bilateral_members
-from constrained_sim.dynamics import Dynamics, integrate, tangent_derivative
+from constrained_sim.dynamics.dynamics import Dynamics, integrate, tangent_derivative
+from constrained_sim.linalg.rank import least_squares
 from constrained_sim.robot import Robot, checked_robot
-from constrained_sim.solvers.row_space import least_squares
+from constrained_sim.stabilization import ACCEPTABLE_VIOLATION, bilateral_members
 from constrained_sim.validation import Array, lookup, names, number, read_only
 
 EVALUATIONS = 500

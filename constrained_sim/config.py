@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from constrained_sim.collision.detector import Collisions
 from constrained_sim.config_sections import (
     Section,
     read_collisions,
@@ -33,9 +34,7 @@ from constrained_sim.config_sections import (
 from constrained_sim.constraints import (
     Constraint,
 )
-from constrained_sim.contact import METHODS
-from constrained_sim.contact.collision import Collisions
-from constrained_sim.drift import Baumgarte, Projection, Stabilization
+from constrained_sim.contact_solvers import METHODS
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.integrators import INTEGRATORS
 from constrained_sim.parameter_file import load_parameters
@@ -43,6 +42,7 @@ from constrained_sim.robot import Robot
 from constrained_sim.sensors import Sensor, SensorSet
 from constrained_sim.simulator import Simulator
 from constrained_sim.solvers import DEFAULT, SOLVERS, Solver, make_solver
+from constrained_sim.stabilization import Baumgarte, Projection, Stabilization
 from constrained_sim.steppers import STEPPERS
 from constrained_sim.validation import Array, lookup, number
 

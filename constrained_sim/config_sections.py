@@ -10,10 +10,10 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from constrained_sim.collision.detector import Collisions
+from constrained_sim.collision.scene import Box, Mesh, SceneBody, Sphere
 from constrained_sim.constraints import CONSTRAINTS, Constraint, CustomConstraint, PointContact
 from constrained_sim.contact import Law, Plane, make_law
-from constrained_sim.contact.collision import Collisions
-from constrained_sim.contact.scene import Box, Mesh, SceneBody, Sphere
 from constrained_sim.exceptions import ConfigError, InvalidValue, UnknownName, shown
 from constrained_sim.package_paths import resolve_path
 from constrained_sim.robot import Robot

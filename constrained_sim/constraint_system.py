@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.dynamics import dynamics_at
+from constrained_sim.dynamics.dynamics import dynamics_at
 from constrained_sim.robot import Robot, checked_state
 from constrained_sim.validation import Array, check_result, number, read_only
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from constrained_sim.dynamics import ask_user, dynamics_at
+from constrained_sim.dynamics.dynamics import dynamics_at
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import WORLD, Robot, checked_state
+from constrained_sim.user_functions import ask_user
 from constrained_sim.validation import Array, finite_array, function, instance, number, read_only
 from constrained_sim.wrench import Wrench
 

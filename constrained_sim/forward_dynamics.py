@@ -11,18 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.actuation import actuation_matrix
+from constrained_sim.constrained_dynamics import ContactRows, Motion, solve_motion
 from constrained_sim.constraints import Constraint, ConstraintStack
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact.compliance import soft_forces
-from constrained_sim.contact.geometry import ContactGeometry
-from constrained_sim.contact.table import ContactTable
-from constrained_sim.drift import Baumgarte
-from constrained_sim.dynamics import Dynamics, dynamics_at
+from constrained_sim.contact.contact_set import ContactTable
+from constrained_sim.contact.features import ContactGeometry
+from constrained_sim.dynamics.dynamics import Dynamics, dynamics_at
 from constrained_sim.exceptions import InvalidValue
-from constrained_sim.motion import ContactRows, Motion, solve_motion
+from constrained_sim.linalg.row_space import RowSpace
 from constrained_sim.robot import WORLD, Robot, checked_state
 from constrained_sim.solvers import DEFAULT, RobotSystem, Solver, as_solver, check_consistency
-from constrained_sim.solvers.row_space import RowSpace
+from constrained_sim.stabilization import Baumgarte
 from constrained_sim.validation import Array, check_result, finite_array, flag, number, read_only
 from constrained_sim.wrench import Wrench, checked_wrenches, generalised_force
 

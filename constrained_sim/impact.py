@@ -10,17 +10,17 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from constrained_sim.constrained_dynamics import EXACTLY, ContactRows, Motion, solve_motion
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact import ContactMethod
-from constrained_sim.contact.discs import COEFFICIENT, COLUMNS, CONTACT, RADIUS, SIZE
-from constrained_sim.contact.problem import TOLERABLE_RESIDUAL
-from constrained_sim.dynamics import Dynamics, dynamics_at, kinematics_at
+from constrained_sim.contact_solvers import ContactMethod
+from constrained_sim.contact_solvers.problem import TOLERABLE_RESIDUAL
+from constrained_sim.contact_solvers.rolling_rows import COEFFICIENT, COLUMNS, CONTACT, RADIUS, SIZE
+from constrained_sim.dynamics.dynamics import Dynamics, dynamics_at, kinematics_at
 from constrained_sim.exceptions import InvalidValue
-from constrained_sim.motion import EXACTLY, ContactRows, Motion, solve_motion
+from constrained_sim.linalg.row_space import RowSpace
 from constrained_sim.robot import WORLD, Robot, checked_state
 from constrained_sim.solvers import DEFAULT, RobotSystem, Solver, System, as_solver, check_consistency
-from constrained_sim.solvers.row_space import RowSpace
 from constrained_sim.validation import Array, check_result, finite_array, flag, number, read_only
 
 NEGLIGIBLE = 1e-3

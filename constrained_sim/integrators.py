@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy
 
-from constrained_sim.dynamics import integrate, tangent_rate
+from constrained_sim.dynamics.dynamics import integrate, tangent_rate
 from constrained_sim.exceptions import NonFiniteMotion
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array

@@ -13,12 +13,13 @@ from scipy.linalg import qr
 
 from constrained_sim.actuation import actuation_matrix
 from constrained_sim.constraints import Constraint, ConstraintStack
-from constrained_sim.drift import bilateral_members
-from constrained_sim.dynamics import Dynamics
+from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue, NotFollowed
+from constrained_sim.linalg.rank import ROW_TOLERANCE, least_squares
+from constrained_sim.linalg.row_space import RowSpace
 from constrained_sim.robot import Robot, checked_state
 from constrained_sim.solvers import RobotSystem, row_residual
-from constrained_sim.solvers.row_space import RANK_TOLERANCE, RowSpace, least_squares
+from constrained_sim.stabilization import bilateral_members
 from constrained_sim.validation import Array, check_result, finite_array, flag, known, names, number, read_only
 from constrained_sim.wrench import Wrench, checked_wrenches, generalised_force
 
@@ -102,7 +103,7 @@ class MinimalCoordinates:
             )
         dependent = np.setdiff1d(np.arange(nv), wanted)
         pivots = rows[:, dependent]
-        if rank and np.linalg.cond(pivots / row_space.scale[row_space.independent, None]) > 1.0 / RANK_TOLERANCE:
+        if rank and np.linalg.cond(pivots / row_space.scale[row_space.independent, None]) > 1.0 / ROW_TOLERANCE:
             given = [names[i] for i in wanted]
             raise InvalidValue("independent", given, "velocities that determine all others here")
         velocity_map, a_bias = np.zeros((nv, nv - rank)), np.zeros(nv)
@@ -261,9 +262,9 @@ def _constraint_forces(model: _Model, rest: Array, scale: float) -> tuple[Array,
 def _without_actuator(actuation: Array, names: Sequence[str]) -> tuple[str, ...]:
     """Return the independent velocities that take part in motions on which no actuator works."""
     left, singular, _ = np.linalg.svd(actuation)
-    rank = int(np.sum(singular > RANK_TOLERANCE * singular.max(initial=0.0)))
+    rank = int(np.sum(singular > ROW_TOLERANCE * singular.max(initial=0.0)))
     free = np.abs(left[:, rank:]).max(axis=1, initial=0.0)
-    return tuple(name for name, part in zip(names, free, strict=True) if part > RANK_TOLERANCE)
+    return tuple(name for name, part in zip(names, free, strict=True) if part > ROW_TOLERANCE)
 
 
 def _within_limits(

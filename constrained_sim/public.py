@@ -3,6 +3,8 @@
 # ruff: noqa: F401
 
 from constrained_sim.assembly import assemble
+from constrained_sim.collision.detector import Collisions
+from constrained_sim.collision.scene import Box, Mesh, Sphere
 from constrained_sim.compilation.build import load_kernels
 from constrained_sim.config import load_config
 from constrained_sim.constraint_system import constraint_system
@@ -19,9 +21,6 @@ from constrained_sim.constraints import (
 )
 from constrained_sim.constraints.check import ConstraintCheck, check_constraint
 from constrained_sim.contact import LAWS, Compliant, Frictionless, HuntCrossley, Plane, Rigid, Sticking
-from constrained_sim.contact.collision import Collisions
-from constrained_sim.contact.scene import Box, Mesh, Sphere
-from constrained_sim.drift import Baumgarte, Projection, project_position, project_velocity
 from constrained_sim.force_laws import SpringDamper, point_force
 from constrained_sim.forward_dynamics import constrained_acceleration
 from constrained_sim.impact import resolve_impact
@@ -32,6 +31,7 @@ from constrained_sim.robot import Robot
 from constrained_sim.sensors import SENSORS, ForceTorque, Imu, SensorSet
 from constrained_sim.simulator import Simulator
 from constrained_sim.solvers import SOLVERS, ContactConsistentDynamics, kkt_inverse, solve_kkt
+from constrained_sim.stabilization import Baumgarte, Projection, project_position, project_velocity
 from constrained_sim.state import State
 from constrained_sim.step_result import StepResult
 from constrained_sim.steppers import STEPPERS

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pinocchio as pin
 
+from constrained_sim.dynamics.tree import Tree, tree_of
 from constrained_sim.exceptions import InvalidValue, ModelError, UnknownName
 from constrained_sim.joints import (
     JOINT_PROPERTIES,
@@ -24,7 +25,6 @@ from constrained_sim.joints import (
     with_spring,
 )
 from constrained_sim.package_paths import resolve_path
-from constrained_sim.tree import Tree, tree_of
 from constrained_sim.validation import Array, finite_array, flag, float_array, instance, known, lookup, names
 
 if TYPE_CHECKING:

@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from constrained_sim.assembly import assemble_members
-from constrained_sim.blas import single_threaded_blas
+from constrained_sim.collision.detector import CollisionDetector, Collisions
 from constrained_sim.constraints import BoundConstraint, Constraint, ConstraintStack
 from constrained_sim.constraints.check import warn_of_wrong_derivatives
 from constrained_sim.constraints.constraint import checked_constraints
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact import ContactMethod, Plane
-from constrained_sim.contact.collision import CollisionDetector, Collisions
-from constrained_sim.contact.table import TOUCHING, ContactTable
-from constrained_sim.drift import ACCEPTABLE_VIOLATION, Projection, Stabilization
-from constrained_sim.dynamics import Dynamics, ask_user, dynamics_at, is_of_user, kinematics_at, potential_energy
+from constrained_sim.contact import Plane
+from constrained_sim.contact.contact_set import TOUCHING, ContactTable
+from constrained_sim.contact_solvers import ContactMethod
+from constrained_sim.dynamics.dynamics import Dynamics, dynamics_at, kinematics_at, potential_energy
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.exceptions import (
     ContactNotSolved,
@@ -36,14 +35,18 @@ from constrained_sim.exceptions import (
 )
 from constrained_sim.impact import Impact, impact_at
 from constrained_sim.integrators import INTEGRATORS
+from constrained_sim.linalg.blas_threads import single_threaded_blas
 from constrained_sim.optional import optional
 from constrained_sim.posture import JointFeedback, Posture, no_feedback
 from constrained_sim.robot import Robot, checked_robot
 from constrained_sim.solvers import DEFAULT, Solver, System, as_solver
+from constrained_sim.stabilization import ACCEPTABLE_VIOLATION, Projection, Stabilization
 from constrained_sim.state import State
 from constrained_sim.step_result import StepResult
-from constrained_sim.steppers import STEPPERS, Observation, Stepper, kernels
+from constrained_sim.steppers import STEPPERS, Observation, Stepper
+from constrained_sim.steppers.state_checks import are_finite
 from constrained_sim.trajectory import Setup, Trajectory
+from constrained_sim.user_functions import ask_user, is_of_user
 from constrained_sim.validation import (
     Array,
     finite_array,
@@ -422,7 +425,7 @@ class Simulator:
         memory = self._stepper.memory
         try:
             outcome = self._stepper.step(here, tau, acting, self._solver, self._method)
-            if not kernels.are_finite(outcome.end.q, outcome.end.v):
+            if not are_finite(outcome.end.q, outcome.end.v):
                 raise NonFiniteMotion("the equations of motion gave NaN or infinity")
         except BaseException as error:  # an interrupt too
             self._stepper.memory = memory

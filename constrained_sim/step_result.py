@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from constrained_sim.dynamics import integrate, kinematics_at
+from constrained_sim.dynamics.dynamics import integrate, kinematics_at
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.impact import Impact
 from constrained_sim.robot import WORLD, Robot

@@ -21,8 +21,8 @@ from constrained_sim.steppers import Run
 from constrained_sim.validation import Array, instance, items, path
 
 if TYPE_CHECKING:
+    from constrained_sim.collision.detector import Collisions
     from constrained_sim.constraints import Constraint
-    from constrained_sim.contact.collision import Collisions
     from constrained_sim.robot import Robot
     from constrained_sim.viewer.page import Page
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from constrained_sim.dynamics import Dynamics
+from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.validation import Array, finite_array, instance, items, read_only
 

@@ -17,7 +17,7 @@ from constrained_sim import SOLVERS, PointContact, Robot, Simulator, load_config
 from constrained_sim.config import Config
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.dynamics import Dynamics
+from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.solvers import Solver, make_solver
 from constrained_sim.solvers.direct import FACTORIZATIONS
 

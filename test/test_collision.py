@@ -14,9 +14,9 @@ from scipy.integrate import solve_ivp
 from scipy.spatial import ConvexHull
 
 from constrained_sim import Box, Collisions, Compliant, Mesh, Plane, Robot, Simulator, Sphere, Wrench
+from constrained_sim.collision.flat_faces import flattened
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact.flat_faces import flattened
-from constrained_sim.dynamics import dynamics_at, kinematics_at
+from constrained_sim.dynamics.dynamics import dynamics_at, kinematics_at
 from constrained_sim.exceptions import InvalidValue, ModelError, NotSupported, UnknownName, ViolatedConstraint
 
 SHAPES = {

@@ -13,10 +13,10 @@ from hypothesis import given
 from mechanisms import joint, link, property_test, seeds, solo12, tilted, urdf
 
 from constrained_sim import Box, Mesh, Plane, Robot, Sphere
-from constrained_sim.contact import patches
-from constrained_sim.contact.collision import CollisionGeometry, DetectedContact
-from constrained_sim.contact.shapes import Shape
-from constrained_sim.dynamics import Dynamics, kinematics_at
+from constrained_sim.collision import manifold
+from constrained_sim.collision.detector import CollisionGeometry, DetectedContact
+from constrained_sim.collision.shapes import Shape
+from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at
 from constrained_sim.exceptions import InvalidValue, ModelError, UnknownName
 
 HALF = np.array([0.15, 0.1, 0.05])
@@ -125,7 +125,7 @@ def test_points_keep_the_area_of_a_polygon() -> None:
     points = np.stack([np.cos(angles), np.sin(angles), np.zeros(40)], axis=1)
     gaps = np.full(40, 1e-4)
     gaps[7] = 0.0
-    chosen = patches.spread(points, gaps, np.array([0, 0, 1.0]))
+    chosen = manifold.spread(points, gaps, np.array([0, 0, 1.0]))
     assert 7 in chosen
     x, y, _ = points[chosen].T
     assert 0.5 * abs(x @ np.roll(y, -1) - y @ np.roll(x, -1)) > 0.95 * 2.0
@@ -136,7 +136,7 @@ def test_points_keep_both_ends_of_an_edge() -> None:
     angles = 2.0 * np.pi * np.arange(12) / 12
     circle = np.stack([np.cos(angles), np.sin(angles), np.full(12, 1e-3)], axis=1)
     points = np.concatenate([circle, [[0.01, 0.0, 0.0], [0.04, 0.01, 1e-9]]])
-    chosen = patches.spread(points, points[:, 2].copy(), np.array([0, 0, 1.0]))
+    chosen = manifold.spread(points, points[:, 2].copy(), np.array([0, 0, 1.0]))
     assert {12, 13} < set(chosen.tolist())
     assert len(chosen) == 4
 
@@ -213,7 +213,7 @@ def test_corners_of_a_tilted_box_have_their_own_gaps(support: Box | Mesh, angle:
     low = HALF[2] * np.cos(angle) + HALF[0] * np.sin(angle)
     found = touches(body("box"), at([0, 0, low + 1e-4], tilted(angle)), {"support": support})
     higher = 2 * HALF[0] * np.sin(angle)
-    expected = [1e-4] * 2 + ([1e-4 + higher] * 2 if higher < patches.BAND else [])
+    expected = [1e-4] * 2 + ([1e-4 + higher] * 2 if higher < manifold.BAND else [])
     assert sorted(gap for *_, gap in found) == pytest.approx(expected, abs=1e-12)
     assert [n for _, n, _ in found] == [pytest.approx([0, 0, 1], abs=1e-9)] * len(expected)
 

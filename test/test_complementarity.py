@@ -9,8 +9,8 @@ from mechanisms import property_test, relative, seeds, solo12, solo_contacts, st
 
 from constrained_sim import constrained_acceleration
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact import LinearComplementarity
-from constrained_sim.dynamics import Dynamics
+from constrained_sim.contact_solvers import LinearComplementarity
+from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import ContactNotSolved, InvalidValue
 
 

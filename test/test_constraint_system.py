@@ -30,7 +30,7 @@ from constrained_sim import (
     resolve_impact,
     solve_kkt,
 )
-from constrained_sim.dynamics import integrate
+from constrained_sim.dynamics.dynamics import integrate
 from constrained_sim.exceptions import InvalidValue, UnknownName
 
 

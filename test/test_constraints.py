@@ -35,9 +35,9 @@ from constrained_sim import (
     constrained_acceleration,
     resolve_impact,
 )
-from constrained_sim.dynamics import Dynamics
+from constrained_sim.dynamics.dynamics import Dynamics
+from constrained_sim.dynamics.kinematics import velocity_at
 from constrained_sim.exceptions import ConstrainedSimError, InvalidValue
-from constrained_sim.kinematics import velocity_at
 
 SEEDS = st.integers(0, 2**31)
 

@@ -12,10 +12,10 @@ from hypothesis import assume, given
 from mechanisms import GRAVITY, derivative, joint, link, property_test, seeds, tilted, urdf
 
 from constrained_sim import JointVelocity, Plane, Robot, Simulator, Sphere
+from constrained_sim.collision.detector import CollisionDetector, Collisions
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact.collision import CollisionDetector, Collisions
-from constrained_sim.contact.geometry import ContactGeometry, NormalOf
-from constrained_sim.dynamics import Dynamics
+from constrained_sim.contact.features import ContactGeometry, NormalOf
+from constrained_sim.dynamics.dynamics import Dynamics
 
 SHAPES = {
     "ball": '<sphere radius="0.1"/>',

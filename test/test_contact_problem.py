@@ -26,19 +26,19 @@ from mechanisms import (
 from scipy.optimize import minimize
 
 from constrained_sim import LAWS, Frictionless, Plane, Rigid, Sticking
+from constrained_sim.constrained_dynamics import Motion
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact import (
+from constrained_sim.contact_solvers import (
     METHODS,
     ContactMethod,
     ContactProblem,
     LinearComplementarity,
-    kernels,
     solve_contacts,
 )
-from constrained_sim.contact.methods import BUDGETS
-from constrained_sim.contact.problem import STRONG, TOLERABLE_RESIDUAL, ContactSolution
+from constrained_sim.contact_solvers.natural_map import inverse_scale
+from constrained_sim.contact_solvers.problem import STRONG, TOLERABLE_RESIDUAL, ContactSolution
+from constrained_sim.contact_solvers.solve import BUDGETS
 from constrained_sim.exceptions import ContactNotSolved, InexactContact, InvalidValue, UnknownName
-from constrained_sim.motion import Motion
 
 OPEN, STICKING, SLIDING = 0, 1, 2
 DATA = Path(__file__).parent / "data"
@@ -527,7 +527,7 @@ def test_friction_of_any_strength(make, method, seed):
 
 def alone(method, problem):
     """Return the impulses, and their error [N s], of one method without the help of others."""
-    scale = kernels.inverse_scale(problem.G, len(problem.friction), problem.discs)
+    scale = inverse_scale(problem.G, len(problem.friction), problem.discs)
     step = METHODS[method]
     return step(problem, scale, np.zeros(len(problem.b)), 0.0, BUDGETS[step])[:2]
 
@@ -613,7 +613,7 @@ def test_pinocchios_method_comes_near(make):
     rng = np.random.default_rng(8)
     for _ in range(10):
         problem = make(rng, 0.5)
-        scale = kernels.inverse_scale(problem.G, len(problem.friction), problem.discs)
+        scale = inverse_scale(problem.G, len(problem.friction), problem.discs)
         r, error, _ = METHODS["admm"](problem, scale, np.zeros(len(problem.b)), 0.0, 5000)
         assert problem.residual(r) < 1e-5
         assert error <= 1e-5 * max(np.abs(scale * problem.b).max(), np.abs(r).max())

@@ -42,8 +42,8 @@ from constrained_sim import (
     Simulator,
     Sticking,
 )
-from constrained_sim.contact.modes import FrictionDiscs
-from constrained_sim.contact.most_inside import most_inside
+from constrained_sim.contact_solvers.contact_modes import FrictionDiscs
+from constrained_sim.contact_solvers.max_margin_forces import most_inside
 from constrained_sim.exceptions import InvalidValue, NotSupported
 from constrained_sim.solvers import make_solver
 

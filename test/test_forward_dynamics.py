@@ -57,7 +57,7 @@ from constrained_sim import (
     resolve_impact,
 )
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.dynamics import Dynamics
+from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import DuplicateName, InconsistentConstraints, InvalidValue, NotSupported, UnknownName
 
 FREE = np.zeros(0)

@@ -18,7 +18,7 @@ from constrained_sim import (
     inverse_dynamics,
     minimal_acceleration,
 )
-from constrained_sim.dynamics import Dynamics
+from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import ConstrainedSimError, InvalidValue, NotFollowed, UnknownName
 
 

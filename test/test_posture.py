@@ -27,7 +27,7 @@ from mechanisms import (
 )
 
 from constrained_sim import JointLimit, PointAnchor, Posture, Robot, Simulator, Trajectory, Wrench
-from constrained_sim.contact import METHODS
+from constrained_sim.contact_solvers import METHODS
 from constrained_sim.exceptions import InvalidValue, NonFiniteState, UnknownName
 
 

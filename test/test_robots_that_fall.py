@@ -9,8 +9,8 @@ import pytest
 from mechanisms import linear_momentum
 
 from constrained_sim import Collisions, Plane, Robot, Simulator
-from constrained_sim.contact.collision import CollisionDetector
-from constrained_sim.dynamics import kinematics_at
+from constrained_sim.collision.detector import CollisionDetector
+from constrained_sim.dynamics.dynamics import kinematics_at
 
 FALL = 0.02
 """Height [m] of the lowest point at the beginning."""

@@ -50,7 +50,7 @@ from constrained_sim import (
     load_config,
 )
 from constrained_sim.config import read_config
-from constrained_sim.dynamics import Dynamics
+from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import ConfigError, InvalidValue, UnknownName
 from constrained_sim.parameter_file import load_parameters
 

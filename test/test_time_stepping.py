@@ -54,11 +54,11 @@ from constrained_sim import (
     constrained_acceleration,
     resolve_impact,
 )
-from constrained_sim.dynamics import Dynamics
+from constrained_sim.dynamics.dynamics import Dynamics
+from constrained_sim.dynamics.kinematics import velocity_at
 from constrained_sim.exceptions import NotSupported
-from constrained_sim.kinematics import velocity_at
 from constrained_sim.step_result import ContactStatus
-from constrained_sim.steppers import kernels
+from constrained_sim.steppers.midpoint_friction import oppose_mean_slip
 from constrained_sim.steppers.rigid import NO_DISCS
 
 pytestmark = pytest.mark.xdist_group("time stepping")  # they share a few drops
@@ -539,7 +539,7 @@ def test_reversed_slip_comes_to_rest(slip):
     s, none, impulse = np.array([slip]), np.zeros(1), np.array([np.sign(slip)])
     for before, turns in ((slip, True), (0.5 * slip, True), (-0.99 * slip, True), (-slip, False)):
         offset = np.zeros(1)
-        assert kernels.oppose_mean_slip(s, none, s - before, 0, 1, NO_DISCS, offset, impulse, 1e-7) == turns
+        assert oppose_mean_slip(s, none, s - before, 0, 1, NO_DISCS, offset, impulse, 1e-7) == turns
         assert offset[0] == (slip if turns else 0.0)
 
 

@@ -6,9 +6,8 @@ import pytest
 from mechanisms import solo12
 
 from constrained_sim import Robot
-from constrained_sim.dynamics import Dynamics
-from constrained_sim.solvers.kernels import factor_inertia
-from constrained_sim.tree import (
+from constrained_sim.dynamics.dynamics import Dynamics
+from constrained_sim.dynamics.tree import (
     bias_forces,
     carry,
     contract,
@@ -22,6 +21,7 @@ from constrained_sim.tree import (
     potential_energy,
     tree_of,
 )
+from constrained_sim.linalg.inertia_factor import factor_inertia
 
 JOINTS = (
     pin.JointModelFreeFlyer(),

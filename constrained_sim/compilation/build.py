@@ -10,12 +10,13 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 
+from constrained_sim.collision.detector import Collisions
+from constrained_sim.collision.scene import Box, SceneBody
 from constrained_sim.compilation.progress import PROGRESS, Report
 from constrained_sim.constraints import FrameAnchor, JointCoupling, JointLimit, JointVelocity, PointAnchor, PointContact
 from constrained_sim.constraints.constraint import Constraint
-from constrained_sim.contact import Plane, compile_methods
-from constrained_sim.contact.collision import Collisions
-from constrained_sim.contact.scene import Box, SceneBody
+from constrained_sim.contact import Plane
+from constrained_sim.contact_solvers import compile_methods
 from constrained_sim.exceptions import ConstrainedSimError
 from constrained_sim.posture import Posture
 from constrained_sim.robot import Robot

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from constrained_sim.constraints.constraint import BoundConstraint, Constraint
-from constrained_sim.dynamics import Dynamics, integrate, is_of_user
+from constrained_sim.dynamics.dynamics import Dynamics, integrate
 from constrained_sim.exceptions import ConstrainedSimError, InvalidValue, WrongDerivative
 from constrained_sim.robot import Robot, checked_state
+from constrained_sim.user_functions import is_of_user
 from constrained_sim.validation import Array, instance, number, read_only
 
 STEP = 1e-4

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pinocchio as pin
 
-from constrained_sim.dynamics import Dynamics
+from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array, items

@@ -15,8 +15,8 @@ from constrained_sim.constraints.constraint import (
 )
 from constrained_sim.constraints.joint_limit import JointLimitStack, stack_limits
 from constrained_sim.constraints.point_contact import BoundContact
-from constrained_sim.contact.table import ContactTable
-from constrained_sim.dynamics import Dynamics
+from constrained_sim.contact.contact_set import ContactTable
+from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import DuplicateName
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.validation import Array, known, lookup

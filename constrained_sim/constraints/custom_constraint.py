@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from constrained_sim.constraints.constraint import BoundConstraint, Constraint, checked_name
-from constrained_sim.dynamics import Dynamics, ask_user
+from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import Robot
+from constrained_sim.user_functions import ask_user
 from constrained_sim.validation import Array, finite_array, flag, function, number, whole_number
 
 MOST_ROWS = 10_000

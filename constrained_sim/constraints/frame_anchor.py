@@ -9,9 +9,9 @@ import numpy as np
 import pinocchio as pin
 from scipy.linalg import expm_frechet
 
-from constrained_sim import kinematics
 from constrained_sim.constraints.constraint import BetweenLinks, BoundConstraint, checked_links, checked_name
-from constrained_sim.dynamics import Dynamics, kinematics_at
+from constrained_sim.dynamics import kinematics
+from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.validation import Array, directions, finite_array, lookup, read_only, shape_of

@@ -15,7 +15,7 @@ from constrained_sim.constraints.constraint import (
     checked_joints,
     checked_name,
 )
-from constrained_sim.dynamics import Dynamics
+from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.joints import SingleJoint
 from constrained_sim.robot import Robot

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, checked_joints, checked_name
-from constrained_sim.dynamics import Dynamics, ask_user
+from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.joints import SingleJoint
 from constrained_sim.robot import Robot
+from constrained_sim.user_functions import ask_user
 from constrained_sim.validation import Array, finite_array, number
 
 

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from constrained_sim import kinematics
 from constrained_sim.constraints.constraint import BetweenLinks, BoundConstraint, checked_links, checked_name
-from constrained_sim.dynamics import Dynamics, ask_user, kinematics_at
+from constrained_sim.dynamics import kinematics
+from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import WORLD, Robot
+from constrained_sim.user_functions import ask_user
 from constrained_sim.validation import Array, directions, finite_array, lookup, read_only, unit_vector
 
 MovingPoint = Callable[[float], Any]

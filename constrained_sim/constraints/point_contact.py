@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from constrained_sim.constraints.constraint import Constraint, checked_links, checked_name
-from constrained_sim.contact.geometry import UNDIRECTED, NormalOf
+from constrained_sim.contact.features import UNDIRECTED, NormalOf
 from constrained_sim.contact.laws import RESTITUTION_LAWS, Law, Rigid, SoftLaw, Sticking
 from constrained_sim.contact.surfaces import Plane
 from constrained_sim.exceptions import InvalidValue
@@ -106,7 +106,7 @@ class BoundContact:
         offset: (3,) point or centre of the sphere [m], in that joint's frame.
         other_joint: that carries the surface; 0: the world.
         other_offset: (3,) a point of the surface, or of the other body's core [m], in the other joint's frame.
-        axes: this and the following, see :class:`~constrained_sim.contact.geometry.Cores`.
+        axes: this and the following, see :class:`~constrained_sim.contact.features.Cores`.
         facing: likewise.
         other_radius: likewise.
         directions: likewise.

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from constrained_sim import kinematics
 from constrained_sim.constraints.constraint import BetweenLinks, BoundConstraint, checked_links, checked_name
-from constrained_sim.dynamics import Dynamics, kinematics_at
+from constrained_sim.dynamics import kinematics
+from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.validation import Array, finite_array, lookup, number, read_only

@@ -1,6 +1,5 @@
 """Unilateral contact: laws, surfaces, the complementarity problem and its solution."""
 
-from constrained_sim.contact.complementarity import LinearComplementarity
 from constrained_sim.contact.laws import (
     LAWS,
     Compliant,
@@ -12,9 +11,10 @@ from constrained_sim.contact.laws import (
     Sticking,
     make_law,
 )
-from constrained_sim.contact.methods import METHODS, ContactMethod, compile_methods, solve_contacts
-from constrained_sim.contact.problem import ContactProblem, ContactSolution
 from constrained_sim.contact.surfaces import Plane
+from constrained_sim.contact_solvers.complementarity import LinearComplementarity
+from constrained_sim.contact_solvers.problem import ContactProblem, ContactSolution
+from constrained_sim.contact_solvers.solve import METHODS, ContactMethod, compile_methods, solve_contacts
 
 __all__ = [
     "LAWS",

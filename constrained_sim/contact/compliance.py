@@ -10,8 +10,8 @@ import numpy.typing as npt
 from constrained_sim.validation import Array
 
 if TYPE_CHECKING:
-    from constrained_sim.contact.geometry import ContactGeometry
-    from constrained_sim.contact.table import ContactTable
+    from constrained_sim.contact.contact_set import ContactTable
+    from constrained_sim.contact.features import ContactGeometry
 
 LEAST_IMPEDANCE = 1e-9
 """Floor of a row's impedance per mass of the robot, for laws whose force does not depend on the motion."""

@@ -7,8 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 
-from constrained_sim.dynamics import ask_user
 from constrained_sim.exceptions import InvalidValue
+from constrained_sim.user_functions import ask_user
 from constrained_sim.validation import function, lookup, number
 
 RESTITUTION_LAWS = ("newton", "poisson")

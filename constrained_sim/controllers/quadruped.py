@@ -12,7 +12,7 @@ from constrained_sim.config import Config
 from constrained_sim.constraints import PointContact
 from constrained_sim.controllers.control_law import checked_mode
 from constrained_sim.controllers.statics import standing_efforts
-from constrained_sim.dynamics import Dynamics
+from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.posture import Posture
 from constrained_sim.validation import Array

@@ -7,7 +7,7 @@ import numpy as np
 from constrained_sim.config import Config
 from constrained_sim.constraints import PointContact
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.dynamics import Dynamics
+from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.validation import Array
 
 

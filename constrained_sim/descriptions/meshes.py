@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from constrained_sim.contact.scene import load_mesh
+from constrained_sim.collision.scene import load_mesh
 from constrained_sim.exceptions import InvalidValue, ModelError
 from constrained_sim.validation import Array
 

@@ -8,7 +8,7 @@ from geometry_msgs.msg import Vector3, Wrench, WrenchStamped
 from std_msgs.msg import ColorRGBA, Header
 from visualization_msgs.msg import Marker, MarkerArray
 
-from constrained_sim.dynamics import kinematics_at
+from constrained_sim.dynamics.dynamics import kinematics_at
 from constrained_sim.robot import Robot
 from constrained_sim.ros.conversions import point, vector
 from constrained_sim.ros.world import Period

@@ -8,7 +8,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from std_msgs.msg import Header
 
 from constrained_sim import msg
-from constrained_sim.dynamics import potential_energy
+from constrained_sim.dynamics.dynamics import potential_energy
 from constrained_sim.ros.conversions import to_time
 from constrained_sim.ros.world import Residuals, World
 

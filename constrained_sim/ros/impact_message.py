@@ -6,7 +6,7 @@ from std_msgs.msg import Header
 
 from constrained_sim import msg
 from constrained_sim.constraints import PointContact
-from constrained_sim.dynamics import kinematics_at
+from constrained_sim.dynamics.dynamics import kinematics_at
 from constrained_sim.impact import Impact
 from constrained_sim.robot import Robot
 from constrained_sim.ros.conversions import point, vector

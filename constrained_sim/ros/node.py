@@ -13,11 +13,11 @@ from rclpy.exceptions import InvalidParameterException, InvalidParameterValueExc
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from constrained_sim.blas import single_threaded_blas
 from constrained_sim.compilation.build import load_kernels
 from constrained_sim.compilation.progress import PROGRESS
 from constrained_sim.config import CHANGEABLE, configured_solver, read_config
 from constrained_sim.exceptions import ConfigError, ConstrainedSimError, NoAnswer
+from constrained_sim.linalg.blas_threads import single_threaded_blas
 from constrained_sim.parameter_file import read_yaml
 from constrained_sim.ros import simulation_interfaces
 from constrained_sim.ros.clock_owner import ClockOwner

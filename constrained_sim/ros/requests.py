@@ -11,10 +11,11 @@ import numpy as np
 from constrained_sim import srv
 from constrained_sim.config import configured_solver
 from constrained_sim.constraints.constraint import Bilateral
-from constrained_sim.contact import METHODS, Plane
+from constrained_sim.contact import Plane
+from constrained_sim.contact_solvers import METHODS
 from constrained_sim.exceptions import InvalidValue, UnknownName
-from constrained_sim.ros.conversions import NANOSECONDS, pose_values, xyz
 from constrained_sim.ros.constraint_messages import constraint_from_message, constraint_to_message
+from constrained_sim.ros.conversions import NANOSECONDS, pose_values, xyz
 from constrained_sim.ros.declarations import (
     contact_from_message,
     contact_to_message,

@@ -9,7 +9,7 @@ import pinocchio as pin
 from geometry_msgs.msg import TransformStamped
 from std_msgs.msg import Header
 
-from constrained_sim.dynamics import kinematics_at
+from constrained_sim.dynamics.dynamics import kinematics_at
 from constrained_sim.msg import Transforms
 from constrained_sim.robot import Robot
 from constrained_sim.ros.cdr import Form

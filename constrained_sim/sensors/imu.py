@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import pinocchio as pin
 
-from constrained_sim.dynamics import dynamics_at, motion_at
-from constrained_sim.kinematics import bias_at
+from constrained_sim.dynamics.dynamics import dynamics_at, motion_at
+from constrained_sim.dynamics.kinematics import bias_at
 from constrained_sim.robot import Robot
 from constrained_sim.sensors.sensor import Sensor, with_errors
 from constrained_sim.step_result import StepResult

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import pinocchio as pin
 
-from constrained_sim import kinematics
 from constrained_sim.constraints import FrameAnchor, PointAnchor
-from constrained_sim.dynamics import Dynamics, kinematics_at, motion_at
+from constrained_sim.dynamics import kinematics
+from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at, motion_at
 from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.step_result import StepResult

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import lapack, qr, solve_triangular
 
-from constrained_sim.solvers import kernels
+from constrained_sim.compilation.kernel import kernel
+from constrained_sim.linalg.rank import scaled_rows
+from constrained_sim.linalg.row_space import RowSpace
 from constrained_sim.solvers.held_rows import DIRECT
-from constrained_sim.solvers.row_space import RowSpace
 from constrained_sim.solvers.solver import FullRankFactorization, FullRankSolver, System
 from constrained_sim.validation import Array, lookup
 
@@ -46,7 +47,7 @@ class _KKT(FullRankFactorization):
     def __init__(self, system: System, space: RowSpace) -> None:
         self._nv = len(system.M)
         rows = system.J, space.independent, space.scale
-        self._factor(kernels.assemble_kkt(system.M, *rows, self.sign).T)
+        self._factor(assemble_kkt(system.M, *rows, self.sign).T)
 
     def _factor(self, kkt: Array) -> None:
         raise NotImplementedError
@@ -96,3 +97,20 @@ class _LDLT(_KKT):
 
 
 FACTORIZATIONS = {"lu": _LU, "qr_pivoting": _PivotedQR, "qr": _QR, "ldlt": _LDLT}
+
+
+@kernel
+def assemble_kkt(M, rows, independent, scale, sign):  # type: ignore[no-untyped-def]
+    """Return the transpose of ``[[M, sign J^T], [J, 0]]``, rows first: for LAPACK, the matrix itself.
+
+    J are the `independent` ones of `rows`, each divided by its entry of `scale`.
+    """
+    J = scaled_rows(rows, independent, scale)
+    nv, count = M.shape[0], J.shape[0]
+    kkt = np.zeros((nv + count, nv + count))
+    kkt[:nv, :nv] = M
+    for i in range(count):
+        for j in range(nv):
+            kkt[j, nv + i] = J[i, j]
+            kkt[nv + i, j] = sign * J[i, j]
+    return kkt

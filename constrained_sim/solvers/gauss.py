@@ -10,9 +10,9 @@ from constrained_sim.constraints.constraint import Constraint
 from constrained_sim.constraints.point_contact import PointContact
 from constrained_sim.contact.laws import SoftLaw
 from constrained_sim.exceptions import ContactNotSolved
+from constrained_sim.linalg.cholesky import solve_lower, solve_upper
+from constrained_sim.linalg.row_space import RowSpace
 from constrained_sim.optional import optional
-from constrained_sim.solvers import kernels
-from constrained_sim.solvers.row_space import RowSpace
 from constrained_sim.solvers.solver import FullRankFactorization, FullRankSolver, System
 from constrained_sim.validation import Array
 
@@ -98,12 +98,12 @@ class _Program:
     def __init__(self, proxqp: Any, system: System, space: RowSpace) -> None:
         self._proxqp, self._system, self._cholesky = proxqp, system, space.cholesky
         rows = space.scaled(system.whitened_rows)
-        self._rows = kernels.solve_lower(self._cholesky, np.ascontiguousarray(rows.T)).T
+        self._rows = solve_lower(self._cholesky, np.ascontiguousarray(rows.T)).T
 
     def solve(self, f: Array, b: Array, normals: Array, lower: Array) -> tuple[Array, Array, Array]:
         """Return x (nv,) and the multipliers of the scaled independent rows (r,) and of the normal rows (k,)."""
         free = self._system.whiten(f[None])[0]
-        target = kernels.solve_lower(self._cholesky, b[None])[0]
+        target = solve_lower(self._cholesky, b[None])[0]
         magnitude = max(np.abs(part).max(initial=0.0) for part in (free, target, lower)) or 1.0
         program = self._proxqp.dense.QP(len(f), len(target), len(lower))
         program.settings.eps_abs, program.settings.eps_rel, program.settings.max_iter = ACCURACY, 0.0, 1000
@@ -115,7 +115,7 @@ class _Program:
         if not residual <= ACCEPTABLE:
             raise ContactNotSolved(residual)
         x = self._system.unwhiten(magnitude * found.x[None])[0]
-        lam = kernels.solve_upper(self._cholesky, -magnitude * found.y[None])[0]
+        lam = solve_upper(self._cholesky, -magnitude * found.y[None])[0]
         return x, lam, -magnitude * found.z
 
 

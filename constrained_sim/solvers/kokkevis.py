@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from constrained_sim.solvers import kernels
+from constrained_sim.linalg.cholesky import solve_lower, solve_upper
+from constrained_sim.linalg.row_space import RowSpace
 from constrained_sim.solvers.robot_system import RobotSystem, of_robot
-from constrained_sim.solvers.row_space import RowSpace
 from constrained_sim.solvers.solver import FullRankFactorization, FullRankSolver, System
 from constrained_sim.validation import Array
 
@@ -35,6 +35,6 @@ class _TestForces(FullRankFactorization):
 
     def solve(self, f: Array, b: Array) -> tuple[Array, Array]:
         free = self._system.respond(f)
-        rest = kernels.solve_lower(self._cholesky, b - free @ self._rows.T)
-        lam = kernels.solve_upper(self._cholesky, rest)
+        rest = solve_lower(self._cholesky, b - free @ self._rows.T)
+        lam = solve_upper(self._cholesky, rest)
         return free + lam @ self._responses, lam

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from constrained_sim.exceptions import InvalidValue
-from constrained_sim.solvers.row_space import RowSpace
+from constrained_sim.linalg.row_space import RowSpace
 from constrained_sim.solvers.solver import FullRankFactorization, FullRankSolver, System, checked_system, sizes_of
 from constrained_sim.validation import Array, finite_array, read_only
 

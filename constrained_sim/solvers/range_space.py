@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from constrained_sim.solvers import kernels
+from constrained_sim.compilation.kernel import kernel
+from constrained_sim.linalg.cholesky import solve_lower, solve_upper
+from constrained_sim.linalg.inertia_factor import unwhiten, whiten
+from constrained_sim.linalg.row_space import RowSpace
 from constrained_sim.solvers.held_rows import RANGE_SPACE
-from constrained_sim.solvers.row_space import RowSpace
 from constrained_sim.solvers.solver import FullRankFactorization, FullRankSolver, System
 from constrained_sim.validation import Array
 
@@ -31,4 +33,21 @@ class _Delassus(FullRankFactorization):
         self._factors = system.inertia_factor, system.parents, rows, space.cholesky
 
     def solve(self, f: Array, b: Array) -> tuple[Array, Array]:
-        return kernels.range_space_solve(*self._factors, f, b)
+        return range_space_solve(*self._factors, f, b)
+
+
+@kernel
+def range_space_solve(L, parents, whitened, C, f, b):  # type: ignore[no-untyped-def]
+    """Return x (k, nv) and multipliers (k, r) of the range-space method.
+
+    Args:
+        L: (nv, nv) factor of M.
+        parents: see :func:`~constrained_sim.linalg.inertia_factor.factor_inertia`.
+        whitened: (r, nv) whitened rows.
+        C: (r, r) Cholesky factor of their Delassus matrix.
+        f: (k, nv).
+        b: (k, r).
+    """
+    free = whiten(L, parents, f)
+    lam = solve_upper(C, solve_lower(C, b - free @ whitened.T))
+    return unwhiten(L, parents, free + lam @ whitened), lam

@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 
 from constrained_sim.constraints.constraint import BoundConstraint
-from constrained_sim.dynamics import Dynamics
+from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.solvers.solver import System
 from constrained_sim.validation import Array
 

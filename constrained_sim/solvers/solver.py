@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from constrained_sim.compilation.kernel import kernel
 from constrained_sim.constraints.constraint import Constraint
 from constrained_sim.exceptions import InconsistentConstraints, InvalidValue, NotSupported
-from constrained_sim.solvers import kernels
-from constrained_sim.solvers.row_space import RowSpace
+from constrained_sim.linalg.inertia_factor import factor_inertia, unwhiten, whiten
+from constrained_sim.linalg.rank import regular_rows
+from constrained_sim.linalg.row_space import RowSpace
 from constrained_sim.validation import Array, finite_array, shape_of
 
 
@@ -36,7 +38,7 @@ class System:
 
     def _analyse(self) -> tuple[Any, ...]:
         if not self._analysis:
-            self._analysis = kernels.analyse(self.M, self.parents, self.J)
+            self._analysis = analyse(self.M, self.parents, self.J)
         return self._analysis
 
     @property
@@ -64,11 +66,11 @@ class System:
 
     def whiten(self, rows: Array) -> Array:
         """Return ``L^-T r`` for every row r of `rows` (k, nv)."""
-        return kernels.whiten(self.inertia_factor, self.parents, rows)
+        return whiten(self.inertia_factor, self.parents, rows)
 
     def unwhiten(self, rows: Array) -> Array:
         """Return ``L^-1 r`` for every row r of `rows` (k, nv)."""
-        return kernels.unwhiten(self.inertia_factor, self.parents, rows)
+        return unwhiten(self.inertia_factor, self.parents, rows)
 
 
 def sizes_of(M: Any, J: Any) -> tuple[int, int]:
@@ -301,3 +303,17 @@ def check_consistency(system: System, residual: float) -> None:
     """
     if residual > CONSISTENT and residual > 10.0 * EPS * system.row_space.condition:
         raise InconsistentConstraints(residual)
+
+
+@kernel
+def analyse(M, parents, J):  # type: ignore[no-untyped-def]
+    """Return what all solvers need of M (nv, nv) and J (m, nv).
+
+    Returns:
+        (L of :func:`~constrained_sim.linalg.inertia_factor.factor_inertia`, whitened rows of J, and scale, C and whether they are regular as from
+        :func:`~constrained_sim.linalg.rank.regular_rows`).
+    """
+    L = factor_inertia(M, parents)
+    whitened = whiten(L, parents, J)
+    scale, C, regular = regular_rows(whitened, whitened)
+    return L, whitened, scale, C, regular

@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.compilation.kernel import kernel
+from constrained_sim.constrained_dynamics import NOTHING_KNOWN
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact.usual import STICK
-from constrained_sim.motion import NOTHING_KNOWN
+from constrained_sim.contact_solvers.quick_methods import STICK
+from constrained_sim.dynamics.tree import pose_of
 from constrained_sim.robot import Robot
 from constrained_sim.steppers.borrowed import borrowed
-from constrained_sim.steppers.kernels import are_finite, closing_contacts
+from constrained_sim.steppers.contact_selection import closing_contacts
 from constrained_sim.steppers.parts import Loads
 from constrained_sim.steppers.problem import Contacts, Model, Scheme, WorkSpace, make_problem
 from constrained_sim.steppers.record import (
@@ -28,8 +29,8 @@ from constrained_sim.steppers.record import (
     record_of,
 )
 from constrained_sim.steppers.rigid import UNSOLVED, advance
+from constrained_sim.steppers.state_checks import are_finite
 from constrained_sim.steppers.stepper import NO_CONTACT, Observation
-from constrained_sim.tree import pose_of
 from constrained_sim.validation import Array
 
 CLOSING = -1

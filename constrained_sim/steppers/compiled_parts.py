@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from constrained_sim.drift import Stabilization
+from constrained_sim.constrained_dynamics import NOTHING_KNOWN
 from constrained_sim.integrators import Integrator
-from constrained_sim.motion import NOTHING_KNOWN
 from constrained_sim.robot import Robot
+from constrained_sim.stabilization import Stabilization
 from constrained_sim.steppers.compiled import PART, TRIAL, CompiledSteps
 from constrained_sim.steppers.parts import Loads, Part, Prediction, Trial
 from constrained_sim.steppers.problem import Scheme, model_of

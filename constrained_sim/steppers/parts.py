@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from constrained_sim.contact import ContactMethod
-from constrained_sim.contact.problem import TOLERABLE_RESIDUAL
+from constrained_sim.constrained_dynamics import Motion
+from constrained_sim.contact_solvers import ContactMethod
+from constrained_sim.contact_solvers.problem import TOLERABLE_RESIDUAL
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.impact import Impact
-from constrained_sim.motion import Motion
 from constrained_sim.solvers import Solver
 from constrained_sim.steppers.stepper import Observation, StepOutcome
 from constrained_sim.validation import Array, read_only

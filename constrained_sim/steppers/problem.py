@@ -10,9 +10,9 @@ from numba import types
 from numba.experimental import structref
 
 from constrained_sim.compilation.kernel import kernel
+from constrained_sim.dynamics.tree import Pose, Tree, contract
 from constrained_sim.robot import Robot
 from constrained_sim.steppers.record import State
-from constrained_sim.tree import Pose, Tree, contract
 from constrained_sim.validation import Array
 
 

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from numba.extending import register_jitable
 
-from constrained_sim.contact.geometry import ContactGeometry
-from constrained_sim.motion import NOTHING_KNOWN, Motion
-from constrained_sim.steppers import kernels
+from constrained_sim.constrained_dynamics import NOTHING_KNOWN, Motion
+from constrained_sim.contact.features import ContactGeometry
+from constrained_sim.steppers.state_checks import largest_violation
 from constrained_sim.steppers.stepper import Observation, StepOutcome
 from constrained_sim.validation import Array, read_only
 
@@ -176,7 +176,7 @@ class RecordedState(Observation):
         """The largest depth of a contact [m, rad], and bilateral row velocity: 0."""
         _, nv, _, k, rows, _ = self.sizes
         end = count_state(self.sizes) - rows * (nv + 1)
-        return kernels.largest_violation(self.phi, self.record[end - rows + 2 * k : end], self.s_bilateral)
+        return largest_violation(self.phi, self.record[end - rows + 2 * k : end], self.s_bilateral)
 
 
 def record_of(state: Observation, sizes: Sizes) -> Array:

@@ -9,41 +9,20 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.contact.discs import no_discs
-from constrained_sim.contact.geometry import contact_rows
-from constrained_sim.contact.problem import TOLERABLE_RESIDUAL
-from constrained_sim.contact.shared_rows import share_rows
-from constrained_sim.contact.usual import STICK
-from constrained_sim.energy import EnergyTerms
-from constrained_sim.motion import (
+from constrained_sim.constrained_dynamics import (
     free_motion,
     smallest_motion,
     smallest_shared_motion,
     sticking_motion,
     usual_motion,
 )
-from constrained_sim.products import matvec, vecdot, vecmat
-from constrained_sim.steppers.borrowed import borrowed
-from constrained_sim.steppers.flight import end_momentum, end_velocities, middle_centres
-from constrained_sim.steppers.kernels import (
-    LEVER,
-    MOST_PROJECTIONS,
-    allow_approach,
-    attribute_dry_work,
-    attribute_work,
-    candidate_rows,
-    energy_of,
-    exceeds,
-    follow_mean_slip,
-    held_rows,
-    largest_drift,
-    momentum,
-    oppose_mean_slip,
-    pressing,
-    rows_of,
-    spread,
-)
-from constrained_sim.tree import (
+from constrained_sim.contact.features import contact_rows
+from constrained_sim.contact_solvers.problem import TOLERABLE_RESIDUAL
+from constrained_sim.contact_solvers.quick_methods import STICK
+from constrained_sim.contact_solvers.reduced_rows import share_rows
+from constrained_sim.contact_solvers.rolling_rows import no_discs
+from constrained_sim.dynamics.free_flyer import end_momentum, end_velocities, generalized_momentum, middle_centres
+from constrained_sim.dynamics.tree import (
     bias_forces,
     carry,
     find_axes,
@@ -54,6 +33,20 @@ from constrained_sim.tree import (
     place,
     potential_energy,
 )
+from constrained_sim.energy import EnergyTerms
+from constrained_sim.linalg.products import matvec, vecdot, vecmat
+from constrained_sim.steppers.borrowed import borrowed
+from constrained_sim.steppers.contact_selection import (
+    allow_approach,
+    candidate_rows,
+    held_rows,
+    pressing,
+    rows_of,
+    spread,
+)
+from constrained_sim.steppers.midpoint_friction import follow_mean_slip, oppose_mean_slip
+from constrained_sim.steppers.state_checks import LEVER, MOST_PROJECTIONS, exceeds, largest_drift
+from constrained_sim.steppers.step_energy import attribute_dry_work, attribute_work, energy_of
 
 NO_DISCS = no_discs()
 
@@ -261,7 +254,7 @@ def predict(h, problem, laws, begin, v, bias, tau, excluded, start, found):  # t
     candidates, rows, J, offset = candidate_rows(
         gaps, normals, s, v, middle.J, excluded, h, share, problem.scheme.reach, rubbing
     )
-    f, touch = momentum(middle.M, v, impulses), (cores[0], middle.axes, middle.points)
+    f, touch = generalized_momentum(middle.M, v, impulses), (cores[0], middle.axes, middle.points)
     if start.shape[0] != offset.shape[0]:
         start = np.empty(0)
     v_plus, pushes, pushed, how, residual, magnitude, solved, dynamics = _solve(

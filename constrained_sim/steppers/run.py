@@ -7,9 +7,10 @@ import numpy as np
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.posture import feedback_efforts
 from constrained_sim.steppers.borrowed import borrowed
-from constrained_sim.steppers.kernels import are_finite, closing_contacts
+from constrained_sim.steppers.contact_selection import closing_contacts
 from constrained_sim.steppers.record import count_state, cut_outcome, cut_state
 from constrained_sim.steppers.rigid import DONE, advance
+from constrained_sim.steppers.state_checks import are_finite
 
 
 @kernel(nogil=True)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from constrained_sim.constrained_dynamics import ContactRows, Motion, solve_motion
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact import ContactMethod
-from constrained_sim.drift import Baumgarte, Projection
-from constrained_sim.dynamics import Dynamics
+from constrained_sim.contact_solvers import ContactMethod
+from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.energy import FORCES
 from constrained_sim.forward_dynamics import acceleration_rows
 from constrained_sim.integrators import RK4
-from constrained_sim.motion import ContactRows, Motion, solve_motion
 from constrained_sim.solvers import RobotSystem, Solver
+from constrained_sim.stabilization import Baumgarte, Projection
 from constrained_sim.steppers.stepper import NO_CONTACT, Observation, StepOutcome, Stepper
 from constrained_sim.validation import Array, read_only
 from constrained_sim.wrench import Wrench, generalised_force

@@ -7,17 +7,22 @@ import warnings
 import numpy as np
 import numpy.typing as npt
 
+from constrained_sim.constrained_dynamics import NOTHING_KNOWN, ContactRows, solve_motion
 from constrained_sim.contact.compliance import SoftRows, dragged, soft_rows
-from constrained_sim.drift import Projection, Stabilization
-from constrained_sim.dynamics import Dynamics
+from constrained_sim.dynamics import free_flyer
+from constrained_sim.dynamics.dynamics import Dynamics
+from constrained_sim.dynamics.free_flyer import generalized_momentum
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.exceptions import FINE, CoarseStep
 from constrained_sim.integrators import Integrator, SteppingScheme
-from constrained_sim.motion import NOTHING_KNOWN, ContactRows, solve_motion
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import RobotSystem
-from constrained_sim.steppers import flight, kernels
+from constrained_sim.stabilization import Projection, Stabilization
+from constrained_sim.steppers.contact_selection import allow_approach, candidate_rows, held_rows, pressing, spread
+from constrained_sim.steppers.midpoint_friction import follow_mean_slip, oppose_mean_slip
 from constrained_sim.steppers.parts import Loads, Part, Prediction
+from constrained_sim.steppers.state_checks import exceeds, largest_drift
+from constrained_sim.steppers.step_energy import attribute_dry_work, attribute_work, energy_of
 from constrained_sim.steppers.stepper import NO_CONTACT, Observation, Stepper
 from constrained_sim.validation import Array
 from constrained_sim.wrench import generalised_force
@@ -120,7 +125,7 @@ class SmoothParts(Stepper):
         candidates, turning, rows, soft = self._unilateral_rows(begin, h, excluded)
         bilateral, b = self._bilateral_rows(begin, h)
         system = RobotSystem(mid, bilateral, begin.bound.bilateral.members, self._implicit(h))
-        momentum = kernels.momentum(mid.M, v, impulses)
+        momentum = generalized_momentum(mid.M, v, impulses)
         start = start if len(start) == len(rows.offset) else NOTHING_KNOWN  # what takes part depends on h
         method = loads.near if len(start) else loads.method
         motion = solve_motion(loads.solver, system, momentum, b, rows, method, start)
@@ -140,12 +145,12 @@ class SmoothParts(Stepper):
         if soft is not None:
             pushes, found, pads, pad_status = _take_out(soft, len(rows.friction), pushes, found)
         impulse, status = np.empty_like(begin.contact.s), np.empty(len(begin.contact.gaps), dtype=np.int64)
-        kernels.spread(candidates, begin.contact.normals, pushes, found, impulse, status)
+        spread(candidates, begin.contact.normals, pushes, found, impulse, status)
         if soft is not None:
             table = begin.bound.contacts
             impulse[soft.rows], status[table.soft[soft.members]] = pads, pad_status
             stretch = dragged(table, soft, pads, pad_status, 0.5 * soft.J @ (v + motion.x), stretch, h)
-        energy = kernels.energy_of(v, motion.x, mid.M, impulses)
+        energy = energy_of(v, motion.x, mid.M, impulses)
         return Prediction(h, q_mid, v_mid, motion, impulses, impulse, dry, moments, status, energy, stretch)
 
     def _reach(self, begin: Observation, predicted: Prediction) -> Observation:
@@ -154,14 +159,16 @@ class SmoothParts(Stepper):
         q_plus = self.integrator.advance(self.robot, predicted.q_mid, x, h)
         if free.size:
             forces = mid.M, predicted.impulses, self.robot.gravity
-            flown = flight.end_velocities(h, begin.M, begin.v, *forces, rows, begin.frames, mid.placements[free])
+            flown = free_flyer.end_velocities(h, begin.M, begin.v, *forces, rows, begin.frames, mid.placements[free])
             q_plus = mid.carried(q_plus, free, self._centres(begin, h) + self.integrator.share * h * flown)
         return self.observe(begin.bound, begin.t + h, q_plus, x, predicted.stretch)
 
     def _centres(self, begin: Observation, h: float) -> Array:
         """Return (r, 3) where the centres of mass of what free-flyers carry are at the evaluation [m]."""
         first = (1.0 - self.integrator.share) * h
-        return np.asarray(flight.middle_centres(first, begin.M, begin.v, begin.frames, self._free[1]), dtype=np.float64)
+        return np.asarray(
+            free_flyer.middle_centres(first, begin.M, begin.v, begin.frames, self._free[1]), dtype=np.float64
+        )
 
     def _held(
         self,
@@ -172,7 +179,7 @@ class SmoothParts(Stepper):
         excluded: npt.NDArray[np.intp],
     ) -> tuple[Part, npt.NDArray[np.int64]]:
         """Return what was predicted, held at its `end`, and which contacts carry force in it."""
-        pressed, held = kernels.pressing(predicted.status, begin.contact.gaps, end.contact.gaps, excluded)
+        pressed, held = pressing(predicted.status, begin.contact.gaps, end.contact.gaps, excluded)
         return self._hold(predicted.part(begin, end), held, loads), pressed
 
     def _finish(
@@ -198,7 +205,7 @@ class SmoothParts(Stepper):
         """
         mid, v, (free, rows) = self._mid, self.integrator.inertial_velocity(begin.v, predicted.motion.x), self._free
         C, middle = mid.inertia_rate(v), mid.placements[free]
-        return flight.end_momentum(
+        return free_flyer.end_momentum(
             predicted.h,
             begin.M,
             begin.v,
@@ -243,14 +250,14 @@ class SmoothParts(Stepper):
         contacts = self._with_dry_friction(ContactRows(J, np.zeros(len(J)), *table.laws_of(pressed)), part.h)
         contacts = contacts.with_discs(end.turning[turning], np.zeros(len(turning)), discs)
         opening, members = (begin.contact.gaps, begin.contact.normals, begin.contact.s), len(table.members)
-        kernels.allow_approach(pressed, members, *opening, part.h, self.integrator.share, contacts.offset)
+        allow_approach(pressed, members, *opening, part.h, self.integrator.share, contacts.offset)
         w = begin.turning @ begin.v
         s = np.concatenate([begin.contact.s[rows], begin.v[self.robot.rubbing], w[turning]])
         system = RobotSystem(self._here, end.J_bilateral, end.bound.bilateral.members)
         free = momentum - predicted @ contacts.J
         b = end.J_bilateral @ end.v - end.s_bilateral
         count = len(contacts.friction), len(part.dry)
-        kernels.follow_mean_slip(s, contacts.J @ end.v, count[0], discs, contacts.offset)
+        follow_mean_slip(s, contacts.J @ end.v, count[0], discs, contacts.offset)
         if turned is None:
             motion = solve_motion(loads.solver, system, free, b, contacts, loads.near, predicted)
             x, pushes = motion.x, motion.impulse
@@ -258,9 +265,7 @@ class SmoothParts(Stepper):
             x, pushes = turned[0], turned[1][: len(predicted)]
         s_plus = contacts.J @ x
         change = part.h * contacts.J @ self._acceleration
-        turns = kernels.oppose_mean_slip(
-            s, s_plus, change, *count, discs, contacts.offset, pushes, loads.method.tolerance
-        )
+        turns = oppose_mean_slip(s, s_plus, change, *count, discs, contacts.offset, pushes, loads.method.tolerance)
         if turns or turned is not None:
             motion = solve_motion(loads.solver, system, free, b, contacts, loads.turned, pushes)
         impulse, moments, status = part.impulse.copy(), part.moments.copy(), part.status.copy()
@@ -273,16 +278,16 @@ class SmoothParts(Stepper):
         impulses[4] = (impulse[rows] - part.impulse[rows]) @ J + (moments - part.moments) @ end.turning
         impulses[5] = motion.lam @ end.J_bilateral
         corrected = end.with_velocity(motion.x)
-        energy = part.energy + kernels.energy_of(end.v, motion.x, end.M, impulses)
+        energy = part.energy + energy_of(end.v, motion.x, end.M, impulses)
         lam = part.lam + motion.lam
         held_work = 0.5 * float(lam @ (begin.J_bilateral @ begin.v + end.J_bilateral @ motion.x))
         contact_work = 0.5 * float(impulse @ (begin.contact.s + corrected.contact.s))
         if moments.size:
             contact_work += 0.5 * float(moments @ (w + end.turning @ motion.x))
-        kernels.attribute_work(energy, contact_work, held_work)
+        attribute_work(energy, contact_work, held_work)
         if dry.size:
             rubbing = self.robot.rubbing
-            kernels.attribute_dry_work(energy, begin.v[rubbing], end.v[rubbing], motion.x[rubbing], part.dry, dry)
+            attribute_dry_work(energy, begin.v[rubbing], end.v[rubbing], motion.x[rubbing], part.dry, dry)
         return part._replace(
             end=corrected,
             lam=lam,
@@ -300,9 +305,9 @@ class SmoothParts(Stepper):
         The tangential rows of sticking contacts keep their position meanwhile.
         """
         here = part.end
-        if kernels.largest_drift(here.phi, here.contact.gaps, held) <= self.stabilization.position_tolerance:
+        if largest_drift(here.phi, here.contact.gaps, held) <= self.stabilization.position_tolerance:
             return part
-        rows = kernels.held_rows(held, here.contact.normals, part.status)
+        rows = held_rows(held, here.contact.normals, part.status)
         end, energy = self.hold_positions(self.stabilization, here, loads.solver, held, rows)
         return part._replace(end=end, energy=part.energy + energy * PROJECTED)
 
@@ -342,7 +347,7 @@ class SmoothParts(Stepper):
         if not len(table):
             return NO_CONTACT, NO_CONTACT, self._with_dry_friction(ContactRows.none(self.robot.nv), h), None
         middle = table.rows(self._mid, begin.v)
-        candidates, _, J, offset = kernels.candidate_rows(
+        candidates, _, J, offset = candidate_rows(
             contact.gaps,
             contact.normals,
             contact.s,
@@ -408,7 +413,7 @@ class SmoothParts(Stepper):
 def _moves(*velocities: Array) -> bool:
     """Return whether any of the velocities of a step, those at which forces were evaluated too, is not slow."""
     for v in velocities:
-        if kernels.exceeds(v, SLOW):
+        if exceeds(v, SLOW):
             return True
     return False
 

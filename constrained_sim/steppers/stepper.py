@@ -10,20 +10,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from constrained_sim.constrained_dynamics import Motion
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact import ContactMethod
-from constrained_sim.contact.geometry import ContactGeometry
-from constrained_sim.drift import Baumgarte, Projection, Stabilization
-from constrained_sim.dynamics import Dynamics, integrate, potential_energy
+from constrained_sim.contact.features import ContactGeometry
+from constrained_sim.contact_solvers import ContactMethod
+from constrained_sim.dynamics.dynamics import Dynamics, integrate, potential_energy
 from constrained_sim.exceptions import InvalidValue, NotSupported
 from constrained_sim.impact import Impact
 from constrained_sim.integrators import INTEGRATORS, Integrator
-from constrained_sim.motion import Motion
 from constrained_sim.posture import JointFeedback
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import RobotSystem, Solver
-from constrained_sim.steppers import kernels
+from constrained_sim.stabilization import Baumgarte, Projection, Stabilization
+from constrained_sim.steppers.state_checks import LEVER, MOST_PROJECTIONS, largest_drift, largest_violation
 from constrained_sim.validation import Array, read_only
 from constrained_sim.wrench import Wrench
 
@@ -81,7 +81,7 @@ class Observation:
     @property
     def largest_violation(self) -> tuple[float, float]:
         """The largest bilateral violation or depth of a contact [m, rad], and bilateral row velocity."""
-        return kernels.largest_violation(self.phi, self.contact.gaps, self.s_bilateral)
+        return largest_violation(self.phi, self.contact.gaps, self.s_bilateral)
 
     def mean_axes(self, start: Observation) -> Array:
         """Return (k, 3, 3) the means of the axes of contacts here and at the `start`."""
@@ -257,8 +257,8 @@ class Stepper(ABC):
         Returns:
             The state there, and the potential energy [J] that this brings in.
         """
-        start, drift = end, kernels.largest_drift(end.phi, end.contact.gaps, held)
-        for _ in range(kernels.MOST_PROJECTIONS):
+        start, drift = end, largest_drift(end.phi, end.contact.gaps, held)
+        for _ in range(MOST_PROJECTIONS):
             if drift <= projection.position_tolerance:
                 break
             J = end.J_contact
@@ -266,10 +266,10 @@ class Stepper(ABC):
             gaps[end.contact.normals] = end.contact.gaps
             system = RobotSystem(self._here, end.J_bilateral, end.bound.bilateral.members)
             dq = projection.tangent_step(solver, system, end.phi, J[rows], gaps[rows])
-            if held.size and np.abs(dq).max() > kernels.LEVER * drift:
+            if held.size and np.abs(dq).max() > LEVER * drift:
                 break
             moved = self.observe(end.bound, end.t, integrate(self.robot, end.q, dq), end.v, end.stretch)
-            left = kernels.largest_drift(moved.phi, moved.contact.gaps, held)
+            left = largest_drift(moved.phi, moved.contact.gaps, held)
             if not left < 0.5 * drift:
                 self.observe(end.bound, end.t, end.q, end.v, end.stretch)  # the work space is at this configuration
                 break

@@ -7,19 +7,19 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from constrained_sim.constrained_dynamics import NOTHING_KNOWN
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact import ContactMethod
-from constrained_sim.contact.problem import no_values
-from constrained_sim.contact.table import TOUCHING
+from constrained_sim.contact.contact_set import TOUCHING
+from constrained_sim.contact_solvers import ContactMethod
+from constrained_sim.contact_solvers.problem import no_values
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.impact import Impact, bouncing, impact_at
 from constrained_sim.integrators import Midpoint
-from constrained_sim.motion import NOTHING_KNOWN
 from constrained_sim.posture import JointFeedback
 from constrained_sim.solvers import Solver
-from constrained_sim.steppers import kernels
 from constrained_sim.steppers.compiled import CLOSING, WHOLE
 from constrained_sim.steppers.compiled_parts import UNFELT, CompiledParts
+from constrained_sim.steppers.contact_selection import closing_contacts
 from constrained_sim.steppers.parts import Loads, Part, outcome_of
 from constrained_sim.steppers.record import RecordedState, count_all, record_of
 from constrained_sim.steppers.rigid import DONE
@@ -175,7 +175,7 @@ class TimeStepping(CompiledParts):
             gaps = gaps.copy()
             gaps[settled] = np.inf
         closing = np.empty(len(gaps), dtype=np.int64)
-        count = kernels.closing_contacts(
+        count = closing_contacts(
             gaps, contact.normals, contact.s, contact.J, self._acceleration, rest, UNFELT / self.dt, closing
         )
         return closing[:count]

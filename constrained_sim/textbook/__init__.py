@@ -30,8 +30,8 @@ impact system, whose multiplier is the negative of the impulse (:func:`null_spac
 lecture's step (:class:`~constrained_sim.integrators.Lecture`).
 """
 
-from constrained_sim.drift import position_step
 from constrained_sim.force_laws import SpringDamper, point_force
+from constrained_sim.stabilization import position_step
 from constrained_sim.textbook.branches import sparse_factorize_ltl, sparse_solve_ltx, sparse_solve_lx
 from constrained_sim.textbook.kokkevis import KokkevisSystem, kokkevis_system
 from constrained_sim.textbook.null_space import NullSpaceSolution, null_space_method

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.exceptions import InvalidValue
-from constrained_sim.solvers import kernels
+from constrained_sim.linalg.inertia_factor import unwhiten_one, whiten_one
 from constrained_sim.solvers.solver import checked_parents, checked_system, sizes_of
 from constrained_sim.validation import Array, finite_array, shape_of
 
@@ -40,7 +40,7 @@ def sparse_solve_ltx(L: Any, parents: Any, x: Any) -> Array:
 
     Source: RBDL, SparseSolveLTx.
     """
-    return np.asarray(kernels.whiten_one(*_factor(L, parents, x)))
+    return np.asarray(whiten_one(*_factor(L, parents, x)))
 
 
 def sparse_solve_lx(L: Any, parents: Any, x: Any) -> Array:
@@ -51,7 +51,7 @@ def sparse_solve_lx(L: Any, parents: Any, x: Any) -> Array:
 
     Source: RBDL, SparseSolveLx.
     """
-    return np.asarray(kernels.unwhiten_one(*_factor(L, parents, x)))
+    return np.asarray(unwhiten_one(*_factor(L, parents, x)))
 
 
 def _factor(L: Any, parents: Any, x: Any) -> tuple[Array, npt.NDArray[np.int64], Array]:

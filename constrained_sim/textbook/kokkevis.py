@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from constrained_sim.actuation import actuation_matrix
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.dynamics import Dynamics
+from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.robot import Robot, checked_state
 from constrained_sim.solvers import RobotSystem
 from constrained_sim.validation import Array, finite_array, number

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from constrained_sim.exceptions import InvalidValue
-from constrained_sim.solvers import kernels
-from constrained_sim.solvers.row_space import RANK_TOLERANCE
+from constrained_sim.linalg.householder import null_space_bases
+from constrained_sim.linalg.rank import ROW_TOLERANCE
 from constrained_sim.solvers.solver import System, checked_system, sizes_of
 from constrained_sim.validation import Array, finite_array
 
@@ -61,7 +61,7 @@ def null_space_method(M: Any, J: Any, f: Any, b: Any, Y: Any = None, Z: Any = No
     f, b = finite_array("f", f, (n,)), finite_array("b", b, (m,))
     if system.row_space.rank < m:
         raise InvalidValue("J", system.J.tolist(), "independent rows")
-    Yt, Zt, *_ = kernels.null_space_bases(system.M, system.J)
+    Yt, Zt, *_ = null_space_bases(system.M, system.J)
     Y = Yt.T if Y is None else finite_array("Y", Y, (n, m))
     Z = Zt.T if Z is None else finite_array("Z", Z, (n, n - m))
     _check_bases(system, Y, Z)
@@ -80,10 +80,10 @@ def _check_bases(system: System, Y: Array, Z: Array) -> None:
         InvalidValue: they do not.
     """
     J = system.J
-    large = RANK_TOLERANCE * np.linalg.norm(J)
+    large = ROW_TOLERANCE * np.linalg.norm(J)
     if np.linalg.norm(J @ Z) > large * np.linalg.norm(Z):
         raise InvalidValue("Z", Z.tolist(), "a basis of the null space of J: J Z = 0")
     if Y.size and np.linalg.svd(J @ Y, compute_uv=False)[-1] <= large * np.linalg.norm(Y):
         raise InvalidValue("Y", Y.tolist(), "columns with which J Y is regular")
-    if Z.size and np.linalg.cond(Z) > 1.0 / RANK_TOLERANCE:
+    if Z.size and np.linalg.cond(Z) > 1.0 / ROW_TOLERANCE:
         raise InvalidValue("Z", Z.tolist(), "columns that do not depend on each other")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from constrained_sim.solvers.row_space import least_squares
+from constrained_sim.linalg.rank import least_squares
 from constrained_sim.solvers.solver import checked_system, sizes_of
 from constrained_sim.textbook.spaces import null_space_basis
 from constrained_sim.validation import Array, finite_array, read_only

@@ -11,9 +11,9 @@ import scipy
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.check import difference_of
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.dynamics import Dynamics, integrate
+from constrained_sim.dynamics.dynamics import Dynamics, integrate
+from constrained_sim.linalg.rank import ROW_TOLERANCE
 from constrained_sim.robot import Robot, checked_state
-from constrained_sim.solvers.row_space import RANK_TOLERANCE
 from constrained_sim.validation import Array, finite_array, number, shape_of
 
 
@@ -27,7 +27,7 @@ def null_space_basis(F: Any) -> Array:
 
     Source: Savin, Contact-aware Control, lecture 5, eq. 12 and 20.
     """
-    return np.asarray(scipy.linalg.null_space(_matrix("F", F), rcond=RANK_TOLERANCE))
+    return np.asarray(scipy.linalg.null_space(_matrix("F", F), rcond=ROW_TOLERANCE))
 
 
 def row_equivalent(G: Any) -> Array:
@@ -45,7 +45,7 @@ def row_equivalent(G: Any) -> Array:
         return np.zeros((0, G.shape[1]))
     R, order = scipy.linalg.qr(G, mode="r", pivoting=True)
     diagonal = np.abs(np.diag(R))
-    rank = int(np.sum(diagonal > RANK_TOLERANCE * diagonal.max(initial=0.0)))
+    rank = int(np.sum(diagonal > ROW_TOLERANCE * diagonal.max(initial=0.0)))
     rows = np.zeros((rank, G.shape[1]))
     rows[:, order] = R[:rank]
     return rows

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pinocchio as pin
 
-from constrained_sim.contact.scene import Box, Mesh, Sphere, load_mesh, placement_of
+from constrained_sim.collision.scene import Box, Mesh, Sphere, load_mesh, placement_of
 from constrained_sim.contact.surfaces import Plane
 from constrained_sim.descriptions.meshes import hull_triangles
-from constrained_sim.dynamics import kinematics_at
+from constrained_sim.dynamics.dynamics import kinematics_at
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array

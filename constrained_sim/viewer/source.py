@@ -9,10 +9,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from constrained_sim.collision.detector import Collisions
+from constrained_sim.collision.scene import SceneBody
 from constrained_sim.config import Config
 from constrained_sim.constraints import Constraint, PointContact
-from constrained_sim.contact.collision import Collisions
-from constrained_sim.contact.scene import SceneBody
 from constrained_sim.contact.surfaces import Plane
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from constrained_sim.collision.detector import Collisions
 from constrained_sim.constraints import BoundConstraint, Constraint, PointContact
-from constrained_sim.contact.collision import Collisions
-from constrained_sim.dynamics import Dynamics, kinematics_at
+from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import Robot
 from constrained_sim.step_result import ContactStatus

@@ -10,7 +10,7 @@ from ros.live import CONFIG, START_TIME, Process, arguments, dotted, free_domain
 from sensor_msgs.msg import JointState
 
 from constrained_sim import load_config
-from constrained_sim.contact import METHODS, compile_methods
+from constrained_sim.contact_solvers import METHODS, compile_methods
 from constrained_sim.exceptions import NoAnswer
 from constrained_sim.ros.discovery import loopback_settings
 from constrained_sim.solvers import SOLVERS, make_solver

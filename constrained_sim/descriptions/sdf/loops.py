@@ -11,7 +11,7 @@ from scipy.linalg import block_diag, null_space
 
 from constrained_sim.constraints import FrameAnchor, PointAnchor
 from constrained_sim.descriptions.sdf.joints import Joint
-from constrained_sim.dynamics import Dynamics
+from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.validation import Array
 

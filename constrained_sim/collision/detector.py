@@ -1,0 +1,425 @@
+"""Collision geometry: where the links of a robot come near the bodies of a scene, or each other, as point contacts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import coal
+import numpy as np
+
+from constrained_sim.collision import manifold
+from constrained_sim.collision.narrow_phase import touches_of
+from constrained_sim.collision.scene import SceneBody, checked_scene
+from constrained_sim.collision.shapes import NO_LINE, Core, Shape, robot_shapes, scene_shape
+from constrained_sim.constraints.point_contact import BoundContact, PointContact
+from constrained_sim.contact.features import UNDIRECTED, NormalOf
+from constrained_sim.contact.laws import Law, Rigid, SoftLaw
+from constrained_sim.contact.surfaces import Plane
+from constrained_sim.dynamics.dynamics import Dynamics
+from constrained_sim.exceptions import InvalidValue
+from constrained_sim.robot import WORLD, Robot
+from constrained_sim.validation import Array, flag, items, names, number, path
+
+FORESIGHT = 2.5
+"""Way of the fastest body in a step, in whose reach everything is watched: two may meet, and speeds grow."""
+
+
+@dataclass(frozen=True, eq=False)
+class Collisions:
+    """What the collision geometry of a robot may touch, and how.
+
+    Attributes:
+        scene: bodies of the world by name.
+        friction: Coulomb coefficient; None: that of each element of the description, of two elements the smaller one,
+            and 0 where there is none.
+        restitution: coefficient, 0 to 1.
+        law: what contacts may do; not a soft one.
+        margin: distance [m] from which on a pair is watched; where bodies are fast, what they do in a step counts.
+        self_collision: whether links of the robot touch each other, neighbours aside.
+        srdf: file or text whose ``disable_collisions`` name pairs of links that do not touch each other.
+        excluded: further such pairs.
+        package_dirs: folders in which ``package://`` is looked up, beside those around the description's file.
+        restitution_law: ``"newton"`` or ``"poisson"``, see :class:`~constrained_sim.constraints.PointContact`.
+        torsional_friction: [m], likewise.
+        rolling_friction: [m], likewise.
+
+    Raises:
+        InvalidValue: a value that is not allowed.
+        UnknownName: no such law of restitution.
+    """
+
+    scene: Mapping[str, SceneBody] = field(default_factory=dict)
+    friction: float | None = None
+    restitution: float = 0.0
+    law: Law = field(default_factory=Rigid)
+    margin: float = 0.02
+    self_collision: bool = False
+    srdf: str | os.PathLike[str] = ""
+    excluded: Sequence[tuple[str, str]] = ()
+    package_dirs: Sequence[str] = ()
+    restitution_law: str = "newton"
+    torsional_friction: float = 0.0
+    rolling_friction: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check all values."""
+        object.__setattr__(self, "scene", checked_scene(self.scene))
+        number("margin of collisions", self.margin, 0.0, open_lower=True)
+        flag("self_collision", self.self_collision)
+        if not (isinstance(self.srdf, str) and not self.srdf):
+            path("srdf", self.srdf)
+        pairs = items("excluded", self.excluded, object, "pairs of links")
+        object.__setattr__(self, "excluded", tuple(map(_pair, pairs)))
+        names("package_dirs", self.package_dirs)
+        if isinstance(self.law, SoftLaw):
+            raise InvalidValue("law of collisions", self.law.name, "rigid, frictionless or sticking")
+        self.contact("any", "any", np.zeros(3), Plane(), 0.0)
+
+    def contact(
+        self, name: str, link: str, point: Array, surface: Plane, radius: float, friction: float = 0.0
+    ) -> PointContact:
+        """Return one contact point with these properties; `friction` is that of the description."""
+        return PointContact(
+            name,
+            link,
+            point,  # type: ignore[arg-type]
+            surface,
+            self.law,
+            friction if self.friction is None else self.friction,
+            self.restitution,
+            radius,
+            self.restitution_law,
+            self.torsional_friction,
+            self.rolling_friction,
+        )
+
+    def bind(self, robot: Robot) -> CollisionDetector:
+        """Load the geometry of `robot`.
+
+        Raises:
+            ModelError: a robot without a description, or a mesh that cannot be loaded.
+            UnknownName: an excluded link that does not exist.
+        """
+        return CollisionDetector(self, robot)
+
+
+def _pair(links: Any) -> tuple[str, str]:
+    """Return two names of links.
+
+    Raises:
+        InvalidValue: something else.
+    """
+    pair = names("pair of excluded links", links)
+    if len(pair) != 2:
+        raise InvalidValue("pair of excluded links", links, "two names")
+    return pair[0], pair[1]
+
+
+class DetectedContact(NamedTuple):
+    """One point where two bodies are near.
+
+    Attributes:
+        name: ``<link>_<element>/<other>#<i>``.
+        geometry: link of the first body.
+        other: name of the other body: in the scene, or ``<link>_<element>``.
+        joint: that carries the first body.
+        point: (3,) of the first body [m], that joint's frame; the middle of a sphere if ``radius > 0``, of a rim that
+            of its circle.
+        radius: [m].
+        other_joint: that carries the other body; 0: the world.
+        other_point: (3,) likewise of the other body, or of the plane [m], that joint's frame.
+        normal: (3,) unit, from the other body to the first, the other joint's frame.
+        gap: ``n . (p - p_other) - radius - other_radius`` [m], p on the rim if there is one; negative where they
+            penetrate.
+        other_link: the other body, where it is one of the robot's links.
+        other_radius: [m].
+        facing: what the normal follows as the bodies move.
+        directions: see :class:`~constrained_sim.contact.features.Cores`.
+        rims: likewise.
+        friction: that the description gives to what touches.
+    """
+
+    name: str
+    geometry: str
+    other: str
+    joint: int
+    point: Array
+    radius: float
+    other_joint: int
+    other_point: Array
+    normal: Array
+    gap: float
+    other_link: str = WORLD
+    other_radius: float = 0.0
+    facing: NormalOf = NormalOf.SECOND
+    directions: Array = UNDIRECTED
+    rims: tuple[float, float] = (0.0, 0.0)
+    friction: float = 0.0
+
+
+class CollisionGeometry:
+    """Detects where one robot is near a scene, or itself.
+
+    Against a plane every shape is exact: a sphere and the ends of a capsule as spheres, boxes and convex hulls by their
+    vertices, cylinders by the lowest points of their rims. Of other pairs, world-aligned bounding boxes are compared
+    first; then coal's GJK and EPA give the direction of least distance. Where a flat face is what touches, the other
+    body's points over it do, each with its own gap; where a straight edge or axis lies along another, both ends of what
+    they share; else the nearest points. A pair at rest has eight at most.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        scene: Mapping[str, SceneBody],
+        *,
+        margin: float = 0.01,
+        self_collision: bool = False,
+        srdf: str | os.PathLike[str] | None = None,
+        excluded: Iterable[tuple[str, str]] = (),
+        package_dirs: Sequence[str] = (),
+    ) -> None:
+        """Load the geometry of `robot`.
+
+        Args:
+            robot: read from a description.
+            scene: bodies of the world by name.
+            margin: gap [m] up to which contacts are reported.
+            self_collision: whether links of the robot touch each other; those of one joint and of neighbours do not.
+            srdf: file or text whose ``disable_collisions`` name pairs of links that do not touch each other.
+            excluded: further such pairs.
+            package_dirs: folders in which ``package://`` is looked up, beside those around the description's file.
+
+        Raises:
+            ModelError: a robot without a description, an element that cannot be loaded, or an unreadable SRDF.
+            UnknownName: an excluded link that does not exist.
+            InvalidValue: another value that is not allowed.
+        """
+        self.robot, self.margin = robot, number("margin of collisions", margin, 0.0, open_lower=True)
+        scene = checked_scene(scene)
+        self._planes = {name: body for name, body in scene.items() if isinstance(body, Plane)}
+        self._shapes = robot_shapes(robot, package_dirs)
+        self._own = len(self._shapes)
+        apart = _excluded(robot, excluded) | _disabled(srdf)
+        solids = [scene_shape(name, body) for name, body in scene.items() if not isinstance(body, Plane)]
+        self._shapes += solids
+        pairs = self._pairs_with_solids() + (self._self_pairs(apart) if self_collision else [])
+        self._pairs = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        self._stack()
+        self._request = _request()
+
+    def _stack(self) -> None:
+        """Put what the kernels take of all shapes into arrays; those of the robot come first."""
+        shapes = self._shapes
+        self._joints = np.array([shape.joint for shape in shapes], dtype=np.int64)
+        self._rotations = np.array([shape.placement.rotation for shape in shapes]).reshape(-1, 3, 3)
+        self._centres = np.array([shape.centre for shape in shapes]).reshape(-1, 3)
+        self._halves = np.array([shape.box[1] for shape in shapes]).reshape(-1, 3)
+        self._arms = np.array([float(np.linalg.norm(shape.centre)) + shape.bound for shape in shapes])
+        # What the world carries cannot touch a plane of it.
+        self._bounds = np.array([shape.bound if shape.joint else -np.inf for shape in shapes])
+        self._starts = np.cumsum([0, *(len(shape.points) for shape in shapes)])
+        self._points = np.concatenate([np.zeros((0, 3)), *(shape.points for shape in shapes)])
+        self._radii = np.repeat([shape.radius for shape in shapes], np.diff(self._starts))
+        self._circles = np.full(len(self._points), -1)
+        cylinders = [index for index, shape in enumerate(shapes) if shape.is_cylinder]
+        self._cylinders = np.array(cylinders, dtype=np.int64)
+        self._rims = np.array([shapes[index].rims for index in cylinders]).reshape(-1, 2, 3)
+        self._rim_radii = np.array([float(shapes[index].solid.radius) for index in cylinders])
+
+    def _pairs_with_solids(self) -> list[tuple[int, int]]:
+        return [(i, j) for j in range(self._own, len(self._shapes)) for i in range(self._own) if self._shapes[i].joint]
+
+    def _self_pairs(self, apart: set[frozenset[str]]) -> list[tuple[int, int]]:
+        """Return shapes that may touch each other: of joints that are no neighbours, nor set `apart`."""
+        parents, shapes = self.robot.model.parents, self._shapes
+        return [
+            (i, j)
+            for i in range(self._own)
+            for j in range(i + 1, self._own)
+            if shapes[i].joint not in (shapes[j].joint, parents[shapes[j].joint])
+            and parents[shapes[i].joint] != shapes[j].joint
+            and frozenset((shapes[i].link, shapes[j].link)) not in apart
+        ]
+
+    def detect(self, dynamics: Dynamics, horizon: float = 0.0) -> tuple[DetectedContact, ...]:
+        """Return the contacts at the placements of `dynamics`, up to a gap of the margin.
+
+        Or up to what the fastest body might do in a while: nothing that is hit within the `horizon` [s] may be missed.
+        Among many points of one body near a plane, those count as the nearest that will be after `horizon` [s], at the
+        velocity of the last :meth:`Dynamics.update`: else a body that falls flat would sink the points that were passed
+        over.
+        """
+        found: list[DetectedContact] = []
+        margin = max(self.margin, FORESIGHT * horizon * self._largest_speed(dynamics))
+        self._request.security_margin = margin
+        for name, plane in self._planes.items():
+            self._add_plane(found, name, plane, dynamics, horizon, margin)
+        if len(self._pairs):
+            placements = dynamics.placements
+            near = manifold.near_pairs(
+                self._pairs, self._joints, self._rotations, self._centres, self._halves, placements, margin
+            )
+            for i, j in self._pairs[near]:
+                self._add_pair(found, self._shapes[i], self._shapes[j], dynamics)
+        return tuple(found)
+
+    def _largest_speed(self, dynamics: Dynamics) -> float:
+        """Return a bound of the speeds [m/s] of all points of the robot's shapes."""
+        speeds = np.linalg.norm(dynamics.velocities[self._joints], axis=2)
+        return float((speeds[:, 0] + speeds[:, 1] * self._arms).max(initial=0.0))
+
+    def _add_plane(
+        self, found: list[DetectedContact], name: str, plane: Plane, dynamics: Dynamics, horizon: float, margin: float
+    ) -> None:
+        """Add the contacts of all shapes of the robot with a plane."""
+        normal, placements = np.asarray(plane.normal), dynamics.placements
+        axes = self._rotations[self._cylinders]
+        manifold.place_rims(
+            self._starts[self._cylinders], self._joints[self._cylinders], self._rims, axes[:, :, 2].copy(),
+            axes[:, :, 0].copy(), self._rim_radii, placements, normal, self._points, self._circles,
+        )  # fmt: skip
+        places, gaps = manifold.near_plane(
+            self._points, self._starts, self._joints, self._radii, self._centres, self._bounds, placements,
+            dynamics.velocities, normal, plane.offset, margin, horizon,
+        )  # fmt: skip
+        anchor = plane.offset * normal
+        for index in np.flatnonzero(places[:, 0] >= 0):
+            shape = self._shapes[index]
+            for i, (place, gap) in enumerate(zip(places[index].tolist(), gaps[index].tolist(), strict=True)):
+                if place >= 0 and gap <= margin:
+                    core = self._core_at(place, axes)
+                    directions = np.array([core.line, NO_LINE]) if core.rim else UNDIRECTED
+                    found.append(
+                        DetectedContact(
+                            f"{shape.name}/{name}#{i}", shape.link, name, shape.joint, core.point, core.radius,
+                            0, anchor, normal, gap, rims=(core.rim, 0.0), directions=directions,
+                            friction=_friction_of(shape),
+                        )
+                    )  # fmt: skip
+
+    def _core_at(self, place: int, axes: Array) -> Core:
+        """Return the core, joint's frame, at one of the points near a plane, for `axes` (c, 3, 3) of the cylinders."""
+        circle = self._circles[place]
+        if circle < 0:
+            return Core(self._points[place].copy(), float(self._radii[place]))
+        cylinder, disc = divmod(int(circle), 2)
+        return Core(self._rims[cylinder, disc], line=axes[cylinder, :, 2], rim=float(self._rim_radii[cylinder]))
+
+    def _add_pair(self, found: list[DetectedContact], first: Shape, second: Shape, dynamics: Dynamics) -> None:
+        """Add the contacts of two solids."""
+        here, there = dynamics.placements[first.joint], dynamics.placements[second.joint]
+        for i, touch in enumerate(touches_of(first, here, second, there, self._request)):
+            directions = np.array([here[:3] @ touch.one.line, there[:3] @ touch.two.line])
+            if touch.facing != NormalOf.BOTH:
+                directions[touch.facing] = (here, there)[touch.facing][:3] @ touch.normal
+            found.append(
+                DetectedContact(
+                    f"{first.name}/{second.name}#{i}", first.link, second.name, first.joint,
+                    here[:3] @ (touch.one.point - here[3]), touch.one.radius, second.joint,
+                    there[:3] @ (touch.two.point - there[3]), there[:3] @ touch.normal, touch.gap,
+                    second.link or WORLD, touch.two.radius, touch.facing, directions, (touch.one.rim, touch.two.rim),
+                    _friction_of(first, second),
+                )
+            )  # fmt: skip
+
+
+class CollisionDetector(CollisionGeometry):
+    """Detects the contacts of one robot, as contacts with the properties of a :class:`Collisions`."""
+
+    def __init__(self, collisions: Collisions, robot: Robot) -> None:
+        """See :meth:`Collisions.bind`."""
+        super().__init__(
+            robot,
+            collisions.scene,
+            margin=collisions.margin,
+            self_collision=collisions.self_collision,
+            srdf=collisions.srdf,
+            excluded=collisions.excluded,
+            package_dirs=collisions.package_dirs,
+        )
+        self.collisions = collisions
+        self._latest: dict[tuple[str, bytes, float], BoundContact] = {}
+
+    def __reduce__(self) -> tuple[type[CollisionDetector], tuple[Collisions, Robot]]:
+        """Return how it is unpickled: coal's geometry is loaded anew."""
+        return CollisionDetector, (self.collisions, self.robot)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CollisionDetector:
+        """Return a detector of its own that shares the geometry, which never changes."""
+        other = object.__new__(CollisionDetector)
+        vars(other).update(vars(self), _request=_request(), _latest={})
+        return other
+
+    def contacts(self, dynamics: Dynamics, horizon: float = 0.0) -> list[BoundContact]:
+        """Return what :meth:`detect` finds, bound to the robot; surfaces are planes as they are in the world now.
+
+        A point of the robot that touched the same plane in the last call is the same object again.
+        """
+        self._latest = {_place(contact): self._bound(contact, dynamics) for contact in self.detect(dynamics, horizon)}
+        return list(self._latest.values())
+
+    def _bound(self, contact: DetectedContact, dynamics: Dynamics) -> BoundContact:
+        surface = self._planes.get(contact.other) if not contact.other_joint else None
+        if surface is not None and (known := self._latest.get(_place(contact))) is not None:
+            return known
+        if surface is None:
+            there = dynamics.placements[contact.other_joint]
+            normal, other = contact.normal @ there[:3], contact.other_point @ there[:3] + there[3]
+            surface = Plane(normal, float(normal @ other) + contact.other_radius)
+        _, link_placement = self.robot.link_placement(contact.geometry)
+        point = link_placement.actInv(contact.point)
+        declaration = self.collisions.contact(
+            contact.name, contact.geometry, point, surface, contact.radius, contact.friction
+        )
+        return BoundContact(
+            declaration, contact.joint, contact.point, contact.other_joint, contact.other_point, surface.axes,
+            contact.facing, contact.other_radius, contact.directions, contact.rims, contact.other_link,
+        )  # fmt: skip
+
+
+def _friction_of(*shapes: Shape) -> float:
+    """Return the smallest coefficient of friction that the description gives to these shapes; 0 where it gives none."""
+    return min((shape.friction for shape in shapes if shape.friction is not None), default=0.0)
+
+
+def _request() -> Any:
+    """Return what is asked of coal: one point of contact."""
+    return coal.CollisionRequest(coal.CollisionRequestFlag.CONTACT, 1)
+
+
+def _place(contact: DetectedContact) -> tuple[str, bytes, float]:
+    """Return which ball of the robot touches what."""
+    return contact.name, contact.point.tobytes(), contact.radius
+
+
+def _excluded(robot: Robot, pairs: Iterable[tuple[str, str]]) -> set[frozenset[str]]:
+    """Return pairs of links.
+
+    Raises:
+        InvalidValue: not pairs.
+        UnknownName: no such link.
+    """
+    pairs = list(pairs)
+    for pair in pairs:
+        if isinstance(pair, str) or len(pair) != 2:
+            raise InvalidValue("excluded links", pair, "pairs of names")
+        for link in pair:
+            robot.link_placement(link)
+    return {frozenset(pair) for pair in pairs}
+
+
+def _disabled(srdf: str | os.PathLike[str] | None) -> set[frozenset[str]]:
+    """Return the pairs of links that an SRDF excludes.
+
+    Raises:
+        ModelError: it cannot be read.
+    """
+    from constrained_sim.descriptions.document import parse_xml, read_text
+
+    if not srdf:
+        return set()
+    tree = parse_xml(read_text(srdf, "SRDF"), "SRDF")
+    return {frozenset((pair.get("link1", ""), pair.get("link2", ""))) for pair in tree.iter("disable_collisions")}

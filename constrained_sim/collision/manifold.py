@@ -1,0 +1,307 @@
+"""Compiled kernels of collision detection: pairs that may be near, points near a plane, and patches of two bodies.
+
+Bodies are convex: the hull of points, grown by a radius. Points are in the frame of the joint that carries them, and
+``placements`` is that of :class:`~constrained_sim.dynamics.dynamics.Dynamics`: (njoints, 4, 3), columns of the rotation, then
+the translation.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from constrained_sim.compilation.kernel import kernel
+from constrained_sim.contact.contact_set import TOUCHING
+
+FEWEST, ENOUGH, MOST_POINTS = 4, 8, 24
+"""Contact points of one pair of bodies: as many as there are up to the first; of a body at rest; at most."""
+
+SHARE, FINE = 0.01, 1e-3
+"""By how much a point of a body at rest, or of one that rolls, may be outside the outline of those that are taken,
+relative to the size of the patch."""
+
+BAND = 2e-3
+"""[m] beyond the nearest point of a body within which its points are taken: what may touch in one step."""
+
+NEAR = 2e-5
+"""[m] beyond the nearest point of a body: what forces may close within a step, though it does not approach yet."""
+
+FLAT = 1e-6
+"""Share of the normal along a disc below which its lowest point is undefined."""
+
+RIM = 4
+"""Points on each rim of a cylinder near a plane."""
+
+SAME = 1e-9
+"""[m] Distance below which two points of a patch are one."""
+
+EQUAL = 1e-9
+"""Relative difference that rounding may make."""
+
+
+@kernel
+def spread(points, gaps, normal):  # type: ignore[no-untyped-def]
+    """Return which of `points` (n, 3) keep the area that supports, ascending, for a unit `normal` (3,).
+
+    Corners of the outline of what touches, up to :data:`ENOUGH`: what rests on some points rests on them in the next
+    step too, whatever rounding does to gaps. Where more of what is as near is outside that outline, the body may roll
+    over all of it within a step, hence all corners of the larger outline. Where these are too few, the points that span
+    the largest area.
+    """
+    count = points.shape[0]
+    if count <= FEWEST:
+        return np.arange(count)
+    lowest = gaps.min()
+    touches, is_near = gaps <= max(lowest, 0.0) + TOUCHING, gaps <= max(lowest, 0.0) + NEAR
+    flat = points - np.outer(points @ normal, normal)
+    taken = np.zeros(count, dtype=np.bool_)
+    if lowest < -TOUCHING:
+        taken[np.argmin(gaps)] = True
+    else:
+        arms = flat - flat[touches].sum(axis=0) / touches.sum()
+        taken[_largest(np.sqrt((arms * arms).sum(axis=1)), touches, -1.0)] = True
+    span = flat - flat[0]
+    size = np.sqrt((span * span).sum(axis=1).max())
+    _surround(flat, taken, normal, touches, ENOUGH, SHARE * size)
+    _surround(flat, taken, normal, is_near & ~touches, MOST_POINTS, SAME)
+    if (taken & ~touches).any():
+        _surround(flat, taken, normal, is_near, MOST_POINTS, FINE * size)
+    _surround(flat, taken, normal, ~is_near, FEWEST, SAME)
+    return np.flatnonzero(taken)
+
+
+@kernel
+def _surround(flat, taken, normal, allowed, most, least):  # type: ignore[no-untyped-def]
+    """Take of what is `allowed` what is farthest outside the outline of those `taken`, by more than `least` [m].
+
+    One after the other, up to `most` in all; for the first :data:`FEWEST` any distance will do.
+    """
+    for count in range(taken.sum(), most):
+        outside = _outside(flat, taken, normal)
+        farthest = _largest(outside, allowed, SAME if count < FEWEST else least)
+        if farthest < 0:
+            break
+        taken[farthest] = True
+
+
+@kernel
+def _largest(values, allowed, least):  # type: ignore[no-untyped-def]
+    """Return where `values` are largest of what is `allowed`, first of what is equal; -1 if none is above `least`."""
+    best = -1
+    for i in range(values.shape[0]):
+        if allowed[i] and values[i] > least:
+            best, least = i, values[i] + EQUAL * abs(values[i])
+    return best
+
+
+@kernel
+def _outside(flat, taken, normal):  # type: ignore[no-untyped-def]
+    """Return (n,) by how much each of `flat` (n, 3) is outside the outline of those that are `taken` [m]."""
+    corners = flat[taken]
+    arms = flat - corners[0]
+    if corners.shape[0] == 1:
+        return np.sqrt((arms * arms).sum(axis=1))
+    corners = corners[outline(corners, normal)]
+    outside = np.full(flat.shape[0], -np.inf)
+    for i in range(corners.shape[0]):
+        edge = corners[i] - corners[i - 1]
+        outwards = np.cross(edge, normal) / np.sqrt(edge @ edge)
+        outside = np.maximum(outside, (flat - corners[i]) @ outwards)
+    return outside
+
+
+@kernel
+def place_rims(starts, joints, middles, axes, aside, radii, placements, normal, points, circles):  # type: ignore[no-untyped-def]
+    """Write the points of cylinders that may touch a plane into `points`: the lowest of each rim, and three around.
+
+    Args:
+        starts: (c,) where the points of each cylinder begin.
+        joints: (c,) that carry them.
+        middles: (c, 2, 3) of their discs [m], joint's frame.
+        axes: (c, 3) unit, joint's frame.
+        aside: (c, 3) unit, orthogonal to the axes: where the rims' points begin if the cylinder stands.
+        radii: (c,) [m].
+        placements: of the joints.
+        normal: (3,) of the plane, world frame.
+        points: (n, 3) of all shapes [m], joints' frames; changed.
+        circles: (n,) is filled for these points with the place in `middles` as one list of the disc whose lowest point
+            it is; -1 where it is not, or all of the rim are.
+    """
+    for c in range(len(starts)):
+        local = placements[joints[c], :3] @ normal
+        down = axes[c] * (axes[c] @ local) - local
+        length = np.sqrt(down @ down)
+        lies = length > FLAT
+        down = down / length if lies else aside[c].copy()
+        across = np.cross(axes[c], down)
+        for disc in range(2):
+            at = starts[c] + RIM * disc
+            for i, direction in enumerate((down, across, -down, -across)):
+                points[at + i] = middles[c, disc] + radii[c] * direction
+                circles[at + i] = -1
+            circles[at] = 2 * c + disc if lies else -1
+
+
+@kernel
+def near_plane(  # type: ignore[no-untyped-def]
+    points, starts, joints, radii, centres, bounds, placements, velocities, normal, offset, margin, horizon
+):
+    """Return where shapes are near a plane: (s, 24) places in `points`, -1 where there is none, and their gaps [m].
+
+    Args:
+        points: (n, 3) of all shapes [m], joints' frames.
+        starts: (s + 1,) where those of each shape begin.
+        joints: (s,) that carry them.
+        radii: (n,) of the balls about the points [m].
+        centres: (s, 3) of their bounding spheres [m], joints' frames.
+        bounds: (s,) radii of these [m].
+        placements: of the joints.
+        velocities: (njoints, 2, 3) linear and angular, in the joints' axes.
+        normal: (3,) of the plane, world frame.
+        offset: of the plane [m].
+        margin: gap up to which points are taken [m].
+        horizon: time by which points that approach count as nearer [s].
+    """
+    places = np.full((len(joints), MOST_POINTS), -1)
+    found = np.zeros((len(joints), MOST_POINTS))
+    for s in range(len(joints)):
+        joint = joints[s]
+        local = placements[joint, :3] @ normal
+        height = placements[joint, 3] @ normal - offset
+        if centres[s] @ local + height > bounds[s] + margin:
+            continue
+        own = points[starts[s] : starts[s + 1]]
+        gaps = own @ local + (height - radii[starts[s] : starts[s + 1]])
+        soon = gaps
+        if horizon > 0.0:
+            speed = own @ np.cross(local, velocities[joint, 1]) + velocities[joint, 0] @ local
+            soon = gaps + horizon * np.minimum(speed, 0.0)
+        near = np.flatnonzero(soon <= min(margin, max(soon.min(), 0.0) + BAND))
+        chosen = near[spread(own[near], soon[near], local)]
+        places[s, : len(chosen)] = starts[s] + chosen
+        found[s, : len(chosen)] = gaps[chosen]
+    return places, found
+
+
+@kernel
+def near_pairs(pairs, joints, rotations, centres, halves, placements, margin):  # type: ignore[no-untyped-def]
+    """Return (p,) whether the world's axis-aligned boxes around two shapes, grown by `margin` [m], overlap.
+
+    Args:
+        pairs: (p, 2) shapes.
+        joints: (s,) that carry the shapes.
+        rotations: (s, 3, 3) axes of their own bounding boxes in the joints' frames.
+        centres: (s, 3) of these boxes [m], joints' frames.
+        halves: (s, 3) half their edges [m].
+        placements: of the joints.
+        margin: [m].
+    """
+    count = len(joints)
+    middles, extents = np.empty((count, 3)), np.empty((count, 3))
+    for s in range(count):
+        columns = placements[joints[s], :3]
+        middles[s] = centres[s] @ columns + placements[joints[s], 3]
+        extents[s] = np.abs(columns.T @ rotations[s]) @ halves[s]
+    near = np.empty(len(pairs), dtype=np.bool_)
+    for p in range(len(pairs)):
+        i, j = pairs[p, 0], pairs[p, 1]
+        near[p] = True
+        for axis in range(3):
+            reach = extents[i, axis] + extents[j, axis] + margin
+            near[p] &= abs(middles[i, axis] - middles[j, axis]) <= reach
+    return near
+
+
+@kernel
+def outline(points, normal):  # type: ignore[no-untyped-def]
+    """Return which of `points` (n, 3) are the corners of their hull seen along `normal`, counter-clockwise around it.
+
+    Gift wrapping; of points in a line the two ends.
+    """
+    least = np.argmin(np.abs(normal))
+    t1 = -normal[least] * normal
+    t1[least] += 1.0
+    t1 /= np.sqrt(t1 @ t1)
+    t2 = np.cross(normal, t1)
+    x, y = points @ t1, points @ t2
+    start = 0
+    for i in range(len(x)):
+        if x[i] < x[start] - SAME or (x[i] <= x[start] + SAME and y[i] < y[start]):
+            start = i
+    corners = np.empty(len(x), dtype=np.int64)
+    count, at = 0, start
+    while count < len(x):
+        corners[count] = at
+        count += 1
+        ahead = -1
+        for i in range(len(x)):
+            dx, dy = x[i] - x[at], y[i] - y[at]
+            length = np.hypot(dx, dy)
+            if length <= SAME:
+                continue
+            if ahead < 0:
+                ahead = i
+                continue
+            ex, ey = x[ahead] - x[at], y[ahead] - y[at]
+            turn, other = ex * dy - ey * dx, np.hypot(ex, ey)
+            if turn < -SAME * other or (turn <= SAME * other and length > other):
+                ahead = i
+        if ahead < 0 or np.hypot(x[ahead] - x[start], y[ahead] - y[start]) <= SAME:
+            break
+        at = ahead
+    return corners[:count]
+
+
+@kernel
+def clip(polygon, face, normal):  # type: ignore[no-untyped-def]
+    """Return the part of `polygon` (k, 3) over `face` (m, 3), which is counter-clockwise around `normal`.
+
+    Sutherland and Hodgman, Reentrant polygon clipping, 1974. Points and segments are polygons too.
+    """
+    for i in range(len(face)):
+        begin = face[i]
+        inwards = np.cross(normal, face[(i + 1) % len(face)] - begin)
+        inwards /= np.sqrt(inwards @ inwards)
+        sides = (polygon - begin) @ inwards
+        kept = np.empty((2 * len(polygon), 3))
+        count = 0
+        for j in range(len(polygon)):
+            here, before = sides[j], sides[j - 1]
+            if (here < -SAME and before > SAME) or (here > SAME and before < -SAME):
+                kept[count] = polygon[j - 1] + before / (before - here) * (polygon[j] - polygon[j - 1])
+                count += 1
+            if here >= -SAME:
+                kept[count] = polygon[j]
+                count += 1
+        polygon = kept[:count].copy()
+        if count == 0:
+            break
+    return polygon
+
+
+@kernel
+def over_face(points, radius, face, normal, margin):  # type: ignore[no-untyped-def]
+    """Return some points (n, 3) [m] of a body over a face, and their gaps (n,) [m].
+
+    The outline of what is within a band of the nearest point, cut by the face: on a straight line between two points
+    of the body, hence in it.
+
+    Args:
+        points: (n, 3) whose hull, grown by the radius, the body is [m].
+        radius: [m].
+        face: (m, 3) corners, counter-clockwise around the normal.
+        normal: (3,) of the face, outwards.
+        margin: gap up to which points are taken [m].
+    """
+    gaps = (points - face[0]) @ normal - radius
+    low = points[gaps <= max(gaps.min(), 0.0) + BAND]
+    patch = clip(low[outline(low, normal)], face, normal)
+    gaps = (patch - face[0]) @ normal - radius
+    keep = np.ones(len(patch), dtype=np.bool_)
+    for i in range(len(patch)):
+        keep[i] = gaps[i] <= margin
+        for j in range(i):
+            apart = patch[i] - patch[j]
+            keep[i] &= not keep[j] or apart @ apart > SAME * SAME
+    patch, gaps = patch[keep], gaps[keep]
+    chosen = spread(patch, gaps, normal)
+    return patch[chosen], gaps[chosen]

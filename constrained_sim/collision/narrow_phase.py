@@ -1,0 +1,212 @@
+"""Where two convex bodies are near each other: a few points, each with its normal and its gap."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import coal
+import numpy as np
+import pinocchio as pin
+
+from constrained_sim.collision import manifold
+from constrained_sim.collision.shapes import LEVEL, Core, Face, Line, Shape
+from constrained_sim.contact.features import PARALLEL, NormalOf
+from constrained_sim.validation import Array
+
+MISSED = 1e-6
+"""[m] by which the nearest point of a patch may be farther than the bodies are."""
+
+
+class Touch(NamedTuple):
+    """Where two bodies are near, world frame.
+
+    Attributes:
+        one: core of the first body; of a face any point of it.
+        two: of the second body.
+        normal: (3,) unit, from the second body to the first.
+        gap: [m]; negative where they penetrate.
+        facing: what the normal follows as the bodies move.
+    """
+
+    one: Core
+    two: Core
+    normal: Array
+    gap: float
+    facing: NormalOf = NormalOf.SECOND
+
+
+def touches_of(first: Shape, here: Array, second: Shape, there: Array, request: Any) -> list[Touch]:
+    """Return where two convex bodies are near, :data:`~constrained_sim.collision.manifold.MOST_POINTS` points at most.
+
+    Args:
+        first: a body.
+        here: (4, 3) placement of its joint: columns of the rotation, then the translation.
+        second: a body.
+        there: (4, 3) likewise.
+        request: of coal; its security margin is the largest gap [m].
+    """
+    margin = request.security_margin
+    if first.is_ball or second.is_ball:
+        exact = _ball_touch(first, here, second, there)
+        if exact is not None:
+            return [exact] if exact.gap <= margin else []
+    result = coal.CollisionResult()
+    if not coal.collide(first.solid, first.in_world(here), second.solid, second.in_world(there), request, result):
+        return []
+    nearest = result.getContact(0)
+    gap = float(nearest.penetration_depth)
+    normal = _parting(first, here, second, there, -np.array(nearest.normal), gap)
+    touches = _face_touches(first, here, second, there, normal, margin)
+    touches = touches or _line_touches(first, here, second, there, normal, margin)
+    if min((touch.gap for touch in touches), default=np.inf) <= gap + MISSED:
+        return touches
+    touches.sort(key=lambda touch: touch.gap)
+    # Cut at an edge, a rounded hull may have its nearest point between those of the patch.
+    touching = np.array(nearest.getNearestPoint1()), np.array(nearest.getNearestPoint2())
+    cores = first.core(touching[0], -normal, here), second.core(touching[1], normal, there)
+    deepest = _touch_of(*cores, touching, normal, gap)
+    return [deepest, *touches[: manifold.MOST_POINTS - 1]]
+
+
+def _parting(first: Shape, here: Array, second: Shape, there: Array, normal: Array, gap: float) -> Array:
+    """Return the direction (3,) of least distance: `normal` (3,), unless bodies are not `gap` [m] apart along it.
+
+    Where bodies just touch, coal knows how near they are, but of faces above each other not along what. Convex bodies
+    are as far apart as along the direction that parts them most; there it is the normal of a face.
+    """
+
+    def apart(directions: Array) -> Array:
+        reach = first.extents(-directions @ here[:3].T) - here[3] @ directions.T
+        return -(reach + second.extents(directions @ there[:3].T) + there[3] @ directions.T)
+
+    if apart(normal[None])[0] >= gap - MISSED:
+        return normal
+    candidates = np.vstack([normal, second.normals @ there[:3], -first.normals @ here[:3]])
+    return np.asarray(candidates[np.argmax(apart(candidates))])
+
+
+def _touch_of(one: Core, two: Core, touching: tuple[Array, Array], normal: Array, gap: float) -> Touch:
+    """Return where two cores are nearest: at the points `touching` (3,), with the `normal` (3,) and `gap` [m] there."""
+    if two.is_flat or one.is_flat:
+        return Touch(one, two, normal, gap, NormalOf.SECOND if two.is_flat else NormalOf.FIRST)
+    if not any(core.radius and not core.line.any() for core in (one, two)):  # only a ball is followed around a rim
+        one, two = one.tangent(touching[0]), two.tangent(touching[1])
+    crossing = np.cross(one.line, two.line)
+    if one.radius + two.radius > 0.0 or crossing @ crossing > PARALLEL:
+        return Touch(one, two, normal, gap, NormalOf.BOTH)
+    return Touch(one, two, normal, gap)  # a corner on a corner or an edge: any normal between them would do
+
+
+def _face_touches(first: Shape, here: Array, second: Shape, there: Array, normal: Array, margin: float) -> list[Touch]:
+    """Return where the points of one body are near a face of the other that looks along `normal` (3,); or none."""
+    below, above = _facing(second, there, normal), _facing(first, here, -normal)
+    if below is not None and (above is None or below.area >= above.area):
+        return [Touch(core, face, below.normal, gap) for core, face, gap in _over(first, here, below, margin)]
+    if above is not None:
+        return [
+            Touch(face, core, -above.normal, gap, NormalOf.FIRST)
+            for core, face, gap in _over(second, there, above, margin)
+        ]
+    return []
+
+
+def _line_touches(first: Shape, here: Array, second: Shape, there: Array, normal: Array, margin: float) -> list[Touch]:
+    """Return where two lines beside each other are near: at both ends of what they share; or none.
+
+    An end is a point that stays where it is on its line, near the other line as a whole.
+    """
+    one, two = _line(first, here, -normal), _line(second, there, normal)
+    if one is None or two is None or np.linalg.norm(np.cross(one.direction, two.direction)) > LEVEL:
+        return []
+    ends = np.concatenate([one.ends, two.ends])
+    places = ends @ two.direction
+    low, high = max(places[:2].min(), places[2:].min()), min(places[:2].max(), places[2:].max())
+    if high - low <= manifold.SAME:
+        return []
+    touches = []
+    for place in (low, high):
+        index = int(np.argmin(np.abs(places - place)))
+        end = ends[index]
+        if index < 2:
+            cores = Core(end, one.radius), Core(two.beside(end), two.radius, two.direction)
+        else:
+            cores = Core(one.beside(end), one.radius, one.direction), Core(end, two.radius)
+        touches.append(_between(*cores, normal))
+    return [touch for touch in touches if touch.gap <= margin]
+
+
+def _between(one: Core, two: Core, normal: Array) -> Touch:
+    """Return the touch of two cores at their points; what has no radius, or coincides, touches along `normal` (3,)."""
+    arm, radii = one.point - two.point, one.radius + two.radius
+    distance = float(np.linalg.norm(arm))
+    if radii == 0.0 or distance <= manifold.SAME:
+        return Touch(one, two, normal, float(arm @ normal) - radii)
+    return Touch(one, two, arm / distance, distance - radii, NormalOf.BOTH)
+
+
+def _line(shape: Shape, placement: Array, direction: Array) -> Line | None:
+    """Return the line of a shape that is farthest along `direction` (3,), world frame; None unless it is one."""
+    line = shape.line_along(placement[:3] @ direction)
+    return None if line is None else Line(line.ends @ placement[:3] + placement[3], line.radius)
+
+
+def _over(shape: Shape, placement: Array, face: Face, margin: float) -> list[tuple[Core, Core, float]]:
+    """Return the cores of a shape over a face, the points of the face below them, and their gaps [m]."""
+    normal, radius = face.normal, shape.radius
+    points = shape.towards(placement[:3] @ -normal) @ placement[:3] + placement[3]
+    touching, gaps = manifold.over_face(points, radius, face.corners, normal, margin)
+    cores = shape.cores((touching - placement[3]) @ placement[:3].T, placement[:3] @ -normal)
+    return [
+        (core.placed(placement), Core(point - (gap + radius) * normal), float(gap))
+        for core, point, gap in zip(cores, touching, gaps, strict=True)
+    ]
+
+
+def _facing(shape: Shape, placement: Array, direction: Array) -> Face | None:
+    """Return the face that looks along `direction` (3,), world frame; None where none does."""
+    face = shape.facing(placement[:3] @ direction)
+    if face is None:
+        return None
+    return Face(face.corners @ placement[:3] + placement[3], face.normal @ placement[:3], face.area)
+
+
+def _ball_touch(first: Shape, here: Array, second: Shape, there: Array) -> Touch | None:
+    """Return where a sphere is nearest to a sphere or a box, in closed form; None: other shapes."""
+    swap = not first.is_ball
+    ball, its, body, other = (second, there, first, here) if swap else (first, here, second, there)
+    centre = ball.centre @ its[:3] + its[3]
+    frame = pin.SE3(other[:3].T.copy(), other[3].copy()) * body.placement
+    if body.is_ball:
+        nearest, normal, distance = _on_ball(centre, frame.translation, body.radius)
+    elif isinstance(body.solid, coal.Box):
+        nearest, normal, distance = _on_box(frame.actInv(centre), body.box[1])
+        nearest, normal = frame.act(nearest), frame.rotation @ normal
+    else:
+        return None
+    round_core, other_core, gap = Core(centre, ball.radius), body.core(nearest, normal, other), distance - ball.radius
+    if swap:
+        return _touch_of(other_core, round_core, (nearest, nearest), -normal, gap)
+    return _touch_of(round_core, other_core, (nearest, nearest), normal, gap)
+
+
+def _on_ball(point: Array, centre: Array, radius: float) -> tuple[Array, Array, float]:
+    """Return the nearest point of a sphere, its outward normal and the signed distance."""
+    arm = point - centre
+    length = float(np.linalg.norm(arm))
+    normal = arm / length if length > manifold.SAME else np.array([0.0, 0.0, 1.0])
+    return centre + radius * normal, normal, length - radius
+
+
+def _on_box(point: Array, half: Array) -> tuple[Array, Array, float]:
+    """Return the nearest point of a box about the origin, its outward normal and the signed distance."""
+    nearest = np.clip(point, -half, half)
+    distance = float(np.linalg.norm(point - nearest))
+    depths = half - np.abs(point)
+    # On the surface the direction is lost, but not its axis.
+    if distance > manifold.SAME:
+        return nearest, (point - nearest) / distance, distance
+    axis = int(np.argmin(depths))
+    normal = np.zeros(3)
+    normal[axis] = np.copysign(1.0, point[axis])
+    nearest[axis] = normal[axis] * half[axis]
+    return nearest, normal, -float(depths[axis])

@@ -1,0 +1,438 @@
+"""The one problem behind accelerations, impacts and time steps: bilateral rows held, contact rows complementary."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from constrained_sim.compilation.kernel import kernel
+from constrained_sim.contact_solvers.delassus import delassus_system, drop_held
+from constrained_sim.contact_solvers.natural_map import inverse_diagonal
+from constrained_sim.contact_solvers.problem import RELATIVE_TOLERANCE, ContactProblem, ContactSolution, no_values
+from constrained_sim.contact_solvers.quick_methods import STICK, solve_usually
+from constrained_sim.contact_solvers.reduced_rows import combine, combine_one, diagonal, distribute, own_rows
+from constrained_sim.contact_solvers.rolling_rows import no_discs
+from constrained_sim.contact_solvers.solve import ContactMethod, solve_contacts, solve_unusual
+from constrained_sim.contact_solvers.sticking import judge_sticking, stick
+from constrained_sim.exceptions import ContactNotSolved, InexactContact, NotSupported
+from constrained_sim.linalg.cholesky import independent_factor, substitute_twice
+from constrained_sim.linalg.inertia_factor import factor_inertia, unwhiten_one, whiten, whiten_one
+from constrained_sim.linalg.products import gram, matvec, vecdot, vecmat
+from constrained_sim.linalg.rank import LARGE_PIVOT
+from constrained_sim.solvers import Solver, System
+from constrained_sim.solvers.held_rows import hold_rows
+from constrained_sim.solvers.solver import remainder_of, row_residual
+from constrained_sim.validation import Array
+
+EXACTLY = ContactMethod()
+NOTHING_KNOWN = no_values()
+NO_DRY_FRICTION = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+"""No degree of freedom with dry friction is taken out: its row is one of all."""
+
+
+@dataclass(frozen=True, eq=False)
+class ContactRows:
+    """Rows of the contacts that may be closed, [t1, t2, n] each, then m interval rows, then e rows of discs.
+
+    Attributes:
+        J: (n, nv), n = 3 k + m + e.
+        offset: (n,) what is added to ``J x`` to give the row quantity u of the contact law.
+        friction: (k,).
+        slip: (k, 2), see :class:`~constrained_sim.contact_solvers.problem.ContactProblem`.
+        lower: (m,) likewise.
+        upper: (m,) likewise.
+        compliance: (n,) what is added to the diagonal of the Delassus matrix, so that a row's quantity is
+            ``J x + offset + compliance impulse``; None: nothing.
+        discs: (d, 6) likewise.
+    """
+
+    J: Array
+    offset: Array
+    friction: Array
+    slip: Array
+    lower: Array = field(default_factory=no_values)
+    upper: Array = field(default_factory=no_values)
+    compliance: Array | None = None
+    discs: Array = field(default_factory=no_discs)
+
+    @property
+    def laws(self) -> tuple[Array, Array, Array, Array, Array]:
+        """What the rows obey: friction, slip, lower and upper bounds, discs."""
+        return self.friction, self.slip, self.lower, self.upper, self.discs
+
+    @property
+    def normals(self) -> npt.NDArray[np.intp]:
+        """Indices of the normal rows of the contacts, and of the interval rows."""
+        contacts = 3 * len(self.friction)
+        return np.concatenate([np.arange(2, contacts, 3), np.arange(contacts, contacts + len(self.lower))])
+
+    def with_contacts(self, J: Array, offset: Array, friction: Array, compliance: Array) -> ContactRows:
+        """Return these rows with more contacts, without known slip, after those there are."""
+        end = 3 * len(self.friction)
+        mine = np.zeros(len(self.offset)) if self.compliance is None else self.compliance
+        return ContactRows(
+            np.insert(self.J, end, J, axis=0),
+            np.insert(self.offset, end, offset),
+            np.concatenate([self.friction, friction]),
+            np.concatenate([self.slip, np.zeros((len(friction), 2))]),
+            self.lower,
+            self.upper,
+            np.insert(mine, end, compliance),
+            self.discs,
+        )
+
+    def with_discs(self, J: Array, offset: Array, discs: Array) -> ContactRows:
+        """Return these rows with `discs` (d, 6) of contacts among them, and the rows of these, after all there are."""
+        if not len(discs):
+            return self
+        compliance = None if self.compliance is None else np.concatenate([self.compliance, np.zeros(len(J))])
+        return replace(
+            self,
+            J=np.vstack([self.J, J]),
+            offset=np.concatenate([self.offset, offset]),
+            compliance=compliance,
+            discs=np.vstack([self.discs, discs]),
+        )
+
+    @classmethod
+    def none(cls, nv: int) -> ContactRows:
+        """Return no rows."""
+        return cls(np.zeros((0, nv)), np.zeros(0), np.zeros(0), np.zeros((0, 2)))
+
+
+class Motion(NamedTuple):
+    """Solution of ``M x - J^T lam - J_c^T impulse = f`` with the bilateral rows ``J x = b`` and the contact law.
+
+    Attributes:
+        x: (nv,) acceleration or velocity.
+        lam: (m,) bilateral multipliers [N, N m], or impulses.
+        impulse: (n,) contact forces or impulses, and those of the interval rows and discs.
+        contact: how the contacts were solved; None without contacts.
+        dynamics_residual: of the first equation, relative to the largest of its terms.
+        constraint_residual: of the second, relative likewise.
+    """
+
+    x: Array
+    lam: Array
+    impulse: Array
+    contact: ContactSolution | None
+    dynamics_residual: float
+    constraint_residual: float
+
+    def check_contacts(self, tolerable: float = 0.0) -> None:
+        """Refuse a motion whose contact problem is not solved; warn up to a `tolerable` relative residual.
+
+        Raises:
+            ContactNotSolved: the residual is neither acceptable nor tolerable.
+        """
+        if self.contact is None or self.contact.converged:
+            return
+        if not self.contact.residual <= tolerable:
+            raise ContactNotSolved(self.contact.residual)
+        warnings.warn(InexactContact(self.contact.residual), stacklevel=2)
+
+
+def solve_motion(
+    solver: Solver,
+    system: System,
+    f: Array,
+    b: Array,
+    contacts: ContactRows,
+    method: ContactMethod = EXACTLY,
+    start: Array = NOTHING_KNOWN,
+) -> Motion:
+    """Solve for the motion and all multipliers.
+
+    The solver gives the motion without contact x0 and the response X to unit contact impulses, bilateral rows held;
+    the contact law acts on ``G = J_c X`` and ``J_c x0 + offset`` alone; the rest is superposition. So the solver is
+    linear algebra and the law is physics, and neither knows the other. Without bilateral rows there is nothing for
+    the solvers to differ in.
+
+    Args:
+        solver: how to solve the linear part.
+        system: M and the bilateral Jacobian.
+        f: (nv,) generalised force, or momentum.
+        b: (m,) right-hand side of the bilateral rows.
+        contacts: rows of the contacts that may be closed.
+        method: how contacts are solved.
+        start: (n,) impulses near those of the contacts; (0,): nothing is known of them.
+
+    Raises:
+        ContactNotSolved: the solver decides contacts itself, and found no motion that they allow.
+    """
+    if solver.decides_contacts and len(contacts.offset):
+        return _solve_program(solver, system, f, b, contacts)
+    if not len(b):
+        return _solve_free(solver, system, f, contacts, method, start)
+    factorization = solver.factor(system)
+    x, lam = factorization.solve(f, b)
+    terms = remainder_of(system, f, x)
+    impulse, solution = np.zeros(0), None
+    if len(contacts.offset):
+        response, bilateral = factorization.solve(contacts.J, np.zeros((len(contacts.J), len(b))))
+        delassus, free = delassus_system(contacts.J, response, x, contacts.offset)
+        whitened = system.whiten(contacts.J)
+        drop_held(delassus, free, contacts.J, terms, np.einsum("ij,ij->i", whitened, whitened))
+        if contacts.compliance is not None:
+            delassus[np.diag_indices_from(delassus)] += contacts.compliance
+        solution = solve_contacts(ContactProblem(delassus, free, *contacts.laws), method, start if start.size else None)
+        impulse = solution.impulse
+        x, lam = x + impulse @ response, lam + impulse @ bilateral
+    dynamics = dynamics_residual(system.M, x, f, lam @ system.J + impulse @ contacts.J)
+    return Motion(x, lam, impulse, solution, dynamics, row_residual(system, f, b, x))
+
+
+def _solve_program(solver: Solver, system: System, f: Array, b: Array, contacts: ContactRows) -> Motion:
+    """Solve with the normal rows of frictionless contacts as inequalities of Gauss' principle."""
+    J, offset, normals = contacts.J, contacts.offset, contacts.normals
+    if contacts.lower.any():
+        raise NotSupported(f"solver {solver.name!r}", "dry joint friction", solver.supported)
+    if contacts.compliance is not None:
+        raise NotSupported(f"solver {solver.name!r}", "a soft contact", solver.supported)
+    if len(contacts.discs):
+        raise NotSupported(f"solver {solver.name!r}", "resistance to rolling or spinning", solver.supported)
+    x, lam, normal = solver.solve_normal_contacts(system, f, b, J[normals], offset[normals])
+    impulse = np.zeros(len(J))
+    impulse[normals] = normal
+    delassus = J @ system.unwhiten(system.whiten(J)).T
+    problem = ContactProblem(delassus, J @ x + offset - delassus @ impulse, *contacts.laws)
+    dynamics = dynamics_residual(system.M, x, f, lam @ system.J + impulse @ J)
+    solution = problem.judged(impulse, solver.name)
+    return Motion(x, lam, impulse, solution, dynamics, row_residual(system, f, b, x))
+
+
+def _solve_free(
+    solver: Solver, system: System, f: Array, contacts: ContactRows, method: ContactMethod, start: Array
+) -> Motion:
+    """Solve without bilateral rows: with all rows of contacts held by the solver, else by contact methods."""
+    J, laws = contacts.J, contacts.laws
+    if not len(J):
+        x, dynamics = free_motion(system.M, system.parents, f)
+        return Motion(x, np.zeros(0), np.zeros(0), None, dynamics, 0.0)
+    if contacts.compliance is None:
+        held = _solve_held(solver, system, f, contacts, method)
+        if held is not None:
+            return held
+    compliance = np.zeros(len(J)) if contacts.compliance is None else contacts.compliance
+    may_stick = contacts.compliance is not None or not method.usual_steps
+    settings = start, method.tolerance, method.usual_steps, may_stick
+    x, delassus, free, *usual, solved, dynamics = usual_motion(
+        system.M, system.parents, f, J, contacts.offset, compliance, *laws, *settings
+    )
+    if solved:
+        solution = method.usual_solution(*usual)
+    else:
+        solution = solve_unusual(ContactProblem(delassus, free, *laws), method, tuple(usual), start)
+        x, dynamics = free_motion(system.M, system.parents, f + solution.impulse @ J)
+    return Motion(x, np.zeros(0), solution.impulse, solution, dynamics, 0.0)
+
+
+def _solve_held(
+    solver: Solver, system: System, f: Array, contacts: ContactRows, method: ContactMethod
+) -> Motion | None:
+    """Let the solver hold all rows of contacts; return None where forces are not those that the contact law allows."""
+    J, offset = contacts.J, contacts.offset
+    if solver.held_rows is not None:
+        solver.calls += 1
+        x, impulse, status, residual, magnitude, solved, dynamics = sticking_motion(
+            solver.held_rows, system.M, system.parents, f, J, own_rows(len(J)), offset, NO_DRY_FRICTION, *contacts.laws,
+            method.tolerance,
+        )  # fmt: skip
+    else:
+        held = system.with_rows(J)
+        x, impulse = solver.factor(held).solve(f, -offset)
+        rows = held.whitened_rows
+        scale = inverse_diagonal(np.einsum("ij,ij->i", rows, rows), len(contacts.friction), contacts.discs)
+        free = rows @ system.whiten(f[None])[0] + offset
+        status, error, magnitude = judge_sticking(
+            J @ x + offset, free, *contacts.laws, scale, impulse, RELATIVE_TOLERANCE
+        )
+        solved = error <= max(RELATIVE_TOLERANCE * magnitude, method.tolerance)
+        residual, dynamics = error / magnitude, dynamics_residual(system.M, x, f, impulse @ J)
+    if not solved:
+        return None
+    solution = method.usual_solution(impulse, status, (STICK, 0), residual, magnitude)
+    return Motion(x, np.zeros(0), impulse, solution, dynamics, 0.0)
+
+
+@kernel
+def usual_motion(  # type: ignore[no-untyped-def]
+    M, parents, f, J, offset, compliance, friction, slip, lower, upper, discs, start, tolerance, steps, may_stick
+):
+    """Solve for the motion without bilateral rows, as :func:`~constrained_sim.contact_solvers.quick_methods.solve_usually` does.
+
+    The compliance may be that of the first rows only; others have none.
+
+    Returns:
+        (x, G, b, the six values of ``solve_usually``, relative residual of the equation of motion).
+    """
+    L = factor_inertia(M, parents)
+    rows, free = whiten(L, parents, J), whiten_one(L, parents, f)
+    G, b = gram(rows), matvec(rows, free)
+    b += offset
+    for i in range(compliance.shape[0]):
+        G[i, i] += compliance[i]
+    impulse, status, how, residual, magnitude, solved = solve_usually(
+        G, b, friction, slip, lower, upper, discs, start, tolerance, steps, may_stick
+    )
+    free += vecmat(impulse, rows)
+    x = unwhiten_one(L, parents, free)
+    dynamics = dynamics_residual(M, x, f, vecmat(impulse, J))
+    return x, G, b, impulse, status, how, residual, magnitude, solved, dynamics
+
+
+@kernel
+def sticking_motion(  # type: ignore[no-untyped-def]
+    factorization, M, parents, f, J, shared, offset, dry, friction, slip, lower, upper, discs, tolerance
+):
+    """Solve for the motion if all contacts stick, limits hold, and dry friction holds all joints that have it.
+
+    This is the equality problem with all rows held, see :func:`~constrained_sim.solvers.held_rows.hold_rows`. What dry
+    friction holds has a known velocity, and its impulse is what is missing in its equation of motion: where contacts
+    leave that unique, these joints take no part in the factorisation.
+
+    Args:
+        factorization: one of :mod:`~constrained_sim.solvers.held_rows`.
+        M: (nv, nv) inertia.
+        parents: (nv,) parent of each degree of freedom.
+        f: (nv,) momentum or force.
+        J: (n, nv) rows; the last d are those of dry friction.
+        shared: of all rows, see :func:`~constrained_sim.contact_solvers.reduced_rows.share_rows`.
+        offset: (n,) what is added to ``J x``.
+        dry: (d,) degrees of freedom with dry friction; the others, and the parent of each of these among them, see
+            :func:`~constrained_sim.dynamics.tree.contract`.
+        friction: (k,) coefficients.
+        slip: (k, 2) known directions of slip.
+        lower: (m,) bounds of the interval rows.
+        upper: (m,) their upper bounds.
+        discs: (e, 6) resistance to rolling and spinning.
+        tolerance: error of impulses that is good enough [N s].
+
+    Returns:
+        (x, impulse, status, relative residual, magnitude of the impulses in play, whether this solves the problem,
+        relative residual of the equation of motion).
+    """
+    x, impulse, b, scale, is_unique = _without_held(factorization, M, parents, f, J, shared, offset, dry)
+    if not is_unique:
+        rows, target = combine(shared, J), -combine_one(shared, offset)
+        x, some, before, G, _ = hold_rows(factorization, M, parents, rows, f, target)
+        impulse, b, scale = distribute(shared, some), distribute(shared, before) + offset, diagonal(shared, G)
+    p = inverse_diagonal(scale, friction.shape[0], discs)
+    status, error, magnitude = judge_sticking(
+        matvec(J, x) + offset, b, friction, slip, lower, upper, discs, p, impulse, RELATIVE_TOLERANCE
+    )
+    solved = error <= max(RELATIVE_TOLERANCE * magnitude, tolerance)
+    return x, impulse, status, error / magnitude, magnitude, solved, dynamics_residual(M, x, f, vecmat(impulse, J))
+
+
+@kernel
+def _without_held(factorization, M, parents, f, J, shared, offset, dry):  # type: ignore[no-untyped-def]
+    """Solve with all rows held, without the degrees of freedom that dry friction holds.
+
+    Returns:
+        (x, impulses of all rows, their velocities without impulses, diagonal of their Delassus matrix, whether that is
+        so and these are unique: if not, nothing else is of use).
+    """
+    held, others, parents_of_others = dry
+    d, size = held.shape[0], offset.shape[0]
+    n, x, impulse = size - d, np.zeros(f.shape[0]), np.empty(size)
+    b, scale = np.empty(size), np.empty(size)
+    if not d:
+        return x, impulse, b, scale, False
+    rows = combine(shared, J)
+    rows = rows[: rows.shape[0] - d].copy()
+    if _is_held(rows, held, M):
+        return x, impulse, b, scale, False
+    for i in range(d):
+        x[held[i]] = -offset[n + i]
+    given, columns = offset[:n] + matvec(J[:n], x), np.arange(rows.shape[0])
+    inertia, force = _entries(M, others, others), (f - matvec(M, x))[others]
+    alone = shared[0][:n], shared[1][:n], shared[2][:n], rows.shape[0]
+    moved, some, before, G, is_regular = hold_rows(
+        factorization, inertia, parents_of_others, _entries(rows, columns, others), force, -combine_one(alone, given)
+    )
+    if not is_regular:
+        return x, impulse, b, scale, False
+    x[others], impulse[:n] = moved, distribute(alone, some)
+    b[:n], scale[:n] = distribute(alone, before) + given, diagonal(alone, G)
+    missing = matvec(M, x) - f - vecmat(impulse[:n], J[:n])
+    for i in range(d):
+        impulse[n + i], scale[n + i] = missing[held[i]], 1.0 / M[held[i], held[i]]
+        b[n + i] = -scale[n + i] * impulse[n + i]
+    return x, impulse, b, scale, True
+
+
+@kernel
+def _entries(A, rows, columns):  # type: ignore[no-untyped-def]
+    """Return the entries of a matrix that are in these rows and columns."""
+    chosen = np.empty((rows.shape[0], columns.shape[0]))
+    for i in range(rows.shape[0]):
+        for j in range(columns.shape[0]):
+            chosen[i, j] = A[rows[i], columns[j]]
+    return chosen
+
+
+@kernel
+def _is_held(rows, held, M):  # type: ignore[no-untyped-def]
+    """Return whether one of `rows` (k, nv) hardly moves unless one of the degrees of freedom `held` (d,) does."""
+    for row in rows:
+        part = whole = 0.0
+        for j in held:
+            if row[j] != 0.0:
+                part += row[j] * row[j] / M[j, j]
+        if part == 0.0:
+            continue
+        for j in range(row.shape[0]):
+            whole += row[j] * row[j] / M[j, j]
+        if whole - part <= LARGE_PIVOT * whole:
+            return True
+    return False
+
+
+@kernel
+def free_motion(M, parents, f):  # type: ignore[no-untyped-def]
+    """Return the x (nv,) with ``M x = f``, and the relative residual of that."""
+    L = factor_inertia(M, parents)
+    x = unwhiten_one(L, parents, whiten_one(L, parents, f))
+    return x, dynamics_residual(M, x, f, np.zeros_like(f))
+
+
+@kernel
+def smallest_motion(M, parents, J, target):  # type: ignore[no-untyped-def]
+    """Return the x (nv,) of least ``x^T M x`` with ``J x = -target``; least squares where the rows clash."""
+    rest = np.zeros(M.shape[0])
+    L = factor_inertia(M, parents)
+    rows = whiten(L, parents, J)
+    G, b = delassus_system(rows, rows, rest, target)
+    drop_held(G, b, J, rest, np.diag(G))
+    return unwhiten_one(L, parents, vecmat(stick(G, b), rows))
+
+
+@kernel
+def smallest_shared_motion(M, parents, J, shared, target):  # type: ignore[no-untyped-def]
+    """Return what :func:`smallest_motion` does, by fewer combinations of the rows, `shared` by contacts.
+
+    See :func:`~constrained_sim.contact_solvers.reduced_rows.share_rows`.
+    """
+    L = factor_inertia(M, parents)
+    rows = whiten(L, parents, combine(shared, J))
+    U, is_regular = independent_factor(gram(rows))
+    if not is_regular:
+        return smallest_motion(M, parents, J, target)
+    combined = substitute_twice(U, -combine_one(shared, target))
+    return unwhiten_one(L, parents, vecmat(combined, rows))
+
+
+@kernel(inline=True)
+def dynamics_residual(M, x, f, reaction):  # type: ignore[no-untyped-def]
+    """Return ``|M x - f - reaction|`` relative to its largest term."""
+    worst = largest = 0.0
+    for i in range(x.shape[0]):
+        momentum = vecdot(M[i], x)
+        worst = max(worst, abs(momentum - reaction[i] - f[i]))
+        largest = max(largest, abs(momentum), abs(reaction[i]), abs(f[i]))
+    return worst / largest if largest > 0.0 else worst

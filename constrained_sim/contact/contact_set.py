@@ -1,0 +1,173 @@
+"""All contacts and one-sided rows of a robot as one table of arrays, evaluated together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from constrained_sim.contact.bias_acceleration import contact_gamma
+from constrained_sim.contact.features import ContactGeometry, Cores, contact_rows
+from constrained_sim.contact.laws import SoftLaw
+from constrained_sim.contact.rolling import TurningResistance
+from constrained_sim.dynamics.dynamics import Dynamics
+from constrained_sim.validation import Array
+
+if TYPE_CHECKING:
+    from constrained_sim.constraints.constraint import ConstraintStack
+    from constrained_sim.constraints.point_contact import BoundContact
+
+
+TOUCHING = 1e-8
+"""Gap [m, rad] up to which a contact counts as closed, and a limit as reached."""
+
+
+class ContactTable:
+    """Gaps, contact points and rows [t1, t2, n] of k contacts; and l one-sided rows, such as joint limits.
+
+    A sphere touches a plane at ``centre - radius n``, a point that moves over the body: its rows are the velocity of
+    the body point that is there now, relative to the point of the other body which is there now.
+
+    Attributes:
+        members: the bound contacts, in the order of all rows.
+        limits: the one-sided rows, stacked.
+        friction: (k,) coefficients in effect.
+        restitution: (k + l,).
+        poisson: (k + l,) whether this is Poisson's coefficient, not Newton's.
+        normals: (k + l,) which rows open and close.
+        soft: indices of the contacts whose law gives a force.
+        soft_laws: their laws.
+        resistance: of the contacts to rolling and spinning.
+        cores: what touches at the contacts.
+    """
+
+    def __init__(self, members: Sequence[BoundContact], limits: ConstraintStack) -> None:
+        """Take the contacts and the one-sided constraints in their order."""
+        self.members, self.limits = tuple(members), limits
+        contacts = [member.declaration for member in members]
+        self.friction = np.array([contact.coefficient for contact in contacts])
+        self.soft = np.flatnonzero([isinstance(contact.law, SoftLaw) for contact in contacts])
+        self.soft_laws = tuple(contact.law for contact in contacts if isinstance(contact.law, SoftLaw))
+        one_sided = [limit.declaration.restitution for limit in limits.members for _ in range(limit.dim)]
+        self.restitution = np.array([contact.restitution for contact in contacts] + one_sided)
+        self.poisson = np.zeros(len(self.restitution), dtype=np.bool_)
+        self.poisson[: len(contacts)] = [contact.restitution_law == "poisson" for contact in contacts]
+        rows = 3 * len(contacts)
+        self.normals = np.concatenate([np.arange(2, rows, 3), rows + np.arange(limits.dim)])
+        self.cores = Cores(
+            np.array([(member.joint, member.other_joint) for member in members], dtype=np.int64).reshape(-1, 2),
+            np.array([(member.offset, member.other_offset) for member in members]).reshape(-1, 2, 3),
+            np.array([(member.declaration.radius, member.other_radius) for member in members]).reshape(-1, 2),
+            np.array([member.facing for member in members], dtype=np.int64),
+            np.array([member.axes for member in members]).reshape(-1, 3, 3),
+            np.array([member.directions for member in members]).reshape(-1, 2, 3),
+            np.array([member.rims for member in members], dtype=np.float64).reshape(-1, 2),
+        )
+        self.resistance = TurningResistance(members, self.cores)
+
+    def __len__(self) -> int:
+        """Return how many contacts and one-sided rows there are."""
+        return len(self.members) + self.limits.dim
+
+    @property
+    def dim(self) -> int:
+        """Number of rows, 3 k + l."""
+        return 3 * len(self.members) + self.limits.dim
+
+    @property
+    def shares_bodies(self) -> bool:
+        """Whether any two neighbours are of the same bodies; others are not combined, see `shared_rows.py`."""
+        bodies = self.cores.bodies
+        return bool((bodies[1:] == bodies[:-1]).all(axis=1).any())
+
+    @property
+    def slices(self) -> dict[str, slice]:
+        """Rows of each contact and one-sided constraint, by name."""
+        begin = 3 * len(self.members)
+        contacts = {member.name: slice(3 * i, 3 * i + 3) for i, member in enumerate(self.members)}
+        return contacts | {
+            name: slice(begin + rows.start, begin + rows.stop) for name, rows in self.limits.slices.items()
+        }
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """(k + l) names of the constraints that the contacts and one-sided rows belong to."""
+        return *(member.name for member in self.members), *self.limits.row_names
+
+    def rows(self, dynamics: Dynamics, v: Array) -> ContactGeometry:
+        """Return points, gaps, Jacobian and row velocities at the configuration of `dynamics` and at `v` (nv,)."""
+        count = len(self.members)
+        axes, points, distances = np.empty((count, 3, 3)), np.empty((count, 3)), np.empty(count)
+        J, s = np.empty((3 * count, len(v))), np.empty(3 * count)
+        contact_rows(
+            *self.cores,
+            dynamics.placements,
+            dynamics.joint_axes,
+            dynamics.robot.support,
+            v,
+            axes,
+            points,
+            distances,
+            J,
+            s,
+        )
+        gaps = distances
+        if self.soft.size:
+            gaps = distances.copy()
+            gaps[self.soft] = np.inf
+        if self.limits.dim:
+            limits = self.limits.jacobian(dynamics)
+            gaps = np.concatenate([gaps, self.limits.phi(dynamics)])
+            J, s = np.concatenate([J, limits]), np.concatenate([s, limits @ v])
+        return ContactGeometry(axes, points, distances, gaps, J, s, self.normals)
+
+    def with_turning(self, dynamics: Dynamics, geometry: ContactGeometry) -> Array:
+        """Return (3 k + l + e, nv) the rows of the `geometry`, then those in which contacts resist turning."""
+        if not self.resistance.dim:
+            return geometry.J
+        return np.vstack([geometry.J, self.resistance.rows(dynamics, geometry.axes)])
+
+    def gamma(self, dynamics: Dynamics, geometry: ContactGeometry) -> Array:
+        """Return (3 k + l,) the velocity-dependent part of the rows' acceleration [m/s^2, rad/s^2].
+
+        At the configuration and velocity of `dynamics`, where the `geometry` was found.
+        """
+        gamma = contact_gamma(tuple(self.cores), geometry.places, dynamics.motion)
+        return np.concatenate([gamma, self.limits.gamma(dynamics)])
+
+    def forces(self, rows: Array, axes: Array) -> Array:
+        """Return (..., k, 3) the forces of the contacts, world axes.
+
+        Args:
+            rows: (..., 3 k + l) values.
+            axes: (..., k, 3, 3) along which those of the contacts act.
+        """
+        of_contacts = rows[..., : 3 * len(self.members)].reshape(*axes.shape[:-2], 1, 3)
+        return np.matmul(of_contacts, axes)[..., 0, :]
+
+    def laws_of(self, indices: npt.NDArray[np.intp]) -> tuple[Array, Array, Array, Array]:
+        """Return friction, slip, lower and upper bounds of contacts and one-sided rows, at velocity level."""
+        friction = self.friction[indices[indices < len(self.members)]]
+        one_sided = np.zeros(len(indices) - len(friction))
+        return friction, np.zeros((len(friction), 2)), one_sided, one_sided + np.inf
+
+    def reached(self, gaps: Array) -> npt.NDArray[np.intp]:
+        """Return the places of all contacts but soft ones, and of one-sided rows at their bound, at `gaps` (k + l,)."""
+        closed = gaps <= TOUCHING
+        closed[: len(self.members)] = np.isfinite(gaps[: len(self.members)])
+        return np.flatnonzero(closed)
+
+    def along_normals(self, values: Array) -> Array:
+        """Return (3 k + l,) the `values` (k + l,) in the rows that open and close, 0 in those along surfaces."""
+        rows = np.zeros(self.dim)
+        rows[self.normals] = values
+        return rows
+
+    def rows_of(self, indices: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        """Return the rows of contacts and one-sided rows given by `indices` (c,), ascending: three of each contact."""
+        contacts = indices[indices < len(self.members)]
+        of_contacts = (3 * contacts[:, None] + np.arange(3)).ravel()
+        return np.concatenate([of_contacts, self.normals[indices[len(contacts) :]]])

@@ -1,0 +1,15 @@
+"""The contact problem and the methods that solve it, one file per method."""
+
+from constrained_sim.contact_solvers.complementarity import LinearComplementarity
+from constrained_sim.contact_solvers.problem import ContactProblem, ContactSolution
+from constrained_sim.contact_solvers.solve import METHODS, ContactMethod, compile_methods, solve_contacts
+
+__all__ = [
+    "METHODS",
+    "ContactMethod",
+    "ContactProblem",
+    "ContactSolution",
+    "LinearComplementarity",
+    "compile_methods",
+    "solve_contacts",
+]

@@ -1,0 +1,317 @@
+"""Among all contact forces that obey the contact laws with the same slip, those of least norm.
+
+Where dependent rows press, as the four legs of a table do, the laws do not tell the forces; where such rows slide, nor
+the motion: the friction of a box that turns on its four corners depends on how they share its weight. This choice
+depends on neither the method that found a solution nor where that began, but in the last case below.
+
+With a solution r and its row velocities u known, let K be the product of convex sets: nothing where a contact opens, a
+ray opposite to the slip where it slides, Coulomb's cone where it is at rest. Among these forces,
+``minimise |x|^2 / 2`` with ``(G x)_h = (G r)_h`` for the rows h that are held: normal rows of what presses, and all of
+what is at rest. With Q an orthonormal basis of the columns h of G and P the projection onto K, its dual is smooth and
+convex: ``minimise z^T P(z) - |P(z)|^2 / 2 - y^T Q^T r`` over y, where ``z = Q y`` and ``x = P(z)``. Newton's method on
+its gradient, ``Q^T P(Q y) = Q^T r``, solves it. What slides has another velocity with x than with r, which may turn the
+rays: they are followed until x obeys the laws. Where that leads nowhere, as where a slip comes to its end, all rows are
+held: forces of least norm with the motion of r. It begins where the equation is linear: as if all that is at rest were
+inside its cone, and all that slides pressed. So most often it ends there too. Else it may begin as if all that is at a
+bound with r stayed there, which is where it ends if r is of least norm already, as where a problem is solved again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from constrained_sim.compilation.kernel import kernel
+from constrained_sim.contact_solvers.natural_map import natural_map
+from constrained_sim.contact_solvers.rolling_rows import no_discs
+from constrained_sim.contact_solvers.semismooth_newton import block_times
+from constrained_sim.contact_solvers.status import OPEN, SLIDING, STICKING
+from constrained_sim.linalg.cholesky import independent_factor, range_factor
+
+NO_DISCS = no_discs()
+
+DAMPING = 1e-3
+"""Of a Newton step, per unit of the relative error that is left."""
+
+STEPS, HALVINGS, FLAT = 60, 40, 0.03
+"""Most Newton steps; most points along one at which its minimum is looked for, and by how much the slope is to be less
+there."""
+
+AT_BOUND = 1e-9
+"""Distance from a bound, relative to the largest force, up to which a force is there."""
+
+NEARER, IDLE = 0.999, 10
+"""What part of its error a step has to leave at most, and how many may leave more: where no forces will do, all do."""
+
+TURNS = 20
+"""How often the rays of what slides are turned at most."""
+
+
+@kernel
+def with_least_norm(G, b, friction, slip, lower, upper, discs, p, r, error, most):  # type: ignore[no-untyped-def]
+    """Return the forces of least norm with the slip of r; r itself where there is no choice, or where discs turn.
+
+    Arguments as in :func:`~constrained_sim.contact_solvers.natural_map.natural_map`; `error` is that of r [N s], and `most` what
+    the forces returned may have.
+    """
+    if discs.shape[0]:
+        return r
+    status = by_motion(G @ r + b, friction, slip, lower, upper, p, 10.0 * error)
+    held, every = rows_at_rest(status, friction.shape[0]), np.arange(r.shape[0])
+    if independent_factor(G[held][:, held])[1]:
+        return r
+    L = range_factor(G)
+    for rows, turns in ((held, TURNS), (every, 1)):
+        transposed = _orthonormal(L if rows.shape[0] == r.shape[0] else _columns_in(L, rows))
+        goal = transposed @ r
+        x, y, before = r, goal.copy(), np.inf
+        for _ in range(turns):
+            x, y = least_norm(transposed, goal, r, y, G @ x + b, friction, slip, lower, upper, status, error)
+            left = np.abs(natural_map(G, b, friction, slip, lower, upper, discs, p, x)).max()
+            if left <= 10.0 * error or not left < 0.5 * before:
+                break
+            before = left
+        if left <= most:
+            return x
+        if rows.shape[0] == r.shape[0]:
+            break
+    return r
+
+
+@kernel
+def by_motion(u, friction, slip, lower, upper, p, tolerance):  # type: ignore[no-untyped-def]
+    """Return (k + m,) the status that the row velocities u alone allow: a contact at rest may press without doing so.
+
+    Arguments as in :func:`~constrained_sim.contact_solvers.natural_map.natural_map`; `tolerance` is one of impulses [N s].
+    """
+    contacts = friction.shape[0]
+    status = np.full(contacts + lower.shape[0], STICKING)
+    for c in range(contacts):
+        i = 3 * c
+        if p[i + 2] * u[i + 2] > tolerance:
+            status[c] = OPEN
+        elif friction[c] == 0.0 or slip[c].any() or p[i] * np.hypot(u[i], u[i + 1]) > tolerance:
+            status[c] = SLIDING
+    for j in range(lower.shape[0]):
+        i = 3 * contacts + j
+        if p[i] * abs(u[i]) > tolerance:
+            at_zero = lower[j] == 0.0 and u[i] > 0.0
+            status[contacts + j] = OPEN if at_zero else SLIDING
+    return status
+
+
+@kernel
+def rows_at_rest(status, contacts):  # type: ignore[no-untyped-def]
+    """Return the rows that are held, ascending: of a contact at rest three, of one that slides the normal one."""
+    rows, count = np.empty(3 * contacts + status.shape[0], dtype=np.int64), 0
+    for c in range(contacts):
+        if status[c] != OPEN:
+            for i in range(3 * c if status[c] == STICKING else 3 * c + 2, 3 * c + 3):
+                rows[count] = i
+                count += 1
+    for j in range(contacts, status.shape[0]):
+        if status[j] == STICKING:
+            rows[count] = j + 2 * contacts
+            count += 1
+    return rows[:count]
+
+
+@kernel
+def least_norm(transposed, goal, r, y, u, friction, slip, lower, upper, status, tolerance):  # type: ignore[no-untyped-def]
+    """Return the x of least norm in K with ``Q^T x = goal``, as near as rounding lets it come to that, and its y.
+
+    A solution r has the directions that its motion demands only up to its own error, so there is a rest that does not
+    get less.
+
+    Args:
+        transposed: (q, n) ``Q^T``, see above.
+        goal: (q,) ``Q^T r`` of a solution r.
+        r: (n,) that solution.
+        y: (q,) where Newton's method begins.
+        u: (n,) row velocities that tell the rays of what slides.
+        friction: (k,).
+        slip: (k, 2) known directions of slip, zero where u tells.
+        lower: (m,) bounds of the interval rows.
+        upper: (m,) likewise.
+        status: (k + m,) that the motion allows, see :func:`by_motion`.
+        tolerance: error of r [N s].
+    """
+    Q = np.ascontiguousarray(transposed.T)
+    largest = np.abs(goal).max()
+    exact, settled = 1e-14 * largest, max(1e-6 * largest, 10.0 * tolerance)
+    x, slope = np.empty(u.shape), np.empty((status.shape[0], 3, 3))
+    error, begin = np.inf, y
+    for distance in (-np.inf, AT_BOUND * largest):
+        linear = _where_linear(transposed, Q, goal, u, friction, slip, lower, upper, status, r, distance)
+        for candidate in (y, linear):
+            _project(Q @ candidate, u, friction, slip, lower, upper, status, x, slope)
+            left = np.abs(transposed @ x - goal).max()
+            if left < error:
+                error, begin = left, candidate
+        if error <= settled:
+            break
+    y = begin
+    _project(Q @ y, u, friction, slip, lower, upper, status, x, slope)
+    F = transposed @ x - goal
+    best, chosen, least, before, idle = x, y, np.inf, np.inf, 0
+    for _ in range(STEPS):
+        error = np.abs(F).max()
+        idle = 0 if error < NEARER * least else idle + 1
+        if error < least:
+            best, chosen, least = x.copy(), y, error
+        if error <= exact or (error <= settled and error > 0.5 * before) or idle == IDLE:
+            break
+        before = error
+        H = transposed @ block_times(slope, Q, friction.shape[0], NO_DISCS)
+        H += (1e-13 + DAMPING * min(error / largest, 1.0)) * np.eye(H.shape[0])
+        step = _solve(H, -F)
+        z, change, goal_ahead = Q @ y, Q @ step, np.dot(goal, step)
+        descent = goal_ahead - np.dot(x, change)
+        near, far = 0.0, 2.0
+        for _ in range(HALVINGS):
+            length = 0.5 * (near + far)
+            _project(z + length * change, u, friction, slip, lower, upper, status, x, slope)
+            ascent = np.dot(x, change) - goal_ahead
+            if abs(ascent) <= FLAT * descent or (length == 1.0 and ascent < 0.0):
+                break
+            near, far = (length, far) if ascent < 0.0 else (near, length)
+        y = y + length * step
+        F = transposed @ x - goal
+    return best, chosen
+
+
+@kernel
+def _where_linear(transposed, Q, goal, u, friction, slip, lower, upper, status, x, distance):  # type: ignore[no-untyped-def]
+    """Return the y (q,) that would solve the equation if forces stayed at the bounds of their sets where x (n,) is.
+
+    At bounds, that is up to this `distance` [N s] from them: at the apex of a cone or on its side, at the end of a ray
+    or of an interval. Other arguments as in :func:`least_norm`.
+    """
+    slope, fixed = np.zeros((status.shape[0], 3, 3)), np.zeros(u.shape)
+    for c in range(friction.shape[0]):
+        i = 3 * c
+        if status[c] == OPEN or x[i + 2] <= distance:
+            continue
+        if status[c] == SLIDING:
+            t0, t1 = _drag(u[i], u[i + 1], friction[c], slip[c])
+            _set_ray(slope[c], t0, t1, 1.0 + t0 * t0 + t1 * t1)
+            continue
+        length, square = np.hypot(x[i], x[i + 1]), 1.0 + friction[c] ** 2
+        on_side = length >= friction[c] * x[i + 2] - distance and length > 0.0
+        outward = (x[i] / length, x[i + 1] / length, -friction[c]) if on_side else (0.0, 0.0, 0.0)
+        for j in range(3):
+            for k in range(3):
+                slope[c, j, k] = (1.0 if j == k else 0.0) - outward[j] * outward[k] / square
+    for j in range(friction.shape[0], status.shape[0]):
+        i, m = j + 2 * friction.shape[0], j - friction.shape[0]
+        if status[j] == SLIDING:
+            fixed[i] = lower[m] if u[i] > 0.0 else upper[m]
+        elif status[j] == STICKING:
+            if x[i] <= lower[m] + distance:
+                fixed[i] = lower[m]
+            elif x[i] >= upper[m] - distance:
+                fixed[i] = upper[m]
+            else:
+                slope[j, 0, 0] = 1.0
+    H = transposed @ block_times(slope, Q, friction.shape[0], NO_DISCS)
+    H += 1e-13 * np.eye(H.shape[0])
+    return _solve(H, goal - transposed @ fixed)
+
+
+@kernel
+def _solve(H, right):  # type: ignore[no-untyped-def]
+    """Return ``H^-1 right``; NaN where there are such numbers, or infinite ones: NumPy would raise an error."""
+    if np.isfinite(H).all() and np.isfinite(right).all():
+        return np.linalg.solve(H, right)
+    return np.full_like(right, np.nan)
+
+
+@kernel
+def _columns_in(L, rows):  # type: ignore[no-untyped-def]
+    """Return a matrix (n, q) whose columns span the columns `rows` of ``L L^T``, for L (n, k)."""
+    chosen = L[rows]
+    return L @ np.ascontiguousarray(_orthonormal(range_factor(chosen.T @ chosen)).T)
+
+
+@kernel
+def _orthonormal(L):  # type: ignore[no-untyped-def]
+    """Return rows (k, n), an orthonormal basis of the columns of L (n, k), by Gram and Schmidt's method done twice."""
+    rows = L.T.copy()
+    for j in range(rows.shape[0]):
+        row, before = rows[j], rows[:j]
+        for _ in range(2):
+            row -= (before @ row) @ before
+        row /= np.sqrt(np.dot(row, row))
+    return rows
+
+
+@kernel
+def _project(z, u, friction, slip, lower, upper, status, x, slope):  # type: ignore[no-untyped-def]
+    """Set x to the point of K nearest to z, and slope (k + m, 3, 3) to the derivative of this projection, in place."""
+    x[:], slope[:] = 0.0, 0.0
+    for c in range(friction.shape[0]):
+        i = 3 * c
+        if status[c] == OPEN:
+            continue
+        if status[c] == SLIDING:
+            t0, t1 = _drag(u[i], u[i + 1], friction[c], slip[c])
+            square = 1.0 + t0 * t0 + t1 * t1
+            along = (t0 * z[i] + t1 * z[i + 1] + z[i + 2]) / square
+            if along > 0.0:
+                x[i], x[i + 1], x[i + 2] = along * t0, along * t1, along
+                _set_ray(slope[c], t0, t1, square)
+        else:
+            _project_cone(z[i : i + 3], friction[c], x[i : i + 3], slope[c])
+    for j in range(lower.shape[0]):
+        i = 3 * friction.shape[0] + j
+        if status[friction.shape[0] + j] == OPEN:
+            continue
+        if status[friction.shape[0] + j] == SLIDING:
+            x[i] = lower[j] if u[i] > 0.0 else upper[j]
+            continue
+        x[i] = min(max(z[i], lower[j]), upper[j])
+        if lower[j] < z[i] < upper[j]:
+            slope[friction.shape[0] + j, 0, 0] = 1.0
+
+
+@kernel(inline=True)
+def _drag(u0, u1, friction, slip):  # type: ignore[no-untyped-def]
+    """Return the tangential force, per unit of the normal one, of a contact that slides with u or along `slip`."""
+    d0, d1 = slip
+    speed = np.hypot(u0, u1)
+    if d0 == 0.0 and d1 == 0.0 and speed > 0.0:
+        d0, d1 = u0 / speed, u1 / speed
+    return -friction * d0, -friction * d1
+
+
+@kernel(inline=True)
+def _set_ray(slope, t0, t1, square):  # type: ignore[no-untyped-def]
+    """Set `slope` (3, 3) to the projection onto the direction (t0, t1, 1), whose length has this `square`."""
+    slope[0, 0], slope[0, 1], slope[0, 2] = t0 * t0 / square, t0 * t1 / square, t0 / square
+    slope[1, 0], slope[1, 1], slope[1, 2] = slope[0, 1], t1 * t1 / square, t1 / square
+    slope[2, 0], slope[2, 1], slope[2, 2] = slope[0, 2], slope[1, 2], 1.0 / square
+
+
+@kernel
+def _project_cone(z, friction, x, slope):  # type: ignore[no-untyped-def]
+    """Set x to the point of ``|x_t| <= c x_n`` nearest to z, and slope to the derivative, in place."""
+    length = np.hypot(z[0], z[1])
+    if np.isinf(friction):
+        x[:2], x[2] = z[:2], max(z[2], 0.0)
+        slope[0, 0] = slope[1, 1] = 1.0
+        slope[2, 2] = 1.0 if z[2] > 0.0 else 0.0
+        return
+    if length <= friction * z[2]:
+        x[:] = z
+        slope[0, 0] = slope[1, 1] = slope[2, 2] = 1.0
+        return
+    height = (z[2] + friction * length) / (1.0 + friction**2)
+    if height <= 0.0:
+        return
+    d0, d1 = z[0] / length, z[1] / length
+    x[0], x[1], x[2] = friction * height * d0, friction * height * d1, height
+    _set_ray(slope, friction * d0, friction * d1, 1.0 + friction**2)
+    around = friction * height / length
+    slope[0, 0] += around * d1 * d1
+    slope[1, 1] += around * d0 * d0
+    slope[0, 1] -= around * d0 * d1
+    slope[1, 0] -= around * d0 * d1

@@ -1,0 +1,84 @@
+"""Indeterminate forces well inside their cones: what sticks goes on sticking as long as any forces inside do."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from constrained_sim.contact_solvers.contact_modes import FrictionDiscs
+from constrained_sim.validation import Array
+
+DEPENDENT = 1e-9
+"""Singular value of rows of unit length below which forces along them balance each other."""
+
+MOST_CUTS = 50
+
+CLOSE = 0.1
+"""Share of the largest possible margin that may be missing."""
+
+
+def most_inside(J: Array, forces: Array, pushes: npt.NDArray[np.intp], discs: FrictionDiscs, most: Array) -> Array:
+    """Return forces with the same effect ``J^T r`` whose least margin to their bounds is largest.
+
+    Forces of least norm may lie on a cone though others, with the same effect, are well inside it: then nothing is
+    about to slip or to turn. The margin of a force that pushes is the force itself, of friction and moments that hold
+    how much less the normal force could be, ``f_n - |f| / c``, of dry friction what is left of it. In the forces that
+    balance each other this is a linear program but for the cones, which are cut out by the planes that the solution
+    before would have passed (Kelley, The cutting-plane method for solving convex programs, 1960).
+
+    Args:
+        J: (n, nv) rows of forces, those of dry joint friction last.
+        forces: (n,) of these rows [N, N m].
+        pushes: (p,) which of them push.
+        discs: friction that holds, its rows among these.
+        most: (d,) the largest efforts of dry friction [N m, N].
+    """
+    lengths = np.linalg.norm(J, axis=1)
+    lengths[lengths == 0.0] = 1.0
+    left, singular, _ = np.linalg.svd(J / lengths[:, None])
+    balanced = left[:, int((singular > DEPENDENT).sum()) :] / lengths[:, None]
+    if not balanced.shape[1]:
+        return forces
+    planes, limits = _planes(len(forces), pushes, most)
+    best, margin, cuts = forces, -np.inf, np.zeros((0, len(forces)))
+    found, reachable = forces, np.inf
+    for _ in range(MOST_CUTS):
+        new = _cuts(found, discs)
+        reached = float(np.concatenate([planes @ found + limits, new @ found]).min())
+        if reached > margin:
+            best, margin = found, reached
+        if np.isfinite(reachable) and reached >= reachable - CLOSE * abs(reachable):
+            break
+        cuts = np.vstack([cuts, new])
+        # rows (forces + balanced z) + limits >= t, the limits of the cones being zero
+        rows = np.vstack([planes, cuts])
+        program = scipy.optimize.linprog(
+            np.append(np.zeros(balanced.shape[1]), -1.0),
+            np.hstack([-rows @ balanced, np.ones((len(rows), 1))]),
+            np.concatenate([planes @ forces + limits, cuts @ forces]),
+            bounds=[(None, None)] * balanced.shape[1] + [(None, float(np.abs(forces).max()))],
+        )
+        if not program.success:
+            break
+        found, reachable = forces + balanced @ program.x[:-1], float(program.x[-1])
+    return best
+
+
+def _planes(size: int, pushes: npt.NDArray[np.intp], most: Array) -> tuple[Array, Array]:
+    """Return rows and limits of ``rows @ forces + limits >= margin`` for all that is no cone."""
+    unit = np.eye(size)
+    dry = unit[size - len(most) :]
+    return np.vstack([unit[pushes], dry, -dry]), np.concatenate([np.zeros(len(pushes)), most, most])
+
+
+def _cuts(forces: Array, discs: FrictionDiscs) -> Array:
+    """Return a row for each cone: the plane that touches it in the direction of the present friction."""
+    along, cuts = discs.components(forces), np.zeros((len(discs.normal), len(forces)))
+    length = np.hypot(*along.T)
+    direction = np.where(length[:, None] > 0.0, along / np.where(length > 0.0, length, 1.0)[:, None], [1.0, 0.0])
+    each = np.arange(len(cuts))
+    cuts[each, discs.normal] = 1.0
+    for column in range(2):
+        cuts[each, discs.rows[:, column]] -= direction[:, column] / discs.coefficient
+    return cuts

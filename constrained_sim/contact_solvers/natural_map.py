@@ -1,0 +1,220 @@
+"""Compiled kernels of the contact problem: k contacts of three rows each, [t1, t2, n], m interval rows, then discs.
+
+The problem: find r with ``u = G r + b`` such that for every contact ``0 <= u_n _|_ r_n >= 0``, ``|r_t| <= c r_n``, and
+``r_t = -c r_n u_t / |u_t|`` where it slides; and for every interval row ``lower <= r <= upper``, with ``u >= 0`` where
+r is at the lower bound, ``u <= 0`` at the upper one, ``u = 0`` between. (A joint limit has the interval 0 to infinity,
+dry joint friction that of its breakaway effort.) This is Signorini's condition with Coulomb's law (De Saxce and Feng,
+The bipotential method, 1998), not its convex relaxation: a sliding contact does not lift off.
+
+Its zero-finding form (Alart and Curnier, A mixed formulation for frictional contact problems, 1991), for any p > 0:
+
+    F_n = r_n - max(0, y),            y = r_n - p_n u_n
+    F_t = r_t - proj(z, c max(0, y)), z = r_t - p_t u_t,   proj onto the disc of that radius
+    F   = r - proj(r - p u, [lower, upper])                of an interval row
+
+with p the inverse of the diagonal of G, so that F is in newton seconds. At acceleration level u is an acceleration
+and r a force; a contact that slips already, in the unit direction d, has ``r_t = -c r_n d`` whatever u_t is.
+Resistance to rolling and spinning adds rows that :mod:`~constrained_sim.contact_solvers.rolling_rows` explains.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from constrained_sim.compilation.kernel import kernel
+from constrained_sim.contact_solvers.rolling_rows import (
+    SIZE,
+    differentiate_discs,
+    map_discs,
+    nearest,
+)
+from constrained_sim.contact_solvers.status import AMPLIFIED, OPEN, SLIDING, STICKING
+from constrained_sim.linalg.rank import DELASSUS_TOLERANCE
+
+EPSILON = 2.2e-16
+
+
+@kernel(inline=True)
+def inverse_scale(G, contacts, discs):  # type: ignore[no-untyped-def]
+    """Return (n,) the p of each row of the Delassus matrix G (n, n), see :func:`inverse_diagonal`."""
+    return inverse_diagonal(np.diag(G), contacts, discs)
+
+
+@kernel
+def inverse_diagonal(diagonal, contacts, discs):  # type: ignore[no-untyped-def]
+    """Return (n,) the p of each row: one value for both tangential rows; zero rows take the largest of all rows.
+
+    The two rows of a disc share one value likewise. The `diagonal` (n,) is that of the Delassus matrix.
+    """
+    largest = 0.0
+    for value in diagonal:
+        largest = max(largest, value)
+    p = np.ones(diagonal.shape[0])
+    if largest == 0.0:
+        return p
+    floor = DELASSUS_TOLERANCE * largest
+    for i in range(p.shape[0]):
+        p[i] = 1.0 / (diagonal[i] if diagonal[i] > floor else largest)
+    for c in range(0, 3 * contacts, 3):
+        tangential = max(diagonal[c], diagonal[c + 1])
+        p[c] = p[c + 1] = 1.0 / (tangential if tangential > floor else largest)
+    i = p.shape[0]
+    for disc in discs:
+        i -= int(disc[SIZE])
+    for disc in discs:
+        if disc[SIZE] > 1.0:
+            p[i] = p[i + 1] = min(p[i], p[i + 1])
+        i += int(disc[SIZE])
+    return p
+
+
+@kernel
+def natural_map(G, b, friction, slip, lower, upper, discs, p, r):  # type: ignore[no-untyped-def]
+    """Return F (n,) at r; zero exactly where r solves the problem.
+
+    Args:
+        G: (n, n) Delassus matrix of the contact rows.
+        b: (n,) row velocities at r = 0.
+        friction: (k,) coefficient c of each contact.
+        slip: (k, 2) known direction of slip, zero where u_t decides.
+        lower: (m,) bounds of the interval rows.
+        upper: (m,) likewise.
+        discs: (d, 6), see :mod:`~constrained_sim.contact_solvers.rolling_rows`.
+        p: (n,) scale of each row.
+        r: (n,) impulses.
+    """
+    return natural_map_at(G @ r + b, b, friction, slip, lower, upper, discs, p, r)
+
+
+@kernel
+def natural_map_at(u, b, friction, slip, lower, upper, discs, p, r):  # type: ignore[no-untyped-def]
+    """Return F (n,) at r with the row velocities u (n,), see :func:`natural_map`.
+
+    Where there is no solution, impulses may grow until rounding hides that they are none: what they hide beyond
+    :data:`~constrained_sim.contact_solvers.status.AMPLIFIED` times those that stop the rows one by one counts as error.
+    """
+    F = np.empty(r.shape[0])
+    for c in range(friction.shape[0]):
+        i = 3 * c
+        y = r[i + 2] - p[i + 2] * u[i + 2]
+        F[i + 2] = r[i + 2] - max(0.0, y)
+        radius = friction[c] * y if y > 0.0 else 0.0
+        t0, t1 = nearest(r[i] - p[i] * u[i], r[i + 1] - p[i] * u[i + 1], radius, slip[c])
+        F[i], F[i + 1] = r[i] - t0, r[i + 1] - t1
+    for j in range(lower.shape[0]):
+        i = 3 * friction.shape[0] + j
+        F[i] = r[i] - min(max(r[i] - p[i] * u[i], lower[j]), upper[j])
+    if discs.shape[0]:
+        map_discs(discs, u, p, r, F)
+    stopping = 1e-300
+    for i in range(r.shape[0]):
+        stopping = max(stopping, abs(p[i] * b[i]))
+    for i in range(r.shape[0]):
+        if abs(r[i]) > AMPLIFIED * stopping:
+            hidden = EPSILON * (abs(r[i]) - AMPLIFIED * stopping)
+            F[i] += hidden if F[i] >= 0.0 else -hidden
+    return F
+
+
+@kernel
+def pieces_at(u, friction, slip, lower, upper, p, r):  # type: ignore[no-untyped-def]
+    """Return (k + m,) which smooth piece of the natural map r is on, for each contact and interval row.
+
+    ``OPEN``: nothing presses, or an interval row is at its lower bound; ``SLIDING``: friction or an interval row is at
+    its (upper) bound; ``STICKING``: neither. Arguments as in :func:`natural_map_at`.
+    """
+    contacts = friction.shape[0]
+    pieces = np.empty(contacts + lower.shape[0], dtype=np.int64)
+    for c in range(contacts):
+        i = 3 * c
+        y = r[i + 2] - p[i + 2] * u[i + 2]
+        if y <= 0.0:
+            pieces[c] = OPEN
+            continue
+        length = np.hypot(r[i] - p[i] * u[i], r[i + 1] - p[i] * u[i + 1])
+        slips = slip[c, 0] != 0.0 or slip[c, 1] != 0.0
+        pieces[c] = STICKING if not slips and length <= friction[c] * y else SLIDING
+    for j in range(lower.shape[0]):
+        i = 3 * contacts + j
+        z = r[i] - p[i] * u[i]
+        pieces[contacts + j] = STICKING if lower[j] < z < upper[j] else OPEN if z <= lower[j] else SLIDING
+    return pieces
+
+
+@kernel
+def derivative_on(pieces, u, friction, slip, lower, upper, discs, p, r):  # type: ignore[no-untyped-def]
+    """Return blocks B and C (k + m + d, 3, 3) of the derivative ``dF/dr = B + C G`` of these `pieces` at r.
+
+    Intervals use entry [0, 0] of their blocks; discs are on the piece on which r is. Arguments as in
+    :func:`natural_map_at`.
+    """
+    contacts = friction.shape[0]
+    blocks = contacts + lower.shape[0] + discs.shape[0]
+    B, C = np.zeros((blocks, 3, 3)), np.zeros((blocks, 3, 3))
+    for c in range(contacts):
+        i = 3 * c
+        if pieces[c] == OPEN:
+            B[c, 0, 0] = B[c, 1, 1] = B[c, 2, 2] = 1.0
+            continue
+        C[c, 2, 2] = p[i + 2]
+        if pieces[c] == STICKING:
+            C[c, 0, 0] = C[c, 1, 1] = p[i]
+            continue
+        d0, d1, shrink = drag_of(u, friction[c], slip[c], p, r, i)
+        B[c, 0, 0], B[c, 0, 1] = 1.0 - shrink * d1 * d1, shrink * d0 * d1
+        B[c, 1, 0], B[c, 1, 1] = shrink * d0 * d1, 1.0 - shrink * d0 * d0
+        C[c, 0, 0], C[c, 0, 1] = shrink * p[i] * d1 * d1, -shrink * p[i] * d0 * d1
+        C[c, 1, 0], C[c, 1, 1] = -shrink * p[i] * d0 * d1, shrink * p[i] * d0 * d0
+        B[c, 0, 2], B[c, 1, 2] = -friction[c] * d0, -friction[c] * d1
+        C[c, 0, 2], C[c, 1, 2] = friction[c] * p[i + 2] * d0, friction[c] * p[i + 2] * d1
+    for j in range(contacts, contacts + lower.shape[0]):
+        if pieces[j] == STICKING:
+            C[j, 0, 0] = p[2 * contacts + j]
+        else:
+            B[j, 0, 0] = 1.0
+    if discs.shape[0]:
+        differentiate_discs(discs, u, p, r, B, C)
+    return B, C
+
+
+@kernel(inline=True)
+def drag_of(u, friction, slip, p, r, i):  # type: ignore[no-untyped-def]
+    """Return the direction of friction on a contact that slides, and how long that is to ``|z|``, see the module.
+
+    Its first row is the i-th; `slip` (2,) is its direction of slip, where that is known.
+    """
+    if slip[0] != 0.0 or slip[1] != 0.0:
+        return -slip[0], -slip[1], 0.0
+    z0, z1 = r[i] - p[i] * u[i], r[i + 1] - p[i] * u[i + 1]
+    length = max(np.hypot(z0, z1), 1e-300)
+    return z0 / length, z1 / length, friction * (r[i + 2] - p[i + 2] * u[i + 2]) / length
+
+
+@kernel
+def pivoted_factor(G):  # type: ignore[no-untyped-def]
+    """Return L (n, rank) with ``G = L L^T``, by Cholesky's factorisation with diagonal pivoting, and pivots (rank,).
+
+    Pivots are rows that do not depend on each other, and that all others depend on.
+    """
+    n = G.shape[0]
+    pivots = np.empty(n, dtype=np.int64)
+    columns, rest = np.empty((n, n)), np.diag(G).copy()
+    largest = rest.max() if n else 0.0
+    rank = 0
+    while rank < n:
+        pivot = int(np.argmax(rest))
+        if rest[pivot] <= DELASSUS_TOLERANCE * largest:
+            break
+        column = columns[rank]
+        column[:] = G[pivot]
+        for k in range(rank):
+            other, factor = columns[k], columns[k, pivot]
+            for i in range(n):
+                column[i] -= factor * other[i]
+        column /= np.sqrt(rest[pivot])
+        for i in range(n):
+            rest[i] = max(rest[i] - column[i] ** 2, 0.0)
+        rest[pivot] = 0.0
+        pivots[rank] = pivot
+        rank += 1
+    return np.ascontiguousarray(columns[:rank].T), pivots[:rank].copy()

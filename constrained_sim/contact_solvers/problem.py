@@ -1,0 +1,148 @@
+"""The frictional contact problem as a value that judges its own solution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from constrained_sim.contact_solvers.natural_map import inverse_scale, natural_map
+from constrained_sim.contact_solvers.rolling_rows import CONTACT, SIZE, no_discs, radius_of
+from constrained_sim.contact_solvers.status import classify, largest_impulse
+from constrained_sim.validation import Array
+
+RELATIVE_TOLERANCE = 1e-13
+SUFFICIENT = 1e-11
+"""Error relative to the impulses in play at which no other method is tried; each aims at ``RELATIVE_TOLERANCE``."""
+
+ACCEPTABLE_RESIDUAL = 1e-9
+STRONG = 100.0
+"""Coefficient of friction of contacts that stick whatever the force, where this allows no motion."""
+
+TOLERABLE_RESIDUAL = 1e-5
+"""Of impulses with which a simulation goes on, with a warning, where no method came closer."""
+
+
+def no_values() -> Array:
+    """Return (0,)."""
+    return np.zeros(0)
+
+
+@dataclass(frozen=True, eq=False)
+class ContactProblem:
+    """Find impulses r, three per contact [t1, t2, n], with ``u = G r + b`` under Signorini's and Coulomb's laws.
+
+    After the contacts there may be m interval rows, joint limits and dry joint friction, and e rows of discs, which
+    resist rolling and spinning. At acceleration level the impulses are forces and u accelerations.
+
+    Attributes:
+        G: (n, n), n = 3 k + m + e, Delassus matrix of the rows, other constraints held.
+        b: (n,) row velocities without these impulses [m/s, rad/s].
+        friction: (k,) Coulomb coefficients; 0 frictionless, infinity sticks as long as it is pressed, if it can.
+        slip: (k, 2) at acceleration level, unit direction of the present slip along (t1, t2); zero where there is none.
+        lower: (m,) least impulse of the interval rows; 0 of a limit.
+        upper: (m,) largest; infinite of a limit.
+        discs: (d, 6) what bounds the rows after these, see :mod:`~constrained_sim.contact_solvers.rolling_rows`.
+    """
+
+    G: Array
+    b: Array
+    friction: Array
+    slip: Array
+    lower: Array = field(default_factory=no_values)
+    upper: Array = field(default_factory=no_values)
+    discs: Array = field(default_factory=no_discs)
+
+    def residual(self, impulse: Array) -> float:
+        """Return the largest entry of the natural map [N s] relative to the largest impulse in play; 0 if solved."""
+        scale = inverse_scale(self.G, len(self.friction), self.discs)
+        return self.error(scale, impulse) / self.magnitude(scale, impulse)
+
+    def error(self, scale: Array, impulse: Array) -> float:
+        """Return the largest entry of the natural map [N s], for the `scale` (n,) of the rows."""
+        return float(np.abs(natural_map(self.G, self.b, *self.laws, scale, impulse)).max(initial=0.0))
+
+    def judged(self, impulse: Array, method: str, iterations: int = 0) -> ContactSolution:
+        """Return `impulse` (n,), found by `method`, as a solution with its status and residual."""
+        scale = inverse_scale(self.G, len(self.friction), self.discs)
+        tolerance = 10.0 * RELATIVE_TOLERANCE * self.magnitude(scale, impulse)
+        status = classify(self.G @ impulse + self.b, *self.laws, scale, impulse, tolerance)
+        return ContactSolution(impulse, status, method, iterations, self.residual(impulse))
+
+    @property
+    def laws(self) -> tuple[Array, Array, Array, Array, Array]:
+        """What the rows obey: friction, slip, lower and upper bounds, discs."""
+        return self.friction, self.slip, self.lower, self.upper, self.discs
+
+    @property
+    def disc_rows(self) -> list[slice]:
+        """Which rows each disc has."""
+        ends = 3 * len(self.friction) + len(self.lower) + np.cumsum(self.discs[:, SIZE], dtype=np.int64)
+        return [slice(int(end - disc[SIZE]), int(end)) for end, disc in zip(ends, self.discs, strict=True)]
+
+    def slip_residual(self, impulse: Array) -> float:
+        """Return how far friction is from dissipating the most it can, relative to the power in play; 0 if solved.
+
+        For every contact ``r_t . u_t + c r_n |u_t|``, and likewise of discs, which the principle of maximum dissipation
+        makes 0.
+        """
+        count, velocity = 3 * len(self.friction), self.G @ impulse + self.b
+        u, r = velocity[:count].reshape(-1, 3), impulse[:count].reshape(-1, 3)
+        finite = np.isfinite(self.friction)
+        most = np.where(finite, self.friction, 0.0) * r[:, 2] * np.hypot(u[:, 0], u[:, 1])
+        missed = np.where(finite, r[:, 0] * u[:, 0] + r[:, 1] * u[:, 1] + most, 0.0)
+        turning = [
+            impulse[rows] @ velocity[rows] + radius * np.linalg.norm(velocity[rows])
+            for rows, radius in self._discs_at(impulse)
+            if np.isfinite(radius)
+        ]
+        largest = max(np.abs(r).max(initial=0.0), np.abs(impulse[count + len(self.lower) :]).max(initial=0.0))
+        power = max(float(largest * np.abs(self.b).max(initial=0.0)), 1e-300)
+        return float(np.abs([*missed, *turning]).max(initial=0.0)) / power
+
+    def cone_violation(self, impulse: Array) -> float:
+        """Return by how much a force leaves its cone, disc or interval, relative to the largest force."""
+        count, end = 3 * len(self.friction), 3 * len(self.friction) + len(self.lower)
+        r, others = impulse[:count].reshape(-1, 3), impulse[count:end]
+        held = np.where(np.isinf(self.friction), 0.0, self.friction)
+        drag = np.where(np.isinf(self.friction), 0.0, np.hypot(r[:, 0], r[:, 1]))
+        turning = [np.linalg.norm(impulse[rows]) - radius for rows, radius in self._discs_at(impulse)]
+        outside = np.concatenate([-r[:, 2], drag - held * r[:, 2], self.lower - others, others - self.upper, turning])
+        return float(max(outside.max(initial=0.0), 0.0) / max(np.abs(impulse).max(initial=0.0), 1e-300))
+
+    def _discs_at(self, impulse: Array) -> Iterator[tuple[slice, float]]:
+        """Yield the rows of each disc and its radius under `impulse`."""
+        for disc, rows in zip(self.discs, self.disc_rows, strict=True):
+            yield rows, float(radius_of(disc, impulse[3 * int(disc[CONTACT]) + 2]))
+
+    def magnitude(self, scale: Array, impulse: Array) -> float:
+        """Return the largest impulse in play [N s], for the `scale` (n,) of the rows."""
+        return float(largest_impulse(scale, self.b, impulse))
+
+
+class ContactSolution(NamedTuple):
+    """What a method found.
+
+    Attributes:
+        impulse: (n,) [N s, N m s].
+        status: (k + m + d,) 0 open, 1 sticking, 2 sliding; an interval row slides at a bound, a disc where it moves.
+        method: the method that gave it.
+        iterations: of all methods that were tried.
+        residual: relative, see :meth:`ContactProblem.residual`.
+        acceptable: largest residual that counts as solved.
+    """
+
+    impulse: Array
+    status: npt.NDArray[np.int64]
+    method: str
+    iterations: int
+    residual: float
+    acceptable: float = ACCEPTABLE_RESIDUAL
+
+    @property
+    def converged(self) -> bool:
+        """Whether the residual is acceptable."""
+        return self.residual <= self.acceptable

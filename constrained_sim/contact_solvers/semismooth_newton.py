@@ -1,0 +1,143 @@
+"""Semi-smooth Newton method on the natural map of a contact problem."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from constrained_sim.compilation.kernel import kernel
+from constrained_sim.contact_solvers.natural_map import derivative_on, natural_map, pieces_at
+from constrained_sim.contact_solvers.rolling_rows import (
+    discs_times,
+)
+from constrained_sim.linalg.cholesky import range_factor
+from constrained_sim.linalg.elimination import eliminate, substitute
+
+LEAST_SHIFT = 1e-9
+TRIALS = ((LEAST_SHIFT, 1), (1e-6, 8), (LEAST_SHIFT, 8), (1e-4, 8), (1e-2, 8))
+"""Regularisations of a Newton step, whose rows are without dimension, and how many lengths of it are tried: the next
+where the last did not lead nearer. Where forces are indeterminate, the least shift lets rounding lead far aside."""
+
+MEMORY = 3
+"""Number of points that a Newton step is compared with: more let it wander."""
+
+GAIN = 0.5
+"""What part of the error as many steps leave at most: where they leave more, other methods get on faster."""
+
+
+@kernel(inline=True)
+def _invert(block, shift, inverse):  # type: ignore[no-untyped-def]
+    """Set `inverse` (3, 3) to that of ``block + shift``, by cofactors."""
+    a0, a1, a2 = block[0, 0] + shift, block[1, 1] + shift, block[2, 2] + shift
+    b01, b02, b10, b12, b20, b21 = block[0, 1], block[0, 2], block[1, 0], block[1, 2], block[2, 0], block[2, 1]
+    c00, c10, c20 = a1 * a2 - b12 * b21, b12 * b20 - b10 * a2, b10 * b21 - a1 * b20
+    part = 1.0 / (a0 * c00 + b01 * c10 + b02 * c20)
+    inverse[0, 0], inverse[0, 1], inverse[0, 2] = (
+        part * c00,
+        part * (b02 * b21 - b01 * a2),
+        part * (b01 * b12 - b02 * a1),
+    )
+    inverse[1, 0], inverse[1, 1], inverse[1, 2] = (
+        part * c10,
+        part * (a0 * a2 - b02 * b20),
+        part * (b02 * b10 - a0 * b12),
+    )
+    inverse[2, 0], inverse[2, 1], inverse[2, 2] = (
+        part * c20,
+        part * (b01 * b20 - a0 * b21),
+        part * (a0 * a1 - b01 * b10),
+    )
+
+
+@kernel
+def block_times(blocks, x, contacts, discs):  # type: ignore[no-untyped-def]
+    """Return the product (n, k) of a matrix of blocks, diagonal but for those of the discs, with x (n, k)."""
+    product = np.empty_like(x)
+    for c in range(contacts):
+        block, i = blocks[c], 3 * c
+        for k in range(x.shape[1]):
+            x0, x1, x2 = x[i, k], x[i + 1, k], x[i + 2, k]
+            for row in range(3):
+                product[i + row, k] = block[row, 0] * x0 + block[row, 1] * x1 + block[row, 2] * x2
+    for j in range(contacts, blocks.shape[0] - discs.shape[0]):
+        product[2 * contacts + j] = blocks[j, 0, 0] * x[2 * contacts + j]
+    if discs.shape[0]:
+        discs_times(discs, blocks, x, product)
+    return product
+
+
+@kernel
+def newton_step(G, L, B, C, F, contacts, discs, shift):  # type: ignore[no-untyped-def]
+    """Return the step d with ``(B + C G) d = -F``, small in directions in which this is singular.
+
+    ``B + shift`` is inverted block by block, ``C G = C L L^T`` has the rank of G: the matrix that is factored has the
+    size of the rank (Woodbury), however many contacts there are. A second pass takes back what the shift changed.
+    """
+    inverse = np.zeros_like(B)
+    for c in range(contacts):
+        _invert(B[c], shift, inverse[c])
+    for j in range(contacts, B.shape[0] - discs.shape[0]):
+        inverse[j, 0, 0] = 1.0 / (B[j, 0, 0] + shift)
+    for j in range(B.shape[0] - discs.shape[0], B.shape[0]):
+        _invert(B[j], shift, inverse[j])
+    X = block_times(inverse, block_times(C, L, contacts, discs), contacts, discs)
+    H = L.T @ X
+    for i in range(H.shape[0]):
+        H[i, i] += 1.0
+    factors, pivots = eliminate(H)
+    d, rest = np.zeros_like(F), F
+    for again in range(2):
+        if again:
+            rest = F + block_times(B, d.reshape(-1, 1), contacts, discs).ravel()
+            rest += block_times(C, (G @ d).reshape(-1, 1), contacts, discs).ravel()
+        y = block_times(inverse, rest.reshape(-1, 1), contacts, discs).ravel()
+        d -= y - X @ substitute(factors, pivots, y @ L)
+    return d
+
+
+@kernel
+def semismooth_newton(G, b, friction, slip, lower, upper, discs, p, r, tolerance, iterations):  # type: ignore[no-untyped-def]
+    """Semi-smooth Newton on the natural map, from r.
+
+    A step has to lead nearer than the farthest of the last points, not than the last: on the way across a kink there
+    are points that are farther than both its ends (Grippo, Lampariello and Lucidi, A nonmonotone line search technique
+    for Newton's method, 1986). It ends where :data:`MEMORY` steps have not left less than :data:`GAIN` of the error.
+
+    Returns:
+        (r, largest |F|, iterations done).
+    """
+    F = natural_map(G, b, friction, slip, lower, upper, discs, p, r)
+    error = np.abs(F).max()
+    best, least, recent, earlier = r, error, np.full(MEMORY, error), np.full(MEMORY, np.inf)
+    L = range_factor(G)
+    for done in range(iterations):
+        if error <= tolerance:
+            return r, error, done
+        if least > GAIN * earlier[done % MEMORY]:
+            return best, least, done
+        earlier[done % MEMORY] = least
+        u = G @ r + b
+        pieces = pieces_at(u, friction, slip, lower, upper, p, r)
+        B, C = derivative_on(pieces, u, friction, slip, lower, upper, discs, p, r)
+        nearer = False
+        plain = newton_step(G, L, B, C, F, friction.shape[0], discs, LEAST_SHIFT)
+        for shift, lengths in TRIALS:
+            length, direction = 1.0, plain
+            if shift != LEAST_SHIFT:
+                direction = newton_step(G, L, B, C, F, friction.shape[0], discs, shift)
+            for _ in range(lengths):
+                candidate = r + length * direction
+                F_candidate = natural_map(G, b, friction, slip, lower, upper, discs, p, candidate)
+                error_candidate = np.abs(F_candidate).max()
+                nearer = error_candidate < (1.0 - 0.1 * length) * recent.max()
+                if nearer:
+                    break
+                length *= 0.5
+            if nearer:
+                break
+        if not nearer:
+            return best, least, done
+        r, F, error = candidate, F_candidate, error_candidate
+        recent[done % MEMORY] = error
+        if error < least:
+            best, least = r, error
+    return best, least, iterations

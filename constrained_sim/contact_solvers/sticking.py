@@ -1,0 +1,45 @@
+"""The solution of a contact problem in which every contact sticks: a linear problem."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from constrained_sim.compilation.kernel import kernel
+from constrained_sim.contact_solvers.natural_map import natural_map_at
+from constrained_sim.contact_solvers.status import classify, largest_impulse
+from constrained_sim.linalg.cholesky import independent_factor, range_factor, substitute_twice
+from constrained_sim.linalg.elimination import eliminate, substitute
+from constrained_sim.linalg.products import largest_entry
+
+
+@kernel
+def stick(G, b):  # type: ignore[no-untyped-def]
+    """Return r with ``G r + b = 0`` (least 2-norm where G is singular): what holds if every contact sticks."""
+    U, is_independent = independent_factor(G)
+    return substitute_twice(U, -b) if is_independent else of_least_norm(G, range_factor(G), -b)
+
+
+@kernel
+def of_least_norm(G, L, goal):  # type: ignore[no-untyped-def]
+    """Return the r (n,) of least norm with ``G r = goal`` (in the least-squares sense), for ``G = L L^T``.
+
+    ``r = L (L^T L)^-2 L^T goal``, refined once.
+    """
+    factors, pivots = eliminate(L.T @ L)
+    r = np.zeros_like(goal)
+    for _ in range(2):
+        r += L @ substitute(factors, pivots, substitute(factors, pivots, (goal - G @ r) @ L))
+    return r
+
+
+@kernel
+def judge_sticking(u, b, friction, slip, lower, upper, discs, p, r, relative_tolerance):  # type: ignore[no-untyped-def]
+    """Judge impulses r (n,), with the row velocities u (n,), with which all contacts stick; what pulls is cleared in r.
+
+    Returns:
+        (status (k + m + d,), largest |F|, magnitude of the impulses in play).
+    """
+    magnitude = largest_impulse(p, b, r)
+    error = largest_entry(natural_map_at(u, b, friction, slip, lower, upper, discs, p, r))
+    status = classify(u, friction, slip, lower, upper, discs, p, r, 10.0 * relative_tolerance * magnitude)
+    return status, error, magnitude

@@ -1,0 +1,1 @@
+"""Rigid-body dynamics and kinematics of one configuration and velocity."""

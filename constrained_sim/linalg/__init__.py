@@ -1,0 +1,1 @@
+"""Linear algebra: small products, each factorisation once, and the rank of rows."""

@@ -1,0 +1,99 @@
+"""Cholesky's factorisation, compiled: plain, with a check for dependent rows, and with diagonal pivoting."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from constrained_sim.compilation.kernel import kernel
+from constrained_sim.contact_solvers.natural_map import pivoted_factor
+from constrained_sim.linalg.rank import DELASSUS_TOLERANCE
+
+
+@kernel
+def range_factor(G):  # type: ignore[no-untyped-def]
+    """Return L (n, rank) with ``G = L L^T``, see :func:`~constrained_sim.contact_solvers.natural_map.pivoted_factor`."""
+    return pivoted_factor(G)[0]
+
+
+@kernel
+def independent_factor(G):  # type: ignore[no-untyped-def]
+    """Return U (n, n), upper triangular, with ``G = U^T U``, and whether rows are independent; else it is of no use.
+
+    Rows of zeros do not count; their pivot is infinite, so that their unknowns come out as zero.
+    """
+    n = G.shape[0]
+    largest = 0.0
+    for i in range(n):
+        largest = max(largest, G[i, i])
+    U = np.zeros((n, n))
+    for i in range(n):
+        if G[i, i] <= DELASSUS_TOLERANCE * largest:
+            U[i, i] = np.inf
+            continue
+        row, given = U[i, i:], G[i, i:]
+        for j in range(row.shape[0]):
+            row[j] = given[j]
+        for k in range(i):
+            other = U[k, i:]
+            factor = other[0]
+            for j in range(row.shape[0]):
+                row[j] -= factor * other[j]
+        if row[0] <= 1e-9 * G[i, i]:
+            return U, False
+        pivot = np.sqrt(row[0])
+        for j in range(row.shape[0]):
+            row[j] /= pivot
+    return U, True
+
+
+@kernel
+def substitute_twice(U, b):  # type: ignore[no-untyped-def]
+    """Return the x with ``U^T U x = b``, for U upper triangular."""
+    x, n = b.copy(), b.shape[0]
+    for k in range(n):
+        x[k] /= U[k, k]
+        for j in range(k + 1, n):
+            x[j] -= x[k] * U[k, j]
+    for i in range(n - 1, -1, -1):
+        total = x[i]
+        for j in range(i + 1, n):
+            total -= U[i, j] * x[j]
+        x[i] = total / U[i, i]
+    return x
+
+
+@kernel
+def cholesky(A):  # type: ignore[no-untyped-def]
+    """Return the lower triangular C with ``A = C C^T``; only the lower triangle of A is read. No check of pivots."""
+    C = np.zeros_like(A)
+    for i in range(A.shape[0]):
+        for j in range(i + 1):
+            total = A[i, j]
+            for k in range(j):
+                total -= C[i, k] * C[j, k]
+            C[i, j] = np.sqrt(total) if i == j else total / C[j, j]
+    return C
+
+
+@kernel
+def solve_lower(C, rows):  # type: ignore[no-untyped-def]
+    """Return ``C^-1 r`` of every row r, C lower triangular."""
+    solved = rows.copy()
+    for row in solved:
+        for i in range(C.shape[0]):
+            for j in range(i):
+                row[i] -= C[i, j] * row[j]
+            row[i] /= C[i, i]
+    return solved
+
+
+@kernel
+def solve_upper(C, rows):  # type: ignore[no-untyped-def]
+    """Return ``C^-T r`` of every row r, C lower triangular."""
+    solved = rows.copy()
+    for row in solved:
+        for i in range(C.shape[0] - 1, -1, -1):
+            row[i] /= C[i, i]
+            for j in range(i):
+                row[j] -= C[i, j] * row[i]
+    return solved

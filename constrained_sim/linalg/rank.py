@@ -1,0 +1,125 @@
+"""The rank of rows, and the tolerances that decide it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from constrained_sim.compilation.kernel import kernel
+from constrained_sim.validation import Array
+
+DELASSUS_TOLERANCE = 1e-11
+
+
+LARGE_PIVOT = 1e-6
+"""Pivot of a matrix with unit diagonal that rounding cannot have made."""
+
+
+@kernel
+def regular_rows(rows, responses):  # type: ignore[no-untyped-def]
+    """Find out cheaply whether rows are far from depending on each other.
+
+    Cholesky factorisation of the Delassus matrix of the rows, scaled to a unit diagonal, with a check of its pivots.
+
+    Args:
+        rows: (m, nv) the rows of J.
+        responses: (m, nv) ``M^-1 J^T``, transposed; or, with whitened rows, these again.
+
+    Returns:
+        (scale (m,): square roots of the diagonal, 1 for a zero row; C (m, m), of use only if the third is true;
+        whether all pivots are large).
+    """
+    count, size = rows.shape
+    scale, C = np.ones(count), np.zeros((count, count))
+    regular = count <= size
+    for i in range(count):
+        square = np.dot(rows[i], responses[i])
+        if square > 0.0:
+            scale[i] = np.sqrt(square)
+    for i in range(count):
+        if not regular:
+            break
+        for j in range(i + 1):
+            total = np.dot(rows[i], responses[j]) / (scale[i] * scale[j])
+            for k in range(j):
+                total -= C[i, k] * C[j, k]
+            if j < i:
+                C[i, j] = total / C[j, j]
+            else:
+                regular = total > LARGE_PIVOT
+                C[i, i] = np.sqrt(total) if regular else 1.0
+    return scale, C, regular
+
+
+@kernel
+def scaled_rows(rows, independent, scale):  # type: ignore[no-untyped-def]
+    """Return (rank, nv) the `independent` ones of `rows`, each divided by its entry of `scale`."""
+    chosen = np.empty((independent.shape[0], rows.shape[1]))
+    for i in range(independent.shape[0]):
+        chosen[i] = rows[independent[i]] / scale[independent[i]]
+    return chosen
+
+
+@kernel
+def pivoted_rows(rows, responses, tolerance):  # type: ignore[no-untyped-def]
+    """Order rows by pivoted modified Gram-Schmidt in the metric of M^-1, and find how many are independent.
+
+    Rows are scaled to unit length first (a zero row keeps its length), so that `tolerance` is relative and metres
+    compare with radians: ``rows / scale = R^T Q`` in the returned order, Q with orthonormal rows.
+
+    Args:
+        rows: (m, nv) the rows of J.
+        responses: (m, nv) ``M^-1 J^T``, transposed; or, with whitened rows, these again.
+        tolerance: relative length of a remainder that counts as zero.
+
+    Returns:
+        (scale (m,), order (m,), R (m, m) upper trapezoidal in that order, rank).
+    """
+    count, size = rows.shape
+    scale = np.ones(count)
+    q, d = rows.copy(), responses.copy()
+    for i in range(count):
+        square = np.dot(rows[i], responses[i])
+        if square > 0.0:
+            scale[i] = np.sqrt(square)
+            q[i] /= scale[i]
+            d[i] /= scale[i]
+    order = np.arange(count)
+    R = np.zeros((count, count))
+    rank = 0
+    for k in range(min(count, size)):
+        best, longest = k, -1.0
+        for i in range(k, count):
+            square = np.dot(q[i], d[i])
+            if square > longest * (1.0 + 1e-9):
+                best, longest = i, square
+        if not longest > tolerance**2:
+            break
+        longest = np.sqrt(longest)
+        for j in range(size):
+            q[k, j], q[best, j] = q[best, j], q[k, j]
+            d[k, j], d[best, j] = d[best, j], d[k, j]
+        for j in range(k):
+            R[j, k], R[j, best] = R[j, best], R[j, k]
+        order[k], order[best] = order[best], order[k]
+        R[k, k] = longest
+        q[k] /= longest
+        d[k] /= longest
+        for i in range(k + 1, count):
+            R[k, i] = np.dot(d[k], q[i])
+            q[i] -= R[k, i] * q[k]
+            d[i] -= R[k, i] * d[k]
+        rank += 1
+    return scale, order, R, rank
+
+
+ROW_TOLERANCE = 1e-6
+"""Remainder of a row, relative to its length in the metric of M^-1, from which on it is independent.
+
+Solvers that form the Delassus matrix, or eliminate without orthogonal transformations, see the square of it: at 1e-8
+that is rounding.
+"""
+
+
+def least_squares(A: Array, b: Array) -> Array:
+    """Return the x of least 2-norm that minimises ``|A x - b|``, of rank as everywhere."""
+    return np.asarray(np.linalg.lstsq(A, b, rcond=ROW_TOLERANCE)[0], dtype=np.float64)

@@ -1,0 +1,510 @@
+"""The motion between two events: smooth, in one mode, integrated until an event function changes its sign."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from constrained_sim.constraints.constraint_set import ConstraintSet
+from constrained_sim.contact.compliance import soft_forces
+from constrained_sim.contact.features import ContactGeometry
+from constrained_sim.contact_solvers import ContactMethod
+from constrained_sim.contact_solvers.contact_modes import Mode
+from constrained_sim.dynamics.dynamics import Dynamics, integrate, tangent_rate
+from constrained_sim.energy import FORCES
+from constrained_sim.exceptions import NonFiniteMotion
+from constrained_sim.forward_dynamics import acceleration_rows
+from constrained_sim.integrators import adaptive_solver, advance
+from constrained_sim.solvers import RobotSystem, Solver
+from constrained_sim.solvers.solver import Factorization
+from constrained_sim.stabilization import Baumgarte
+from constrained_sim.steppers.event_driven.singular_crossing import (
+    AHEAD,
+    DEEP,
+    DOOR,
+    UNDERWAY,
+    Door,
+    ScaledRows,
+    WithinDoor,
+)
+from constrained_sim.steppers.stepper import Observation, Stepper
+from constrained_sim.validation import Array
+from constrained_sim.wrench import Wrench, generalised_force
+
+DEPTH = 1e-10
+"""Gap [m, rad] up to which what rests counts as closed."""
+
+RESTING = 1e-7
+"""Approach speed [m/s, rad/s] up to which what touches rests; beyond, it collides.
+
+An event is located up to ``ROUNDING`` of its gap, so that what a contact falls from there makes up to 1e-8 m/s.
+"""
+
+EPS = float(np.finfo(np.float64).eps)
+
+ROUNDING = 1e-16
+"""Margin of the event functions beyond their values at the beginning of a segment; at most, where it is of a gap."""
+
+OUTSIDE = 1e-9
+"""By how much, relative to the largest force, forces of least norm are outside their cones, beyond rounding."""
+
+SHALLOW = 1e-5
+"""Depth [m] to which a soft contact comes in a first step at most: in a longer one it might be left unnoticed."""
+
+TURN = 1.0
+"""[rad, m] by which a joint moves at most between two looks for events."""
+
+
+NEWTON_STEPS = 12
+"""Most with which the direction of an onset is found."""
+
+JAMMED = 1e6
+"""Ratio of accelerations with and without friction from which on the integrator meets rounding only: a jam."""
+
+SMALL_ANGLE = 1e-6
+"""[rad] Of the differences that these steps take."""
+
+
+class Loads(NamedTuple):
+    """What acts on the robot during a step, and how its problems are solved."""
+
+    tau: Array
+    wrenches: tuple[Wrench, ...]
+    solver: Solver
+    method: ContactMethod
+    feedback: Baumgarte | None
+
+    def forces(
+        self, dynamics: Dynamics, bound: ConstraintSet, stretch: Array, apart: npt.NDArray[np.bool_] | None = None
+    ) -> tuple[Array, Array, Array]:
+        """Return forces (6, nv) by cause, and force rows and spring rates of soft contacts, at the updated state.
+
+        Those that are `apart`: see :func:`~constrained_sim.contact.compliance.soft_forces`.
+        """
+        robot, v = dynamics.robot, dynamics.v
+        forces = np.zeros((len(FORCES), robot.nv))
+        gravity_coriolis, actuators, external, damping, contact, _ = forces
+        gravity_coriolis += robot.spring_effort(dynamics.q) - dynamics.h
+        actuators[robot.actuation] = self.tau
+        external += generalised_force(robot, dynamics, self.wrenches)
+        damping -= robot.damping * v
+        if not bound.contacts.soft.size:
+            return forces, np.zeros(bound.contacts.dim), np.zeros_like(stretch)
+        geometry = bound.contacts.rows(dynamics, v)
+        soft, rate = soft_forces(bound.contacts, geometry, stretch, apart)
+        contact += soft @ geometry.J
+        return forces, soft, rate
+
+
+class Slopes(NamedTuple):
+    """Derivatives at one state: acceleration, springs of soft contacts, integrals; the values of all events.
+
+    Those of the open gaps come first; `opening` are the rates of these; `free` is the acceleration without contacts.
+    """
+
+    a: Array
+    stretch: Array
+    rates: Array
+    events: Array
+    opening: Array
+    free: Array
+
+
+class Flight(NamedTuple):
+    """How a segment went.
+
+    Attributes:
+        duration: flown [s].
+        y: state at the end.
+        jams: whether friction lets the forces grow beyond all bounds there.
+        door: of a singular position, if one is near.
+    """
+
+    duration: float
+    y: Array
+    jams: bool
+    door: Door | None
+
+
+class Segment:
+    """The motion in one mode, from an observed state on: ``y = [x, v, stretch, integrals]``, x tangent to q there.
+
+    Integrals: multipliers of the bilateral rows, of the table's rows, of those that turn, of dry joint friction, and
+    the powers of the causes in the order of ``FORCES`` and of ``M a``.
+    """
+
+    def __init__(
+        self,
+        stepper: Stepper,
+        tolerance: float,
+        start: Observation,
+        mode: Mode,
+        loads: Loads,
+        near: bool,
+        door: Door | None,
+    ) -> None:
+        """Begin at `start` in `mode`.
+
+        Args:
+            stepper: of the segment.
+            tolerance: relative and absolute one of the integration.
+            start: the state.
+            mode: that begins there.
+            loads: what acts.
+            near: whether indeterminate forces stay near those at the beginning of the mode; else only where those of
+                least norm are outside their cones.
+            door: of a singular position, if one is near.
+        """
+        self._stepper, self._tolerance, self._door = stepper, tolerance, door
+        self._start, self._mode, self._loads = start, mode, loads
+        self._dynamics = Dynamics(stepper.robot)
+        table = start.bound.contacts
+        self._apart = apart = start.contact.distances[table.soft] > 0.0
+        self._pressed = table.soft[~apart]
+        hard = np.setdiff1d(np.flatnonzero(np.isfinite(start.contact.gaps)), mode.closed)
+        self._open = np.union1d(hard, table.soft[apart]).astype(np.intp)
+        self._open_rows = start.contact.normals[self._open]
+        kp = loads.feedback.kp if loads.feedback is not None else 0.0
+        sunk = start.contact.all_gaps[self._open] < -DEPTH
+        self._lag = np.where(sunk, 1.0 / np.sqrt(kp), 0.0) if kp > 0.0 else np.zeros(len(self._open))
+        self._known: tuple[float, bytes, Slopes] | None = None
+        nv, soft = stepper.robot.nv, start.stretch.size
+        counts = start.bound.bilateral.dim + len(mode.push) + len(stepper.robot.rubbing) + len(FORCES) + 1
+        stretch = np.where(apart[:, None], 0.0, start.stretch)  # springs relax where nothing touches
+        self._y0 = np.concatenate([np.zeros(nv), start.v, stretch.ravel(), np.zeros(counts)])
+        self._ends = nv, 2 * nv, 2 * nv + soft
+        begin = np.concatenate([mode.push[mode.held], mode.grip[mode.rubs == 0.0]])
+        self._reference = begin if near else np.zeros(len(begin))
+        margins = self._slopes(0.0, self._y0).events[len(self._open) :]
+        if not near and margins.min(initial=0.0) < -OUTSIDE * np.abs(begin).max(initial=0.0):
+            self._reference, self._known = begin, None
+
+    def fly(self, duration: float, looking: bool) -> Flight:
+        """Integrate for `duration` [s], up to the first event, or to the door of a singular position.
+
+        Raises:
+            NonFiniteMotion: the motion does not go on, and it is not friction that stops it.
+        """
+        margins = np.maximum(0.0, -self._slopes(0.0, self._y0).events) + self._rounding()
+        margins[: len(self._open)] += self._idle()
+        nv, velocities, _ = self._ends
+        fastest = np.abs(self._y0[nv:velocities]).max(initial=1e-300)
+        solver = adaptive_solver(
+            self._derivative,
+            self._y0,
+            duration,
+            self._tolerance,
+            TURN / fastest,
+            SHALLOW / max(np.abs(self._start.contact.s[3 * self._pressed + 2]).max(initial=0.0), 1e-300),
+        )
+        before = self._slopes(0.0, self._y0)
+        entry, door = (0.0, self._y0), self._door
+        if not _is_passed(door):
+            door = self._seen(*entry, door)
+            if _is_passed(door):
+                return Flight(*entry, False, door)
+        while solver.status == "running":
+            try:
+                advance(solver)
+            except NonFiniteMotion:
+                if self._jams(solver.t, solver.y):
+                    return Flight(solver.t, solver.y, True, door)
+                raise
+            t, y, last = solver.t, solver.y, door
+            after, door = self._slopes(t, y), self._seen(t, y, last)
+            if _is_passed(door) and not _is_passed(last):
+                return Flight(*entry, False, door)
+            if door is not last:
+                entry = t, y
+            if np.abs(after.a).max() > JAMMED * np.abs(after.free).max() and self._jams(t, y):
+                return Flight(t, y, True, door)
+            if looking and (event := self._first_event(solver, margins, before, after)) is not None:
+                return Flight(*event, False, last)
+            if _is_passed(last) and not _is_passed(door):
+                return Flight(t, y, False, door)
+            before = after
+        return Flight(duration, solver.y, False, door)
+
+    def _seen(self, t: float, y: Array, door: Door | None) -> Door | None:
+        """Return the door of a singular position as it is seen from y, when `door` was seen before.
+
+        Raises:
+            NonFiniteMotion: behind the door the motion leaves the path that the rows allow.
+        """
+        bilateral, dynamics = self._start.bound.bilateral, self._dynamics
+        if not bilateral.dim:
+            return None
+        nv, velocities, _ = self._ends
+        v, robot = y[nv:velocities].copy(), dynamics.robot
+        q, now = integrate(robot, self._start.q, y[:nv]), self._start.t + t
+
+        def rows_at(q: Array, length: Array | float) -> ScaledRows:
+            dynamics.update(q, v, now)
+            return ScaledRows(RobotSystem(dynamics, bilateral.jacobian(dynamics)), length)
+
+        rows = rows_at(q, 0.0 if door is None else door.length)
+        if door is None and rows.rank(DEEP) < bilateral.dim and v.any():
+            ahead = rows_at(integrate(robot, q, AHEAD * v / np.abs(v).max()), rows.length)
+            rank, none = max(rows.rank(DEEP), ahead.rank(DEEP)), np.zeros(nv)
+            door = Door(now, np.zeros(bilateral.dim), none, none, rank, ahead.length)
+            rows = rows_at(q, door.length)
+        rank = rows.rank(DEEP) if door is None else door.rank
+        left = bilateral.velocity(dynamics, v, now)
+        if _is_passed(door) and np.abs(left).max() > max(UNDERWAY * np.abs(v).max(), RESTING):
+            raise NonFiniteMotion("a singular position from which no motion goes on: forces grow without bound there")
+        if rows.rank(DOOR) < rank:
+            return door if door is None or rows.rank(DEEP) == rank else door._replace(passed=True)
+        if door is None or not door.passed:
+            lam = self._slopes(t, y).rates[: bilateral.dim]
+            push = lam @ rows.system.J
+            door = Door(now, lam, push, np.zeros_like(push), rank, rows.length) if door is None else door
+            return door.at(now, lam, push, rows)
+        return door._replace(passed=False)
+
+    def _jams(self, t: float, y: Array) -> bool:
+        """Return whether friction has made the forces grow beyond all bounds: without it the motion goes on."""
+        discs = self._mode.discs
+        slippery = replace(self._mode, discs=discs._replace(coefficient=np.zeros(len(discs.coefficient))))
+        other = Segment(self._stepper, self._tolerance, self._start, slippery, self._loads, False, self._door)
+        return bool(np.abs(self._slopes(t, y).a).max() > JAMMED * np.abs(other._slopes(t, y).a).max())
+
+    def _first_event(
+        self, solver: scipy.integrate.DOP853, margins: Array, before: Slopes, after: Slopes
+    ) -> tuple[float, Array] | None:
+        """Return when and in which state the first event function falls below its margin in the last step, if one does.
+
+        An open gap may do so in between and rise again: then it has its minimum where it stops closing.
+        """
+        falls = (before.events + margins >= 0.0) & (after.events + margins < 0.0)
+        ends = dict.fromkeys(np.flatnonzero(falls).tolist(), solver.t)
+        dips = np.flatnonzero((before.opening < 0.0) & (after.opening > 0.0) & ~falls[: len(self._open)])
+        if not (ends or dips.size):
+            return None
+        path = solver.dense_output()
+
+        def opening(index: int, t: float) -> float:
+            return float(self._slopes(t, path(t)).opening[index])
+
+        def event(index: int, t: float) -> float:
+            return float(self._slopes(t, path(t)).events[index] + margins[index])
+
+        for index in dips.tolist():
+            lowest = _root(partial(opening, index), solver.t_old, solver.t)
+            if event(index, lowest) < 0.0:
+                ends[index] = lowest
+        times = [_root(partial(event, index), solver.t_old, end) for index, end in ends.items()]
+        return (min(times), path(min(times))) if times else None
+
+    def observation(self, y: Array, t: float) -> Observation:
+        """Return the state at `y`, observed."""
+        nv, velocities, stretches = self._ends
+        q = integrate(self._stepper.robot, self._start.q, y[:nv])
+        stretch = y[velocities:stretches].reshape(-1, 2)
+        return self._stepper.observe(self._start.bound, t, q, y[nv:velocities].copy(), stretch)
+
+    def integrals(self, y: Array) -> Array:
+        """Return the integrals at `y`."""
+        return y[self._ends[-1] :]
+
+    def _rounding(self) -> Array:
+        """Return by how much events are passed where they are located: gaps no farther than they are rounded.
+
+        A ball meets the ground later and faster by it; bounces add that up.
+        """
+        margins = np.full(len(self._slopes(0.0, self._y0).events), ROUNDING)
+        of_contacts = np.flatnonzero(self._open < len(self._start.contact.distances))
+        margins[of_contacts] = min(ROUNDING, EPS * np.abs(self._dynamics.placements[:, 3]).max())
+        return margins
+
+    def _idle(self) -> Array:
+        """Return how far what is open, but neither pressed nor leaving, may sink before it is an event."""
+        contact = self._start.contact
+        gaps, speed = contact.all_gaps[self._open], contact.s_normal[self._open]
+        return np.where((np.abs(gaps) <= DEPTH) & (np.abs(speed) <= RESTING), DEPTH, 0.0)
+
+    def _derivative(self, t: float, y: Array) -> Array:
+        """Return dy/dt; NaN where there is none, so that the integrator tries a shorter step."""
+        nv, velocities, _ = self._ends
+        try:
+            slopes = self._slopes(t, y)
+            rate = tangent_rate(self._stepper.robot, self._start.q, y[:nv], y[nv:velocities])
+        except np.linalg.LinAlgError:
+            return np.full(len(y), np.nan)
+        return np.concatenate([rate, slopes.a, slopes.stretch, slopes.rates])
+
+    def _slopes(self, t: float, y: Array) -> Slopes:
+        key = y.tobytes()
+        if self._known is None or self._known[:2] != (t, key):
+            self._known = t, key, self._evaluate(t, y)
+        return self._known[2]
+
+    def _evaluate(self, t: float, y: Array) -> Slopes:
+        """Solve the equations of motion of this mode."""
+        start, mode, loads, dynamics = self._start, self._mode, self._loads, self._dynamics
+        robot, bound, table = dynamics.robot, start.bound, start.bound.contacts
+        nv, velocities, stretches = self._ends
+        v = y[nv:velocities].copy()
+        dynamics.update(integrate(robot, start.q, y[:nv]), v, start.t + t)
+        stretch = y[velocities:stretches].reshape(-1, 2)
+        forces, soft, spring_rate = loads.forces(dynamics, bound, stretch, self._apart)
+        _, _, _, damping, contact, constraint = forces
+        dry = -mode.rubs * robot.breakaway
+        damping[robot.rubbing] += dry
+        geometry = table.rows(dynamics, v)
+        J, _, b = acceleration_rows(bound.bilateral, dynamics, loads.feedback)
+        J_contact = table.with_turning(dynamics, geometry)
+        s = J_contact @ v
+        rubbing_rows = np.eye(robot.nv)[robot.rubbing[mode.rubs == 0.0]]
+        system = RobotSystem(dynamics, J, bound.bilateral.members)
+        factorization: Factorization | WithinDoor
+        kept: Array = np.zeros(len(J))
+        if self._door is not None and self._door.passed:
+            factorization = ScaledRows(system, self._door.length).within(self._door, start.t + t)
+            kept = factorization.lam
+            constraint += factorization.push
+        else:
+            factorization = loads.solver.factor(system)
+        free = factorization.solve(forces.sum(axis=0), b)
+        equations = _Equations(
+            mode, J_contact, rubbing_rows, self._gamma(geometry), self._reference, factorization, *free
+        )
+        friction = equations.with_onset(mode.moving.friction(s), mode.moving.onset(s))
+        a, lam, r, pushes = equations.solve(friction)
+        closing, rest = np.split(r, [len(mode.held)])
+        rows = mode.forces(closing, friction)
+        rows[: len(soft)] += soft
+        dry[mode.rubs == 0.0] = rest
+        damping[robot.rubbing[mode.rubs == 0.0]] += rest
+        contact += closing @ pushes[: len(closing)]
+        constraint += lam @ J
+        rates = np.concatenate([lam + kept, rows, dry, forces @ v, [v @ dynamics.M @ a]])
+        events = self._events(geometry.all_gaps, s, v, rows, dry)
+        return Slopes(a, spring_rate.ravel(), rates, events, geometry.s_normal[self._open], equations.free)
+
+    def _gamma(self, geometry: ContactGeometry) -> Array:
+        """Return (3 k + l + e,) what the accelerations of the rows are to make up for where they are held."""
+        mode, table = self._mode, self._start.bound.contacts
+        if not mode.held.size:
+            return np.zeros(len(mode.push))
+        gamma = table.gamma(self._dynamics, geometry)
+        if self._loads.feedback is not None:
+            gamma[mode.normals] += self._loads.feedback.feedback(geometry.gaps[mode.closed], geometry.s[mode.normals])
+        return np.concatenate([gamma, table.resistance.gamma(self._dynamics, geometry)])
+
+    def _events(self, gaps: Array, s: Array, v: Array, rows: Array, dry: Array) -> Array:
+        """Return what is positive as long as the mode lasts: gaps, pushes, cones, speeds, joints, depths where soft.
+
+        With feedback, what comes back from below by itself does so as long as ``phi + eps s > 0``.
+        """
+        mode, robot = self._mode, self._dynamics.robot
+        return np.concatenate(
+            [
+                gaps[self._open] + self._lag * s[self._open_rows],
+                rows[mode.normals],
+                mode.holding.margins(rows),
+                mode.moving.events(s),
+                np.where(mode.rubs == 0.0, robot.breakaway - np.abs(dry), mode.rubs * v[robot.rubbing]),
+                -gaps[self._pressed],
+            ]
+        )
+
+
+class _Equations(NamedTuple):
+    """The equations of motion at one state: linear in all forces, for any friction of what moves.
+
+    Attributes:
+        mode: in which things move.
+        J: (3 k + l + e, nv) rows of the contacts and of what turns.
+        rubbing: (d, nv) rows of the joints that dry friction holds.
+        rate: (3 k + l + e,) what the accelerations of J are to make up for.
+        reference: (h + d,) forces to be near to where they are indeterminate.
+        factorization: of the bilateral rows.
+        free: (nv,) acceleration without the forces of contacts.
+        lam: (m,) multipliers then.
+    """
+
+    mode: Mode
+    J: Array
+    rubbing: Array
+    rate: Array
+    reference: Array
+    factorization: Factorization | WithinDoor
+    free: Array
+    lam: Array
+
+    def solve(self, friction: Array) -> tuple[Array, Array, Array, Array]:
+        """Return acceleration (nv,), multipliers (m,), forces of what is held (h + d,) and the rows they act along.
+
+        For the `friction` (g, 2) of what moves, per unit of its normal force.
+        """
+        if not len(self.reference):
+            return self.free, self.lam, self.reference, self.rubbing
+        held = np.vstack([self.J[self.mode.held], self.rubbing])
+        pushes = np.vstack([self.mode.force_rows(self.J, friction), self.rubbing])
+        response, reaction = self.factorization.solve(pushes, np.zeros((len(pushes), len(self.lam))))
+        delassus, error = held @ response.T, held @ self.free
+        error[: len(self.mode.held)] += self.rate[self.mode.held]
+        squared = np.ones(len(pushes))
+        np.add.at(squared, np.searchsorted(self.mode.held, self.mode.moving.discs.normal), np.sum(friction**2, axis=1))
+        size = np.sqrt(squared)  # of the whole force per unit of r
+        inverse, r = np.linalg.pinv(delassus / size, 1e-11), self.reference
+        for _ in range(2):  # the second takes back what rounding has left
+            r = r - inverse @ (error + delassus @ r) / size
+        return self.free + r @ response, self.lam + r @ reaction, r, pushes
+
+    def with_onset(self, friction: Array, onset: npt.NDArray[np.intp]) -> Array:
+        """Return `friction` (g, 2), of what is at its `onset` opposite to the acceleration that it leaves.
+
+        From rest ``u`` has the direction of ``du/dt``, which forces may turn faster than u can be integrated. The angle
+        by which it has turned since the beginning of the mode is a root of the acceleration across it, by Newton's
+        method.
+        """
+        angles, best, least = np.zeros(len(onset)), friction, np.inf
+        if not onset.size:
+            return friction
+        for _ in range(NEWTON_STEPS):
+            trial = _turned(friction, onset, angles)
+            across = self._across(trial, onset)
+            error = np.abs(across).max()
+            if not error < least:
+                break
+            best, least = trial, error
+            slope = [
+                (self._across(_turned(trial, onset, SMALL_ANGLE * unit), onset) - across) / SMALL_ANGLE
+                for unit in np.eye(len(onset))
+            ]
+            angles = angles - np.linalg.lstsq(np.stack(slope, axis=1), across, 1e-9)[0]
+        return best
+
+    def _across(self, friction: Array, onset: npt.NDArray[np.intp]) -> Array:
+        """Return the accelerations at right angles to the `friction` of what is at its `onset`."""
+        acceleration = self.mode.moving.discs.components(self.J @ self.solve(friction)[0] + self.rate)[onset]
+        x, y = friction[onset].T
+        return (x * acceleration[:, 1] - y * acceleration[:, 0]) / np.hypot(x, y)
+
+
+def _is_passed(door: Door | None) -> bool:
+    """Return whether the mechanism is within a door."""
+    return door is not None and door.passed
+
+
+def _turned(friction: Array, which: npt.NDArray[np.intp], angles: Array) -> Array:
+    """Return `friction` (g, 2) with what is in `which` turned by `angles` [rad]."""
+    x, y = friction[which].T
+    turned = friction.copy()
+    turned[which, 0] = np.cos(angles) * x - np.sin(angles) * y
+    turned[which, 1] = np.sin(angles) * x + np.cos(angles) * y
+    return turned
+
+
+def _root(function: Callable[[float], float], begin: float, end: float) -> float:
+    """Return where a function changes its sign between two times, to rounding; the end if it does not quite."""
+    if function(begin) * function(end) > 0.0:
+        return end
+    return float(scipy.optimize.brentq(function, begin, end, xtol=4.0 * EPS, rtol=4.0 * EPS))

@@ -1,0 +1,58 @@
+"""How far a state is off its constraints, and whether it is finite."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from constrained_sim.compilation.kernel import kernel
+
+MOST_PROJECTIONS = 5
+"""Tangent steps onto the constraints in one step; each squares the violation that is left."""
+
+LEVER = 1e4
+"""Most motion [rad, m] per drift [m] that is taken back for the sake of contacts."""
+
+
+@kernel(inline=True)
+def largest_drift(phi, gaps, held):  # type: ignore[no-untyped-def]
+    """Return by how much a bilateral row (violation phi) or a held contact (its gap) is off at most [m, rad]."""
+    largest = 0.0
+    for value in phi:
+        largest = max(largest, abs(value))
+    for c in held:
+        largest = max(largest, abs(gaps[c]))
+    return largest
+
+
+@kernel
+def largest_violation(phi, gaps, s):  # type: ignore[no-untyped-def]
+    """Return the largest of ``|phi|`` (m,) and the depths ``-gaps`` (k + l,), and the largest ``|s|`` (m,)."""
+    position = velocity = 0.0
+    for value in phi:
+        position = max(position, abs(value))
+    for gap in gaps:
+        position = max(position, -gap)
+    for value in s:
+        velocity = max(velocity, abs(value))
+    return position, velocity
+
+
+@kernel(inline=True)
+def are_finite(q, v):  # type: ignore[no-untyped-def]
+    """Return whether all entries of q (nq,) and v (nv,) are finite."""
+    for value in q:
+        if not np.isfinite(value):
+            return False
+    for value in v:
+        if not np.isfinite(value):
+            return False
+    return True
+
+
+@kernel(inline=True)
+def exceeds(values, limit):  # type: ignore[no-untyped-def]
+    """Return whether any of `values` is larger than `limit` in magnitude."""
+    for value in values:
+        if abs(value) > limit:
+            return True
+    return False

@@ -1,0 +1,213 @@
+"""Contacts of the same two bodies, and joints that dry friction holds: sticking with fewer unknowns."""
+
+import numpy as np
+import pytest
+from mechanisms import inertia_of, pseudo_kkt, random_state, random_tree, relative
+
+from constrained_sim.constrained_dynamics import smallest_motion, smallest_shared_motion, sticking_motion
+from constrained_sim.contact_solvers.reduced_rows import combine, combine_one, diagonal, distribute, share_rows
+from constrained_sim.contact_solvers.rolling_rows import no_discs
+from constrained_sim.dynamics.dynamics import Dynamics
+from constrained_sim.dynamics.tree import contract
+from constrained_sim.linalg.products import gram, largest_entry, matvec, vecdot, vecmat
+from constrained_sim.solvers.held_rows import DIRECT, NULL_SPACE, RANGE_SPACE, hold_rows
+
+NO_DISCS = no_discs()
+
+
+def random_axes(rng, count):
+    """Return (count, 3, 3) rows t1, t2, n."""
+    return np.array([np.linalg.qr(rng.normal(size=(3, 3)))[0] for _ in range(count)]).reshape(-1, 3, 3)
+
+
+def dense(shared):
+    """Return Q as a matrix."""
+    first, width, entries, columns = shared
+    Q = np.zeros((len(first), columns))
+    for i, (begin, count) in enumerate(zip(first, width, strict=True)):
+        Q[i, begin : begin + count] = entries[i, :count]
+    return Q
+
+
+@pytest.mark.parametrize(
+    ("where", "axis", "expected"),
+    [
+        ("anywhere", slice(None), 6),
+        ("on a line", slice(None), 5),
+        ("at one point", slice(None), 3),
+        ("in a plane", slice(2, 3), 3),
+        ("on a line", slice(2, 3), 2),
+    ],
+)
+@pytest.mark.parametrize("offset", [0.0, 1e3])
+def test_basis_of_contacts_of_one_body(where, axis, expected, offset):
+    """Q is orthonormal, has as many columns as the rows are independent, and loses nothing of them."""
+    rng = np.random.default_rng(0)
+    count = 4
+    points = rng.normal(size=(count, 3)) * {"on a line": (0, 1, 0), "in a plane": (1, 1, 0)}.get(where, 1.0)
+    points = np.zeros((count, 3)) if where == "at one point" else points
+    axes = random_axes(rng, count) if axis == slice(None) else np.tile(np.eye(3), (count, 1, 1))
+    arms = np.cross(points[:, None], axes)
+    A = np.concatenate([axes, arms], axis=2)[:, axis].reshape(-1, 6)
+    J = A @ rng.normal(size=(6, 9))
+    rows = np.array([3 * c + i for c in range(count) for i in range(3)[axis]])
+    shared = share_rows(rows, np.tile([[2, 0]], (count, 1)), axes, points + offset)
+    Q = dense(shared)
+    rounding = 1e-15 * max(1.0, offset)
+    assert shared[3] == expected
+    assert np.abs(Q.T @ Q - np.eye(expected)).max() < 1e-14
+    assert relative(Q @ (Q.T @ J), J) < 100 * rounding
+    values, combined = rng.normal(size=len(rows)), rng.normal(size=expected)
+    H = (Q.T @ J) @ (Q.T @ J).T
+    assert relative(combine(shared, J), Q.T @ J) < 1e-14
+    assert relative(combine_one(shared, values), Q.T @ values) < 1e-14
+    assert relative(distribute(shared, combined), Q @ combined) < 1e-14
+    assert relative(diagonal(shared, H), np.diag(Q @ H @ Q.T)) < 1e-14
+
+
+def test_rows_of_other_bodies_and_limits_stay_what_they_are():
+    """Only neighbours of the same two bodies are combined: contacts of others, and one-sided rows, keep theirs."""
+    rng = np.random.default_rng(1)
+    bodies = np.array([[1, 0], [2, 0], [2, 0], [2, 1], [3, 0]])
+    rows = np.arange(17)  # three of each contact, and two limits
+    Q = dense(share_rows(rows, bodies, random_axes(rng, 5), rng.normal(size=(5, 3))))
+    assert Q.shape == (17, 16)  # two points of a body: five of six
+    alone = [*range(3), *range(9, 17)]
+    assert (np.sort(Q[alone], axis=1)[:, -1] == 1.0).all()
+    assert (Q[alone] != 0.0).sum() == len(alone)
+    assert (Q[3:9] != 0.0).any(axis=0).sum() == 5
+
+
+def standing(seed, dry):
+    """Return a robot with four points of one link and one of its base on something, and what it takes to hold it.
+
+    Forces inside all cones hold it still, up to their part that does not show.
+    """
+    rng = np.random.default_rng(seed)
+    robot = random_tree(rng, 9, floating_base=True)
+    q, v = random_state(robot, rng)
+    dynamics, M = Dynamics.at(robot, q, v), inertia_of(robot, q)
+    bodies = np.array([[robot.model.njoints - 1, 0]] * 4 + [[1, 0]])
+    middles = dynamics.placements[bodies[:, 0], 3]
+    points, axes = middles + 0.1 * rng.normal(size=(5, 3)), random_axes(rng, 5)
+    axes[:4] = axes[0]
+    held = np.sort(rng.choice(np.arange(6, robot.nv), size=dry, replace=False))
+    J = np.vstack([dynamics.row_jacobian(bodies[:, 0].copy(), points, axes), np.eye(robot.nv)[held]])
+    G = J @ np.linalg.solve(M, J.T)
+    wanted = np.concatenate([np.tile([0.0, 0.0, 1.0], 5), 0.1 * rng.normal(size=dry)])
+    x0 = rng.normal(size=robot.nv)
+    offset = -G @ wanted - J @ x0
+    shared = share_rows(np.arange(15 + dry), bodies, axes, points)
+    others = contract(robot.tree.rows, held)
+    return robot, M, J, M @ x0, offset, shared, (held, *others), np.linalg.pinv(G, 1e-10, hermitian=True) @ G @ wanted
+
+
+def condition_of_rows(M, J):
+    """Return by how much rounding of what 18 rows have to do grows in their forces of least norm.
+
+    These are ``r = G^+ w``: rounding of the products, 18 eps |G| |r| at most, divided by the least singular value of G
+    that is not zero.
+    """
+    values = np.linalg.svd(J @ np.linalg.solve(M, J.T), compute_uv=False)
+    return values[0] / values[values > 1e-10 * values[0]].min()
+
+
+@pytest.mark.parametrize("factorization", [DIRECT, RANGE_SPACE, NULL_SPACE])
+@pytest.mark.parametrize("dry", [0, 3])
+def test_sticking_with_fewer_unknowns(dry, factorization):
+    """Forces are those of least norm, velocities what they lead to, where all stick: against the pseudo-inverse."""
+    solved = 0
+    for seed in range(100):
+        robot, M, J, f, offset, shared, held, expected = standing(seed, dry)
+        free = np.linalg.solve(M, f)
+        friction, slip, most = np.full(5, 5.0), np.zeros((5, 2)), np.full(dry, 100.0)
+        x, r, status, residual, magnitude, is_solved, dynamics = sticking_motion(
+            factorization, M, robot.tree.rows, f, J, shared, offset, held, friction, slip, -most, most, NO_DISCS, 1e-12
+        )
+        inside = (np.hypot(expected[0:15:3], expected[1:15:3]) < 5.0 * expected[2:15:3]).all()
+        if not inside:
+            assert not is_solved
+            continue
+        solved += is_solved
+        condition = np.linalg.cond(M)
+        rounding = 1e-14 * condition_of_rows(M, J)
+        assert relative(r, expected) < rounding
+        assert relative(x, free + np.linalg.solve(M, J.T @ expected)) < rounding
+        assert np.abs(J @ x + offset).max() < 1e-13 * condition * max(1.0, np.abs(offset).max())
+        assert (status == 1).all()
+        assert residual < 1e-11
+        assert dynamics < 1e-14
+        assert 0.5 * np.abs(expected).max() < magnitude
+    assert solved > 15
+
+
+@pytest.mark.parametrize("factorization", [DIRECT, RANGE_SPACE, NULL_SPACE])
+def test_contacts_on_what_dry_friction_holds_share_the_load(factorization):
+    """Contacts and dry friction that hold the same body: forces are those of least norm, against the pseudo-inverse."""
+    rng = np.random.default_rng(4)
+    robot = random_tree(rng, 5)
+    q, v = random_state(robot, rng)
+    dynamics, M = Dynamics.at(robot, q, v), inertia_of(robot, q)
+    bodies, held = np.array([[robot.model.njoints - 1, 0]]), np.arange(robot.nv)
+    points, axes = rng.normal(size=(1, 3)), random_axes(rng, 1)
+    J = np.vstack([dynamics.row_jacobian(bodies[:, 0].copy(), points, axes), np.eye(robot.nv)])
+    shared, most = share_rows(np.arange(len(J)), bodies, axes, points), np.full(robot.nv, 100.0)
+    wanted = np.array([0.1, 0.2, 1.0, *rng.normal(size=robot.nv)])
+    G = J @ np.linalg.solve(M, J.T)
+    x, r, _, _, _, is_solved, _ = sticking_motion(
+        factorization, M, robot.tree.rows, -J.T @ wanted, J, shared, np.zeros(len(J)),
+        (held, *contract(robot.tree.rows, held)), np.ones(1), np.zeros((1, 2)), -most, most, NO_DISCS, 0.0,
+    )  # fmt: skip
+    expected = np.linalg.pinv(G, 1e-10, hermitian=True) @ G @ wanted
+    assert np.abs(x).max() < 1e-13
+    assert relative(r, expected) < 1e-14 * np.linalg.cond(M) * np.linalg.cond(J @ J.T + 1e-3 * np.eye(len(J)))
+    assert is_solved == (np.hypot(*expected[:2]) <= expected[2])
+
+
+@pytest.mark.parametrize("factorization", [DIRECT, RANGE_SPACE, NULL_SPACE])
+@pytest.mark.parametrize("repeated", [0, 4])
+def test_held_rows(factorization, repeated):
+    """Motion and multipliers of least norm, also of zero rows and of rows that repeat others: by the pseudo-inverse."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        robot = random_tree(rng, 9, floating_base=True)
+        M = inertia_of(robot, random_state(robot, rng)[0])
+        J = rng.normal(size=(6, robot.nv))
+        J = np.vstack([J, np.zeros((1, robot.nv)), rng.normal(size=(repeated, 6)) @ J])
+        f, b = rng.normal(size=robot.nv), J @ rng.normal(size=robot.nv)
+        x, y, before, G, is_regular = hold_rows(factorization, M, robot.tree.rows, J, f, b)
+        expected_x, expected_y = pseudo_kkt(M, J, f, b)
+        rounding = 1e-15 * condition_of_rows(M, J) * np.linalg.cond(M)
+        assert relative(x, expected_x) < rounding
+        assert relative(y, expected_y) < rounding
+        assert relative(before, J @ np.linalg.solve(M, f)) < 1e-14 * np.linalg.cond(M)
+        assert relative(G, J @ np.linalg.solve(M, J.T)) < 1e-14 * np.linalg.cond(M)
+        assert is_regular == (not repeated)
+
+
+def test_smallest_motion_with_shared_rows():
+    """It is that of all rows, for gaps that a body can close and for such that it cannot (least squares)."""
+    for seed in range(20):
+        robot, M, J, _, _, shared, _, _ = standing(seed, 0)
+        target = 1e-6 * np.random.default_rng(seed).normal(size=15)
+        for gaps in (J @ np.linalg.lstsq(J, target)[0], target):
+            ours = smallest_shared_motion(M, robot.tree.rows, J, shared, gaps)
+            assert relative(ours, smallest_motion(M, robot.tree.rows, J, gaps)) < 1e-13 * np.linalg.cond(M)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 3), (7, 0), (16, 20), (17, 20), (44, 38)])
+def test_products(shape):
+    """They are NumPy's, up to the order of sums; NaN stays."""
+    rng = np.random.default_rng(0)
+    A, x, y = rng.normal(size=shape), rng.normal(size=shape[1]), rng.normal(size=shape[0])
+    assert np.allclose(matvec(A, x), A @ x, rtol=0.0, atol=1e-13)
+    assert np.allclose(vecmat(y, A), y @ A, rtol=0.0, atol=1e-13)
+    assert np.isclose(vecdot(x, x), x @ x, rtol=1e-14)
+    assert np.allclose(gram(A), A @ A.T, rtol=0.0, atol=1e-13)
+    assert np.array_equal(gram(A), gram(A).T)
+    assert largest_entry(x) == np.abs(x).max(initial=0.0)
+    if A.size:
+        x[0] = np.nan
+        assert np.isnan(matvec(A, x)).all()
+        assert np.isnan(largest_entry(x))
+        assert np.isnan(largest_entry(x[::-1]))
