@@ -263,7 +263,7 @@ def _solve_held(
 def usual_motion(  # type: ignore[no-untyped-def]
     M, parents, f, J, offset, compliance, friction, slip, lower, upper, discs, start, tolerance, steps, may_stick
 ):
-    """Solve for the motion without bilateral rows, as :func:`~constrained_sim.contact_solvers.quick_methods.solve_usually` does.
+    """Solve for the motion without bilateral rows, as ``solve_usually`` does.
 
     The compliance may be that of the first rows only; others have none.
 

@@ -458,7 +458,7 @@ class Simulator:
         rolling and spinning, springs in joints, collision geometry, external wrenches, command delay, velocity limits
         and the solver ``gauss``; and while contacts do not slide, unless ``newton`` is the contact method. What comes
         out is the same, bit by bit. BLAS has one thread meanwhile, see
-        :func:`~constrained_sim.blas.single_threaded_blas`.
+        :func:`~constrained_sim.linalg.blas_threads.single_threaded_blas`.
 
         Args:
             duration: in whole steps, to the nearest one.

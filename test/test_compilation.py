@@ -56,7 +56,7 @@ def test_kernels_of_nothing_known_are_refused():
 
 FEW = """
 import sys, numpy
-from constrained_sim.contact.kernels import solve
+from constrained_sim.linalg.elimination import solve
 print("before", flush=True, file=sys.stderr)
 print(*solve(numpy.eye(2), numpy.ones(2)))
 """
@@ -92,7 +92,7 @@ def test_two_processes_compile_a_kernel_once(tmp_path):
     said = [process.communicate() for process in both]
     assert [out for out, _ in said] == [b"1.0 1.0\n"] * 2
     kept = sorted(path.name.partition("-")[0] for path in tmp_path.rglob("*.bin"))
-    assert kept == [f"constrained_sim.contact.kernels.{name}" for name in ("eliminate", "solve", "substitute")]
+    assert kept == [f"constrained_sim.linalg.elimination.{name}" for name in ("eliminate", "solve", "substitute")]
     assert not list(tmp_path.rglob("*.lock"))
 
 
@@ -102,7 +102,7 @@ def test_machine_code_of_other_sources_is_not_used(tmp_path):
     shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))
     environment = {"NUMBA_CACHE_DIR": str(tmp_path / "kept"), "PYTHONPATH": str(tmp_path)}
     assert run(FEW, **environment)[0] == "1.0 1.0\n"
-    kernels = package / "contact" / "kernels.py"
+    kernels = package / "linalg" / "elimination.py"
     text, beginning = kernels.read_text(), "def substitute(factors, pivots, b):"
     head, found, tail = text.partition(beginning)
     assert found

@@ -1,8 +1,8 @@
 """Compiled kernels of collision detection: pairs that may be near, points near a plane, and patches of two bodies.
 
 Bodies are convex: the hull of points, grown by a radius. Points are in the frame of the joint that carries them, and
-``placements`` is that of :class:`~constrained_sim.dynamics.dynamics.Dynamics`: (njoints, 4, 3), columns of the rotation, then
-the translation.
+``placements`` is that of :class:`~constrained_sim.dynamics.dynamics.Dynamics`: (njoints, 4, 3), columns of the
+rotation, then the translation.
 """
 
 from __future__ import annotations

@@ -23,7 +23,8 @@ def contact_gamma(cores, geometry, motion):  # type: ignore[no-untyped-def]
         cores: of the contacts, see :class:`~constrained_sim.contact.features.Cores`.
         geometry: axes (k, 3, 3), points (k, 3) [m] and distances (k,) [m] of the contacts, see
             :class:`~constrained_sim.contact.features.ContactGeometry`.
-        motion: placements, velocities, biases and gravity, see :func:`~constrained_sim.dynamics.kinematics.body_motion`.
+        motion: placements, velocities, biases and gravity, see
+            :func:`~constrained_sim.dynamics.kinematics.body_motion`.
     """
     bodies, axes, points = cores[0], geometry[0], geometry[1]
     gamma = np.empty((bodies.shape[0], 3))

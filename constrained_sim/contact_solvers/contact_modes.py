@@ -30,7 +30,8 @@ class FrictionDiscs(NamedTuple):
     """What opposes motion at contacts: friction along the surface, resistance to rolling, resistance to spinning.
 
     Each has one or two rows, among those of the table and, after these, the ones that turn; its force or moment r obeys
-    ``|r| <= c r_n``, and ``r = -c r_n u / |u|`` where it moves, as :mod:`~constrained_sim.contact_solvers.rolling_rows` explains.
+    ``|r| <= c r_n``, and ``r = -c r_n u / |u|`` where it moves, as :mod:`~constrained_sim.contact_solvers.rolling_rows`
+    explains.
 
     Attributes:
         contact: (f,) place of the contact in the table.

@@ -95,9 +95,10 @@ def interior_point(G, b, friction, slip, lower, upper, discs, p, r, tolerance, s
     interior point method, 1992). Its matrix is the Delassus matrix plus one that is positive definite as long as mu is
     positive: that rows depend on each other does no harm, and makes what is factored as small as their rank.
 
-    A few steps of Newton's method on the natural map end it, see :func:`~constrained_sim.contact_solvers.active_set_newton.finish`. It
-    always begins anew, not from r. Where it came to no end within `steps` it begins again, the slip blurred, see
-    :func:`from_inside`. Arguments and result are those of :func:`~constrained_sim.contact_solvers.semismooth_newton.semismooth_newton`.
+    A few steps of Newton's method on the natural map end it, see
+    :func:`~constrained_sim.contact_solvers.active_set_newton.finish`. It always begins anew, not from r. Where it came
+    to no end within `steps` it begins again, the slip blurred, see :func:`from_inside`. Arguments and result are those
+    of :func:`~constrained_sim.contact_solvers.semismooth_newton.semismooth_newton`.
 
     Source: Acary, Armand, Nguyen and Shpakovych, Second-order cone programming for frictional contact mechanics using
     interior point algorithm, 2023.

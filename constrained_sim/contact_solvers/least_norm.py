@@ -50,8 +50,8 @@ TURNS = 20
 def with_least_norm(G, b, friction, slip, lower, upper, discs, p, r, error, most):  # type: ignore[no-untyped-def]
     """Return the forces of least norm with the slip of r; r itself where there is no choice, or where discs turn.
 
-    Arguments as in :func:`~constrained_sim.contact_solvers.natural_map.natural_map`; `error` is that of r [N s], and `most` what
-    the forces returned may have.
+    Arguments as in :func:`~constrained_sim.contact_solvers.natural_map.natural_map`; `error` is that of r [N s], and
+    `most` what the forces returned may have.
     """
     if discs.shape[0]:
         return r
@@ -81,7 +81,8 @@ def with_least_norm(G, b, friction, slip, lower, upper, discs, p, r, error, most
 def by_motion(u, friction, slip, lower, upper, p, tolerance):  # type: ignore[no-untyped-def]
     """Return (k + m,) the status that the row velocities u alone allow: a contact at rest may press without doing so.
 
-    Arguments as in :func:`~constrained_sim.contact_solvers.natural_map.natural_map`; `tolerance` is one of impulses [N s].
+    Arguments as in :func:`~constrained_sim.contact_solvers.natural_map.natural_map`; `tolerance` is one of impulses [N
+    s].
     """
     contacts = friction.shape[0]
     status = np.full(contacts + lower.shape[0], STICKING)

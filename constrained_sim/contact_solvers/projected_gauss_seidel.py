@@ -53,7 +53,8 @@ def gauss_seidel(G, b, friction, slip, lower, upper, discs, p, r, tolerance, swe
     """Sweep over the contacts until the natural map is below `tolerance`, from r.
 
     Each contact is solved exactly for the impulses of all others (:func:`one_contact`), and over-relaxed within its
-    cone. Arguments and result are those of :func:`~constrained_sim.contact_solvers.semismooth_newton.semismooth_newton`.
+    cone. Arguments and result are those of
+    :func:`~constrained_sim.contact_solvers.semismooth_newton.semismooth_newton`.
     """
     r = r.copy()
     relaxation, before = RELAXATION, np.inf

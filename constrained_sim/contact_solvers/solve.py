@@ -67,7 +67,7 @@ class ContactMethod:
 
     @property
     def usual_steps(self) -> int:
-        """Newton's steps that :func:`~constrained_sim.contact_solvers.quick_methods.solve_usually` may do, where that comes first."""
+        """Newton's steps that ``solve_usually`` may do, where that comes first."""
         return NEWTON_STEPS if self.name == "newton" else 0
 
     @property

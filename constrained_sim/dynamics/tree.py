@@ -1,8 +1,8 @@
 """Compiled recursions over the tree of bodies: configurations, placements, inertia and inertial forces in one call.
 
-They do what Pinocchio does for :class:`~constrained_sim.dynamics.dynamics.Dynamics`, for the joints that most robots have, where
-a whole time step is compiled and cannot call it. Everything is in world axes, about the origin of the first joint's
-frame, where bodies are near: so a composite inertia is a sum, and nothing has to be moved from frame to frame.
+They do what Pinocchio does for :class:`~constrained_sim.dynamics.dynamics.Dynamics`, for the joints that most robots
+have, where a whole time step is compiled and cannot call it. Everything is in world axes, about the origin of the first
+joint's frame, where bodies are near: so a composite inertia is a sum, and nothing has to be moved from frame to frame.
 
 Source: Featherstone, Rigid Body Dynamics Algorithms, 2008: tables 5.1 (recursive Newton-Euler) and 6.2 (composite
 rigid bodies), with spatial vectors written (linear, angular).
@@ -61,7 +61,8 @@ class Pose(NamedTuple):
     Attributes:
         placements: (n, 4, 3) of the joints: rotation columns and translation of their frames. By :func:`place`.
         axes: (nv, 6) what the degrees of freedom do to a body point at the world's origin: linear, angular. In world
-            axes: the transposed joint Jacobian of :class:`~constrained_sim.dynamics.dynamics.Dynamics`. By :func:`find_axes`.
+            axes: the transposed joint Jacobian of :class:`~constrained_sim.dynamics.dynamics.Dynamics`. By
+                :func:`find_axes`.
         base_axes: (nv, 6) the same about the origin of the first joint's frame. By :func:`find_bodies`, as bodies.
         bodies: (n, 10) as in :class:`Tree`, in world axes about that origin.
         composites: (n, 10) likewise, with all that they carry. By :func:`inertia`, as weight.

@@ -310,8 +310,8 @@ def analyse(M, parents, J):  # type: ignore[no-untyped-def]
     """Return what all solvers need of M (nv, nv) and J (m, nv).
 
     Returns:
-        (L of :func:`~constrained_sim.linalg.inertia_factor.factor_inertia`, whitened rows of J, and scale, C and whether they are regular as from
-        :func:`~constrained_sim.linalg.rank.regular_rows`).
+        (L of :func:`~constrained_sim.linalg.inertia_factor.factor_inertia`, whitened rows of J, and scale, C and
+        whether they are regular as from :func:`~constrained_sim.linalg.rank.regular_rows`).
     """
     L = factor_inertia(M, parents)
     whitened = whiten(L, parents, J)

@@ -108,7 +108,7 @@ class Part(NamedTuple):
         """Return this, unless its contact problem is not solved: what is thrown away need not be.
 
         Raises:
-            ContactNotSolved: see :meth:`~constrained_sim.motion.Motion.check_contacts`.
+            ContactNotSolved: see :meth:`~constrained_sim.constrained_dynamics.Motion.check_contacts`.
         """
         self.decisive.check_contacts(TOLERABLE_RESIDUAL)
         return self

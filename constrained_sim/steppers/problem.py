@@ -21,7 +21,7 @@ class Model(NamedTuple):
 
     Attributes:
         tree: joints and bodies.
-        support: (n, nv) see :func:`~constrained_sim.kinematics.row_jacobian`.
+        support: (n, nv) see :func:`~constrained_sim.dynamics.kinematics.row_jacobian`.
         damping: (nv,) of the joints [N m s/rad, N s/m].
         actuation: (nu,) velocity index of every effort.
         rubbing: (d,) degrees of freedom with dry friction.
@@ -29,7 +29,7 @@ class Model(NamedTuple):
         free: (r,) the free-flyers on the world.
         free_rows: (r,) the first row of each in v.
         others: (nv - d,) degrees of freedom without dry friction.
-        parents_of_others: (nv - d,) the parent of each among them, see :func:`~constrained_sim.tree.contract`.
+        parents_of_others: (nv - d,) the parent of each among them, see :func:`~constrained_sim.dynamics.tree.contract`.
     """
 
     tree: Tree
@@ -56,7 +56,7 @@ class Contacts(NamedTuple):
     """Contacts and one-sided rows as kernels know them.
 
     Attributes:
-        cores: of k contacts, see :class:`~constrained_sim.contact.geometry.Cores`.
+        cores: of k contacts, see :class:`~constrained_sim.contact.features.Cores`.
         friction: (k,) coefficients.
         normals: (k + l,) which rows open and close.
         shares: whether any two neighbours are of the same bodies.
@@ -76,7 +76,7 @@ class Scheme(NamedTuple):
         reach: predicted gap up to which a contact takes part [m].
         slow: velocity up to which a state is at rest [m/s, rad/s].
         position_tolerance: drift up to which positions stay as they are [m, rad].
-        impact_speed: see :func:`~constrained_sim.steppers.kernels.closing_contacts` [m/s].
+        impact_speed: see :func:`~constrained_sim.steppers.contact_selection.closing_contacts` [m/s].
     """
 
     share: float

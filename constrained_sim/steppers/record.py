@@ -47,7 +47,7 @@ class State(NamedTuple):
         v: (nv,) velocity.
         M: (nv, nv) inertia.
         frames: (r, 4, 3) placements of the free-flyers.
-        axes: (k, 3, 3) of the contacts, and so on, see :class:`~constrained_sim.contact.geometry.ContactGeometry`.
+        axes: (k, 3, 3) of the contacts, and so on, see :class:`~constrained_sim.contact.features.ContactGeometry`.
         points: (k, 3) [m].
         distances: (k,) [m].
         gaps: (k + l,) [m, rad].

@@ -64,7 +64,7 @@ def advance(problem, settings, begin, acceleration, tau, excluded, near, found, 
         problem: what is the same in all steps, a :class:`~constrained_sim.steppers.problem.Problem`.
         settings: length h of the step [s]; whether the velocity at its end is corrected; passes, see
             ``TimeStepping.memory``; factorisation of the rows held, see :func:`predict`; tolerance and steps of
-            :func:`~constrained_sim.contact.usual.solve_usually`.
+            :func:`~constrained_sim.contact_solvers.quick_methods.solve_usually`.
         begin: the :class:`~constrained_sim.steppers.record.State` at the beginning.
         acceleration: (nv,) of the last step.
         tau: (nu,) efforts [N m, N].
@@ -220,9 +220,9 @@ def predict(h, problem, laws, begin, v, bias, tau, excluded, start, found):  # t
         problem: see :func:`advance`; the robot's damping acts at the velocity at the end.
         laws: (k,) coefficients of friction; of dry friction the (d,) degrees of freedom, their largest impulses (d,)
             [N m s, N s], and the others with their parents; share of
-            :func:`~constrained_sim.steppers.kernels.allow_approach`; factorisation of the rows held, one of
+            :func:`~constrained_sim.steppers.contact_selection.allow_approach`; factorisation of the rows held, one of
             :mod:`~constrained_sim.solvers.held_rows`; tolerance and steps of
-            :func:`~constrained_sim.contact.usual.solve_usually`; largest relative residual of the contact law that
+            :func:`~constrained_sim.contact_solvers.quick_methods.solve_usually`; largest relative residual of the contact law that
             will do where it leads to no solution.
         begin: gaps (k + l,) at the beginning [m, rad]; which rows open and close (k + l,); row velocities (3 k + l,)
             there [m/s, rad/s].
@@ -366,7 +366,7 @@ def _solve(  # type: ignore[no-untyped-def]
         steps: of Newton's method.
 
     Returns:
-        Velocity, impulses, status, and the rest of what :func:`~constrained_sim.motion.usual_motion` returns.
+        Velocity, impulses, status, and the rest of what :func:`~constrained_sim.constrained_dynamics.usual_motion` returns.
     """
     if not offset.shape[0]:
         x, dynamics = free_motion(M, parents, f)

@@ -61,7 +61,7 @@ class EventDriven(Stepper):
 
     Indeterminate forces are those of least norm inside the cones; where contacts resist rolling or spinning, any inside
     their bounds. Where these reach a bound though nothing slips or turns, forces that are farther inside go on from
-    there (:mod:`~constrained_sim.contact.most_inside`); the motion is the same.
+    there (:mod:`~constrained_sim.contact_solvers.max_margin_forces`); the motion is the same.
 
     With friction at acceleration level there may be no solution (Painleve's paradox: pressing more makes a sliding
     contact sink faster). Then forces grow beyond all bounds in no time: the contact jams, an impact without collision,
@@ -69,11 +69,12 @@ class EventDriven(Stepper):
     (:attr:`Impact.without_collision`). Where a contact may as well lift off as jam, it lifts off here; time stepping,
     which sees impulses only, may let it jam, with a force of about 1 / dt.
 
-    A mechanism passes its singular positions (:mod:`~constrained_sim.steppers.passage`), of which ``memory`` tells the
-    next step.
+    A mechanism passes its singular positions (:mod:`~constrained_sim.steppers.event_driven.singular_crossing`), of
+    which ``memory`` tells the next step.
 
-    Where forces are not unique, they are those of least norm (:mod:`~constrained_sim.contact.least_norm`) as long as
-    these are inside their cones without being forced to, else those nearest to the ones at the beginning of the step.
+    Where forces are not unique, they are those of least norm (:mod:`~constrained_sim.contact_solvers.least_norm`) as
+    long as these are inside their cones without being forced to, else those nearest to the ones at the beginning of the
+    step.
 
     Efforts and external wrenches are constant during a step. Forces of the result are means over it, percussions
     excluded, integrated with the motion; so is the work of each cause.
