@@ -79,7 +79,7 @@ class ContactTable:
 
     @property
     def shares_bodies(self) -> bool:
-        """Whether any two neighbours are of the same bodies; others are not combined, see `shared_rows.py`."""
+        """Whether any two neighbours are of the same bodies; others are not combined, see `reduced_rows.py`."""
         bodies = self.cores.bodies
         return bool((bodies[1:] == bodies[:-1]).all(axis=1).any())
 

@@ -188,33 +188,3 @@ def drag_of(u, friction, slip, p, r, i):  # type: ignore[no-untyped-def]
     z0, z1 = r[i] - p[i] * u[i], r[i + 1] - p[i] * u[i + 1]
     length = max(np.hypot(z0, z1), 1e-300)
     return z0 / length, z1 / length, friction * (r[i + 2] - p[i + 2] * u[i + 2]) / length
-
-
-@kernel
-def pivoted_factor(G):  # type: ignore[no-untyped-def]
-    """Return L (n, rank) with ``G = L L^T``, by Cholesky's factorisation with diagonal pivoting, and pivots (rank,).
-
-    Pivots are rows that do not depend on each other, and that all others depend on.
-    """
-    n = G.shape[0]
-    pivots = np.empty(n, dtype=np.int64)
-    columns, rest = np.empty((n, n)), np.diag(G).copy()
-    largest = rest.max() if n else 0.0
-    rank = 0
-    while rank < n:
-        pivot = int(np.argmax(rest))
-        if rest[pivot] <= DELASSUS_TOLERANCE * largest:
-            break
-        column = columns[rank]
-        column[:] = G[pivot]
-        for k in range(rank):
-            other, factor = columns[k], columns[k, pivot]
-            for i in range(n):
-                column[i] -= factor * other[i]
-        column /= np.sqrt(rest[pivot])
-        for i in range(n):
-            rest[i] = max(rest[i] - column[i] ** 2, 0.0)
-        rest[pivot] = 0.0
-        pivots[rank] = pivot
-        rank += 1
-    return np.ascontiguousarray(columns[:rank].T), pivots[:rank].copy()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.linalg.cholesky import cholesky
+from constrained_sim.linalg.cholesky import cholesky, solve_lower, solve_upper
 
 
 @kernel
@@ -44,3 +44,23 @@ def _reflect(rows, v, first, factor):  # type: ignore[no-untyped-def]
         along *= factor
         for j in range(first, v.shape[0]):
             row[j] -= along * v[j]
+
+
+@kernel
+def null_space_solve(M, Yt, Zt, C, free_inertia, f, b):  # type: ignore[no-untyped-def]
+    """Return x (k, nv) and multipliers (k, r) of the null-space method.
+
+    Args:
+        M: (nv, nv).
+        Yt: see :func:`~constrained_sim.linalg.householder.null_space_bases`.
+        Zt: likewise.
+        C: likewise.
+        free_inertia: Cholesky factor of ``Z^T M Z``.
+        f: (k, nv).
+        b: (k, r).
+    """
+    x = solve_lower(C, b) @ Yt
+    if Zt.shape[0]:
+        force = (f - x @ M) @ Zt.T
+        x = x + solve_upper(free_inertia, solve_lower(free_inertia, force)) @ Zt
+    return x, solve_upper(C, (x @ M - f) @ Yt.T)

@@ -9,13 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.contact_solvers.natural_map import pivoted_factor
-from constrained_sim.linalg.cholesky import independent_factor, substitute_twice
+from constrained_sim.linalg.cholesky import independent_factor, pivoted_factor, substitute_twice
 from constrained_sim.linalg.elimination import eliminate, substitute
-from constrained_sim.linalg.householder import null_space_bases
+from constrained_sim.linalg.householder import null_space_bases, null_space_solve
 from constrained_sim.linalg.inertia_factor import factor_inertia, unwhiten_one, whiten, whiten_one
 from constrained_sim.linalg.products import gram, matvec, vecmat
-from constrained_sim.solvers.null_space import null_space_solve
 
 DIRECT, RANGE_SPACE, NULL_SPACE = range(3)
 """Factorisations that kernels have: LU of the whole matrix, Cholesky of the Delassus matrix, QR of the rows."""
@@ -32,7 +30,7 @@ def hold_rows(factorization, M, parents, J, f, b):  # type: ignore[no-untyped-de
     Args:
         factorization: of the independent rows, one of those above.
         M: (nv, nv) inertia.
-        parents: (nv,) see :func:`~constrained_sim.solvers.kernels.factor_inertia`.
+        parents: (nv,) see :func:`~constrained_sim.linalg.inertia_factor.factor_inertia`.
         J: (m, nv) rows.
         f: (nv,) generalised force or momentum.
         b: (m,) what the rows are to have.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from constrained_sim.compilation.kernel import kernel
-from constrained_sim.linalg.cholesky import solve_lower, solve_upper
 from constrained_sim.linalg.householder import null_space_bases
 from constrained_sim.linalg.row_space import RowSpace
 from constrained_sim.solvers.held_rows import NULL_SPACE
@@ -32,23 +30,3 @@ class _Bases(FullRankFactorization):
 
     def solve(self, f: Array, b: Array) -> tuple[Array, Array]:
         return null_space_solve(*self._factors, f, b)
-
-
-@kernel
-def null_space_solve(M, Yt, Zt, C, free_inertia, f, b):  # type: ignore[no-untyped-def]
-    """Return x (k, nv) and multipliers (k, r) of the null-space method.
-
-    Args:
-        M: (nv, nv).
-        Yt: see :func:`~constrained_sim.linalg.householder.null_space_bases`.
-        Zt: likewise.
-        C: likewise.
-        free_inertia: Cholesky factor of ``Z^T M Z``.
-        f: (k, nv).
-        b: (k, r).
-    """
-    x = solve_lower(C, b) @ Yt
-    if Zt.shape[0]:
-        force = (f - x @ M) @ Zt.T
-        x = x + solve_upper(free_inertia, solve_lower(free_inertia, force)) @ Zt
-    return x, solve_upper(C, (x @ M - f) @ Yt.T)

@@ -222,8 +222,8 @@ def predict(h, problem, laws, begin, v, bias, tau, excluded, start, found):  # t
             [N m s, N s], and the others with their parents; share of
             :func:`~constrained_sim.steppers.contact_selection.allow_approach`; factorisation of the rows held, one of
             :mod:`~constrained_sim.solvers.held_rows`; tolerance and steps of
-            :func:`~constrained_sim.contact_solvers.quick_methods.solve_usually`; largest relative residual of the contact law that
-            will do where it leads to no solution.
+            :func:`~constrained_sim.contact_solvers.quick_methods.solve_usually`; largest relative residual of the
+            contact law that will do where it leads to no solution.
         begin: gaps (k + l,) at the beginning [m, rad]; which rows open and close (k + l,); row velocities (3 k + l,)
             there [m/s, rad/s].
         v: (nv,) velocity there.
@@ -366,7 +366,8 @@ def _solve(  # type: ignore[no-untyped-def]
         steps: of Newton's method.
 
     Returns:
-        Velocity, impulses, status, and the rest of what :func:`~constrained_sim.constrained_dynamics.usual_motion` returns.
+        Velocity, impulses, status, and the rest of what
+        :func:`~constrained_sim.constrained_dynamics.usual_motion` returns.
     """
     if not offset.shape[0]:
         x, dynamics = free_motion(M, parents, f)
