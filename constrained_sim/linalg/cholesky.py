@@ -40,7 +40,7 @@ def pivoted_factor(G):  # type: ignore[no-untyped-def]
 
 @kernel
 def range_factor(G):  # type: ignore[no-untyped-def]
-    """Return L (n, rank) with ``G = L L^T``, see :func:`~constrained_sim.contact_solvers.natural_map.pivoted_factor`."""
+    """Return L (n, rank) with ``G = L L^T``, see :func:`pivoted_factor`."""
     return pivoted_factor(G)[0]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from constrained_sim.linalg.householder import null_space_bases
+from constrained_sim.linalg.householder import null_space_bases, null_space_solve
 from constrained_sim.linalg.row_space import RowSpace
 from constrained_sim.solvers.held_rows import NULL_SPACE
 from constrained_sim.solvers.solver import FullRankFactorization, FullRankSolver, System
