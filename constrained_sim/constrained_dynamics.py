@@ -13,11 +13,17 @@ from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact_solvers.delassus import delassus_system, drop_held
 from constrained_sim.contact_solvers.natural_map import inverse_diagonal
 from constrained_sim.contact_solvers.problem import RELATIVE_TOLERANCE, ContactProblem, ContactSolution, no_values
-from constrained_sim.contact_solvers.quick_methods import STICK, solve_usually
-from constrained_sim.contact_solvers.reduced_rows import combine, combine_one, diagonal, distribute, own_rows
-from constrained_sim.contact_solvers.rolling_rows import no_discs
-from constrained_sim.contact_solvers.solve import ContactMethod, solve_contacts, solve_unusual
-from constrained_sim.contact_solvers.sticking import judge_sticking, stick
+from constrained_sim.contact_solvers.quick_methods import STICK, solve_quick
+from constrained_sim.contact_solvers.reduced_rows import (
+    expand_rows,
+    expanded_diagonal,
+    own_rows,
+    reduce_rows,
+    reduce_vector,
+)
+from constrained_sim.contact_solvers.rolling_rows import no_rolling
+from constrained_sim.contact_solvers.solve import ContactMethod, solve_contacts, solve_fallback
+from constrained_sim.contact_solvers.sticking import judge_sticking, solve_sticking
 from constrained_sim.exceptions import ContactNotSolved, InexactContact, NotSupported
 from constrained_sim.linalg.cholesky import independent_factor, substitute_twice
 from constrained_sim.linalg.inertia_factor import factor_inertia, unwhiten_one, whiten, whiten_one
@@ -36,18 +42,18 @@ NO_DRY_FRICTION = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.e
 
 @dataclass(frozen=True, eq=False)
 class ContactRows:
-    """Rows of the contacts that may be closed, [t1, t2, n] each, then m interval rows, then e rows of discs.
+    """Rows of the contacts that may be closed, [t1, t2, n] each, then m box rows, then e rows of rolling friction.
 
     Attributes:
         J: (n, nv), n = 3 k + m + e.
         offset: (n,) what is added to ``J x`` to give the row quantity u of the contact law.
         friction: (k,).
-        slip: (k, 2), see :class:`~constrained_sim.contact_solvers.problem.ContactProblem`.
-        lower: (m,) likewise.
-        upper: (m,) likewise.
+        slip: (k, 2) known direction of slip, zero where the row velocity decides.
+        lower: (m,) lower bounds of the box rows.
+        upper: (m,) upper bounds of the box rows.
         compliance: (n,) what is added to the diagonal of the Delassus matrix, so that a row's quantity is
             ``J x + offset + compliance impulse``; None: nothing.
-        discs: (d, 6) likewise.
+        rolling: (d, 6) rolling and torsional friction, see :mod:`~constrained_sim.contact_solvers.rolling_rows`.
     """
 
     J: Array
@@ -57,16 +63,16 @@ class ContactRows:
     lower: Array = field(default_factory=no_values)
     upper: Array = field(default_factory=no_values)
     compliance: Array | None = None
-    discs: Array = field(default_factory=no_discs)
+    rolling: Array = field(default_factory=no_rolling)
 
     @property
     def laws(self) -> tuple[Array, Array, Array, Array, Array]:
-        """What the rows obey: friction, slip, lower and upper bounds, discs."""
-        return self.friction, self.slip, self.lower, self.upper, self.discs
+        """What the rows obey: friction, slip, lower and upper bounds, rolling friction."""
+        return self.friction, self.slip, self.lower, self.upper, self.rolling
 
     @property
     def normals(self) -> npt.NDArray[np.intp]:
-        """Indices of the normal rows of the contacts, and of the interval rows."""
+        """Indices of the normal rows of the contacts, and of the box rows."""
         contacts = 3 * len(self.friction)
         return np.concatenate([np.arange(2, contacts, 3), np.arange(contacts, contacts + len(self.lower))])
 
@@ -82,12 +88,12 @@ class ContactRows:
             self.lower,
             self.upper,
             np.insert(mine, end, compliance),
-            self.discs,
+            self.rolling,
         )
 
-    def with_discs(self, J: Array, offset: Array, discs: Array) -> ContactRows:
-        """Return these rows with `discs` (d, 6) of contacts among them, and the rows of these, after all there are."""
-        if not len(discs):
+    def with_rolling(self, J: Array, offset: Array, rolling: Array) -> ContactRows:
+        """Return these rows with `rolling` (d, 6) of contacts among them, and their rows after all others."""
+        if not len(rolling):
             return self
         compliance = None if self.compliance is None else np.concatenate([self.compliance, np.zeros(len(J))])
         return replace(
@@ -95,7 +101,7 @@ class ContactRows:
             J=np.vstack([self.J, J]),
             offset=np.concatenate([self.offset, offset]),
             compliance=compliance,
-            discs=np.vstack([self.discs, discs]),
+            rolling=np.vstack([self.rolling, rolling]),
         )
 
     @classmethod
@@ -110,10 +116,10 @@ class Motion(NamedTuple):
     Attributes:
         x: (nv,) acceleration or velocity.
         lam: (m,) bilateral multipliers [N, N m], or impulses.
-        impulse: (n,) contact forces or impulses, and those of the interval rows and discs.
+        impulse: (n,) contact forces or impulses, and those of the box rows and rolling friction.
         contact: how the contacts were solved; None without contacts.
         dynamics_residual: of the first equation, relative to the largest of its terms.
-        constraint_residual: of the second, relative likewise.
+        constraint_residual: of the second, relative to the largest of its terms.
     """
 
     x: Array
@@ -136,7 +142,7 @@ class Motion(NamedTuple):
         warnings.warn(InexactContact(self.contact.residual), stacklevel=2)
 
 
-def solve_motion(
+def solve_constrained_dynamics(
     solver: Solver,
     system: System,
     f: Array,
@@ -193,7 +199,7 @@ def _solve_program(solver: Solver, system: System, f: Array, b: Array, contacts:
         raise NotSupported(f"solver {solver.name!r}", "dry joint friction", solver.supported)
     if contacts.compliance is not None:
         raise NotSupported(f"solver {solver.name!r}", "a soft contact", solver.supported)
-    if len(contacts.discs):
+    if len(contacts.rolling):
         raise NotSupported(f"solver {solver.name!r}", "resistance to rolling or spinning", solver.supported)
     x, lam, normal = solver.solve_normal_contacts(system, f, b, J[normals], offset[normals])
     impulse = np.zeros(len(J))
@@ -218,15 +224,15 @@ def _solve_free(
         if held is not None:
             return held
     compliance = np.zeros(len(J)) if contacts.compliance is None else contacts.compliance
-    may_stick = contacts.compliance is not None or not method.usual_steps
-    settings = start, method.tolerance, method.usual_steps, may_stick
-    x, delassus, free, *usual, solved, dynamics = usual_motion(
+    may_stick = contacts.compliance is not None or not method.quick_steps
+    settings = start, method.tolerance, method.quick_steps, may_stick
+    x, delassus, free, *quick, solved, dynamics = quick_dynamics(
         system.M, system.parents, f, J, contacts.offset, compliance, *laws, *settings
     )
     if solved:
-        solution = method.usual_solution(*usual)
+        solution = method.quick_solution(*quick)
     else:
-        solution = solve_unusual(ContactProblem(delassus, free, *laws), method, tuple(usual), start)
+        solution = solve_fallback(ContactProblem(delassus, free, *laws), method, tuple(quick), start)
         x, dynamics = free_motion(system.M, system.parents, f + solution.impulse @ J)
     return Motion(x, np.zeros(0), solution.impulse, solution, dynamics, 0.0)
 
@@ -238,7 +244,7 @@ def _solve_held(
     J, offset = contacts.J, contacts.offset
     if solver.held_rows is not None:
         solver.calls += 1
-        x, impulse, status, residual, magnitude, solved, dynamics = sticking_motion(
+        x, impulse, status, residual, magnitude, solved, dynamics = sticking_dynamics(
             solver.held_rows, system.M, system.parents, f, J, own_rows(len(J)), offset, NO_DRY_FRICTION, *contacts.laws,
             method.tolerance,
         )  # fmt: skip
@@ -246,7 +252,7 @@ def _solve_held(
         held = system.with_rows(J)
         x, impulse = solver.factor(held).solve(f, -offset)
         rows = held.whitened_rows
-        scale = inverse_diagonal(np.einsum("ij,ij->i", rows, rows), len(contacts.friction), contacts.discs)
+        scale = inverse_diagonal(np.einsum("ij,ij->i", rows, rows), len(contacts.friction), contacts.rolling)
         free = rows @ system.whiten(f[None])[0] + offset
         status, error, magnitude = judge_sticking(
             J @ x + offset, free, *contacts.laws, scale, impulse, RELATIVE_TOLERANCE
@@ -255,20 +261,20 @@ def _solve_held(
         residual, dynamics = error / magnitude, dynamics_residual(system.M, x, f, impulse @ J)
     if not solved:
         return None
-    solution = method.usual_solution(impulse, status, (STICK, 0), residual, magnitude)
+    solution = method.quick_solution(impulse, status, (STICK, 0), residual, magnitude)
     return Motion(x, np.zeros(0), impulse, solution, dynamics, 0.0)
 
 
 @kernel
-def usual_motion(  # type: ignore[no-untyped-def]
-    M, parents, f, J, offset, compliance, friction, slip, lower, upper, discs, start, tolerance, steps, may_stick
+def quick_dynamics(  # type: ignore[no-untyped-def]
+    M, parents, f, J, offset, compliance, friction, slip, lower, upper, rolling, start, tolerance, steps, may_stick
 ):
-    """Solve for the motion without bilateral rows, as ``solve_usually`` does.
+    """Solve for the motion without bilateral rows, as ``solve_quick`` does.
 
     The compliance may be that of the first rows only; others have none.
 
     Returns:
-        (x, G, b, the six values of ``solve_usually``, relative residual of the equation of motion).
+        (x, G, b, the six values of ``solve_quick``, relative residual of the equation of motion).
     """
     L = factor_inertia(M, parents)
     rows, free = whiten(L, parents, J), whiten_one(L, parents, f)
@@ -276,8 +282,8 @@ def usual_motion(  # type: ignore[no-untyped-def]
     b += offset
     for i in range(compliance.shape[0]):
         G[i, i] += compliance[i]
-    impulse, status, how, residual, magnitude, solved = solve_usually(
-        G, b, friction, slip, lower, upper, discs, start, tolerance, steps, may_stick
+    impulse, status, how, residual, magnitude, solved = solve_quick(
+        G, b, friction, slip, lower, upper, rolling, start, tolerance, steps, may_stick
     )
     free += vecmat(impulse, rows)
     x = unwhiten_one(L, parents, free)
@@ -286,8 +292,8 @@ def usual_motion(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def sticking_motion(  # type: ignore[no-untyped-def]
-    factorization, M, parents, f, J, shared, offset, dry, friction, slip, lower, upper, discs, tolerance
+def sticking_dynamics(  # type: ignore[no-untyped-def]
+    factorization, M, parents, f, J, reduced, offset, joint_friction, friction, slip, lower, upper, rolling, tolerance
 ):
     """Solve for the motion if all contacts stick, limits hold, and dry friction holds all joints that have it.
 
@@ -301,49 +307,53 @@ def sticking_motion(  # type: ignore[no-untyped-def]
         parents: (nv,) parent of each degree of freedom.
         f: (nv,) momentum or force.
         J: (n, nv) rows; the last d are those of dry friction.
-        shared: of all rows, see :func:`~constrained_sim.contact_solvers.reduced_rows.share_rows`.
+        reduced: of all rows, see :func:`~constrained_sim.contact_solvers.reduced_rows.reduce_contact_rows`.
         offset: (n,) what is added to ``J x``.
-        dry: (d,) degrees of freedom with dry friction; the others, and the parent of each of these among them, see
-            :func:`~constrained_sim.dynamics.tree.contract`.
+        joint_friction: (d,) degrees of freedom with dry friction; the others, and the parent of each of these among
+            them, see :func:`~constrained_sim.dynamics.tree.contract`.
         friction: (k,) coefficients.
         slip: (k, 2) known directions of slip.
-        lower: (m,) bounds of the interval rows.
+        lower: (m,) bounds of the box rows.
         upper: (m,) their upper bounds.
-        discs: (e, 6) resistance to rolling and spinning.
+        rolling: (e, 6) resistance to rolling and spinning.
         tolerance: error of impulses that is good enough [N s].
 
     Returns:
-        (x, impulse, status, relative residual, magnitude of the impulses in play, whether this solves the problem,
+        (x, impulse, status, relative residual, impulse scale, whether this solves the problem,
         relative residual of the equation of motion).
     """
-    x, impulse, b, scale, is_unique = _without_held(factorization, M, parents, f, J, shared, offset, dry)
+    x, impulse, b, scale, is_unique = _without_held(factorization, M, parents, f, J, reduced, offset, joint_friction)
     if not is_unique:
-        rows, target = combine(shared, J), -combine_one(shared, offset)
+        rows, target = reduce_rows(reduced, J), -reduce_vector(reduced, offset)
         x, some, before, G, _ = hold_rows(factorization, M, parents, rows, f, target)
-        impulse, b, scale = distribute(shared, some), distribute(shared, before) + offset, diagonal(shared, G)
-    p = inverse_diagonal(scale, friction.shape[0], discs)
+        impulse, b, scale = (
+            expand_rows(reduced, some),
+            expand_rows(reduced, before) + offset,
+            expanded_diagonal(reduced, G),
+        )
+    p = inverse_diagonal(scale, friction.shape[0], rolling)
     status, error, magnitude = judge_sticking(
-        matvec(J, x) + offset, b, friction, slip, lower, upper, discs, p, impulse, RELATIVE_TOLERANCE
+        matvec(J, x) + offset, b, friction, slip, lower, upper, rolling, p, impulse, RELATIVE_TOLERANCE
     )
     solved = error <= max(RELATIVE_TOLERANCE * magnitude, tolerance)
     return x, impulse, status, error / magnitude, magnitude, solved, dynamics_residual(M, x, f, vecmat(impulse, J))
 
 
 @kernel
-def _without_held(factorization, M, parents, f, J, shared, offset, dry):  # type: ignore[no-untyped-def]
+def _without_held(factorization, M, parents, f, J, reduced, offset, joint_friction):  # type: ignore[no-untyped-def]
     """Solve with all rows held, without the degrees of freedom that dry friction holds.
 
     Returns:
         (x, impulses of all rows, their velocities without impulses, diagonal of their Delassus matrix, whether that is
         so and these are unique: if not, nothing else is of use).
     """
-    held, others, parents_of_others = dry
+    held, others, parents_of_others = joint_friction
     d, size = held.shape[0], offset.shape[0]
     n, x, impulse = size - d, np.zeros(f.shape[0]), np.empty(size)
     b, scale = np.empty(size), np.empty(size)
     if not d:
         return x, impulse, b, scale, False
-    rows = combine(shared, J)
+    rows = reduce_rows(reduced, J)
     rows = rows[: rows.shape[0] - d].copy()
     if _is_held(rows, held, M):
         return x, impulse, b, scale, False
@@ -351,14 +361,14 @@ def _without_held(factorization, M, parents, f, J, shared, offset, dry):  # type
         x[held[i]] = -offset[n + i]
     given, columns = offset[:n] + matvec(J[:n], x), np.arange(rows.shape[0])
     inertia, force = _entries(M, others, others), (f - matvec(M, x))[others]
-    alone = shared[0][:n], shared[1][:n], shared[2][:n], rows.shape[0]
+    alone = reduced[0][:n], reduced[1][:n], reduced[2][:n], rows.shape[0]
     moved, some, before, G, is_regular = hold_rows(
-        factorization, inertia, parents_of_others, _entries(rows, columns, others), force, -combine_one(alone, given)
+        factorization, inertia, parents_of_others, _entries(rows, columns, others), force, -reduce_vector(alone, given)
     )
     if not is_regular:
         return x, impulse, b, scale, False
-    x[others], impulse[:n] = moved, distribute(alone, some)
-    b[:n], scale[:n] = distribute(alone, before) + given, diagonal(alone, G)
+    x[others], impulse[:n] = moved, expand_rows(alone, some)
+    b[:n], scale[:n] = expand_rows(alone, before) + given, expanded_diagonal(alone, G)
     missing = matvec(M, x) - f - vecmat(impulse[:n], J[:n])
     for i in range(d):
         impulse[n + i], scale[n + i] = missing[held[i]], 1.0 / M[held[i], held[i]]
@@ -409,21 +419,21 @@ def smallest_motion(M, parents, J, target):  # type: ignore[no-untyped-def]
     rows = whiten(L, parents, J)
     G, b = delassus_system(rows, rows, rest, target)
     drop_held(G, b, J, rest, np.diag(G))
-    return unwhiten_one(L, parents, vecmat(stick(G, b), rows))
+    return unwhiten_one(L, parents, vecmat(solve_sticking(G, b), rows))
 
 
 @kernel
-def smallest_shared_motion(M, parents, J, shared, target):  # type: ignore[no-untyped-def]
-    """Return what :func:`smallest_motion` does, by fewer combinations of the rows, `shared` by contacts.
+def smallest_reduced_motion(M, parents, J, reduced, target):  # type: ignore[no-untyped-def]
+    """Return what :func:`smallest_motion` does, by fewer combinations of the rows, `reduced` by contacts.
 
-    See :func:`~constrained_sim.contact_solvers.reduced_rows.share_rows`.
+    See :func:`~constrained_sim.contact_solvers.reduced_rows.reduce_contact_rows`.
     """
     L = factor_inertia(M, parents)
-    rows = whiten(L, parents, combine(shared, J))
+    rows = whiten(L, parents, reduce_rows(reduced, J))
     U, is_regular = independent_factor(gram(rows))
     if not is_regular:
         return smallest_motion(M, parents, J, target)
-    combined = substitute_twice(U, -combine_one(shared, target))
+    combined = substitute_twice(U, -reduce_vector(reduced, target))
     return unwhiten_one(L, parents, vecmat(combined, rows))
 
 

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.actuation import actuation_matrix
-from constrained_sim.constrained_dynamics import ContactRows, Motion, solve_motion
+from constrained_sim.constrained_dynamics import ContactRows, Motion, solve_constrained_dynamics
 from constrained_sim.constraints import Constraint, ConstraintStack
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact.compliance import soft_forces
-from constrained_sim.contact.contact_set import ContactTable
+from constrained_sim.contact.contact_set import ContactSet
 from constrained_sim.contact.features import ContactGeometry
 from constrained_sim.dynamics.dynamics import Dynamics, dynamics_at
 from constrained_sim.exceptions import InvalidValue
@@ -165,13 +165,13 @@ def constrained_acceleration(
     contact_gamma = bound.contacts.gamma(dynamics, geometry)
     soft, _ = soft_forces(bound.contacts, geometry, np.zeros((len(bound.contacts.soft), 2)))
     force += soft @ geometry.J
-    pressed, closed, contacts = contact_rows(bound.contacts, geometry, contact_gamma, stabilization)
+    active, closed, contacts = contact_rows(bound.contacts, geometry, contact_gamma, stabilization)
     resistance = bound.contacts.resistance
-    turning, *rows_that_turn = resistance.at_motion(dynamics, geometry, pressed)
-    contacts = contacts.with_discs(*rows_that_turn)
+    turning, *rows_that_turn = resistance.at_motion(dynamics, geometry, active)
+    contacts = contacts.with_rolling(*rows_that_turn)
     system = RobotSystem(dynamics, J, bound.bilateral.members)
     refuse_inconsistent = flag("refuse_inconsistent", refuse_inconsistent)
-    motion = solve_motion(solver, system, force, b, contacts)
+    motion = solve_constrained_dynamics(solver, system, force, b, contacts)
     if refuse_inconsistent:
         check_consistency(system, motion.constraint_residual)
     motion.check_contacts()
@@ -196,22 +196,25 @@ def acceleration_rows(
 
 
 def contact_rows(
-    table: ContactTable, geometry: ContactGeometry, gamma: Array, stabilization: Baumgarte | None
+    contact_set: ContactSet, geometry: ContactGeometry, gamma: Array, stabilization: Baumgarte | None
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], ContactRows]:
     """Return what is closed, all rigid contacts among it, the places of its unilateral rows, and these rows."""
-    if not len(table):
+    if not len(contact_set):
         none = np.empty(0, dtype=np.intp)
         return none, none, ContactRows.none(geometry.J.shape[1])
-    offset, reached = gamma.copy(), table.reached(geometry.gaps)
+    offset, reached = gamma.copy(), contact_set.reached(geometry.gaps)
     if stabilization is None:
-        leaves = (reached >= len(table.members)) & (geometry.s_normal[reached] > LEAVING_SPEED)
+        leaves = (reached >= len(contact_set.members)) & (geometry.s_normal[reached] > LEAVING_SPEED)
         reached = reached[~leaves]
     else:
-        feedback = stabilization.for_rows(table.names[i] for i in reached)
+        feedback = stabilization.for_rows(contact_set.names[i] for i in reached)
         holds = feedback.holds(geometry.gaps[reached], geometry.s_normal[reached])
-        pushes, reached = feedback.feedback(geometry.gaps[reached], geometry.s_normal[reached])[holds], reached[holds]
-        offset[table.normals[reached]] += pushes
-    rows, (friction, _, lower, upper) = table.rows_of(reached), table.laws_of(reached)
+        correction, reached = (
+            feedback.feedback(geometry.gaps[reached], geometry.s_normal[reached])[holds],
+            reached[holds],
+        )
+        offset[contact_set.normals[reached]] += correction
+    rows, (friction, _, lower, upper) = contact_set.rows_of(reached), contact_set.laws_of(reached)
     s = geometry.s[rows[: 3 * len(friction)]].reshape(-1, 3)
     speed = np.linalg.norm(s[:, :2], axis=1, keepdims=True)
     slips = (speed > SLIP_SPEED) & np.isfinite(friction)[:, None]

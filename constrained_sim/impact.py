@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from constrained_sim.constrained_dynamics import EXACTLY, ContactRows, Motion, solve_motion
+from constrained_sim.constrained_dynamics import EXACTLY, ContactRows, Motion, solve_constrained_dynamics
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact_solvers import ContactMethod
@@ -48,7 +48,8 @@ class Impact:
         axes: (k, 3, 3) their rows t1, t2, n, world axes.
         constraints: the constraints that the rows belong to.
         dynamics_residual: of ``M (v_plus - v_minus) = J^T impulse``, relative to its largest term.
-        constraint_residual: of the bilateral rows, relative likewise: not small where they contradict each other.
+        constraint_residual: of the bilateral rows, relative to their largest term: not small where they contradict each
+            other.
         without_collision: whether nothing collided: a sliding contact jammed, since no finite force was possible
             (Painleve's paradox).
         moments: (k, 3) angular impulses by which contacts resist rolling and spinning [N m s], on their links about
@@ -106,11 +107,11 @@ class Impact:
     @property
     def contact_impulses(self) -> dict[str, Array]:
         """(3,) impulse on each contact that passed one [N s], world axes, by name."""
-        table = self.constraints.contacts
-        impulses = table.forces(self.constraints.split(self.impulse)[1], self.axes)
+        contact_set = self.constraints.contacts
+        impulses = contact_set.forces(self.constraints.split(self.impulse)[1], self.axes)
         return {
             member.name: read_only(impulse)
-            for member, impulse in zip(table.members, impulses, strict=True)
+            for member, impulse in zip(contact_set.members, impulses, strict=True)
             if impulse.any()
         }
 
@@ -163,9 +164,9 @@ class ImpactProblem:
         poisson: (k + l,) which of these are Poisson's; all others are Newton's.
         bilateral_target: (m,) prescribed row velocities after, added to the restitution.
         target: (k + l,) prescribed normal velocities after, added to the restitution.
-        drive: (3 k + l,) velocities that forces give to the rows of contacts in the meantime.
+        approach_velocity: (3 k + l,) velocities that forces give to the rows of contacts in the meantime.
         turning: (e, nv) rows in which contacts resist rolling and spinning.
-        discs: (d, 6) of these rows.
+        rolling: (d, 6) of these rows.
     """
 
     system: System
@@ -178,9 +179,9 @@ class ImpactProblem:
     poisson: npt.NDArray[np.bool_]
     bilateral_target: Array
     target: Array
-    drive: Array
+    approach_velocity: Array
     turning: Array
-    discs: Array
+    rolling: Array
 
     def solve(self, solver: Solver, method: ContactMethod) -> tuple[Motion, float]:
         """Return the motion after the impact and the factor by which restitution was reduced.
@@ -215,8 +216,8 @@ class ImpactProblem:
         rows.offset[rows.normals] -= newton * np.maximum(0.0, -s[rows.normals])
         s_plus = self.bilateral_target - factor * self.bilateral_restitution * self.s_minus
         b = system.J @ self.v_minus + s_plus - self.s_minus
-        every = rows.with_discs(*self._turning(np.zeros(len(rows.friction))))
-        compressed = solve_motion(solver, system, system.M @ self.v_minus, b, every, method)
+        every = rows.with_rolling(*self._turning(np.zeros(len(rows.friction))))
+        compressed = solve_constrained_dynamics(solver, system, system.M @ self.v_minus, b, every, method)
         restored = np.where(self.poisson, factor * self.restitution, 0.0) * compressed.impulse[rows.normals]
         return self._expand(solver, method, rows, compressed, restored) if restored.any() else compressed
 
@@ -238,30 +239,30 @@ class ImpactProblem:
         """
         system, normals, contacts = self.system, rows.normals, len(rows.friction)
         given = restored[:contacts]
-        rubbing = np.flatnonzero((rows.friction > 0.0) & (given > 0.0))
-        along = (3 * rubbing[:, None] + np.arange(2)).ravel()
-        surface = np.zeros((len(rubbing), COLUMNS))
-        surface[:, CONTACT], surface[:, SIZE] = rubbing, 2
-        surface[:, RADIUS] = rows.friction[rubbing] * given[rubbing]
-        every = rows.with_discs(self.contacts[along], rows.offset[along], surface).with_discs(*self._turning(given))
+        sliding = np.flatnonzero((rows.friction > 0.0) & (given > 0.0))
+        along = (3 * sliding[:, None] + np.arange(2)).ravel()
+        surface = np.zeros((len(sliding), COLUMNS))
+        surface[:, CONTACT], surface[:, SIZE] = sliding, 2
+        surface[:, RADIUS] = rows.friction[sliding] * given[sliding]
+        every = rows.with_rolling(self.contacts[along], rows.offset[along], surface).with_rolling(*self._turning(given))
         momentum = system.M @ compressed.x + restored @ self.contacts[normals]
-        motion = solve_motion(solver, system, momentum, system.J @ compressed.x, every, method)
-        pushes, twice, turning = np.split(motion.impulse, [len(self.contacts), len(self.contacts) + len(along)])
-        pushes[normals] += restored
-        pushes[along] += twice
-        return _succeeding(compressed, motion, compressed.impulse + np.concatenate([pushes, turning]))
+        motion = solve_constrained_dynamics(solver, system, momentum, system.J @ compressed.x, every, method)
+        row_impulses, twice, turning = np.split(motion.impulse, [len(self.contacts), len(self.contacts) + len(along)])
+        row_impulses[normals] += restored
+        row_impulses[along] += twice
+        return _succeeding(compressed, motion, compressed.impulse + np.concatenate([row_impulses, turning]))
 
     def _rows(self) -> ContactRows:
         """Return the rows of the contacts, restitution aside."""
-        rows = ContactRows(self.contacts, self.drive.copy(), *self.laws)
+        rows = ContactRows(self.contacts, self.approach_velocity.copy(), *self.laws)
         rows.offset[rows.normals] -= self.target
         return rows
 
     def _turning(self, restored: Array) -> tuple[Array, Array, Array]:
-        """Return rows, offsets and discs of what resists turning, under normal impulses `restored` (k,) and more."""
-        discs = self.discs.copy()
-        discs[:, RADIUS] = discs[:, COEFFICIENT] * restored[discs[:, CONTACT].astype(np.intp)]
-        return self.turning, np.zeros(len(self.turning)), discs
+        """Return rows, offsets and friction of what resists turning, under normal impulses `restored` (k,) and more."""
+        rolling = self.rolling.copy()
+        rolling[:, RADIUS] = rolling[:, COEFFICIENT] * restored[rolling[:, CONTACT].astype(np.intp)]
+        return self.turning, np.zeros(len(self.turning)), rolling
 
     def _excess(self, motion: Motion) -> float:
         """Return the kinetic energy that the impact created [J], the work of drives aside; all of it if unsolved."""
@@ -348,7 +349,7 @@ def impact_at(
     coefficients: Array | None = None,
     targets: Array | None = None,
     refuse_inconsistent: bool = False,
-    drive: Array | None = None,
+    approach_velocity: Array | None = None,
 ) -> Impact:
     """Resolve an impact in which all bilateral constraints and the contacts `closing` (indices) take part.
 
@@ -362,15 +363,16 @@ def impact_at(
         coefficients: (rows,) of restitution; None: those of the contacts, bilateral rows 0.
         targets: (rows,) prescribed row velocities after; None: 0.
         refuse_inconsistent: raise where bilateral rows contradict each other.
-        drive: (3 k + l,) of an impact without collision, velocities that forces give to the contact rows meanwhile.
+        approach_velocity: (3 k + l,) of an impact without collision, velocities that forces give to the contact rows
+            meanwhile.
 
     Raises:
         InconsistentConstraints: on request, see above.
         ContactNotSolved: no method found a solution.
     """
-    table = bound.contacts
-    geometry, dynamics.v = table.rows(dynamics, v), v
-    contact_rows, all_turning = geometry.J, table.resistance.rows(dynamics, geometry.axes)
+    contact_set = bound.contacts
+    geometry, dynamics.v = contact_set.rows(dynamics, v), v
+    contact_rows, all_turning = geometry.J, contact_set.resistance.rows(dynamics, geometry.axes)
     bilateral = bound.bilateral.jacobian(dynamics)
     s_bilateral = bound.bilateral.velocity(dynamics, v, dynamics.t)
     coefficients = _coefficients(bound, None) if coefficients is None else coefficients
@@ -379,22 +381,22 @@ def impact_at(
         bound.split(coefficients),
         bound.split(targets),
     )
-    rows, normals = table.rows_of(closing), table.normals[closing]
-    turning, discs = table.resistance.of(closing)
+    rows, normals = contact_set.rows_of(closing), contact_set.normals[closing]
+    turning, rolling = contact_set.resistance.of(closing)
     problem = ImpactProblem(
         RobotSystem(dynamics, bilateral, bound.bilateral.members),
         contact_rows[rows],
-        table.laws_of(closing),
+        contact_set.laws_of(closing),
         v,
         s_bilateral,
         bilateral_e,
         contact_e[normals],
-        table.poisson[closing],
+        contact_set.poisson[closing],
         bilateral_target,
         contact_target[normals],
-        np.zeros(len(rows)) if drive is None else drive[rows],
+        np.zeros(len(rows)) if approach_velocity is None else approach_velocity[rows],
         all_turning[turning],
-        discs,
+        rolling,
     )
     motion, factor = problem.solve(solver, method)
     if refuse_inconsistent:
@@ -419,8 +421,8 @@ def impact_at(
         bound,
         motion.dynamics_residual,
         motion.constraint_residual,
-        drive is not None,
-        read_only(table.resistance.moments(moment, geometry.axes)),
+        approach_velocity is not None,
+        read_only(contact_set.resistance.moments(moment, geometry.axes)),
         System(dynamics.M.copy(), np.vstack([bilateral, contact_rows[rows]]), dynamics.robot.inertia_parents),
     )
 
@@ -437,10 +439,10 @@ def bouncing(bound: ConstraintSet, closing: npt.NDArray[np.intp], s_normal: Arra
         s_normal: (k + l,) velocities with which all of them open [m/s, rad/s].
         threshold: [m/s, rad/s].
     """
-    table = bound.contacts
+    contact_set = bound.contacts
     bounces = s_normal < -threshold
-    counts = bounces | (table.poisson & bounces[closing].any())
-    restitution = table.along_normals(np.where(counts, table.restitution, 0.0))
+    counts = bounces | (contact_set.poisson & bounces[closing].any())
+    restitution = contact_set.along_normals(np.where(counts, contact_set.restitution, 0.0))
     return bound.rows(np.zeros(bound.bilateral.dim), restitution)
 
 

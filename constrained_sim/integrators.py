@@ -51,10 +51,10 @@ class SteppingScheme(Integrator):
     acceleration, which keeps the step explicit without losing the order, and corrected to the one found.
 
     Attributes:
-        share: of the velocity at the end in the mean velocity with which positions move.
+        theta: of the velocity at the end in the mean velocity with which positions move.
     """
 
-    share: float
+    theta: float
 
     def evaluation_point(self, robot: Robot, q: Array, v: Array, a: Array, h: float) -> tuple[Array, Array]:
         """Return the configuration and the velocity at which M, h and J are taken.
@@ -66,16 +66,16 @@ class SteppingScheme(Integrator):
             a: (nv,) acceleration of the previous step, zero after a jump.
             h: length of the step [s].
         """
-        first = (1.0 - self.share) * h
+        first = (1.0 - self.theta) * h
         return integrate(robot, q, first * v), v + first * a
 
     def inertial_velocity(self, v: Array, v_plus: Array) -> Array:
         """Return the velocity (nv,) whose inertial forces lead from the momentum at `v` (nv,) to that at `v_plus`."""
-        return v + (1.0 - self.share) * (v_plus - v)
+        return v + (1.0 - self.theta) * (v_plus - v)
 
     def advance(self, robot: Robot, q_evaluated: Array, v_plus: Array, h: float) -> Array:
         """Return the configuration at the end, for the velocity `v_plus` (nv,) at the end."""
-        return integrate(robot, q_evaluated, self.share * h * v_plus)
+        return integrate(robot, q_evaluated, self.theta * h * v_plus)
 
 
 class ExplicitEuler(Integrator):
@@ -164,7 +164,7 @@ class SemiImplicitEuler(SteppingScheme):
 
     name = "semi_implicit_euler"
     order = 1
-    share = 1.0
+    theta = 1.0
 
     def step(self, field: Field, robot: Robot, t: float, q: Array, v: Array, h: float) -> tuple[Array, Array, Array]:
         """Return the state after one step, see :meth:`Integrator.step`."""
@@ -178,7 +178,7 @@ class Midpoint(SteppingScheme):
 
     name = "midpoint"
     order = 2
-    share = 0.5
+    theta = 0.5
 
     def step(self, field: Field, robot: Robot, t: float, q: Array, v: Array, h: float) -> tuple[Array, Array, Array]:
         """Return the state after one step of the two-stage Runge-Kutta scheme, see :meth:`Integrator.step`."""
@@ -197,9 +197,9 @@ class RK4(Integrator):
         """Return the state after one step, see :meth:`Integrator.step`."""
         y = np.concatenate([np.zeros_like(v), v])
         slopes: list[Array] = []
-        for share in (0.0, 0.5, 0.5, 1.0):
-            at = y if not slopes else y + share * h * slopes[-1][: len(y)]
-            slopes.append(_slope(field, robot, q, t + share * h, at))
+        for part in (0.0, 0.5, 0.5, 1.0):
+            at = y if not slopes else y + part * h * slopes[-1][: len(y)]
+            slopes.append(_slope(field, robot, q, t + part * h, at))
         mean = (slopes[0] + 2.0 * slopes[1] + 2.0 * slopes[2] + slopes[3]) / 6.0
         end, integrals = y + h * mean[: len(y)], h * mean[len(y) :]
         return integrate(robot, q, end[: len(v)]), end[len(v) :], integrals

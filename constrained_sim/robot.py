@@ -210,7 +210,7 @@ class Robot:
 
         Args:
             properties: by joint: ``armature`` (inertia of the rotor as seen at the joint [kg m^2, kg]), ``damping``
-                [N m s/rad, N s/m], ``friction`` (breakaway effort of dry friction [N m, N]), ``effort`` [N m, N] and
+                [N m s/rad, N s/m], ``friction`` (Coulomb effort of dry friction [N m, N]), ``effort`` [N m, N] and
                 ``velocity`` [rad/s, m/s] (limits, infinity: none), ``lower`` and ``upper`` (position limits [rad, m]),
                 ``stiffness`` [N m/rad, N/m] and ``spring_reference`` (where it is relaxed [rad, m]) of a spring.
 
@@ -386,18 +386,18 @@ class Robot:
 
     @cached_property
     def dry_friction(self) -> Array:
-        """(nv,) breakaway effort of dry joint friction [N m, N]: Coulomb's, the same at rest and in motion."""
+        """(nv,) Coulomb effort of dry joint friction [N m, N]: Coulomb's, the same at rest and in motion."""
         return np.array(self.model.upperDryFrictionLimit)
 
     @cached_property
-    def rubbing(self) -> npt.NDArray[np.intp]:
+    def friction_dofs(self) -> npt.NDArray[np.intp]:
         """Velocity indices of the joints with dry friction."""
         return np.flatnonzero(self.dry_friction > 0.0)
 
     @cached_property
-    def breakaway(self) -> Array:
-        """(d,) efforts of dry friction that the degrees of freedom in :attr:`rubbing` resist with [N m, N]."""
-        return self.dry_friction[self.rubbing]
+    def coulomb_effort(self) -> Array:
+        """(d,) efforts of dry friction that the degrees of freedom in :attr:`friction_dofs` resist with [N m, N]."""
+        return self.dry_friction[self.friction_dofs]
 
     @cached_property
     def spring_table(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Array, Array]:

@@ -19,7 +19,7 @@ from constrained_sim.constraints.check import warn_of_wrong_derivatives
 from constrained_sim.constraints.constraint import checked_constraints
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import Plane
-from constrained_sim.contact.contact_set import TOUCHING, ContactTable
+from constrained_sim.contact.contact_set import TOUCHING, ContactSet
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.dynamics.dynamics import Dynamics, dynamics_at, kinematics_at, potential_energy
 from constrained_sim.energy import EnergyTerms
@@ -43,7 +43,7 @@ from constrained_sim.solvers import DEFAULT, Solver, System, as_solver
 from constrained_sim.stabilization import ACCEPTABLE_VIOLATION, Projection, Stabilization
 from constrained_sim.state import State
 from constrained_sim.step_result import StepResult
-from constrained_sim.steppers import STEPPERS, Observation, Stepper
+from constrained_sim.steppers import STEPPERS, Evaluation, Stepper
 from constrained_sim.steppers.state_checks import are_finite
 from constrained_sim.trajectory import Setup, Trajectory
 from constrained_sim.user_functions import ask_user, is_of_user
@@ -154,7 +154,7 @@ class Simulator:
         self._commands: deque[Array] = deque()
         self._unchecked = {name for name, constraint in self._declared.items() if constraint.asks_user}
         self._start_time, self.steps, self._energy = 0.0, 0, EnergyTerms().as_array()
-        self._begun: Observation | None = None
+        self._begun: Evaluation | None = None
         self._initial_velocity = np.zeros(robot.nv) if v is None else finite_array("v", v, (robot.nv,))
         if q is None:
             self._bind(robot.neutral(), self._declared.values())  # names that do not exist are refused now
@@ -167,7 +167,7 @@ class Simulator:
         return self._dt
 
     @property
-    def _observation(self) -> Observation:
+    def _evaluation(self) -> Evaluation:
         """The present state; of a simulation that nobody told where to begin, neutral from the first use on.
 
         Raises:
@@ -175,14 +175,14 @@ class Simulator:
         """
         return self._begin_at_neutral() if self._begun is None else self._begun
 
-    @_observation.setter
-    def _observation(self, observation: Observation) -> None:
+    @_evaluation.setter
+    def _evaluation(self, observation: Evaluation) -> None:
         self._begun = observation
 
     @property
     def state(self) -> State:
         """The present state."""
-        return State(self._start_time + self.steps * self.dt, self._observation.q, self._observation.v)
+        return State(self._start_time + self.steps * self.dt, self._evaluation.q, self._evaluation.v)
 
     @property
     def energy(self) -> EnergyTerms:
@@ -244,7 +244,7 @@ class Simulator:
             NotSupported: a constraint, or dry joint friction, that it cannot do.
         """
         instance("solver", solver, Solver, "a configured solver, as make_solver returns it").check(self._all_kinds())
-        if self.robot.rubbing.size and not solver.does_dry_friction:
+        if self.robot.friction_dofs.size and not solver.does_dry_friction:
             raise NotSupported(f"solver {solver.name!r}", "dry joint friction", solver.supported)
 
     def set_contact_method(self, name: str, tolerance: float | None = None) -> None:
@@ -266,7 +266,7 @@ class Simulator:
         Args:
             name: in ``STEPPERS``.
             integrator: a name in ``INTEGRATORS``; None: the present one if the stepper is the same, else its own.
-            stabilization: how drift is removed; None: likewise.
+            stabilization: how drift is removed; None: the present one if the stepper is the same, else its own.
 
         Raises:
             UnknownName: no such stepper or integrator.
@@ -278,7 +278,7 @@ class Simulator:
             stabilization = self._stepper.stabilization if stabilization is None else stabilization
         self._stepper = self._make_stepper(name, integrator, stabilization)
         if (here := self._begun) is not None:
-            self._observation = self._stepper.reset(here.bound, self.state.t, here.q, here.v, here.stretch)
+            self._evaluation = self._stepper.reset(here.bound, self.state.t, here.q, here.v, here.deflection)
 
     def reset(self, q: Any = None, v: Any = None, t: float = 0.0, assemble: bool = False) -> None:
         """Start anew at (q, v); None: neutral, at rest. Targets "where it is now" are resolved again.
@@ -311,7 +311,7 @@ class Simulator:
         self._energy = EnergyTerms().as_array()
         self._applied.clear()
         self._commands = deque(np.zeros((self._delay, self.robot.nu)))
-        self._observation = here
+        self._evaluation = here
         self._initial_energy = self.mechanical_energy()
         self._warn_of_light_joint()
 
@@ -343,7 +343,7 @@ class Simulator:
         if enabled:
             impact = self._activate(constraint, assemble)
         else:
-            constraint.bind(self.robot, self._observation.q)  # names that do not exist are refused now
+            constraint.bind(self.robot, self._evaluation.q)  # names that do not exist are refused now
             self._disabled.add(constraint.name)
         self._declared[constraint.name] = constraint
         if constraint.asks_user:
@@ -418,8 +418,8 @@ class Simulator:
         commanded = np.zeros(self.robot.nu) if tau is None else self.robot.clamp(tau)
         tau = self._effective(self._commands[0] if self._commands else commanded)
         acting = (*checked_wrenches(wrenches), *(wrench for wrench, _ in self._applied))
-        here = self._observation if self._detector is None else self._with_detected(self._detector)
-        self._observation = here
+        here = self._evaluation if self._detector is None else self._with_detected(self._detector)
+        self._evaluation = here
         if self._unchecked:
             self._check_user_code(here)
         memory = self._stepper.memory
@@ -433,7 +433,7 @@ class Simulator:
             if isinstance(error, NO_MOTION) and is_ours:
                 raise NonFiniteState(self.steps, self.state.t, str(error)) from error
             raise
-        self._observation = outcome.end
+        self._evaluation = outcome.end
         self.steps += 1
         if self._commands:
             self._commands.append(commanded)
@@ -561,7 +561,7 @@ class Simulator:
         """Do as many of `steps` steps as the stepper can at once; None if the first of them needs :meth:`step`."""
         if self._detector is not None or self._applied or self._delay or self.velocity_limits:
             return None
-        run = self._stepper.run(self._observation, law, asked, tau, steps, self._solver, self._method)
+        run = self._stepper.run(self._evaluation, law, asked, tau, steps, self._solver, self._method)
         if run is None:
             return None
         done = len(run.q)
@@ -569,17 +569,17 @@ class Simulator:
         energy = np.add.accumulate(np.vstack([self._energy, run.energy]))[-1]
         trajectory = Trajectory.from_run(run, np.array(times))
         self._stepper.memory = run.memory
-        self._observation, self.steps, self._energy = run.end, self.steps + done, energy
+        self._evaluation, self.steps, self._energy = run.end, self.steps + done, energy
         return trajectory
 
     def kinetic_energy(self) -> float:
         """Return the kinetic energy [J]."""
-        here = self._observation
+        here = self._evaluation
         return 0.5 * float(here.v @ here.M @ here.v)
 
     def mechanical_energy(self) -> float:
         """Return kinetic plus potential energy [J]."""
-        return self.kinetic_energy() + potential_energy(self.robot, self._observation.q)
+        return self.kinetic_energy() + potential_energy(self.robot, self._evaluation.q)
 
     def integration_energy(self) -> float:
         """Return the energy [J] since the last reset that no cause accounts for: the error of the integrator."""
@@ -591,14 +591,14 @@ class Simulator:
 
     def active_rows(self) -> tuple[int, int]:
         """Return how many rows are bilateral or belong to a contact that touches, and how many are independent."""
-        here = self._observation
+        here = self._evaluation
         touching = np.flatnonzero(here.contact.gaps <= TOUCHING)
         J = np.vstack([here.J_bilateral, here.contact.J[here.bound.contacts.rows_of(touching)]])
         return len(J), System(here.M, J, self.robot.inertia_parents).row_space.rank
 
     def largest_violation(self) -> tuple[float, float]:
         """Return the largest bilateral violation or depth of a contact [m, rad], and bilateral row velocity."""
-        return self._observation.largest_violation
+        return self._evaluation.largest_violation
 
     def _make_stepper(self, name: str, integrator: str | None, stabilization: Stabilization | None) -> Stepper:
         kind = lookup("stepper", name, STEPPERS)
@@ -616,7 +616,7 @@ class Simulator:
 
     def _activate(self, constraint: Constraint, assemble: bool) -> Impact | None:
         """Put a constraint into effect at the present state, whole or not at all."""
-        here, name = self._observation, constraint.name
+        here, name = self._evaluation, constraint.name
         state = self.state
         members = {member.name: member for member in here.bound.members}
         members[name] = constraint.bind(self.robot, here.q)  # type: ignore[assignment]
@@ -626,11 +626,11 @@ class Simulator:
         q = self._assembled(bound, here.q, state.t) if assemble else here.q
         self._check_violations(bound, q, state.t, bound.slices if assemble else [name])
         before, v, impact = self.mechanical_energy(), here.v, None
-        moved = self._stepper.observe(bound, state.t, q, v, here.stretch_in(bound))
+        moved = self._stepper.evaluate(bound, state.t, q, v, here.deflection_in(bound))
         if not constraint.is_unilateral:
             impact = self._jump_onto(bound, moved)
             v = impact.v_plus
-        self._observation = self._stepper.reset(bound, state.t, q, v, moved.stretch)
+        self._evaluation = self._stepper.reset(bound, state.t, q, v, moved.deflection)
         if assemble:
             lost = impact.energy_lost if impact is not None else 0.0
             self._energy += EnergyTerms(projection=self.mechanical_energy() + lost - before).as_array()
@@ -644,7 +644,7 @@ class Simulator:
         if here is None or name in self._disabled:
             return
         bound = ConstraintSet(self.robot, [member for member in here.bound.members if member.name != name])
-        self._observation = self._stepper.reset(bound, self.state.t, here.q, here.v, here.stretch_in(bound))
+        self._evaluation = self._stepper.reset(bound, self.state.t, here.q, here.v, here.deflection_in(bound))
 
     def _assembled(self, bound: ConstraintSet, q: Array, t: float) -> Array:
         """Return a configuration near `q` at which all bilateral constraints hold.
@@ -658,7 +658,7 @@ class Simulator:
             raise ViolatedConstraint(name, found.residual, ACCEPTABLE_VIOLATION, "at the nearest configuration found")
         return found.q
 
-    def _jump_onto(self, bound: ConstraintSet, here: Observation) -> Impact:
+    def _jump_onto(self, bound: ConstraintSet, here: Evaluation) -> Impact:
         dynamics = Dynamics(self.robot)
         dynamics.update_inertia(here.q, here.t)
         closed = np.flatnonzero(here.contact.gaps <= self.position_tolerance)
@@ -675,22 +675,20 @@ class Simulator:
         if violated:
             raise ViolatedConstraint(violated[0], violations[violated[0]], self.position_tolerance, others=violated[1:])
 
-    def _with_detected(self, detector: CollisionDetector) -> Observation:
+    def _with_detected(self, detector: CollisionDetector) -> Evaluation:
         """Return the present state with the contacts that the collision geometry has there."""
-        here = self._observation
+        here = self._evaluation
         found = detector.contacts(dynamics_at(self.robot, here.q, here.v, here.t), self.dt)
         members = [member for member in here.bound.members if member.name in self._declared] + found
         if len(members) == len(here.bound.members) and all(map(operator.is_, members, here.bound.members)):
             return here
         bound = ConstraintSet(self.robot, members)
-        return self._stepper.observe(bound, here.t, here.q, here.v, here.stretch_in(bound))
+        return self._stepper.evaluate(bound, here.t, here.q, here.v, here.deflection_in(bound))
 
     def _check_collisions(self, q: Array, t: float) -> None:
         if self._detector is None:
             return
-        table = ContactTable(
-            self._detector.contacts(kinematics_at(self.robot, q, t)), ConstraintStack((), self.robot.nv)
-        )
+        table = ContactSet(self._detector.contacts(kinematics_at(self.robot, q, t)), ConstraintStack((), self.robot.nv))
         gaps = table.rows(kinematics_at(self.robot, q, t), np.zeros(self.robot.nv)).gaps
         if gaps.min(initial=0.0) < -self.position_tolerance:
             deepest = int(np.argmin(gaps))
@@ -702,7 +700,7 @@ class Simulator:
         With ``M = L^T L`` the square of a diagonal element of L is the inertia that its motion feels when all joints
         behind it give way.
         """
-        M = self._observation.M
+        M = self._evaluation.M
         system = System(M, np.zeros((0, self.robot.nv)), self.robot.inertia_parents)
         shares = np.diag(system.inertia_factor) ** 2 / np.diag(M)
         least = int(np.argmin(shares))
@@ -726,16 +724,16 @@ class Simulator:
         """Return the number of steps nearest to `duration` [s], `most` of them."""
         return round(number(what, duration, 0.0, most * self.dt) / self.dt)
 
-    def _begin_at_neutral(self) -> Observation:
+    def _begin_at_neutral(self) -> Evaluation:
         """Begin where nobody said where; a robot's own constraints are assembled."""
         self.reset(None, self._initial_velocity, assemble=bool(self.robot.constraints))
-        return self._observation
+        return self._evaluation
 
     def _bind(self, q: Array, constraints: Iterable[Constraint]) -> ConstraintSet:
         """Return `constraints` as they are for this robot; "where it is now" is at `q` (nq,)."""
         return ConstraintSet(self.robot, [constraint.bind(self.robot, q) for constraint in constraints])  # type: ignore[misc]
 
-    def _check_user_code(self, here: Observation) -> None:
+    def _check_user_code(self, here: Evaluation) -> None:
         """Warn of constraints whose functions contradict each other near the present state; of each only once.
 
         At another velocity, since at rest much of what may be wrong is zero.

@@ -15,7 +15,7 @@ from constrained_sim.constraints import BoundConstraint, Constraint, ConstraintS
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact.contact_set import TOUCHING
 from constrained_sim.contact_solvers.delassus import delassus_system, drop_held
-from constrained_sim.contact_solvers.sticking import stick
+from constrained_sim.contact_solvers.sticking import solve_sticking
 from constrained_sim.dynamics.dynamics import Dynamics, difference, integrate
 from constrained_sim.exceptions import InvalidValue, ViolatedConstraint
 from constrained_sim.linalg.rank import least_squares
@@ -159,7 +159,7 @@ class Projection:
         delassus, error = delassus_system(held, response, x, gaps)
         whitened = system.whiten(held)
         drop_held(delassus, error, held, np.abs(x), np.einsum("ij,ij->i", whitened, whitened))
-        return x + stick(delassus, error) @ response
+        return x + solve_sticking(delassus, error) @ response
 
     def velocity(self, solver: Solver, system: System, v: Array, s: Array) -> Array:
         """Return the velocity (nv,) nearest to `v` in the metric for which the row velocities `s` (m,) vanish."""

@@ -39,13 +39,13 @@ class ContactForce:
         status: of the contact.
         position: (3,) contact point [m], world frame.
         normal: (3,) unit vector from the ground to the robot, world axes.
-        force: (3,) mean force on the robot over the step [N], world axes, percussions excluded.
+        force: (3,) mean force on the robot over the step [N], world axes, impulses of impacts excluded.
         normal_force: mean of the force along the normal [N], >= 0.
         friction: coefficient in effect.
         gap: [m], negative where it penetrates.
         slip: (3,) tangential velocity relative to the ground [m/s], world axes.
-        moment: (3,) mean moment on the robot about the contact point [N m], world axes, percussions excluded; zero
-            unless it resists rolling or spinning.
+        moment: (3,) mean moment on the robot about the contact point [N m], world axes, impulses of impacts excluded;
+            zero unless it resists rolling or spinning.
     """
 
     name: str
@@ -203,18 +203,18 @@ class StepResult:
     def contact_forces(self) -> dict[str, ContactForce]:
         """All contacts by name, open ones too, in the order of declaration."""
         end, outcome = self.outcome.end, self.outcome
-        table, contact = end.bound.contacts, end.contact
-        count = len(table.members)
+        contact_set, contact = end.bound.contacts, end.contact
+        count = len(contact_set.members)
         rows = end.bound.split(self.lam)[1]
-        forces = read_only(table.forces(rows, outcome.axes))
+        forces = read_only(contact_set.forces(rows, outcome.axes))
         points, normals = read_only(contact.points.copy()), read_only(contact.axes[:, 2].copy())
         along = contact.s[: 3 * count].reshape(count, 1, 3)[:, :, :2]
         slips = read_only((along @ contact.axes[:, :2])[:, 0])
-        moments = read_only(table.resistance.moments(outcome.moments, outcome.axes))
+        moments = read_only(contact_set.resistance.moments(outcome.moments, outcome.axes))
         numbers = zip(
             outcome.status[:count].tolist(),
-            rows[table.normals[:count]].tolist(),
-            table.friction.tolist(),
+            rows[contact_set.normals[:count]].tolist(),
+            contact_set.friction.tolist(),
             contact.distances.tolist(),
             strict=True,
         )
@@ -232,7 +232,9 @@ class StepResult:
                 slips[i],
                 moments[i],
             )
-            for i, (member, (status, push, friction, distance)) in enumerate(zip(table.members, numbers, strict=True))
+            for i, (member, (status, push, friction, distance)) in enumerate(
+                zip(contact_set.members, numbers, strict=True)
+            )
         }
 
     @cached_property

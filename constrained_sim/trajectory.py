@@ -85,12 +85,12 @@ class Trajectory:
         q: (n, nq).
         v: (n, nv).
         tau: (n, nu) applied efforts [N m, N].
-        contact_forces: (n, 3) mean force over the step [N], world axes, by contact, percussions excluded (`impacts`
-            have those); NaN while absent.
+        contact_forces: (n, 3) mean force over the step [N], world axes, by contact, impulses of impacts excluded
+            (`impacts` have those); NaN while absent.
         multipliers: (n, rows) mean forces [N, N m], by constraint or contact; NaN while absent.
         energy: (n,) each term of the audit [J], by name, of the single steps.
         impacts: in the order of time.
-        contact_moments: (n, 3) likewise of moments about the contact point [N m]; those of percussions are not kept.
+        contact_moments: (n, 3) mean moment over the step about the contact point [N m]; those of impacts are not kept.
         setup: what was simulated, for pictures; None: unknown, as of a file.
     """
 

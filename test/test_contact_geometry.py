@@ -14,7 +14,7 @@ from mechanisms import GRAVITY, derivative, joint, link, property_test, seeds, t
 from constrained_sim import JointVelocity, Plane, Robot, Simulator, Sphere
 from constrained_sim.collision.detector import CollisionDetector, Collisions
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact.features import ContactGeometry, NormalOf
+from constrained_sim.contact.features import ContactGeometry, NormalOwner
 from constrained_sim.dynamics.dynamics import Dynamics
 
 SHAPES = {
@@ -100,7 +100,7 @@ def test_contacts_go_where_they_would_be_found(first: str, second: str, seed: in
     (contact,) = detector.contacts(Dynamics.at(robot, q, v))
     moved = Dynamics.at(robot, pin.integrate(robot.model, q, 1e-3 * v), v)
     (found,) = detector.contacts(moved)
-    assume(found.facing == contact.facing)  # not over an edge of the box
+    assume(found.normal_owner == contact.normal_owner)  # not over an edge of the box
     assume(np.array_equal(found.directions.any(axis=1), contact.directions.any(axis=1)))  # nor the end of a capsule
     old, new = (ConstraintSet(robot, [which]).contacts.rows(moved, v) for which in (contact, found))
     assert old.gaps == pytest.approx(new.gaps, abs=1e-7)
@@ -111,17 +111,17 @@ def test_contacts_go_where_they_would_be_found(first: str, second: str, seed: in
 def test_what_normals_follow() -> None:
     """Flat bodies carry the normal; between round ones it follows both."""
     expected = {
-        ("ball", "ball"): {NormalOf.BOTH},
-        ("ball", "box"): {NormalOf.SECOND, NormalOf.BOTH},
-        ("box", "ball"): {NormalOf.FIRST, NormalOf.BOTH},
-        ("capsule", "capsule"): {NormalOf.BOTH},
+        ("ball", "ball"): {NormalOwner.BOTH},
+        ("ball", "box"): {NormalOwner.SECOND, NormalOwner.BOTH},
+        ("box", "ball"): {NormalOwner.FIRST, NormalOwner.BOTH},
+        ("capsule", "capsule"): {NormalOwner.BOTH},
     }
     for names, kinds in expected.items():
         (robot, detector), rng = pair(*names), np.random.default_rng(5)
         found = set()
         for _ in range(12):
             q = near(detector, rng)
-            found |= {contact.facing for contact in detector.contacts(Dynamics.at(robot, q, np.zeros(robot.nv)))}
+            found |= {contact.normal_owner for contact in detector.contacts(Dynamics.at(robot, q, np.zeros(robot.nv)))}
         assert found == kinds
 
 

@@ -103,7 +103,7 @@ def check_laws(problem, r, tolerance=1e-9):
 
 
 def check_bounds(u, r, lower, upper, tolerance):
-    """Check interval rows: no velocity inside the bounds, and none but outward at a bound."""
+    """Check box rows: no velocity inside the bounds, and none but outward at a bound."""
     assert (r >= lower - tolerance).all()
     assert (r <= upper + tolerance).all()
     inside = (r > lower + tolerance) & (r < upper - tolerance)
@@ -527,7 +527,7 @@ def test_friction_of_any_strength(make, method, seed):
 
 def alone(method, problem):
     """Return the impulses, and their error [N s], of one method without the help of others."""
-    scale = inverse_scale(problem.G, len(problem.friction), problem.discs)
+    scale = inverse_scale(problem.G, len(problem.friction), problem.rolling)
     step = METHODS[method]
     return step(problem, scale, np.zeros(len(problem.b)), 0.0, BUDGETS[step])[:2]
 
@@ -613,7 +613,7 @@ def test_pinocchios_method_comes_near(make):
     rng = np.random.default_rng(8)
     for _ in range(10):
         problem = make(rng, 0.5)
-        scale = inverse_scale(problem.G, len(problem.friction), problem.discs)
+        scale = inverse_scale(problem.G, len(problem.friction), problem.rolling)
         r, error, _ = METHODS["admm"](problem, scale, np.zeros(len(problem.b)), 0.0, 5000)
         assert problem.residual(r) < 1e-5
         assert error <= 1e-5 * max(np.abs(scale * problem.b).max(), np.abs(r).max())

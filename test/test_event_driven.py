@@ -42,8 +42,8 @@ from constrained_sim import (
     Simulator,
     Sticking,
 )
-from constrained_sim.contact_solvers.contact_modes import FrictionDiscs
-from constrained_sim.contact_solvers.max_margin_forces import most_inside
+from constrained_sim.contact_solvers.contact_modes import FrictionBlocks
+from constrained_sim.contact_solvers.max_margin_forces import max_margin_forces
 from constrained_sim.exceptions import InvalidValue, NotSupported
 from constrained_sim.solvers import make_solver
 
@@ -626,8 +626,8 @@ def test_forces_inside_their_cones() -> None:
         rest = np.linalg.lstsq(J.T, J.T @ inside)[0]  # of least norm, wherever that is
         contacts = np.arange(3)
         rows = 3 * contacts[:, None] + [0, 1]
-        discs = FrictionDiscs(contacts, 3 * contacts + 2, rows, np.ones(3, dtype=bool), friction)
-        found = most_inside(J, rest, np.array([2, 5, 8, 9]), discs, np.zeros(0))
+        blocks = FrictionBlocks(contacts, 3 * contacts + 2, rows, np.ones(3, dtype=bool), friction)
+        found = max_margin_forces(J, rest, np.array([2, 5, 8, 9]), blocks, np.zeros(0))
         assert J.T @ found == pytest.approx(J.T @ inside, abs=1e-9)
         margins = found[2:9:3] - np.hypot(found[0:9:3], found[1:9:3]) / friction
         at_least = (inside[2:9:3] - np.hypot(inside[0:9:3], inside[1:9:3]) / friction).min()

@@ -493,7 +493,7 @@ def test_hanging_block_is_carried_by_its_anchor():
 
 
 def test_free_link_with_an_anchor_is_a_pendulum():
-    """A free rod anchored at its end accelerates like the same rod on a revolute joint, and pulls likewise."""
+    """A free rod anchored at its end accelerates like the same rod on a revolute joint, and pulls as hard."""
     pendulum, free = chain((1.0,), (1.0,)), rod()
     anchor = PointAnchor("pivot", "rod", (0, 0, 0.5))
     for angle, speed in ((0.3, 0.0), (1.2, -2.0), (3.0, 5.0)):

@@ -4,15 +4,21 @@ import numpy as np
 import pytest
 from mechanisms import inertia_of, pseudo_kkt, random_state, random_tree, relative
 
-from constrained_sim.constrained_dynamics import smallest_motion, smallest_shared_motion, sticking_motion
-from constrained_sim.contact_solvers.reduced_rows import combine, combine_one, diagonal, distribute, share_rows
-from constrained_sim.contact_solvers.rolling_rows import no_discs
+from constrained_sim.constrained_dynamics import smallest_motion, smallest_reduced_motion, sticking_dynamics
+from constrained_sim.contact_solvers.reduced_rows import (
+    expand_rows,
+    expanded_diagonal,
+    reduce_contact_rows,
+    reduce_rows,
+    reduce_vector,
+)
+from constrained_sim.contact_solvers.rolling_rows import no_rolling
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.dynamics.tree import contract
 from constrained_sim.linalg.products import gram, largest_entry, matvec, vecdot, vecmat
 from constrained_sim.solvers.held_rows import DIRECT, NULL_SPACE, RANGE_SPACE, hold_rows
 
-NO_DISCS = no_discs()
+NO_ROLLING = no_rolling()
 
 
 def random_axes(rng, count):
@@ -20,9 +26,9 @@ def random_axes(rng, count):
     return np.array([np.linalg.qr(rng.normal(size=(3, 3)))[0] for _ in range(count)]).reshape(-1, 3, 3)
 
 
-def dense(shared):
+def dense(reduced):
     """Return Q as a matrix."""
-    first, width, entries, columns = shared
+    first, width, entries, columns = reduced
     Q = np.zeros((len(first), columns))
     for i, (begin, count) in enumerate(zip(first, width, strict=True)):
         Q[i, begin : begin + count] = entries[i, :count]
@@ -51,18 +57,18 @@ def test_basis_of_contacts_of_one_body(where, axis, expected, offset):
     A = np.concatenate([axes, arms], axis=2)[:, axis].reshape(-1, 6)
     J = A @ rng.normal(size=(6, 9))
     rows = np.array([3 * c + i for c in range(count) for i in range(3)[axis]])
-    shared = share_rows(rows, np.tile([[2, 0]], (count, 1)), axes, points + offset)
-    Q = dense(shared)
+    reduced = reduce_contact_rows(rows, np.tile([[2, 0]], (count, 1)), axes, points + offset)
+    Q = dense(reduced)
     rounding = 1e-15 * max(1.0, offset)
-    assert shared[3] == expected
+    assert reduced[3] == expected
     assert np.abs(Q.T @ Q - np.eye(expected)).max() < 1e-14
     assert relative(Q @ (Q.T @ J), J) < 100 * rounding
     values, combined = rng.normal(size=len(rows)), rng.normal(size=expected)
     H = (Q.T @ J) @ (Q.T @ J).T
-    assert relative(combine(shared, J), Q.T @ J) < 1e-14
-    assert relative(combine_one(shared, values), Q.T @ values) < 1e-14
-    assert relative(distribute(shared, combined), Q @ combined) < 1e-14
-    assert relative(diagonal(shared, H), np.diag(Q @ H @ Q.T)) < 1e-14
+    assert relative(reduce_rows(reduced, J), Q.T @ J) < 1e-14
+    assert relative(reduce_vector(reduced, values), Q.T @ values) < 1e-14
+    assert relative(expand_rows(reduced, combined), Q @ combined) < 1e-14
+    assert relative(expanded_diagonal(reduced, H), np.diag(Q @ H @ Q.T)) < 1e-14
 
 
 def test_rows_of_other_bodies_and_limits_stay_what_they_are():
@@ -70,7 +76,7 @@ def test_rows_of_other_bodies_and_limits_stay_what_they_are():
     rng = np.random.default_rng(1)
     bodies = np.array([[1, 0], [2, 0], [2, 0], [2, 1], [3, 0]])
     rows = np.arange(17)  # three of each contact, and two limits
-    Q = dense(share_rows(rows, bodies, random_axes(rng, 5), rng.normal(size=(5, 3))))
+    Q = dense(reduce_contact_rows(rows, bodies, random_axes(rng, 5), rng.normal(size=(5, 3))))
     assert Q.shape == (17, 16)  # two points of a body: five of six
     alone = [*range(3), *range(9, 17)]
     assert (np.sort(Q[alone], axis=1)[:, -1] == 1.0).all()
@@ -97,9 +103,9 @@ def standing(seed, dry):
     wanted = np.concatenate([np.tile([0.0, 0.0, 1.0], 5), 0.1 * rng.normal(size=dry)])
     x0 = rng.normal(size=robot.nv)
     offset = -G @ wanted - J @ x0
-    shared = share_rows(np.arange(15 + dry), bodies, axes, points)
+    reduced = reduce_contact_rows(np.arange(15 + dry), bodies, axes, points)
     others = contract(robot.tree.rows, held)
-    return robot, M, J, M @ x0, offset, shared, (held, *others), np.linalg.pinv(G, 1e-10, hermitian=True) @ G @ wanted
+    return robot, M, J, M @ x0, offset, reduced, (held, *others), np.linalg.pinv(G, 1e-10, hermitian=True) @ G @ wanted
 
 
 def condition_of_rows(M, J):
@@ -118,11 +124,24 @@ def test_sticking_with_fewer_unknowns(dry, factorization):
     """Forces are those of least norm, velocities what they lead to, where all stick: against the pseudo-inverse."""
     solved = 0
     for seed in range(100):
-        robot, M, J, f, offset, shared, held, expected = standing(seed, dry)
+        robot, M, J, f, offset, reduced, held, expected = standing(seed, dry)
         free = np.linalg.solve(M, f)
         friction, slip, most = np.full(5, 5.0), np.zeros((5, 2)), np.full(dry, 100.0)
-        x, r, status, residual, magnitude, is_solved, dynamics = sticking_motion(
-            factorization, M, robot.tree.rows, f, J, shared, offset, held, friction, slip, -most, most, NO_DISCS, 1e-12
+        x, r, status, residual, magnitude, is_solved, dynamics = sticking_dynamics(
+            factorization,
+            M,
+            robot.tree.rows,
+            f,
+            J,
+            reduced,
+            offset,
+            held,
+            friction,
+            slip,
+            -most,
+            most,
+            NO_ROLLING,
+            1e-12,
         )
         inside = (np.hypot(expected[0:15:3], expected[1:15:3]) < 5.0 * expected[2:15:3]).all()
         if not inside:
@@ -151,12 +170,12 @@ def test_contacts_on_what_dry_friction_holds_share_the_load(factorization):
     bodies, held = np.array([[robot.model.njoints - 1, 0]]), np.arange(robot.nv)
     points, axes = rng.normal(size=(1, 3)), random_axes(rng, 1)
     J = np.vstack([dynamics.row_jacobian(bodies[:, 0].copy(), points, axes), np.eye(robot.nv)])
-    shared, most = share_rows(np.arange(len(J)), bodies, axes, points), np.full(robot.nv, 100.0)
+    reduced, most = reduce_contact_rows(np.arange(len(J)), bodies, axes, points), np.full(robot.nv, 100.0)
     wanted = np.array([0.1, 0.2, 1.0, *rng.normal(size=robot.nv)])
     G = J @ np.linalg.solve(M, J.T)
-    x, r, _, _, _, is_solved, _ = sticking_motion(
-        factorization, M, robot.tree.rows, -J.T @ wanted, J, shared, np.zeros(len(J)),
-        (held, *contract(robot.tree.rows, held)), np.ones(1), np.zeros((1, 2)), -most, most, NO_DISCS, 0.0,
+    x, r, _, _, _, is_solved, _ = sticking_dynamics(
+        factorization, M, robot.tree.rows, -J.T @ wanted, J, reduced, np.zeros(len(J)),
+        (held, *contract(robot.tree.rows, held)), np.ones(1), np.zeros((1, 2)), -most, most, NO_ROLLING, 0.0,
     )  # fmt: skip
     expected = np.linalg.pinv(G, 1e-10, hermitian=True) @ G @ wanted
     assert np.abs(x).max() < 1e-13
@@ -188,10 +207,10 @@ def test_held_rows(factorization, repeated):
 def test_smallest_motion_with_shared_rows():
     """It is that of all rows, for gaps that a body can close and for such that it cannot (least squares)."""
     for seed in range(20):
-        robot, M, J, _, _, shared, _, _ = standing(seed, 0)
+        robot, M, J, _, _, reduced, _, _ = standing(seed, 0)
         target = 1e-6 * np.random.default_rng(seed).normal(size=15)
         for gaps in (J @ np.linalg.lstsq(J, target)[0], target):
-            ours = smallest_shared_motion(M, robot.tree.rows, J, shared, gaps)
+            ours = smallest_reduced_motion(M, robot.tree.rows, J, reduced, gaps)
             assert relative(ours, smallest_motion(M, robot.tree.rows, J, gaps)) < 1e-13 * np.linalg.cond(M)
 
 

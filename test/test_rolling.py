@@ -719,9 +719,11 @@ def problem(rng):
     J = np.vstack(J)
     M = np.diag([1.0, 1.0, 1.0, *rng.uniform(0.005, 0.02, 3)])
     v = rng.normal(size=6) * [1, 1, 1, 5, 5, 5] - [0, 0, rng.uniform(0, 2), 0, 0, 0]
-    discs = [(c, size, rng.uniform(0, 0.05), rng.choice([0.0, 0.01]), 0, 0) for c in range(count) for size in (2, 1)]
+    rolling = [(c, size, rng.uniform(0, 0.05), rng.choice([0.0, 0.01]), 0, 0) for c in range(count) for size in (2, 1)]
     G = J @ np.linalg.solve(M, J.T)
-    return ContactProblem(0.5 * (G + G.T), J @ v, rng.uniform(0, 1, count), np.zeros((count, 2)), discs=np.array(discs))
+    return ContactProblem(
+        0.5 * (G + G.T), J @ v, rng.uniform(0, 1, count), np.zeros((count, 2)), rolling=np.array(rolling)
+    )
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -738,12 +740,12 @@ def test_discs_obey_their_law(method, seed):
     assert given_problem.cone_violation(r) < 1e-9
     assert given_problem.slip_residual(r) < 1e-8
     row, speed, push = 6, np.abs(given_problem.b).max(), np.abs(r).max()
-    for disc, (contact, size, coefficient, least, *_) in enumerate(given_problem.discs):
+    for moment, (contact, size, coefficient, least, *_) in enumerate(given_problem.rolling):
         rows = slice(row, row + int(size))
         radius = least + coefficient * r[3 * int(contact) + 2]
         length, motion = np.linalg.norm(r[rows]), np.linalg.norm(u[rows])
         assert length <= radius + 1e-10 * push
-        status = solution.status[len(given_problem.friction) + disc]
+        status = solution.status[len(given_problem.friction) + moment]
         if length < radius - 1e-8 * push:
             assert motion < 1e-8 * speed and status == STICKING
         elif motion > 1e-6 * speed:

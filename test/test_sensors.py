@@ -407,7 +407,7 @@ def test_cut_in_a_closed_loop():
 
 
 def test_members_between_two_links():
-    """Inside the part they cancel; across the cut they count, with the sign of the side; a weld likewise."""
+    """Inside the part they cancel; across the cut they count, with the sign of the side; so does a weld."""
     parts = [random_link(np.random.default_rng(i), f"link{i}") for i in range(4)]
     parts += [
         joint("a", "revolute", "link0", "link1", (0, 1, 0), (0.3, 0, 0), LIMIT),

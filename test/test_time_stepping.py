@@ -58,8 +58,8 @@ from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.dynamics.kinematics import velocity_at
 from constrained_sim.exceptions import NotSupported
 from constrained_sim.step_result import ContactStatus
-from constrained_sim.steppers.midpoint_friction import oppose_mean_slip
-from constrained_sim.steppers.rigid import NO_DISCS
+from constrained_sim.steppers.midpoint_friction import correct_midpoint_friction
+from constrained_sim.steppers.rigid import NO_ROLLING
 
 pytestmark = pytest.mark.xdist_group("time stepping")  # they share a few drops
 
@@ -539,7 +539,7 @@ def test_reversed_slip_comes_to_rest(slip):
     s, none, impulse = np.array([slip]), np.zeros(1), np.array([np.sign(slip)])
     for before, turns in ((slip, True), (0.5 * slip, True), (-0.99 * slip, True), (-slip, False)):
         offset = np.zeros(1)
-        assert oppose_mean_slip(s, none, s - before, 0, 1, NO_DISCS, offset, impulse, 1e-7) == turns
+        assert correct_midpoint_friction(s, none, s - before, 0, 1, NO_ROLLING, offset, impulse, 1e-7) == turns
         assert offset[0] == (slip if turns else 0.0)
 
 
@@ -1243,7 +1243,7 @@ def test_landing_on_feet_that_stick(stepper):
                 assert contact.normal_force >= 0.0
                 if contact.status == ContactStatus.STICKING and not result.impacts:
                     stuck += 1
-                    turned = slips[contact.name] + contact.slip  # see kernels.oppose_mean_slip
+                    turned = slips[contact.name] + contact.slip  # see kernels.correct_midpoint_friction
                     assert min(np.linalg.norm(contact.slip), np.linalg.norm(turned)) < 1e-9
                 slips[contact.name] = contact.slip
     assert stuck > 100

@@ -11,11 +11,11 @@ import coal
 import numpy as np
 
 from constrained_sim.collision import manifold
-from constrained_sim.collision.narrow_phase import touches_of
+from constrained_sim.collision.narrow_phase import find_contact_points
 from constrained_sim.collision.scene import SceneBody, checked_scene
-from constrained_sim.collision.shapes import NO_LINE, Core, Shape, robot_shapes, scene_shape
+from constrained_sim.collision.shapes import NO_LINE, Feature, Shape, robot_shapes, scene_shape
 from constrained_sim.constraints.point_contact import BoundContact, PointContact
-from constrained_sim.contact.features import UNDIRECTED, NormalOf
+from constrained_sim.contact.features import UNDIRECTED, NormalOwner
 from constrained_sim.contact.laws import Law, Rigid, SoftLaw
 from constrained_sim.contact.surfaces import Plane
 from constrained_sim.dynamics.dynamics import Dynamics
@@ -43,8 +43,8 @@ class Collisions:
         excluded: further such pairs.
         package_dirs: folders in which ``package://`` is looked up, beside those around the description's file.
         restitution_law: ``"newton"`` or ``"poisson"``, see :class:`~constrained_sim.constraints.PointContact`.
-        torsional_friction: [m], likewise.
-        rolling_friction: [m], likewise.
+        torsional_friction: moment about the normal per normal force [m].
+        rolling_friction: moment along the surface per normal force [m].
 
     Raises:
         InvalidValue: a value that is not allowed.
@@ -130,15 +130,15 @@ class DetectedContact(NamedTuple):
             of its circle.
         radius: [m].
         other_joint: that carries the other body; 0: the world.
-        other_point: (3,) likewise of the other body, or of the plane [m], that joint's frame.
+        other_point: (3,) point of the other body's feature, or of the plane [m], that joint's frame.
         normal: (3,) unit, from the other body to the first, the other joint's frame.
         gap: ``n . (p - p_other) - radius - other_radius`` [m], p on the rim if there is one; negative where they
             penetrate.
         other_link: the other body, where it is one of the robot's links.
         other_radius: [m].
-        facing: what the normal follows as the bodies move.
-        directions: see :class:`~constrained_sim.contact.features.Cores`.
-        rims: likewise.
+        normal_owner: what the normal follows as the bodies move.
+        directions: see :class:`~constrained_sim.contact.features.ContactFeatures`.
+        rim_radii: radii of circles of the two bodies [m]; else 0.
         friction: that the description gives to what touches.
     """
 
@@ -154,9 +154,9 @@ class DetectedContact(NamedTuple):
     gap: float
     other_link: str = WORLD
     other_radius: float = 0.0
-    facing: NormalOf = NormalOf.SECOND
+    normal_owner: NormalOwner = NormalOwner.SECOND
     directions: Array = UNDIRECTED
-    rims: tuple[float, float] = (0.0, 0.0)
+    rim_radii: tuple[float, float] = (0.0, 0.0)
     friction: float = 0.0
 
 
@@ -226,7 +226,7 @@ class CollisionGeometry:
         self._circles = np.full(len(self._points), -1)
         cylinders = [index for index, shape in enumerate(shapes) if shape.is_cylinder]
         self._cylinders = np.array(cylinders, dtype=np.int64)
-        self._rims = np.array([shapes[index].rims for index in cylinders]).reshape(-1, 2, 3)
+        self._cap_centers = np.array([shapes[index].cap_centers for index in cylinders]).reshape(-1, 2, 3)
         self._rim_radii = np.array([float(shapes[index].solid.radius) for index in cylinders])
 
     def _pairs_with_solids(self) -> list[tuple[int, int]]:
@@ -278,7 +278,7 @@ class CollisionGeometry:
         normal, placements = np.asarray(plane.normal), dynamics.placements
         axes = self._rotations[self._cylinders]
         manifold.place_rims(
-            self._starts[self._cylinders], self._joints[self._cylinders], self._rims, axes[:, :, 2].copy(),
+            self._starts[self._cylinders], self._joints[self._cylinders], self._cap_centers, axes[:, :, 2].copy(),
             axes[:, :, 0].copy(), self._rim_radii, placements, normal, self._points, self._circles,
         )  # fmt: skip
         places, gaps = manifold.near_plane(
@@ -290,37 +290,39 @@ class CollisionGeometry:
             shape = self._shapes[index]
             for i, (place, gap) in enumerate(zip(places[index].tolist(), gaps[index].tolist(), strict=True)):
                 if place >= 0 and gap <= margin:
-                    core = self._core_at(place, axes)
-                    directions = np.array([core.line, NO_LINE]) if core.rim else UNDIRECTED
+                    feature = self._feature_at(place, axes)
+                    directions = np.array([feature.line, NO_LINE]) if feature.rim else UNDIRECTED
                     found.append(
                         DetectedContact(
-                            f"{shape.name}/{name}#{i}", shape.link, name, shape.joint, core.point, core.radius,
-                            0, anchor, normal, gap, rims=(core.rim, 0.0), directions=directions,
+                            f"{shape.name}/{name}#{i}", shape.link, name, shape.joint, feature.point, feature.radius,
+                            0, anchor, normal, gap, rim_radii=(feature.rim, 0.0), directions=directions,
                             friction=_friction_of(shape),
                         )
                     )  # fmt: skip
 
-    def _core_at(self, place: int, axes: Array) -> Core:
+    def _feature_at(self, place: int, axes: Array) -> Feature:
         """Return the core, joint's frame, at one of the points near a plane, for `axes` (c, 3, 3) of the cylinders."""
         circle = self._circles[place]
         if circle < 0:
-            return Core(self._points[place].copy(), float(self._radii[place]))
-        cylinder, disc = divmod(int(circle), 2)
-        return Core(self._rims[cylinder, disc], line=axes[cylinder, :, 2], rim=float(self._rim_radii[cylinder]))
+            return Feature(self._points[place].copy(), float(self._radii[place]))
+        cylinder, cap = divmod(int(circle), 2)
+        return Feature(
+            self._cap_centers[cylinder, cap], line=axes[cylinder, :, 2], rim=float(self._rim_radii[cylinder])
+        )
 
     def _add_pair(self, found: list[DetectedContact], first: Shape, second: Shape, dynamics: Dynamics) -> None:
         """Add the contacts of two solids."""
         here, there = dynamics.placements[first.joint], dynamics.placements[second.joint]
-        for i, touch in enumerate(touches_of(first, here, second, there, self._request)):
-            directions = np.array([here[:3] @ touch.one.line, there[:3] @ touch.two.line])
-            if touch.facing != NormalOf.BOTH:
-                directions[touch.facing] = (here, there)[touch.facing][:3] @ touch.normal
+        for i, hit in enumerate(find_contact_points(first, here, second, there, self._request)):
+            directions = np.array([here[:3] @ hit.one.line, there[:3] @ hit.two.line])
+            if hit.normal_owner != NormalOwner.BOTH:
+                directions[hit.normal_owner] = (here, there)[hit.normal_owner][:3] @ hit.normal
             found.append(
                 DetectedContact(
                     f"{first.name}/{second.name}#{i}", first.link, second.name, first.joint,
-                    here[:3] @ (touch.one.point - here[3]), touch.one.radius, second.joint,
-                    there[:3] @ (touch.two.point - there[3]), there[:3] @ touch.normal, touch.gap,
-                    second.link or WORLD, touch.two.radius, touch.facing, directions, (touch.one.rim, touch.two.rim),
+                    here[:3] @ (hit.one.point - here[3]), hit.one.radius, second.joint,
+                    there[:3] @ (hit.two.point - there[3]), there[:3] @ hit.normal, hit.gap,
+                    second.link or WORLD, hit.two.radius, hit.normal_owner, directions, (hit.one.rim, hit.two.rim),
                     _friction_of(first, second),
                 )
             )  # fmt: skip
@@ -376,7 +378,7 @@ class CollisionDetector(CollisionGeometry):
         )
         return BoundContact(
             declaration, contact.joint, contact.point, contact.other_joint, contact.other_point, surface.axes,
-            contact.facing, contact.other_radius, contact.directions, contact.rims, contact.other_link,
+            contact.normal_owner, contact.other_radius, contact.directions, contact.rim_radii, contact.other_link,
         )  # fmt: skip
 
 

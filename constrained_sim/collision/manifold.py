@@ -26,7 +26,7 @@ NEAR = 2e-5
 """[m] beyond the nearest point of a body: what forces may close within a step, though it does not approach yet."""
 
 FLAT = 1e-6
-"""Share of the normal along a disc below which its lowest point is undefined."""
+"""Share of the normal along an end cap below which its lowest point is undefined."""
 
 RIM = 4
 """Points on each rim of a cylinder near a plane."""
@@ -116,15 +116,15 @@ def place_rims(starts, joints, middles, axes, aside, radii, placements, normal, 
     Args:
         starts: (c,) where the points of each cylinder begin.
         joints: (c,) that carry them.
-        middles: (c, 2, 3) of their discs [m], joint's frame.
+        middles: (c, 2, 3) of their end caps [m], joint's frame.
         axes: (c, 3) unit, joint's frame.
         aside: (c, 3) unit, orthogonal to the axes: where the rims' points begin if the cylinder stands.
         radii: (c,) [m].
         placements: of the joints.
         normal: (3,) of the plane, world frame.
         points: (n, 3) of all shapes [m], joints' frames; changed.
-        circles: (n,) is filled for these points with the place in `middles` as one list of the disc whose lowest point
-            it is; -1 where it is not, or all of the rim are.
+        circles: (n,) is filled for these points with the place in `middles` as one list of the end cap whose lowest
+            point it is; -1 where it is not, or all of the rim are.
     """
     for c in range(len(starts)):
         local = placements[joints[c], :3] @ normal
@@ -133,12 +133,12 @@ def place_rims(starts, joints, middles, axes, aside, radii, placements, normal, 
         lies = length > FLAT
         down = down / length if lies else aside[c].copy()
         across = np.cross(axes[c], down)
-        for disc in range(2):
-            at = starts[c] + RIM * disc
+        for cap in range(2):
+            at = starts[c] + RIM * cap
             for i, direction in enumerate((down, across, -down, -across)):
-                points[at + i] = middles[c, disc] + radii[c] * direction
+                points[at + i] = middles[c, cap] + radii[c] * direction
                 circles[at + i] = -1
-            circles[at] = 2 * c + disc if lies else -1
+            circles[at] = 2 * c + cap if lies else -1
 
 
 @kernel

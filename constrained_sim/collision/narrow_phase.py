@@ -9,15 +9,15 @@ import numpy as np
 import pinocchio as pin
 
 from constrained_sim.collision import manifold
-from constrained_sim.collision.shapes import LEVEL, Core, Face, Line, Shape
-from constrained_sim.contact.features import PARALLEL, NormalOf
+from constrained_sim.collision.shapes import LEVEL, Face, Feature, Line, Shape
+from constrained_sim.contact.features import PARALLEL, NormalOwner
 from constrained_sim.validation import Array
 
 MISSED = 1e-6
 """[m] by which the nearest point of a patch may be farther than the bodies are."""
 
 
-class Touch(NamedTuple):
+class ContactPoint(NamedTuple):
     """Where two bodies are near, world frame.
 
     Attributes:
@@ -25,29 +25,29 @@ class Touch(NamedTuple):
         two: of the second body.
         normal: (3,) unit, from the second body to the first.
         gap: [m]; negative where they penetrate.
-        facing: what the normal follows as the bodies move.
+        normal_owner: what the normal follows as the bodies move.
     """
 
-    one: Core
-    two: Core
+    one: Feature
+    two: Feature
     normal: Array
     gap: float
-    facing: NormalOf = NormalOf.SECOND
+    normal_owner: NormalOwner = NormalOwner.SECOND
 
 
-def touches_of(first: Shape, here: Array, second: Shape, there: Array, request: Any) -> list[Touch]:
+def find_contact_points(first: Shape, here: Array, second: Shape, there: Array, request: Any) -> list[ContactPoint]:
     """Return where two convex bodies are near, :data:`~constrained_sim.collision.manifold.MOST_POINTS` points at most.
 
     Args:
         first: a body.
         here: (4, 3) placement of its joint: columns of the rotation, then the translation.
         second: a body.
-        there: (4, 3) likewise.
+        there: (4, 3) placement of its joint.
         request: of coal; its security margin is the largest gap [m].
     """
     margin = request.security_margin
     if first.is_ball or second.is_ball:
-        exact = _ball_touch(first, here, second, there)
+        exact = _ball_point(first, here, second, there)
         if exact is not None:
             return [exact] if exact.gap <= margin else []
     result = coal.CollisionResult()
@@ -56,16 +56,16 @@ def touches_of(first: Shape, here: Array, second: Shape, there: Array, request: 
     nearest = result.getContact(0)
     gap = float(nearest.penetration_depth)
     normal = _parting(first, here, second, there, -np.array(nearest.normal), gap)
-    touches = _face_touches(first, here, second, there, normal, margin)
-    touches = touches or _line_touches(first, here, second, there, normal, margin)
-    if min((touch.gap for touch in touches), default=np.inf) <= gap + MISSED:
-        return touches
-    touches.sort(key=lambda touch: touch.gap)
+    contact_points = _face_points(first, here, second, there, normal, margin)
+    contact_points = contact_points or _line_points(first, here, second, there, normal, margin)
+    if min((contact_point.gap for contact_point in contact_points), default=np.inf) <= gap + MISSED:
+        return contact_points
+    contact_points.sort(key=lambda contact_point: contact_point.gap)
     # Cut at an edge, a rounded hull may have its nearest point between those of the patch.
     touching = np.array(nearest.getNearestPoint1()), np.array(nearest.getNearestPoint2())
-    cores = first.core(touching[0], -normal, here), second.core(touching[1], normal, there)
-    deepest = _touch_of(*cores, touching, normal, gap)
-    return [deepest, *touches[: manifold.MOST_POINTS - 1]]
+    features = first.feature(touching[0], -normal, here), second.feature(touching[1], normal, there)
+    deepest = _contact_point(*features, touching, normal, gap)
+    return [deepest, *contact_points[: manifold.MOST_POINTS - 1]]
 
 
 def _parting(first: Shape, here: Array, second: Shape, there: Array, normal: Array, gap: float) -> Array:
@@ -85,32 +85,42 @@ def _parting(first: Shape, here: Array, second: Shape, there: Array, normal: Arr
     return np.asarray(candidates[np.argmax(apart(candidates))])
 
 
-def _touch_of(one: Core, two: Core, touching: tuple[Array, Array], normal: Array, gap: float) -> Touch:
+def _contact_point(
+    one: Feature, two: Feature, touching: tuple[Array, Array], normal: Array, gap: float
+) -> ContactPoint:
     """Return where two cores are nearest: at the points `touching` (3,), with the `normal` (3,) and `gap` [m] there."""
     if two.is_flat or one.is_flat:
-        return Touch(one, two, normal, gap, NormalOf.SECOND if two.is_flat else NormalOf.FIRST)
-    if not any(core.radius and not core.line.any() for core in (one, two)):  # only a ball is followed around a rim
+        return ContactPoint(one, two, normal, gap, NormalOwner.SECOND if two.is_flat else NormalOwner.FIRST)
+    if not any(
+        feature.radius and not feature.line.any() for feature in (one, two)
+    ):  # only a ball is followed around a rim
         one, two = one.tangent(touching[0]), two.tangent(touching[1])
     crossing = np.cross(one.line, two.line)
     if one.radius + two.radius > 0.0 or crossing @ crossing > PARALLEL:
-        return Touch(one, two, normal, gap, NormalOf.BOTH)
-    return Touch(one, two, normal, gap)  # a corner on a corner or an edge: any normal between them would do
+        return ContactPoint(one, two, normal, gap, NormalOwner.BOTH)
+    return ContactPoint(one, two, normal, gap)  # a corner on a corner or an edge: any normal between them would do
 
 
-def _face_touches(first: Shape, here: Array, second: Shape, there: Array, normal: Array, margin: float) -> list[Touch]:
+def _face_points(
+    first: Shape, here: Array, second: Shape, there: Array, normal: Array, margin: float
+) -> list[ContactPoint]:
     """Return where the points of one body are near a face of the other that looks along `normal` (3,); or none."""
-    below, above = _facing(second, there, normal), _facing(first, here, -normal)
+    below, above = _face_along(second, there, normal), _face_along(first, here, -normal)
     if below is not None and (above is None or below.area >= above.area):
-        return [Touch(core, face, below.normal, gap) for core, face, gap in _over(first, here, below, margin)]
+        return [
+            ContactPoint(feature, face, below.normal, gap) for feature, face, gap in _over(first, here, below, margin)
+        ]
     if above is not None:
         return [
-            Touch(face, core, -above.normal, gap, NormalOf.FIRST)
-            for core, face, gap in _over(second, there, above, margin)
+            ContactPoint(face, feature, -above.normal, gap, NormalOwner.FIRST)
+            for feature, face, gap in _over(second, there, above, margin)
         ]
     return []
 
 
-def _line_touches(first: Shape, here: Array, second: Shape, there: Array, normal: Array, margin: float) -> list[Touch]:
+def _line_points(
+    first: Shape, here: Array, second: Shape, there: Array, normal: Array, margin: float
+) -> list[ContactPoint]:
     """Return where two lines beside each other are near: at both ends of what they share; or none.
 
     An end is a point that stays where it is on its line, near the other line as a whole.
@@ -123,25 +133,25 @@ def _line_touches(first: Shape, here: Array, second: Shape, there: Array, normal
     low, high = max(places[:2].min(), places[2:].min()), min(places[:2].max(), places[2:].max())
     if high - low <= manifold.SAME:
         return []
-    touches = []
+    contact_points = []
     for place in (low, high):
         index = int(np.argmin(np.abs(places - place)))
         end = ends[index]
         if index < 2:
-            cores = Core(end, one.radius), Core(two.beside(end), two.radius, two.direction)
+            features = Feature(end, one.radius), Feature(two.beside(end), two.radius, two.direction)
         else:
-            cores = Core(one.beside(end), one.radius, one.direction), Core(end, two.radius)
-        touches.append(_between(*cores, normal))
-    return [touch for touch in touches if touch.gap <= margin]
+            features = Feature(one.beside(end), one.radius, one.direction), Feature(end, two.radius)
+        contact_points.append(_between(*features, normal))
+    return [contact_point for contact_point in contact_points if contact_point.gap <= margin]
 
 
-def _between(one: Core, two: Core, normal: Array) -> Touch:
+def _between(one: Feature, two: Feature, normal: Array) -> ContactPoint:
     """Return the touch of two cores at their points; what has no radius, or coincides, touches along `normal` (3,)."""
     arm, radii = one.point - two.point, one.radius + two.radius
     distance = float(np.linalg.norm(arm))
     if radii == 0.0 or distance <= manifold.SAME:
-        return Touch(one, two, normal, float(arm @ normal) - radii)
-    return Touch(one, two, arm / distance, distance - radii, NormalOf.BOTH)
+        return ContactPoint(one, two, normal, float(arm @ normal) - radii)
+    return ContactPoint(one, two, arm / distance, distance - radii, NormalOwner.BOTH)
 
 
 def _line(shape: Shape, placement: Array, direction: Array) -> Line | None:
@@ -150,27 +160,27 @@ def _line(shape: Shape, placement: Array, direction: Array) -> Line | None:
     return None if line is None else Line(line.ends @ placement[:3] + placement[3], line.radius)
 
 
-def _over(shape: Shape, placement: Array, face: Face, margin: float) -> list[tuple[Core, Core, float]]:
+def _over(shape: Shape, placement: Array, face: Face, margin: float) -> list[tuple[Feature, Feature, float]]:
     """Return the cores of a shape over a face, the points of the face below them, and their gaps [m]."""
     normal, radius = face.normal, shape.radius
     points = shape.towards(placement[:3] @ -normal) @ placement[:3] + placement[3]
     touching, gaps = manifold.over_face(points, radius, face.corners, normal, margin)
-    cores = shape.cores((touching - placement[3]) @ placement[:3].T, placement[:3] @ -normal)
+    features = shape.features((touching - placement[3]) @ placement[:3].T, placement[:3] @ -normal)
     return [
-        (core.placed(placement), Core(point - (gap + radius) * normal), float(gap))
-        for core, point, gap in zip(cores, touching, gaps, strict=True)
+        (feature.placed(placement), Feature(point - (gap + radius) * normal), float(gap))
+        for feature, point, gap in zip(features, touching, gaps, strict=True)
     ]
 
 
-def _facing(shape: Shape, placement: Array, direction: Array) -> Face | None:
+def _face_along(shape: Shape, placement: Array, direction: Array) -> Face | None:
     """Return the face that looks along `direction` (3,), world frame; None where none does."""
-    face = shape.facing(placement[:3] @ direction)
+    face = shape.face_along(placement[:3] @ direction)
     if face is None:
         return None
     return Face(face.corners @ placement[:3] + placement[3], face.normal @ placement[:3], face.area)
 
 
-def _ball_touch(first: Shape, here: Array, second: Shape, there: Array) -> Touch | None:
+def _ball_point(first: Shape, here: Array, second: Shape, there: Array) -> ContactPoint | None:
     """Return where a sphere is nearest to a sphere or a box, in closed form; None: other shapes."""
     swap = not first.is_ball
     ball, its, body, other = (second, there, first, here) if swap else (first, here, second, there)
@@ -183,10 +193,14 @@ def _ball_touch(first: Shape, here: Array, second: Shape, there: Array) -> Touch
         nearest, normal = frame.act(nearest), frame.rotation @ normal
     else:
         return None
-    round_core, other_core, gap = Core(centre, ball.radius), body.core(nearest, normal, other), distance - ball.radius
+    round_feature, other_feature, gap = (
+        Feature(centre, ball.radius),
+        body.feature(nearest, normal, other),
+        distance - ball.radius,
+    )
     if swap:
-        return _touch_of(other_core, round_core, (nearest, nearest), -normal, gap)
-    return _touch_of(round_core, other_core, (nearest, nearest), normal, gap)
+        return _contact_point(other_feature, round_feature, (nearest, nearest), -normal, gap)
+    return _contact_point(round_feature, other_feature, (nearest, nearest), normal, gap)
 
 
 def _on_ball(point: Array, centre: Array, radius: float) -> tuple[Array, Array, float]:

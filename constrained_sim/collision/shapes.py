@@ -87,8 +87,8 @@ class Line(NamedTuple):
         return np.asarray(self.ends[0] + (point - self.ends[0]) @ self.direction * self.direction)
 
 
-class Core(NamedTuple):
-    """What a body looks like near a contact, see :class:`~constrained_sim.contact.features.Cores`.
+class Feature(NamedTuple):
+    """What a body looks like near a contact, see :class:`~constrained_sim.contact.features.ContactFeatures`.
 
     Attributes:
         point: (3,) [m].
@@ -104,16 +104,16 @@ class Core(NamedTuple):
     is_flat: bool = False
     rim: float = 0.0
 
-    def placed(self, placement: Array) -> Core:
+    def placed(self, placement: Array) -> Feature:
         """Return this core of a joint's frame in the world, for the `placement` (4, 3) of the joint."""
         return self._replace(point=self.point @ placement[:3] + placement[3], line=self.line @ placement[:3])
 
-    def tangent(self, nearest: Array) -> Core:
+    def tangent(self, nearest: Array) -> Feature:
         """Return the tangent of a rim at its point `nearest` (3,), world frame; anything else as it is."""
         if not self.rim:
             return self
         along = np.cross(self.line, nearest - self.point)
-        return Core(nearest, 0.0, along / np.linalg.norm(along))
+        return Feature(nearest, 0.0, along / np.linalg.norm(along))
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,8 +203,8 @@ class Shape:
         return float(np.linalg.norm(self.local - self.box[0], axis=1).max()) + self.radius
 
     @cached_property
-    def rims(self) -> Array:
-        """(2, 3) middles of the discs of a cylinder [m], joint's frame."""
+    def cap_centers(self) -> Array:
+        """(2, 3) centers of the end caps of a cylinder [m], joint's frame."""
         return self._moved(np.array([[0, 0, -1.0], [0, 0, 1.0]]) * self.solid.halfLength)
 
     @cached_property
@@ -230,7 +230,7 @@ class Shape:
         """Faces that were asked for."""
         return {}
 
-    def facing(self, direction: Array) -> Face | None:
+    def face_along(self, direction: Array) -> Face | None:
         """Return the flat face that looks along `direction` (3,), joint's frame; None where none does."""
         normals, sizes = self._facets
         aligned = np.flatnonzero(normals @ direction >= ALIGNED)
@@ -248,7 +248,7 @@ class Shape:
         if self.is_ball:
             return None
         if self.is_cylinder:
-            line: Line | None = Line(self.rims, float(self.solid.radius))
+            line: Line | None = Line(self.cap_centers, float(self.solid.radius))
         else:
             line = Line(self.points, self.radius) if self.radius else self._edge_along(direction)
         return line if line is not None and abs(line.direction @ direction) <= LEVEL else None
@@ -287,7 +287,7 @@ class Shape:
         out = out / length if length > 1e-6 else rotation[:, 0]
         angles = 2.0 * np.pi * np.arange(ARC) / ARC
         ring = self.solid.radius * (np.outer(np.cos(angles), out) + np.outer(np.sin(angles), np.cross(axis, out)))
-        return np.concatenate([rim + ring for rim in self.rims])
+        return np.concatenate([rim + ring for rim in self.cap_centers])
 
     def extents(self, directions: Array) -> Array:
         """Return (m,) how far the shape reaches along unit `directions` (m, 3) [m], joint's frame."""
@@ -303,7 +303,7 @@ class Shape:
         """(f, 3) outward normals of the flat facets, joint's frame; none of what has a radius."""
         return self._facets[0]
 
-    def core(self, nearest: Array, outwards: Array, placement: Array) -> Core:
+    def feature(self, nearest: Array, outwards: Array, placement: Array) -> Feature:
         """Return what the shape looks like at the point `nearest` (3,) of its surface, world frame.
 
         Args:
@@ -313,35 +313,35 @@ class Shape:
         """
         local, direction = placement[:3] @ (nearest - placement[3]), placement[:3] @ outwards
         if self.is_ball or isinstance(self.solid, coal.Capsule):
-            core = self._round_core(local)
+            feature = self._round_feature(local)
         elif self.is_cylinder:
-            core = self._cylinder_core(local, direction)
+            feature = self._cylinder_feature(local, direction)
         else:
-            core = self._edge_core(local, direction)
-        return core.placed(placement)
+            feature = self._edge_feature(local, direction)
+        return feature.placed(placement)
 
-    def _round_core(self, point: Array) -> Core:
+    def _round_feature(self, point: Array) -> Feature:
         """Return the core of a sphere or a capsule at `point` (3,), joint's frame."""
         if self.is_ball:
-            return Core(self.points[0], self.radius)
+            return Feature(self.points[0], self.radius)
         axis, half = self.placement.rotation[:, 2], self.solid.halfLength
         along = float(axis @ (point - self.placement.translation))
         between = abs(along) < half * (1.0 - EDGE)
-        core = self.placement.translation + np.clip(along, -half, half) * axis
-        return Core(core, self.radius, axis if between else NO_LINE)
+        feature = self.placement.translation + np.clip(along, -half, half) * axis
+        return Feature(feature, self.radius, axis if between else NO_LINE)
 
-    def _cylinder_core(self, point: Array, outwards: Array) -> Core:
+    def _cylinder_feature(self, point: Array, outwards: Array) -> Feature:
         """Return the core of a cylinder at `point` (3,): its axis, a face, or a rim; joint's frame."""
         across, radius = self._across(outwards), float(self.solid.radius)
         length = np.linalg.norm(across)
         if length <= EDGE:
-            return Core(point, is_flat=True)
-        core = Core(self._on_axis(point), radius, self.placement.rotation[:, 2])
+            return Feature(point, is_flat=True)
+        feature = Feature(self._on_axis(point), radius, self.placement.rotation[:, 2])
         if length >= 1.0 - EDGE**2:
-            return core
-        rim = core._replace(radius=0.0, rim=radius)
+            return feature
+        rim = feature._replace(radius=0.0, rim=radius)
         # Where something sharp holds the rim, it is not its farthest point that touches.
-        farthest = core.point + radius * across / length
+        farthest = feature.point + radius * across / length
         return rim if np.linalg.norm(point - farthest) <= SHARP * radius else rim.tangent(point)
 
     def _on_axis(self, points: Array) -> Array:
@@ -349,32 +349,32 @@ class Shape:
         axis, origin = self.placement.rotation[:, 2], self.placement.translation
         return np.asarray(origin + ((points - origin) @ axis)[..., None] * axis)
 
-    def _edge_core(self, point: Array, outwards: Array) -> Core:
+    def _edge_feature(self, point: Array, outwards: Array) -> Feature:
         """Return `point` (3,) of a body with facets as part of a face, of an edge, or as a corner; joint's frame."""
         normals, _ = self._facets
         near = normals @ point >= self._facet_heights - EDGE * self.bound
         around = normals[near & (normals @ outwards > -EDGE)]
         if not len(around):
-            return Core(point)
+            return Feature(point)
         _, sizes, directions = np.linalg.svd(around)
         independent = int((sizes > EDGE * sizes[0]).sum())
         line = directions[2] if independent == 2 else NO_LINE
-        return Core(point, 0.0, line, independent == 1)
+        return Feature(point, 0.0, line, independent == 1)
 
-    def cores(self, points: Array, direction: Array) -> list[Core]:
+    def features(self, points: Array, direction: Array) -> list[Feature]:
         """Return the cores at `points` (n, 3) that may touch a face along the unit `direction` (3,); joint's frame.
 
         Points of the core of what has a radius, else of the surface; those farthest out of a cylinder that does not
         stand are on circles about its axis.
         """
-        cores = [Core(point, self.radius) for point in points]
+        features = [Feature(point, self.radius) for point in points]
         if self.is_cylinder:
             out, radius, axis = self._across(direction), float(self.solid.radius), self.placement.rotation[:, 2]
             length = np.linalg.norm(out)
             outermost = (points - self.placement.translation) @ out >= (1.0 - ROUNDING) * radius * length
             for place in np.flatnonzero(outermost & (length > FLAT)):
-                cores[place] = Core(self._on_axis(points[place]), 0.0, axis, rim=radius)
-        return cores
+                features[place] = Feature(self._on_axis(points[place]), 0.0, axis, rim=radius)
+        return features
 
     def _across(self, direction: Array) -> Array:
         """Return the part of `direction` (3,) across the axis of a cylinder, joint's frame."""

@@ -91,8 +91,8 @@ def load_kernels(stepper: str = "time_stepping", solver: str = "range_space") ->
         _step(sim, STEPS)
         sim.active_rows()
         sim.largest_violation()
-        for pushes in ((), (Wrench("box", (0.0, 0.0, -1.0)),)):  # what acts from outside is not compiled whole
-            _throw(sim, floor.offset, pushes)
+        for wrenches in ((), (Wrench("box", (0.0, 0.0, -1.0)),)):  # what acts from outside is not compiled whole
+            _throw(sim, floor.offset, wrenches)
 
 
 def _stand() -> None:
@@ -115,8 +115,8 @@ def _constrain() -> None:
         _try(leg, q, stepper, solver, constraints)
     body = Robot.from_urdf(BOX, floating_base=True)
     _try(body, body.neutral(), "time_stepping", "range_space", (PointAnchor("corner", "box", (0.1, 0.1, 0.05)),))
-    rubbing = leg.with_joints({"hip": {"friction": 0.1}})
-    _try(rubbing, q, "time_stepping", "range_space", (_foot(),))
+    with_friction = leg.with_joints({"hip": {"friction": 0.1}})
+    _try(with_friction, q, "time_stepping", "range_space", (_foot(),))
 
 
 def _leg() -> tuple[Robot, Array]:
@@ -135,17 +135,17 @@ def _collide() -> None:
     _throw(Simulator(Robot.from_urdf(BOX, floating_base=True), collisions=Collisions(scene, friction=0.1)), 0.1)
 
 
-def _throw(sim: Simulator, floor: float, pushes: tuple[Wrench, ...] = ()) -> None:
+def _throw(sim: Simulator, floor: float, wrenches: tuple[Wrench, ...] = ()) -> None:
     """Let a box fall onto a floor of this height [m], turning and sliding."""
     pose = (0.45, 0.0, floor + 0.1, 0.1, 0.1, 0.0, 1.0)
     sim.reset(sim.robot.configuration({}, pose), [1.0, 0.0, -1.0, 0.0, 1.0, 0.0])
-    _step(sim, 60, pushes)
+    _step(sim, 60, wrenches)
 
 
-def _step(sim: Simulator, count: int, pushes: tuple[Wrench, ...] = ()) -> None:
+def _step(sim: Simulator, count: int, wrenches: tuple[Wrench, ...] = ()) -> None:
     """Do `count` single steps, as a node does."""
     for _ in range(count):
-        sim.step(wrenches=pushes)
+        sim.step(wrenches=wrenches)
 
 
 def _try(robot: Robot, q: Array, stepper: str, solver: str, constraints: tuple[Constraint, ...]) -> None:

@@ -15,7 +15,7 @@ from constrained_sim.constraints.constraint import (
 )
 from constrained_sim.constraints.joint_limit import JointLimitStack, stack_limits
 from constrained_sim.constraints.point_contact import BoundContact
-from constrained_sim.contact.contact_set import ContactTable
+from constrained_sim.contact.contact_set import ContactSet
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import DuplicateName
 from constrained_sim.robot import WORLD, Robot
@@ -48,7 +48,7 @@ class ConstraintSet:
         rows = [member for member in members if isinstance(member, BoundConstraint)]
         self.bilateral = ConstraintStack(tuple(m for m in rows if not m.declaration.is_unilateral), robot.nv)
         limits = stack_limits(tuple(m for m in rows if m.declaration.is_unilateral), robot.nv)
-        self.contacts = ContactTable([member for member in members if isinstance(member, BoundContact)], limits)
+        self.contacts = ContactSet([member for member in members if isinstance(member, BoundContact)], limits)
         self.slices: dict[str, slice] = {}
         self.dim = 0
         for member in self.members:
@@ -57,8 +57,8 @@ class ConstraintSet:
             count = member.dim if isinstance(member, BoundConstraint) else 3
             self.slices[member.name] = slice(self.dim, self.dim + count)
             self.dim += count
-        unusual = self.bilateral.dim or self.contacts.soft.size or self.contacts.resistance.dim
-        self.bounds = limits.bounds if isinstance(limits, JointLimitStack) and not unusual else None
+        beyond_arrays = self.bilateral.dim or self.contacts.soft.size or self.contacts.resistance.dim
+        self.bounds = limits.bounds if isinstance(limits, JointLimitStack) and not beyond_arrays else None
         self._bilateral_rows = self._rows_of(self.bilateral.slices)
         self._contact_rows = self._rows_of(self.contacts.slices)
         self.places = np.argsort(self._contact_rows)

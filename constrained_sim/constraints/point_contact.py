@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from constrained_sim.constraints.constraint import Constraint, checked_links, checked_name
-from constrained_sim.contact.features import UNDIRECTED, NormalOf
+from constrained_sim.contact.features import UNDIRECTED, NormalOwner
 from constrained_sim.contact.laws import RESTITUTION_LAWS, Law, Rigid, SoftLaw, Sticking
 from constrained_sim.contact.surfaces import Plane
 from constrained_sim.exceptions import InvalidValue
@@ -105,12 +105,12 @@ class BoundContact:
         joint: index of the joint that carries the link.
         offset: (3,) point or centre of the sphere [m], in that joint's frame.
         other_joint: that carries the surface; 0: the world.
-        other_offset: (3,) a point of the surface, or of the other body's core [m], in the other joint's frame.
-        axes: this and the following, see :class:`~constrained_sim.contact.features.Cores`.
-        facing: likewise.
-        other_radius: likewise.
-        directions: likewise.
-        rims: likewise.
+        other_offset: (3,) a point of the surface, or of the other body's feature [m], in the other joint's frame.
+        axes: (3, 3) rows t1, t2, n of the contact as they were once, world axes.
+        normal_owner: what the normal follows, see :class:`~constrained_sim.contact.features.NormalOwner`.
+        other_radius: by which the other body's feature is grown [m].
+        directions: (2, 3) unit vectors of lines, circles and faces in the joints' frames; else zero.
+        rim_radii: radii of circles [m]; else 0.
         other_link: whose surface it is, where that is a link's.
     """
 
@@ -120,10 +120,10 @@ class BoundContact:
     other_joint: int
     other_offset: Array
     axes: Array
-    facing: NormalOf = NormalOf.SECOND
+    normal_owner: NormalOwner = NormalOwner.SECOND
     other_radius: float = 0.0
     directions: Array = field(default_factory=lambda: UNDIRECTED)
-    rims: tuple[float, float] = (0.0, 0.0)
+    rim_radii: tuple[float, float] = (0.0, 0.0)
     other_link: str = WORLD
 
     @property

@@ -10,7 +10,7 @@ from constrained_sim.dynamics.kinematics import bias_at, body_motion, cross, vel
 
 
 @kernel
-def contact_gamma(cores, geometry, motion):  # type: ignore[no-untyped-def]
+def contact_gamma(features, geometry, motion):  # type: ignore[no-untyped-def]
     """Return (3 k,) the velocity-dependent part of the acceleration of contact rows [m/s^2].
 
     With x the contact point and W the angular velocity of the axes e, ``s = e . (v_1(x) - v_2(x))`` gives::
@@ -20,18 +20,18 @@ def contact_gamma(cores, geometry, motion):  # type: ignore[no-untyped-def]
     where v(x), a(x) belong to the body point that is at x, accelerations for zero joint accelerations.
 
     Args:
-        cores: of the contacts, see :class:`~constrained_sim.contact.features.Cores`.
+        features: of the contacts, see :class:`~constrained_sim.contact.features.ContactFeatures`.
         geometry: axes (k, 3, 3), points (k, 3) [m] and distances (k,) [m] of the contacts, see
             :class:`~constrained_sim.contact.features.ContactGeometry`.
         motion: placements, velocities, biases and gravity, see
             :func:`~constrained_sim.dynamics.kinematics.body_motion`.
     """
-    bodies, axes, points = cores[0], geometry[0], geometry[1]
+    bodies, axes, points = features[0], geometry[0], geometry[1]
     gamma = np.empty((bodies.shape[0], 3))
     for i in range(bodies.shape[0]):
         one, two, x = body_motion(bodies[i, 0], *motion), body_motion(bodies[i, 1], *motion), points[i]
-        n_rate, x_rate = _rates(one, two, cores, geometry, i)
-        turning = _spin_of_axes(axes[i], cores[4][i, 0], n_rate)
+        n_rate, x_rate = _rates(one, two, features, geometry, i)
+        turning = _spin_of_axes(axes[i], features[4][i, 0], n_rate)
         v_one, v_two = velocity_at(one, x), velocity_at(two, x)
         bias = bias_at(one, x) + cross(one.angular_velocity, x_rate - v_one)
         bias -= bias_at(two, x) + cross(two.angular_velocity, x_rate - v_two)
@@ -40,7 +40,7 @@ def contact_gamma(cores, geometry, motion):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def turning_gamma(cores, geometry, motion):  # type: ignore[no-untyped-def]
+def turning_gamma(features, geometry, motion):  # type: ignore[no-untyped-def]
     """Return (k, 3) the velocity-dependent part of the acceleration in which contacts turn [rad/s^2].
 
     Of the components ``e . (w_1 - w_2)`` of the relative angular velocity along the axes e, which turn with W::
@@ -49,11 +49,11 @@ def turning_gamma(cores, geometry, motion):  # type: ignore[no-untyped-def]
 
     where b are angular accelerations for zero joint accelerations, world axes. Arguments as in :func:`contact_gamma`.
     """
-    bodies, axes = cores[0], geometry[0]
+    bodies, axes = features[0], geometry[0]
     gamma = np.empty((bodies.shape[0], 3))
     for i in range(bodies.shape[0]):
         one, two = body_motion(bodies[i, 0], *motion), body_motion(bodies[i, 1], *motion)
-        turning = _spin_of_axes(axes[i], cores[4][i, 0], _rates(one, two, cores, geometry, i)[0])
+        turning = _spin_of_axes(axes[i], features[4][i, 0], _rates(one, two, features, geometry, i)[0])
         bias = one.angular_bias - two.angular_bias
         gamma[i] = axes[i] @ (bias + cross(one.angular_velocity - two.angular_velocity, turning))
     return gamma
@@ -70,38 +70,38 @@ def _spin_of_axes(axes, first, n_rate):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _rates(one, two, cores, geometry, i):  # type: ignore[no-untyped-def]
+def _rates(one, two, features, geometry, i):  # type: ignore[no-untyped-def]
     """Return the rate (3,) of the normal of contact `i` between two bodies [1/s], and the velocity (3,) of its point.
 
-    Cores and geometry as in :func:`contact_gamma`.
+    ContactFeatures and geometry as in :func:`contact_gamma`.
     """
-    _, offsets, radii, facing, _, directions, rims = cores
+    _, offsets, radii, normal_owner, _, directions, rim_radii = features
     n, x, length = geometry[0][i, 2], geometry[1][i], geometry[2][i] + radii[i].sum()
-    first = x + (length - radii[i, 1] if facing[i] == FIRST else radii[i, 0]) * n
+    first = x + (length - radii[i, 1] if normal_owner[i] == FIRST else radii[i, 0]) * n
     second = first - length * n
     v_first, v_second = velocity_at(one, first), velocity_at(two, second)
-    if facing[i] == FIRST:
+    if normal_owner[i] == FIRST:
         n_rate = cross(one.angular_velocity, n)
-        if rims[i, 1]:
-            v_second = _rim_velocity(two, offsets[i, 1], directions[i, 1], rims[i, 1], n, n_rate)
+        if rim_radii[i, 1]:
+            v_second = _rim_velocity(two, offsets[i, 1], directions[i, 1], rim_radii[i, 1], n, n_rate)
         return n_rate, v_second + radii[i, 1] * n_rate
-    if facing[i] == SECOND:
+    if normal_owner[i] == SECOND:
         n_rate = cross(two.angular_velocity, n)
-        if rims[i, 0]:
-            v_first = _rim_velocity(one, offsets[i, 0], directions[i, 0], rims[i, 0], -n, -n_rate)
+        if rim_radii[i, 0]:
+            v_first = _rim_velocity(one, offsets[i, 0], directions[i, 0], rim_radii[i, 0], -n, -n_rate)
         return n_rate, v_first - radii[i, 0] * n_rate
     line_two = two.rotation @ directions[i, 1]
     line_one = unless_parallel(one.rotation @ directions[i, 0], line_two)
-    if rims[i].any():
+    if rim_radii[i].any():
         line_one, line_two = np.zeros(3), np.zeros(3)
-    if rims[i, 0]:
+    if rim_radii[i, 0]:
         towards = second - (one.position + one.rotation @ offsets[i, 0])
         rate = v_second - velocity_at(one, second - towards)
-        v_first = _rim_velocity(one, offsets[i, 0], directions[i, 0], rims[i, 0], towards, rate)
-    if rims[i, 1]:
+        v_first = _rim_velocity(one, offsets[i, 0], directions[i, 0], rim_radii[i, 0], towards, rate)
+    if rim_radii[i, 1]:
         towards = first - (two.position + two.rotation @ offsets[i, 1])
         rate = v_first - velocity_at(two, first - towards)
-        v_second = _rim_velocity(two, offsets[i, 1], directions[i, 1], rims[i, 1], towards, rate)
+        v_second = _rim_velocity(two, offsets[i, 1], directions[i, 1], rim_radii[i, 1], towards, rate)
     apart = v_first - v_second
     n_rate = np.zeros(3) if line_one.any() and line_two.any() else (apart - np.dot(apart, n) * n) / length
     n_rate = _kept_across(line_one, line_two, one.angular_velocity, two.angular_velocity, n, n_rate)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from constrained_sim.validation import Array
 
 if TYPE_CHECKING:
-    from constrained_sim.contact.contact_set import ContactTable
+    from constrained_sim.contact.contact_set import ContactSet
     from constrained_sim.contact.features import ContactGeometry
 
 LEAST_IMPEDANCE = 1e-9
@@ -39,11 +39,11 @@ class SoftRows(NamedTuple):
 
 
 def soft_rows(
-    table: ContactTable,
+    contact_set: ContactSet,
     begin: ContactGeometry,
     middle: ContactGeometry,
     excluded: npt.NDArray[np.intp],
-    stretch: Array,
+    deflection: Array,
     h: float,
     mass: float,
 ) -> SoftRows:
@@ -56,40 +56,40 @@ def soft_rows(
     the rows along the surface.
 
     Args:
-        table: of the contacts.
+        contact_set: of the contacts.
         begin: the contacts at the beginning of the step.
         middle: in its middle, at the velocity of the beginning.
         excluded: contacts that may not press.
-        stretch: (soft, 2) springs along the surface [m].
+        deflection: (soft, 2) springs along the surface [m].
         h: [s].
         mass: of the robot [kg].
     """
     s = begin.s
-    normal = s[3 * table.soft + 2]
-    depth = -begin.distances[table.soft] - 0.5 * h * normal
-    members = np.flatnonzero((depth > 0.0) & ~np.isin(table.soft, excluded))
+    normal = s[3 * contact_set.soft + 2]
+    depth = -begin.distances[contact_set.soft] - 0.5 * h * normal
+    members = np.flatnonzero((depth > 0.0) & ~np.isin(contact_set.soft, excluded))
     offset, compliance = np.zeros((len(members), 3)), np.zeros((len(members), 3))
     for i, member in enumerate(members):
-        law, friction = table.soft_laws[member], table.friction[table.soft[member]]
+        law, friction = contact_set.soft_laws[member], contact_set.friction[contact_set.soft[member]]
         k, d = law.slopes(depth[member], -normal[member])
         pull = np.zeros(3)
         pull[2] = law.force(depth[member], -normal[member])
         stiffness, damping = np.array([0.0, 0.0, k]), np.array([0.0, 0.0, d])
-        along = s[3 * table.soft[member] : 3 * table.soft[member] + 2]
+        along = s[3 * contact_set.soft[member] : 3 * contact_set.soft[member] + 2]
         if friction:
             stiffness[:2], damping[:2] = law.tangential_stiffness, law.tangential_damping
-            pull[:2] = -stiffness[:2] * (stretch[member] + 0.5 * h * along) - damping[:2] * along
+            pull[:2] = -stiffness[:2] * (deflection[member] + 0.5 * h * along) - damping[:2] * along
         impedance = np.maximum(0.25 * h**2 * stiffness + h * damping, LEAST_IMPEDANCE * mass)
         offset[i], compliance[i] = -h * pull / impedance, 1.0 / impedance
         if not friction:
-            offset[i, :2], compliance[i, :2] = s[3 * table.soft[member] : 3 * table.soft[member] + 2], 0.0
-    rows = (3 * table.soft[members, None] + np.arange(3)).ravel()
+            offset[i, :2], compliance[i, :2] = s[3 * contact_set.soft[member] : 3 * contact_set.soft[member] + 2], 0.0
+    rows = (3 * contact_set.soft[members, None] + np.arange(3)).ravel()
     drift = middle.s[rows] - s[rows]  # the row velocity at the end is J v' + drift, J in the middle
     return SoftRows(members, rows, middle.J[rows], offset.ravel() + drift - s[rows], compliance.ravel())
 
 
 def soft_forces(
-    table: ContactTable, geometry: ContactGeometry, stretch: Array, apart: npt.NDArray[np.bool_] | None = None
+    contact_set: ContactSet, geometry: ContactGeometry, deflection: Array, apart: npt.NDArray[np.bool_] | None = None
 ) -> tuple[Array, Array]:
     """Return the forces (3 k + l,) of the soft contacts [N], 0 elsewhere, and the rates (soft, 2) of their springs.
 
@@ -97,14 +97,14 @@ def soft_forces(
     give f: ``de/dt = -(f + k_t e) / d_t``, which is s_t where the contact sticks. What is known to be `apart` (soft,)
     has no force, also where it would penetrate: the motion goes on smoothly past the touchdown.
     """
-    force, rate = np.zeros(len(geometry.s)), np.zeros_like(stretch)
-    for member, contact in enumerate(table.soft):
+    force, rate = np.zeros(len(geometry.s)), np.zeros_like(deflection)
+    for member, contact in enumerate(contact_set.soft):
         depth, s = -geometry.distances[contact], geometry.s[3 * contact : 3 * contact + 3]
-        law, e = table.soft_laws[member], stretch[member]
+        law, e = contact_set.soft_laws[member], deflection[member]
         if depth > 0.0 and (apart is None or not apart[member]):
             pull = -law.tangential_stiffness * e - law.tangential_damping * s[:2]
             normal = max(law.force(depth, -s[2]), 0.0)
-            radius, length = table.friction[contact] * normal, np.hypot(*pull)
+            radius, length = contact_set.friction[contact] * normal, np.hypot(*pull)
             pull *= min(1.0, radius / length) if length else 0.0
             force[3 * contact : 3 * contact + 3] = *pull, normal
             rate[member] = _spring_rate(law.tangential_stiffness, law.tangential_damping, e, pull, s[:2])
@@ -119,36 +119,36 @@ def _spring_rate(stiffness: float, damping: float, e: Array, force: Array, s: Ar
     return -(force + stiffness * e) / damping
 
 
-def dragged(
-    table: ContactTable,
+def slide_springs(
+    contact_set: ContactSet,
     soft: SoftRows,
     impulse: Array,
     status: npt.NDArray[np.int64],
     s: Array,
-    stretch: Array,
+    deflection: Array,
     h: float,
 ) -> Array:
     """Return the springs (soft, 2) at the end of a step of `h` [s].
 
     Args:
-        table: of the contacts.
+        contact_set: of the contacts.
         soft: rows of the step.
         impulse: (3 k,) theirs [N s].
         status: (k,) of the contacts.
         s: (3 k,) mean row velocities over the step [m/s].
-        stretch: (soft, 2) at the beginning [m].
+        deflection: (soft, 2) at the beginning [m].
         h: [s].
     """
-    relaxed = np.zeros_like(stretch)
+    relaxed = np.zeros_like(deflection)
     for i, member in enumerate(soft.members):
-        law = table.soft_laws[member]
+        law = contact_set.soft_laws[member]
         k, d = law.tangential_stiffness, law.tangential_damping
         if not k or status[i] == 0:
             continue
         if status[i] == 1:
-            relaxed[member] = stretch[member] + h * s[3 * i : 3 * i + 2]
+            relaxed[member] = deflection[member] + h * s[3 * i : 3 * i + 2]
             continue
         slack = -impulse[3 * i : 3 * i + 2] / (h * k)
         fading = np.exp(-h * k / d) if d else 0.0
-        relaxed[member] = slack + fading * (stretch[member] - slack)
+        relaxed[member] = slack + fading * (deflection[member] - slack)
     return relaxed

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.contact.bias_acceleration import contact_gamma
-from constrained_sim.contact.features import ContactGeometry, Cores, contact_rows
+from constrained_sim.contact.features import ContactFeatures, ContactGeometry, contact_rows
 from constrained_sim.contact.laws import SoftLaw
-from constrained_sim.contact.rolling import TurningResistance
+from constrained_sim.contact.rolling import RollingFriction
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.validation import Array
 
@@ -25,7 +25,7 @@ TOUCHING = 1e-8
 """Gap [m, rad] up to which a contact counts as closed, and a limit as reached."""
 
 
-class ContactTable:
+class ContactSet:
     """Gaps, contact points and rows [t1, t2, n] of k contacts; and l one-sided rows, such as joint limits.
 
     A sphere touches a plane at ``centre - radius n``, a point that moves over the body: its rows are the velocity of
@@ -41,7 +41,7 @@ class ContactTable:
         soft: indices of the contacts whose law gives a force.
         soft_laws: their laws.
         resistance: of the contacts to rolling and spinning.
-        cores: what touches at the contacts.
+        features: what touches at the contacts.
     """
 
     def __init__(self, members: Sequence[BoundContact], limits: ConstraintStack) -> None:
@@ -57,16 +57,16 @@ class ContactTable:
         self.poisson[: len(contacts)] = [contact.restitution_law == "poisson" for contact in contacts]
         rows = 3 * len(contacts)
         self.normals = np.concatenate([np.arange(2, rows, 3), rows + np.arange(limits.dim)])
-        self.cores = Cores(
+        self.features = ContactFeatures(
             np.array([(member.joint, member.other_joint) for member in members], dtype=np.int64).reshape(-1, 2),
             np.array([(member.offset, member.other_offset) for member in members]).reshape(-1, 2, 3),
             np.array([(member.declaration.radius, member.other_radius) for member in members]).reshape(-1, 2),
-            np.array([member.facing for member in members], dtype=np.int64),
+            np.array([member.normal_owner for member in members], dtype=np.int64),
             np.array([member.axes for member in members]).reshape(-1, 3, 3),
             np.array([member.directions for member in members]).reshape(-1, 2, 3),
-            np.array([member.rims for member in members], dtype=np.float64).reshape(-1, 2),
+            np.array([member.rim_radii for member in members], dtype=np.float64).reshape(-1, 2),
         )
-        self.resistance = TurningResistance(members, self.cores)
+        self.resistance = RollingFriction(members, self.features)
 
     def __len__(self) -> int:
         """Return how many contacts and one-sided rows there are."""
@@ -80,7 +80,7 @@ class ContactTable:
     @property
     def shares_bodies(self) -> bool:
         """Whether any two neighbours are of the same bodies; others are not combined, see `reduced_rows.py`."""
-        bodies = self.cores.bodies
+        bodies = self.features.bodies
         return bool((bodies[1:] == bodies[:-1]).all(axis=1).any())
 
     @property
@@ -103,7 +103,7 @@ class ContactTable:
         axes, points, distances = np.empty((count, 3, 3)), np.empty((count, 3)), np.empty(count)
         J, s = np.empty((3 * count, len(v))), np.empty(3 * count)
         contact_rows(
-            *self.cores,
+            *self.features,
             dynamics.placements,
             dynamics.joint_axes,
             dynamics.robot.support,
@@ -135,7 +135,7 @@ class ContactTable:
 
         At the configuration and velocity of `dynamics`, where the `geometry` was found.
         """
-        gamma = contact_gamma(tuple(self.cores), geometry.places, dynamics.motion)
+        gamma = contact_gamma(tuple(self.features), geometry.places, dynamics.motion)
         return np.concatenate([gamma, self.limits.gamma(dynamics)])
 
     def forces(self, rows: Array, axes: Array) -> Array:

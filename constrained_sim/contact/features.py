@@ -26,7 +26,7 @@ UNDIRECTED = read_only(np.zeros((2, 3)))
 """Directions of two cores that are points."""
 
 
-class NormalOf(IntEnum):
+class NormalOwner(IntEnum):
     """What the normal of a contact follows: a face of the first body, one of the second, or the cores of both."""
 
     FIRST = 0
@@ -34,10 +34,10 @@ class NormalOf(IntEnum):
     BOTH = 2
 
 
-FIRST, SECOND, BOTH = (int(member) for member in NormalOf)
+FIRST, SECOND, BOTH = (int(member) for member in NormalOwner)
 
 
-class Cores(NamedTuple):
+class ContactFeatures(NamedTuple):
     """Two bodies at each of k contacts.
 
     Attributes:
@@ -45,21 +45,21 @@ class Cores(NamedTuple):
         offsets: (k, 2, 3) points of their cores in the joints' frames [m]; the middle of a circle, of a flat body any
             point of the face.
         radii: (k, 2) by which the cores are grown [m]; of a flat body 0.
-        facing: (k,) see :class:`NormalOf`.
+        normal_owner: (k,) see :class:`NormalOwner`.
         axes: (k, 3, 3) rows t1, t2, n of each contact as they were once, world axes: t1 is as near to that as the
             normal allows, and of crossing lines n tells the side.
         directions: (k, 2, 3) unit vectors in the joints' frames: along a line, the axis of a circle; of the face that
             a normal follows, that normal; else zero.
-        rims: (k, 2) radii of the circles [m]; 0 of all else. What faces a circle is a face, or a point.
+        rim_radii: (k, 2) radii of the circles [m]; 0 of all else. What faces a circle is a face, or a point.
     """
 
     bodies: npt.NDArray[np.int64]
     offsets: Array
     radii: Array
-    facing: npt.NDArray[np.int64]
+    normal_owner: npt.NDArray[np.int64]
     axes: Array
     directions: Array
-    rims: Array
+    rim_radii: Array
 
 
 class ContactGeometry(NamedTuple):
@@ -105,10 +105,10 @@ def contact_rows(  # type: ignore[no-untyped-def]
     bodies,
     offsets,
     radii,
-    facing,
+    normal_owner,
     first_axes,
     directions,
-    rims,
+    rim_radii,
     placements,
     joint_axes,
     support,
@@ -125,13 +125,13 @@ def contact_rows(  # type: ignore[no-untyped-def]
     the exact derivative of the gap.
 
     Args:
-        bodies: this and the following six, see :class:`Cores`.
-        offsets: likewise.
-        radii: likewise.
-        facing: likewise.
-        first_axes: likewise.
-        directions: likewise.
-        rims: likewise.
+        bodies: (k, 2) joints that carry the two bodies, 0 for the world.
+        offsets: (k, 2, 3) points of the features in the joints' frames [m].
+        radii: (k, 2) by which the features are grown [m].
+        normal_owner: (k,) what the normal follows, see :class:`NormalOwner`.
+        first_axes: (k, 3, 3) rows t1, t2, n of each contact as they were once, world axes.
+        directions: (k, 2, 3) unit vectors of lines, circles and faces in the joints' frames; else zero.
+        rim_radii: (k, 2) radii of circles [m]; else 0.
         placements: see :func:`~constrained_sim.dynamics.kinematics.point_positions`.
         joint_axes: see :func:`~constrained_sim.dynamics.kinematics.row_jacobian`.
         support: see :func:`~constrained_sim.dynamics.kinematics.row_jacobian`.
@@ -146,17 +146,17 @@ def contact_rows(  # type: ignore[no-untyped-def]
     second = point_positions(bodies[:, 1], offsets[:, 1], placements)
     for i in range(bodies.shape[0]):
         axes[i] = first_axes[i]
-        if facing[i] != BOTH and bodies[i, facing[i]]:
-            turn_axes(axes[i], directions[i, facing[i]] @ placements[bodies[i, facing[i]], :3])
-        if facing[i] == BOTH or rims[i].any():
+        if normal_owner[i] != BOTH and bodies[i, normal_owner[i]]:
+            turn_axes(axes[i], directions[i, normal_owner[i]] @ placements[bodies[i, normal_owner[i]], :3])
+        if normal_owner[i] == BOTH or rim_radii[i].any():
             one = directions[i, 0] @ placements[bodies[i, 0], :3]
             two = directions[i, 1] @ placements[bodies[i, 1], :3]
-            face_each_other(first[i], second[i], one, two, rims[i], facing[i], axes[i])
+            face_each_other(first[i], second[i], one, two, rim_radii[i], normal_owner[i], axes[i])
         n = axes[i, 2]
         gap = n[0] * first[i, 0] + n[1] * first[i, 1] + n[2] * first[i, 2] - radii[i, 0]
         gaps[i] = gap - (n[0] * second[i, 0] + n[1] * second[i, 1] + n[2] * second[i, 2]) - radii[i, 1]
         for axis in range(3):
-            if facing[i] == FIRST:
+            if normal_owner[i] == FIRST:
                 points[i, axis] = second[i, axis] + radii[i, 1] * n[axis]
             else:
                 points[i, axis] = first[i, axis] - radii[i, 0] * n[axis]
@@ -186,7 +186,7 @@ def turn_axes(axes, normal):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def face_each_other(first, second, one, two, rims, facing, axes):  # type: ignore[no-untyped-def]
+def face_each_other(first, second, one, two, rim_radii, normal_owner, axes):  # type: ignore[no-untyped-def]
     """Move the points of two cores to where these are nearest, and turn `axes` there unless a face says, in place.
 
     Args:
@@ -194,17 +194,17 @@ def face_each_other(first, second, one, two, rims, facing, axes):  # type: ignor
         second: (3,) of the second [m].
         one: (3,) direction of the first, world axes.
         two: (3,) of the second.
-        rims: (2,) see :class:`Cores`.
-        facing: see :class:`NormalOf`.
+        rim_radii: (2,) see :class:`ContactFeatures`.
+        normal_owner: see :class:`NormalOwner`.
         axes: (3, 3) rows t1, t2, n.
     """
-    if facing == FIRST:
-        second[:] = nearest_on_rim(second, two, rims[1], axes[2])
-    elif facing == SECOND:
-        first[:] = nearest_on_rim(first, one, rims[0], -axes[2])
-    elif rims.any():
-        first[:] = nearest_on_rim(first, one, rims[0], second - first)
-        second[:] = nearest_on_rim(second, two, rims[1], first - second)
+    if normal_owner == FIRST:
+        second[:] = nearest_on_rim(second, two, rim_radii[1], axes[2])
+    elif normal_owner == SECOND:
+        first[:] = nearest_on_rim(first, one, rim_radii[0], -axes[2])
+    elif rim_radii.any():
+        first[:] = nearest_on_rim(first, one, rim_radii[0], second - first)
+        second[:] = nearest_on_rim(second, two, rim_radii[1], first - second)
         turn_axes(axes, unit(first - second))
     else:
         turn_axes(axes, normal_between(first, second, one, two, axes[2]))

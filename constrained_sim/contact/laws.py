@@ -119,7 +119,7 @@ class Compliant(SoftLaw):
         damping: d [N s/m].
         law: ``law(penetration, rate) -> force`` [N], in place of k and d.
         tangential_stiffness: [N/m]; None: that of the normal direction.
-        tangential_damping: [N s/m]; None: likewise.
+        tangential_damping: [N s/m]; None: that of the normal direction.
 
     Raises:
         InvalidValue: a negative value, neither a stiffness nor a law, or both.

@@ -1,6 +1,6 @@
-"""Newton's method on one smooth piece of the natural map at a time: it goes on where kinks hold up the usual one.
+"""Newton's method on one smooth piece of the natural map at a time: it goes on where kinks hold up the semi-smooth one.
 
-The natural map is smooth as long as every contact goes on being open, sticking or sliding, and every interval row at a
+The natural map is smooth as long as every contact goes on being open, sticking or sliding, and every box row at a
 bound or between. Newton's method on the map itself changes the piece of all contacts at once wherever a step leads over
 a kink, and may go to and fro there. Here all stay what they are until the equations of that piece are solved. Where the
 solution is not one of the problem, since a contact pulls, sinks, or its friction is too large or drives it on, the one
@@ -12,134 +12,135 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.contact_solvers.natural_map import derivative_on, drag_of, natural_map_at, pieces_at
+from constrained_sim.contact_solvers.natural_map import active_set_at, derivative_on, drag_of, natural_map_at
 from constrained_sim.contact_solvers.problem import SUFFICIENT
 from constrained_sim.contact_solvers.semismooth_newton import LEAST_SHIFT, newton_step, semismooth_newton
-from constrained_sim.contact_solvers.status import AMPLIFIED, OPEN, SLIDING, STICKING, largest_impulse
+from constrained_sim.contact_solvers.status import MAX_AMPLIFICATION, OPEN, SLIDING, STICKING, largest_impulse
 from constrained_sim.linalg.cholesky import range_factor
 from constrained_sim.linalg.products import largest_entry
 
 SETTLING, CHANGES = 8, 16
-"""Steps of Newton's method on one piece, and pieces that are looked at."""
+"""Steps of Newton's method on one active set, and active sets that are looked at."""
 
 
 @kernel
-def finish(G, b, friction, slip, lower, upper, discs, p, r, tolerance, steps):  # type: ignore[no-untyped-def]
+def finish(G, b, friction, slip, lower, upper, rolling, p, r, tolerance, steps):  # type: ignore[no-untyped-def]
     """End what has led near a solution: Newton's method from r, and piece by piece where that comes to no end.
 
     Arguments and result are those of :func:`~constrained_sim.contact_solvers.semismooth_newton.semismooth_newton`.
     """
     sufficient = SUFFICIENT * largest_impulse(p, b, r)
     wanted, exact = max(tolerance, sufficient), min(tolerance, sufficient)
-    r, error, done = semismooth_newton(G, b, friction, slip, lower, upper, discs, p, r, exact, steps)
+    r, error, done = semismooth_newton(G, b, friction, slip, lower, upper, rolling, p, r, exact, steps)
     if error > wanted:
-        r, error, more = change_pieces(G, b, friction, slip, lower, upper, discs, p, r, wanted, CHANGES)
+        r, error, more = active_set_newton(G, b, friction, slip, lower, upper, rolling, p, r, wanted, CHANGES)
         done += more
     return r, error, done
 
 
 @kernel
-def change_pieces(G, b, friction, slip, lower, upper, discs, p, r, tolerance, changes):  # type: ignore[no-untyped-def]
+def active_set_newton(G, b, friction, slip, lower, upper, rolling, p, r, tolerance, changes):  # type: ignore[no-untyped-def]
     """Look for a solution near r, as the module says; it ends where the next change would take back the last.
 
-    Or where impulses grow :data:`~constrained_sim.contact_solvers.status.AMPLIFIED` times beyond those in play.
+    Or where impulses grow :data:`~constrained_sim.contact_solvers.status.MAX_AMPLIFICATION` times beyond the impulse
+    scale.
 
-    Problems with discs are left as they are. Arguments and result are those of
+    Problems with rolling friction are left as they are. Arguments and result are those of
     :func:`~constrained_sim.contact_solvers.semismooth_newton.semismooth_newton`.
     """
     u = G @ r + b
-    best, least = r, largest_entry(natural_map_at(u, b, friction, slip, lower, upper, discs, p, r))
-    if discs.shape[0]:
+    best, least = r, largest_entry(natural_map_at(u, b, friction, slip, lower, upper, rolling, p, r))
+    if rolling.shape[0]:
         return best, least, 0
-    L, pieces = range_factor(G), pieces_at(u, friction, slip, lower, upper, p, r)
-    far, last, before, done = AMPLIFIED * largest_impulse(p, b, r), -1, -1, 0
+    L, active_set = range_factor(G), active_set_at(u, friction, slip, lower, upper, p, r)
+    far, last, before, done = MAX_AMPLIFICATION * largest_impulse(p, b, r), -1, -1, 0
     while least > tolerance and done < changes:
         done += 1
-        r = _settled(G, b, L, pieces, friction, slip, lower, upper, discs, p, r, tolerance, far)
+        r = _solve_on_active_set(G, b, L, active_set, friction, slip, lower, upper, rolling, p, r, tolerance, far)
         u = G @ r + b
-        error = largest_entry(natural_map_at(u, b, friction, slip, lower, upper, discs, p, r))
+        error = largest_entry(natural_map_at(u, b, friction, slip, lower, upper, rolling, p, r))
         if error < least:
             best, least = r, error
-        member, piece = _most_wrong(pieces, u, friction, slip, lower, upper, p, r)
-        if member < 0 or (member == last and piece == before) or not error < far:
+        member, status = _most_violated(active_set, u, friction, slip, lower, upper, p, r)
+        if member < 0 or (member == last and status == before) or not error < far:
             break
-        last, before = member, pieces[member]
-        pieces[member] = piece
+        last, before = member, active_set[member]
+        active_set[member] = status
     return best, least, done
 
 
 @kernel
-def _settled(G, b, L, pieces, friction, slip, lower, upper, discs, p, r, tolerance, far):  # type: ignore[no-untyped-def]
-    """Return the point to which Newton's method on the map of the `pieces` leads from r, solved or not; ``G = L L^T``.
+def _solve_on_active_set(G, b, L, active_set, friction, slip, lower, upper, rolling, p, r, tolerance, far):  # type: ignore[no-untyped-def]
+    """Return where Newton's method on the map of the `active_set` leads from r, solved or not; ``G = L L^T``.
 
     Where there is no solution, that is away on the side from which contacts pull, which tells which of them opens; but
     it does not go on where the error is `far` beyond all impulses.
     """
     for step in range(SETTLING + 1):
         u = G @ r + b
-        F = _map_on(pieces, u, friction, slip, lower, upper, p, r)
+        F = _map_on(active_set, u, friction, slip, lower, upper, p, r)
         error = largest_entry(F)
         if error <= tolerance or not error < far or step == SETTLING:
             break
-        B, C = derivative_on(pieces, u, friction, slip, lower, upper, discs, p, r)
-        r = r + newton_step(G, L, B, C, F, friction.shape[0], discs, LEAST_SHIFT)
+        B, C = derivative_on(active_set, u, friction, slip, lower, upper, rolling, p, r)
+        r = r + newton_step(G, L, B, C, F, friction.shape[0], rolling, LEAST_SHIFT)
     return r
 
 
 @kernel
-def _map_on(pieces, u, friction, slip, lower, upper, p, r):  # type: ignore[no-untyped-def]
-    """Return F (n,) of these `pieces`, wherever r is."""
+def _map_on(active_set, u, friction, slip, lower, upper, p, r):  # type: ignore[no-untyped-def]
+    """Return F (n,) of this `active_set`, wherever r is."""
     F = np.empty(r.shape[0])
     for c in range(friction.shape[0]):
         i = 3 * c
-        if pieces[c] == OPEN:
+        if active_set[c] == OPEN:
             F[i], F[i + 1], F[i + 2] = r[i], r[i + 1], r[i + 2]
             continue
         F[i], F[i + 1], F[i + 2] = p[i] * u[i], p[i] * u[i + 1], p[i + 2] * u[i + 2]
-        if pieces[c] == SLIDING:
+        if active_set[c] == SLIDING:
             d0, d1, _ = drag_of(u, friction[c], slip[c], p, r, i)
             radius = friction[c] * (r[i + 2] - p[i + 2] * u[i + 2])
             F[i], F[i + 1] = r[i] - radius * d0, r[i + 1] - radius * d1
     for j in range(lower.shape[0]):
-        i, piece = 3 * friction.shape[0] + j, pieces[friction.shape[0] + j]
-        if piece == STICKING:
+        i, status = 3 * friction.shape[0] + j, active_set[friction.shape[0] + j]
+        if status == STICKING:
             F[i] = p[i] * u[i]
         else:
-            F[i] = r[i] - (lower[j] if piece == OPEN else upper[j])
+            F[i] = r[i] - (lower[j] if status == OPEN else upper[j])
     return F
 
 
 @kernel
-def _most_wrong(pieces, u, friction, slip, lower, upper, p, r):  # type: ignore[no-untyped-def]
-    """Return which contact or interval row violates its laws by the most [N s] if it stays on its piece; the next.
+def _most_violated(active_set, u, friction, slip, lower, upper, p, r):  # type: ignore[no-untyped-def]
+    """Return which contact or box row violates its laws by the most [N s] if it stays on its piece; the next.
 
     Which is -1 if none does. A contact that sinks will slide to begin with: where others stick, it may be unable to.
     """
     most, which, then, contacts = 0.0, -1, OPEN, friction.shape[0]
     for c in range(contacts):
         i = 3 * c
-        if pieces[c] == OPEN:
-            wrong, piece = -p[i + 2] * u[i + 2], SLIDING
+        if active_set[c] == OPEN:
+            wrong, status = -p[i + 2] * u[i + 2], SLIDING
         elif r[i + 2] < 0.0:
-            wrong, piece = -r[i + 2], OPEN
-        elif pieces[c] == STICKING:
-            wrong, piece = np.hypot(r[i], r[i + 1]) - friction[c] * r[i + 2], SLIDING
+            wrong, status = -r[i + 2], OPEN
+        elif active_set[c] == STICKING:
+            wrong, status = np.hypot(r[i], r[i + 1]) - friction[c] * r[i + 2], SLIDING
         elif slip[c, 0] != 0.0 or slip[c, 1] != 0.0:
             continue
         else:
             length = max(np.hypot(r[i], r[i + 1]), 1e-300)
-            wrong, piece = p[i] * (r[i] * u[i] + r[i + 1] * u[i + 1]) / length, STICKING
+            wrong, status = p[i] * (r[i] * u[i] + r[i + 1] * u[i + 1]) / length, STICKING
         if wrong > most:
-            most, which, then = wrong, c, piece
+            most, which, then = wrong, c, status
     for j in range(lower.shape[0]):
-        i, piece = 3 * contacts + j, STICKING
-        if pieces[contacts + j] == OPEN:
+        i, status = 3 * contacts + j, STICKING
+        if active_set[contacts + j] == OPEN:
             wrong = -p[i] * u[i]
-        elif pieces[contacts + j] == SLIDING:
+        elif active_set[contacts + j] == SLIDING:
             wrong = p[i] * u[i]
         else:
             wrong = max(lower[j] - r[i], r[i] - upper[j])
-            piece = OPEN if r[i] < lower[j] else SLIDING
+            status = OPEN if r[i] < lower[j] else SLIDING
         if wrong > most:
-            most, which, then = wrong, contacts + j, piece
+            most, which, then = wrong, contacts + j, status
     return which, then

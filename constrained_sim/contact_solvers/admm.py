@@ -23,7 +23,7 @@ def admm(
     approach, 2024.
     """
     friction, iterations = problem.friction, 0
-    others = problem.slip.any() or problem.lower.any() or np.isinf(friction).any() or len(problem.discs)
+    others = problem.slip.any() or problem.lower.any() or np.isinf(friction).any() or len(problem.rolling)
     if not others and np.isinf(problem.upper).all():
         impulse, iterations = _solve(problem.G, problem.b, friction, len(problem.lower), budget)
     return impulse, problem.error(scale, impulse), iterations

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from constrained_sim.contact.contact_set import ContactTable
+from constrained_sim.contact.contact_set import ContactSet
 from constrained_sim.contact_solvers.problem import STRONG, no_values
 from constrained_sim.contact_solvers.rolling_rows import COEFFICIENT, CONTACT, SIZE
 from constrained_sim.contact_solvers.status import OPEN, STICKING
@@ -26,7 +26,7 @@ ONSET_SPEED = 1e-6
 forces at a rate that is inverse to the speed, too fast for an explicit integrator."""
 
 
-class FrictionDiscs(NamedTuple):
+class FrictionBlocks(NamedTuple):
     """What opposes motion at contacts: friction along the surface, resistance to rolling, resistance to spinning.
 
     Each has one or two rows, among those of the table and, after these, the ones that turn; its force or moment r obeys
@@ -48,23 +48,23 @@ class FrictionDiscs(NamedTuple):
     coefficient: Array
 
     @classmethod
-    def of(cls, table: ContactTable) -> FrictionDiscs:
+    def of(cls, contact_set: ContactSet) -> FrictionBlocks:
         """Return those of all contacts: friction of each first, then all that resists turning."""
-        k, turning = len(table.members), table.resistance.discs
+        k, turning = len(contact_set.members), contact_set.resistance.rolling
         contact = np.concatenate([np.arange(k), turning[:, CONTACT].astype(np.intp)])
         size = turning[:, SIZE].astype(np.intp)
-        last = table.dim + np.cumsum(size) - 1
+        last = contact_set.dim + np.cumsum(size) - 1
         rows = np.concatenate([3 * np.arange(k)[:, None] + [0, 1], np.stack([last - size + 1, last], axis=1)])
-        coefficient = np.concatenate([table.friction, turning[:, COEFFICIENT]])
+        coefficient = np.concatenate([contact_set.friction, turning[:, COEFFICIENT]])
         return cls(contact, 3 * contact + 2, rows, rows[:, 0] < rows[:, 1], coefficient)
 
-    def take(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> FrictionDiscs:
+    def take(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> FrictionBlocks:
         """Return some of them."""
-        return FrictionDiscs(
+        return FrictionBlocks(
             self.contact[which], self.normal[which], self.rows[which], self.paired[which], self.coefficient[which]
         )
 
-    def among(self, rows: npt.NDArray[np.intp]) -> FrictionDiscs:
+    def among(self, rows: npt.NDArray[np.intp]) -> FrictionBlocks:
         """Return the same where only `rows`, ascending, are left of all rows."""
         return self._replace(normal=np.searchsorted(rows, self.normal), rows=np.searchsorted(rows, self.rows))
 
@@ -90,93 +90,107 @@ class Mode:
     Rows are those of the table, then those that turn.
 
     Attributes:
-        table: of the contacts.
+        contact_set: of the contacts.
         closed: (c,) places in the table of the contacts and limits that stay closed, ascending.
-        discs: friction of the closed contacts, along the surface and against turning.
+        blocks: friction of the closed contacts, along the surface and against turning.
         holds: (f,) which of it holds: its rows stay at rest.
         direction: (f, 2) unit direction in which a contact began to slip or to turn, or does so at the beginning of the
             mode; zero of what holds.
         begins: (f,) what moves from rest.
-        rubs: (d,) direction in which a joint with dry friction moves, +1 or -1; 0 where it is held.
+        slip_sign: (d,) direction in which a joint with dry friction moves, +1 or -1; 0 where it is held.
         push: (3 k + l + e,) forces and moments of all rows at its beginning. Where those of least norm lie outside
             their cones, indeterminate ones stay near these.
-        grip: (d,) efforts of dry joint friction at its beginning.
+        friction_effort: (d,) efforts of dry joint friction at its beginning.
     """
 
-    table: ContactTable
+    contact_set: ContactSet
     closed: npt.NDArray[np.intp]
-    discs: FrictionDiscs
+    blocks: FrictionBlocks
     holds: npt.NDArray[np.bool_]
     direction: Array
     begins: npt.NDArray[np.bool_]
-    rubs: Array
+    slip_sign: Array
     push: Array
-    grip: Array
+    friction_effort: Array
 
     @classmethod
     def of(
         cls,
-        table: ContactTable,
+        contact_set: ContactSet,
         candidates: npt.NDArray[np.intp],
         status: npt.NDArray[np.int64],
         push: Array,
-        grip: Array,
+        friction_effort: Array,
         s: Array,
         moving: Array,
     ) -> Mode:
         """Return the mode that a solution at acceleration level tells.
 
         Args:
-            table: of the contacts.
+            contact_set: of the contacts.
             candidates: (c,) places of what might stay closed.
-            status: of these, of the joints with dry friction, and of the discs of turning contacts.
+            status: of these, of the joints with dry friction, and of the rolling friction of contacts.
             push: (3 k + l + e,) forces and moments of the rows.
-            grip: (d,) efforts of dry joint friction.
+            friction_effort: (d,) efforts of dry joint friction.
             s: (3 k + l + e,) velocities of the rows [m/s, rad/s].
             moving: (d,) velocities of the joints with dry friction.
         """
-        of_candidates, of_joints, of_turning = np.split(status, np.cumsum([len(candidates), len(grip)]))
-        every, may_close = FrictionDiscs.of(table), np.zeros(len(table), dtype=np.bool_)
+        of_candidates, of_joints, of_turning = np.split(status, np.cumsum([len(candidates), len(friction_effort)]))
+        every, may_close = FrictionBlocks.of(contact_set), np.zeros(len(contact_set), dtype=np.bool_)
         may_close[candidates] = True
-        discs = every.take(may_close[every.contact])
-        of_discs = np.concatenate([of_candidates[candidates < len(table.members)], of_turning])
-        discs, of_discs = discs.take(of_discs != OPEN), of_discs[of_discs != OPEN]
-        holds = of_discs == STICKING
-        begins = ~holds & (discs.lengths(s) <= SLIP_SPEED)
-        along = np.where(begins[:, None], -discs.components(push), discs.components(s))
+        blocks = every.take(may_close[every.contact])
+        of_blocks = np.concatenate([of_candidates[candidates < len(contact_set.members)], of_turning])
+        blocks, of_blocks = blocks.take(of_blocks != OPEN), of_blocks[of_blocks != OPEN]
+        holds = of_blocks == STICKING
+        begins = ~holds & (blocks.lengths(s) <= SLIP_SPEED)
+        along = np.where(begins[:, None], -blocks.components(push), blocks.components(s))
         length = np.where(holds, 0.0, np.hypot(*along.T))
         moves = length > 0.0
         direction = np.where(moves[:, None], along / np.where(moves, length, 1.0)[:, None], 0.0)
-        from_rest = np.where(of_joints == STICKING, 0.0, -np.sign(grip))
-        rubs = np.where(np.abs(moving) > SLIP_SPEED, np.sign(moving), from_rest)
-        return cls(table, candidates[of_candidates != OPEN], discs, holds, direction, begins, rubs, push, grip)
+        from_rest = np.where(of_joints == STICKING, 0.0, -np.sign(friction_effort))
+        slip_sign = np.where(np.abs(moving) > SLIP_SPEED, np.sign(moving), from_rest)
+        return cls(
+            contact_set,
+            candidates[of_candidates != OPEN],
+            blocks,
+            holds,
+            direction,
+            begins,
+            slip_sign,
+            push,
+            friction_effort,
+        )
 
     @classmethod
-    def free(cls, table: ContactTable) -> Mode:
+    def free(cls, contact_set: ContactSet) -> Mode:
         """Return the mode in which nothing is closed and no joint rubs."""
-        none, rows, nothing = np.empty(0, dtype=np.intp), np.zeros(table.dim + table.resistance.dim), np.zeros(0)
-        return cls.of(table, none, none, rows, nothing, rows, nothing)
+        none, rows, nothing = (
+            np.empty(0, dtype=np.intp),
+            np.zeros(contact_set.dim + contact_set.resistance.dim),
+            np.zeros(0),
+        )
+        return cls.of(contact_set, none, none, rows, nothing, rows, nothing)
 
     @cached_property
     def normals(self) -> npt.NDArray[np.intp]:
         """(c,) normal rows of what is closed."""
-        return self.table.normals[self.closed]
+        return self.contact_set.normals[self.closed]
 
     @cached_property
     def held(self) -> npt.NDArray[np.intp]:
         """(h,) rows whose velocity stays zero, ascending: normal ones, and all of friction that holds."""
-        return np.union1d(self.normals, self.discs.rows[self.holds])
+        return np.union1d(self.normals, self.blocks.rows[self.holds])
 
     @cached_property
-    def holding(self) -> FrictionDiscs:
+    def holding(self) -> FrictionBlocks:
         """Friction that holds, and may give way."""
-        return self.discs.take(self.holds & np.isfinite(self.discs.coefficient))
+        return self.blocks.take(self.holds & np.isfinite(self.blocks.coefficient))
 
     @cached_property
     def moving(self) -> Moving:
         """Friction that opposes motion."""
-        which = ~self.holds & (self.discs.coefficient > 0.0)
-        return Moving(self.discs.take(which), self.direction[which], self.begins[which])
+        which = ~self.holds & (self.blocks.coefficient > 0.0)
+        return Moving(self.blocks.take(which), self.direction[which], self.begins[which])
 
     def force_rows(self, J: Array, friction: Array) -> Array:
         """Return (h, nv) the rows along which the forces of the held rows act.
@@ -187,29 +201,29 @@ class Mode:
             J: (3 k + l + e, nv) the rows.
             friction: (g, 2) f, of what moves, per unit of its normal force.
         """
-        rows, discs = J[self.held], self.moving.discs
+        rows, blocks = J[self.held], self.moving.blocks
         if not len(friction):
             return rows
-        for place, turning, force in zip(np.searchsorted(self.held, discs.normal), discs.rows, friction, strict=True):
+        for place, turning, force in zip(np.searchsorted(self.held, blocks.normal), blocks.rows, friction, strict=True):
             rows[place] += force @ J[turning]
         return rows
 
     def forces(self, r: Array, friction: Array) -> Array:
         """Return (3 k + l + e,) the forces of all rows, for those r (h,) of the held ones; `friction` as above."""
-        forces, discs = np.zeros(len(self.push)), self.moving.discs
+        forces, blocks = np.zeros(len(self.push)), self.moving.blocks
         forces[self.held] = r
         if not len(friction):
             return forces
-        forces[discs.rows[:, 0]] = friction[:, 0] * forces[discs.normal]
-        forces[discs.rows[discs.paired, 1]] = (friction[:, 1] * forces[discs.normal])[discs.paired]
+        forces[blocks.rows[:, 0]] = friction[:, 0] * forces[blocks.normal]
+        forces[blocks.rows[blocks.paired, 1]] = (friction[:, 1] * forces[blocks.normal])[blocks.paired]
         return forces
 
     def status(self) -> npt.NDArray[np.int64]:
         """Return (k + l,) 0 open, 1 sticking, 2 sliding; a limit that presses sticks."""
-        status = np.zeros(len(self.table), dtype=np.int64)
+        status = np.zeros(len(self.contact_set), dtype=np.int64)
         status[self.closed] = 1
-        slides = ~self.holds & (self.discs.rows[:, 1] < self.table.dim)
-        status[self.discs.contact[slides]] = 2
+        slides = ~self.holds & (self.blocks.rows[:, 1] < self.contact_set.dim)
+        status[self.blocks.contact[slides]] = 2
         return status
 
 
@@ -217,12 +231,12 @@ class Moving(NamedTuple):
     """Friction of what moves.
 
     Attributes:
-        discs: of it.
+        blocks: of it.
         direction: (g, 2) see :class:`Mode`.
-        begins: (g,) likewise.
+        begins: (g,) whether it begins to move from rest.
     """
 
-    discs: FrictionDiscs
+    blocks: FrictionBlocks
     direction: Array
     begins: npt.NDArray[np.bool_]
 
@@ -232,7 +246,7 @@ class Moving(NamedTuple):
         That of its beginning for what has just begun to move, and for what has passed the instant at which it stops, so
         that the motion can be continued smoothly past the event.
         """
-        along = self.discs.components(s)
+        along = self.blocks.components(s)
         speed = np.hypot(*along.T)
         least = np.where(self.begins, ONSET_SPEED, STOP_SPEED)
         known = (speed > least) & (np.einsum("ij,ij->i", along, self.direction) > 0.0)
@@ -242,19 +256,19 @@ class Moving(NamedTuple):
         """Return which of them, in two directions, have just begun to move, at `s` as above."""
         if not self.begins.any():
             return np.empty(0, dtype=np.intp)
-        slow = self.discs.lengths(s) <= ONSET_SPEED
-        return np.flatnonzero(self.begins & self.discs.paired & slow & self.direction.any(axis=1))
+        slow = self.blocks.lengths(s) <= ONSET_SPEED
+        return np.flatnonzero(self.begins & self.blocks.paired & slow & self.direction.any(axis=1))
 
     def friction(self, s: Array) -> Array:
         """Return (g, 2) ``-c u / |u|``, the force or moment of each per unit of its normal force, at `s` as above."""
         if not len(self.begins):
             return self.direction
-        return -np.minimum(self.discs.coefficient, STRONG)[:, None] * self.directions(s)
+        return -np.minimum(self.blocks.coefficient, STRONG)[:, None] * self.directions(s)
 
     def events(self, s: Array) -> Array:
         """Return what is positive as long as they move on, at `s` as above: speeds, along the first direction too."""
         if not len(self.begins):
             return no_values()
-        along = self.discs.components(s)
+        along = self.blocks.components(s)
         speeds = np.hypot(*along[~self.begins].T)
         return np.concatenate([np.einsum("ij,ij->i", along, self.direction), speeds - STOP_SPEED])

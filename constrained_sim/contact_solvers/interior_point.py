@@ -30,15 +30,15 @@ EXACT = 1e-16
 """Mean product of forces and velocities, in units of the problem, that is rounding."""
 
 ENDLESS = 1e10
-"""Largest impulse, likewise: where there is no solution they grow without end."""
+"""Largest impulse, in units of the problem: where there is no solution they grow without end."""
 
 LEAST_STIFFNESS = 1e-9
-"""Of a row without walls, likewise, while the matrix is factored."""
+"""Least stiffness of a row without bounds, in units of the problem, while the matrix is factored."""
 
 FINISH = 10
 """Steps of Newton's method from where this ends."""
 
-BLURS = 0.0, 0.3
+SMOOTHING = 0.0, 0.3
 """How blurred the slip is where it begins, and where it begins again since that led nowhere."""
 
 
@@ -46,7 +46,7 @@ class Interior(NamedTuple):
     """A point inside all cones and intervals, scaled so that its numbers are of the order of 1.
 
     Rows of contacts with friction come first, [n, t1, t2] each: x and y. Then those in intervals, z: normal rows of
-    other contacts, and the interval rows. Each finite bound is a wall, at a distance from z, that pushes.
+    other contacts, and the box rows. Each finite bound has a slack, its distance from z, and a multiplier.
 
     Attributes:
         A: (n, n) Delassus matrix.
@@ -57,10 +57,10 @@ class Interior(NamedTuple):
         x: (k, 3) impulses of contacts with friction, inside their cones.
         y: (k, 3) velocities of these, with the slip added to the normal one.
         z: (m,) impulses of the other rows.
-        walls: (w,) which entry of z each wall bounds.
+        bounds: (w,) which entry of z each bound limits.
         sides: (w,) 1 of a lower bound, -1 of an upper one.
-        ends: (w,) where walls stand, times their sides.
-        push: (w,) velocities that they allow.
+        ends: (w,) values of the bounds, times their sides.
+        multipliers: (w,) velocities that they allow.
     """
 
     A: Array
@@ -71,17 +71,17 @@ class Interior(NamedTuple):
     x: Array
     y: Array
     z: Array
-    walls: npt.NDArray[np.int64]
+    bounds: npt.NDArray[np.int64]
     sides: Array
     ends: Array
-    push: Array
+    multipliers: Array
 
 
 @kernel
-def interior_point(G, b, friction, slip, lower, upper, discs, p, r, tolerance, steps):  # type: ignore[no-untyped-def]
-    """Solve contacts and interval rows from inside all cones.
+def interior_point(G, b, friction, slip, lower, upper, rolling, p, r, tolerance, steps):  # type: ignore[no-untyped-def]
+    """Solve contacts and box rows from inside all cones.
 
-    Problems with known slip, discs, or friction without bound are left as they are.
+    Problems with known slip, rolling friction, or friction without bound are left as they are.
 
     With x = (c r_n, r_t) and y = (u_n / c + |u_t|, u_t), Signorini's and Coulomb's laws say that x and y lie in the
     cone ``|z_t| <= z_0``, at right angles (De Saxce and Feng, 1998). The method follows the points at which their
@@ -97,15 +97,17 @@ def interior_point(G, b, friction, slip, lower, upper, discs, p, r, tolerance, s
 
     A few steps of Newton's method on the natural map end it, see
     :func:`~constrained_sim.contact_solvers.active_set_newton.finish`. It always begins anew, not from r. Where it came
-    to no end within `steps` it begins again, the slip blurred, see :func:`from_inside`. Arguments and result are those
-    of :func:`~constrained_sim.contact_solvers.semismooth_newton.semismooth_newton`.
+    to no end within `steps` it begins again, the slip smoothed, see :func:`solve_from_center`. Arguments and result are
+    those of :func:`~constrained_sim.contact_solvers.semismooth_newton.semismooth_newton`.
 
     Source: Acary, Armand, Nguyen and Shpakovych, Second-order cone programming for frictional contact mechanics using
     interior point algorithm, 2023.
     """
     best, least, done = r, np.inf, 0
-    for blur in BLURS:
-        best, least, more = from_inside(G, b, friction, slip, lower, upper, discs, p, best, tolerance, steps, blur)
+    for smoothing in SMOOTHING:
+        best, least, more = solve_from_center(
+            G, b, friction, slip, lower, upper, rolling, p, best, tolerance, steps, smoothing
+        )
         done += more
         if least <= max(tolerance, SUFFICIENT * largest_impulse(p, b, best)):
             break
@@ -113,39 +115,39 @@ def interior_point(G, b, friction, slip, lower, upper, discs, p, r, tolerance, s
 
 
 @kernel
-def from_inside(G, b, friction, slip, lower, upper, discs, p, r, tolerance, steps, blur):  # type: ignore[no-untyped-def]
+def solve_from_center(G, b, friction, slip, lower, upper, rolling, p, r, tolerance, steps, smoothing):  # type: ignore[no-untyped-def]
     """Return the better one of r and what one beginning of :func:`interior_point` leads to, its error, and the steps.
 
-    The slip is ``|u_t|^2 / sqrt(|u_t|^2 + blur mu)``: with a `blur` it is smooth on the way, and right in the end, at
-    rest as well as in motion.
+    The slip is ``|u_t|^2 / sqrt(|u_t|^2 + smoothing mu)``: with a `smoothing` it is smooth on the way, and right in the
+    end, at rest as well as in motion.
     """
-    least = largest_entry(natural_map(G, b, friction, slip, lower, upper, discs, p, r))
-    if slip.any() or discs.shape[0] or np.isinf(friction).any() or (lower >= upper).any():
+    least = largest_entry(natural_map(G, b, friction, slip, lower, upper, rolling, p, r))
+    if slip.any() or rolling.shape[0] or np.isinf(friction).any() or (lower >= upper).any():
         return r, least, 0
-    inside = _begin(G, b, friction, lower, upper, p)
-    found, error, done = _follow(inside, G, b, friction, slip, lower, upper, discs, p, blur, tolerance, steps)
+    interior = _begin(G, b, friction, lower, upper, p)
+    found, error, done = _follow(interior, G, b, friction, slip, lower, upper, rolling, p, smoothing, tolerance, steps)
     return (found, error, done) if error < least else (r, least, done)
 
 
 @kernel
-def _follow(inside, G, b, friction, slip, lower, upper, discs, p, blur, tolerance, steps):  # type: ignore[no-untyped-def]
-    """Return the impulses to which the way from a point `inside` leads, their error, and the steps that it took.
+def _follow(interior, G, b, friction, slip, lower, upper, rolling, p, smoothing, tolerance, steps):  # type: ignore[no-untyped-def]
+    """Return the impulses to which the way from a point `interior` leads, their error, and the steps that it took.
 
     The point is changed in place.
     """
     best, least, length, coupling, done = np.zeros_like(b), np.inf, 1.0, 1.0, 0
     r = best
     while length > STALLED and least > tolerance and done < steps:
-        length, done = _advance(inside, coupling, blur), done + 1
+        length, done = _advance(interior, coupling, smoothing), done + 1
         if length < SHORT:
             coupling *= 0.1
         elif length > LONG:
             coupling = min(1.0, 2.0 * coupling)
-        r = _impulse(inside, b.shape[0])
-        error = largest_entry(natural_map(G, b, friction, slip, lower, upper, discs, p, r))
+        r = _impulse(interior, b.shape[0])
+        error = largest_entry(natural_map(G, b, friction, slip, lower, upper, rolling, p, r))
         if error < least:
             best, least = r, error
-    r, error, more = finish(G, b, friction, slip, lower, upper, discs, p, r, tolerance, FINISH)
+    r, error, more = finish(G, b, friction, slip, lower, upper, rolling, p, r, tolerance, FINISH)
     done += more
     if error < least:
         best, least = r, error
@@ -183,20 +185,20 @@ def _begin(G, b, friction, lower, upper, p):  # type: ignore[no-untyped-def]
     x, y = np.zeros((cones // 3, 3)), np.zeros((cones // 3, 3))
     x[:, 0] = y[:, 0] = 1.0
     z = np.empty(end - cones)
-    walls, sides, ends = np.empty(2 * z.shape[0], dtype=np.int64), np.empty(2 * z.shape[0]), np.empty(2 * z.shape[0])
+    bounds, sides, ends = np.empty(2 * z.shape[0], dtype=np.int64), np.empty(2 * z.shape[0]), np.empty(2 * z.shape[0])
     w = 0
     for k in range(z.shape[0]):
         scale = unit * size[cones + k]
         bottom, top = low[cones + k] / scale, high[cones + k] / scale
         if np.isfinite(bottom):
-            walls[w], sides[w], ends[w] = k, 1.0, bottom
+            bounds[w], sides[w], ends[w] = k, 1.0, bottom
             w += 1
         if np.isfinite(top):
-            walls[w], sides[w], ends[w] = k, -1.0, -top
+            bounds[w], sides[w], ends[w] = k, -1.0, -top
             w += 1
         z[k] = _inner(bottom, top)
     return Interior(
-        A, range_factor(A), q / unit, rows, unit * size, x, y, z, walls[:w], sides[:w], ends[:w], np.ones(w)
+        A, range_factor(A), q / unit, rows, unit * size, x, y, z, bounds[:w], sides[:w], ends[:w], np.ones(w)
     )
 
 
@@ -209,22 +211,22 @@ def _inner(bottom, top):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _impulse(inside, size):  # type: ignore[no-untyped-def]
+def _impulse(interior, size):  # type: ignore[no-untyped-def]
     """Return (size,) the impulses of all rows of the problem [N s]."""
-    r, cones = np.zeros(size), inside.x.size
-    for i in range(inside.rows.shape[0]):
-        value = inside.x[i // 3, i % 3] if i < cones else inside.z[i - cones]
-        r[inside.rows[i]] = inside.unscale[i] * value
+    r, cones = np.zeros(size), interior.x.size
+    for i in range(interior.rows.shape[0]):
+        value = interior.x[i // 3, i % 3] if i < cones else interior.z[i - cones]
+        r[interior.rows[i]] = interior.unscale[i] * value
     return r
 
 
 @kernel
-def _advance(inside, coupling, blur):  # type: ignore[no-untyped-def]
+def _advance(interior, coupling, smoothing):  # type: ignore[no-untyped-def]
     """Move the point by one step, in place; return which part of it was possible, none where rounding ends the way."""
-    A, L, q, x, y, z = inside.A, inside.L, inside.q, inside.x, inside.y, inside.z
-    walls, sides, ends, push = inside.walls, inside.sides, inside.ends, inside.push
-    room = sides * z[walls] - ends
-    mu = (np.sum(x * y) + np.dot(room, push)) / max(x.shape[0] + push.shape[0], 1)
+    A, L, q, x, y, z = interior.A, interior.L, interior.q, interior.x, interior.y, interior.z
+    bounds, sides, ends, multipliers = interior.bounds, interior.sides, interior.ends, interior.multipliers
+    slack = sides * z[bounds] - ends
+    mu = (np.sum(x * y) + np.dot(slack, multipliers)) / max(x.shape[0] + multipliers.shape[0], 1)
     largest = 0.0
     for c in range(x.shape[0]):
         largest = max(largest, x[c, 0])
@@ -232,8 +234,8 @@ def _advance(inside, coupling, blur):  # type: ignore[no-untyped-def]
             return 0.0
     for value in z:
         largest = max(largest, abs(value))
-    for w in range(push.shape[0]):
-        if not (room[w] > 0.0 and push[w] > 0.0):
+    for w in range(multipliers.shape[0]):
+        if not (slack[w] > 0.0 and multipliers[w] > 0.0):
             return 0.0
     if not (mu > EXACT and largest < ENDLESS):
         return 0.0
@@ -243,37 +245,41 @@ def _advance(inside, coupling, blur):  # type: ignore[no-untyped-def]
     cones = x.size
     rest = -q - A @ np.concatenate((x.ravel(), z))
     rest[:cones] += y.ravel()
-    for w in range(push.shape[0]):
-        rest[cones + walls[w]] += sides[w] * push[w]
+    for w in range(multipliers.shape[0]):
+        rest[cones + bounds[w]] += sides[w] * multipliers[w]
     for c in range(x.shape[0]):
         square = y[c, 1] ** 2 + y[c, 2] ** 2
-        blurred = max(square + blur * mu, 1e-300)
+        blurred = max(square + smoothing * mu, 1e-300)
         rest[3 * c] -= square / np.sqrt(blurred)
         for i in range(2):
             slip[c, i] = coupling * (2.0 - square / blurred) * y[c, 1 + i] / np.sqrt(blurred)
         _scale(x[c], y[c], W[c], inverse[c])
     _couple(slip, rest)
     stiffness = np.zeros(z.shape[0])
-    for w in range(push.shape[0]):
-        stiffness[walls[w]] += push[w] / room[w]
+    for w in range(multipliers.shape[0]):
+        stiffness[bounds[w]] += multipliers[w] / slack[w]
     point = _times(W, x)
     for c in range(x.shape[0]):
         if not _determinant(point[c]) > 0.0:
             return 0.0
     matrix = A, L, slip, W, inverse, stiffness, *_reduced(L, slip, inverse, stiffness)
 
-    products, pushes = -_product(point, point), -room * push
-    dx, dz, dy, d_push = _towards(matrix, rest, W, point, products, walls, sides, room, push, pushes)
-    centring = (1.0 - _possible(x, dx, y, dy, sides * dz[walls] / room, d_push / push)) ** 1.5
+    products, slack_products = -_product(point, point), -slack * multipliers
+    dx, dz, dy, d_multipliers = _towards(
+        matrix, rest, W, point, products, bounds, sides, slack, multipliers, slack_products
+    )
+    centring = (1.0 - _possible(x, dx, y, dy, sides * dz[bounds] / slack, d_multipliers / multipliers)) ** 1.5
     products -= _product(_times(W, dx), _times(inverse, dy))
     products[:, 0] += centring * mu
-    pushes += centring * mu - sides * dz[walls] * d_push
-    dx, dz, dy, d_push = _towards(matrix, (1.0 - centring) * rest, W, point, products, walls, sides, room, push, pushes)
-    length = _possible(x, dx, y, dy, sides * dz[walls] / room, d_push / push)
+    slack_products += centring * mu - sides * dz[bounds] * d_multipliers
+    dx, dz, dy, d_multipliers = _towards(
+        matrix, (1.0 - centring) * rest, W, point, products, bounds, sides, slack, multipliers, slack_products
+    )
+    length = _possible(x, dx, y, dy, sides * dz[bounds] / slack, d_multipliers / multipliers)
     x += length * dx
     y += length * dy
     z += length * dz
-    push += length * d_push
+    multipliers += length * d_multipliers
     return length
 
 
@@ -307,9 +313,9 @@ def _reduced(L, slip, inverse, stiffness):  # type: ignore[no-untyped-def]
 def _solve(matrix, right):  # type: ignore[no-untyped-def]
     """Return the d (n,) with ``(P A + D) d = right``.
 
-    D has the blocks ``W W`` of the cones, then the stiffness of the walls; P adds the slip's part of the tangential
+    D has the blocks ``W W`` of the cones, then the stiffness of the bounds; P adds the slip's part of the tangential
     rows to the normal ones. With ``A = L L^T``, what is factored has the size of the rank (Woodbury). A second pass
-    takes back what rounding left, and that rows without walls were given a little stiffness.
+    takes back what rounding left, and that rows without bounds were given a little stiffness.
     """
     A, L, slip, W, inverse, stiffness, X, factors, pivots = matrix
     flexible = 1.0 / np.maximum(stiffness, LEAST_STIFFNESS)
@@ -341,21 +347,21 @@ def _squares_times(W, diagonal, v):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _towards(matrix, rest, W, point, products, walls, sides, room, push, pushes):  # type: ignore[no-untyped-def]
+def _towards(matrix, rest, W, point, products, bounds, sides, slack, multipliers, slack_products):  # type: ignore[no-untyped-def]
     """Return the step (x, z, y, push) that changes the products of both kinds thus, and the velocities by `rest`."""
     right, cones = rest.copy(), point.size
     goal = _times(W, _divided(products, point))
     right[:cones] += goal.ravel()
-    for w in range(push.shape[0]):
-        right[cones + walls[w]] += sides[w] * pushes[w] / room[w]
+    for w in range(multipliers.shape[0]):
+        right[cones + bounds[w]] += sides[w] * slack_products[w] / slack[w]
     step = _solve(matrix, right)
     dx, dz = step[:cones].copy().reshape(point.shape), step[cones:]
-    return dx, dz, goal - _times(W, _times(W, dx)), (pushes - push * sides * dz[walls]) / room
+    return dx, dz, goal - _times(W, _times(W, dx)), (slack_products - multipliers * sides * dz[bounds]) / slack
 
 
 @kernel
 def _possible(x, dx, y, dy, of_room, of_push):  # type: ignore[no-untyped-def]
-    """Return which part of a step can be done, at most 1, for the parts by which walls change their room and push."""
+    """Return which part of a step can be done, at most 1, for the parts by which slack and multipliers change."""
     loss = INSIDE
     for c in range(x.shape[0]):
         loss = max(loss, _loss(x[c], dx[c]), _loss(y[c], dy[c]))

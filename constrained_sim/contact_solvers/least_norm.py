@@ -22,12 +22,12 @@ import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact_solvers.natural_map import natural_map
-from constrained_sim.contact_solvers.rolling_rows import no_discs
+from constrained_sim.contact_solvers.rolling_rows import no_rolling
 from constrained_sim.contact_solvers.semismooth_newton import block_times
 from constrained_sim.contact_solvers.status import OPEN, SLIDING, STICKING
 from constrained_sim.linalg.cholesky import independent_factor, range_factor
 
-NO_DISCS = no_discs()
+NO_ROLLING = no_rolling()
 
 DAMPING = 1e-3
 """Of a Newton step, per unit of the relative error that is left."""
@@ -47,13 +47,13 @@ TURNS = 20
 
 
 @kernel
-def with_least_norm(G, b, friction, slip, lower, upper, discs, p, r, error, most):  # type: ignore[no-untyped-def]
-    """Return the forces of least norm with the slip of r; r itself where there is no choice, or where discs turn.
+def with_least_norm(G, b, friction, slip, lower, upper, rolling, p, r, error, most):  # type: ignore[no-untyped-def]
+    """Return the forces of least norm with the slip of r; r itself where there is no choice, or with rolling friction.
 
     Arguments as in :func:`~constrained_sim.contact_solvers.natural_map.natural_map`; `error` is that of r [N s], and
     `most` what the forces returned may have.
     """
-    if discs.shape[0]:
+    if rolling.shape[0]:
         return r
     status = by_motion(G @ r + b, friction, slip, lower, upper, p, 10.0 * error)
     held, every = rows_at_rest(status, friction.shape[0]), np.arange(r.shape[0])
@@ -66,7 +66,7 @@ def with_least_norm(G, b, friction, slip, lower, upper, discs, p, r, error, most
         x, y, before = r, goal.copy(), np.inf
         for _ in range(turns):
             x, y = least_norm(transposed, goal, r, y, G @ x + b, friction, slip, lower, upper, status, error)
-            left = np.abs(natural_map(G, b, friction, slip, lower, upper, discs, p, x)).max()
+            left = np.abs(natural_map(G, b, friction, slip, lower, upper, rolling, p, x)).max()
             if left <= 10.0 * error or not left < 0.5 * before:
                 break
             before = left
@@ -131,8 +131,8 @@ def least_norm(transposed, goal, r, y, u, friction, slip, lower, upper, status, 
         u: (n,) row velocities that tell the rays of what slides.
         friction: (k,).
         slip: (k, 2) known directions of slip, zero where u tells.
-        lower: (m,) bounds of the interval rows.
-        upper: (m,) likewise.
+        lower: (m,) lower bounds of the box rows.
+        upper: (m,) upper bounds of the box rows.
         status: (k + m,) that the motion allows, see :func:`by_motion`.
         tolerance: error of r [N s].
     """
@@ -162,7 +162,7 @@ def least_norm(transposed, goal, r, y, u, friction, slip, lower, upper, status, 
         if error <= exact or (error <= settled and error > 0.5 * before) or idle == IDLE:
             break
         before = error
-        H = transposed @ block_times(slope, Q, friction.shape[0], NO_DISCS)
+        H = transposed @ block_times(slope, Q, friction.shape[0], NO_ROLLING)
         H += (1e-13 + DAMPING * min(error / largest, 1.0)) * np.eye(H.shape[0])
         step = _solve(H, -F)
         z, change, goal_ahead = Q @ y, Q @ step, np.dot(goal, step)
@@ -213,7 +213,7 @@ def _where_linear(transposed, Q, goal, u, friction, slip, lower, upper, status, 
                 fixed[i] = upper[m]
             else:
                 slope[j, 0, 0] = 1.0
-    H = transposed @ block_times(slope, Q, friction.shape[0], NO_DISCS)
+    H = transposed @ block_times(slope, Q, friction.shape[0], NO_ROLLING)
     H += 1e-13 * np.eye(H.shape[0])
     return _solve(H, goal - transposed @ fixed)
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from constrained_sim.contact_solvers.contact_modes import FrictionDiscs
+from constrained_sim.contact_solvers.contact_modes import FrictionBlocks
 from constrained_sim.validation import Array
 
 DEPENDENT = 1e-9
@@ -18,7 +18,9 @@ CLOSE = 0.1
 """Share of the largest possible margin that may be missing."""
 
 
-def most_inside(J: Array, forces: Array, pushes: npt.NDArray[np.intp], discs: FrictionDiscs, most: Array) -> Array:
+def max_margin_forces(
+    J: Array, forces: Array, one_sided: npt.NDArray[np.intp], blocks: FrictionBlocks, most: Array
+) -> Array:
     """Return forces with the same effect ``J^T r`` whose least margin to their bounds is largest.
 
     Forces of least norm may lie on a cone though others, with the same effect, are well inside it: then nothing is
@@ -30,8 +32,8 @@ def most_inside(J: Array, forces: Array, pushes: npt.NDArray[np.intp], discs: Fr
     Args:
         J: (n, nv) rows of forces, those of dry joint friction last.
         forces: (n,) of these rows [N, N m].
-        pushes: (p,) which of them push.
-        discs: friction that holds, its rows among these.
+        one_sided: (p,) which of them push.
+        blocks: friction that holds, its rows among these.
         most: (d,) the largest efforts of dry friction [N m, N].
     """
     lengths = np.linalg.norm(J, axis=1)
@@ -40,11 +42,11 @@ def most_inside(J: Array, forces: Array, pushes: npt.NDArray[np.intp], discs: Fr
     balanced = left[:, int((singular > DEPENDENT).sum()) :] / lengths[:, None]
     if not balanced.shape[1]:
         return forces
-    planes, limits = _planes(len(forces), pushes, most)
+    planes, limits = _planes(len(forces), one_sided, most)
     best, margin, cuts = forces, -np.inf, np.zeros((0, len(forces)))
     found, reachable = forces, np.inf
     for _ in range(MOST_CUTS):
-        new = _cuts(found, discs)
+        new = _cuts(found, blocks)
         reached = float(np.concatenate([planes @ found + limits, new @ found]).min())
         if reached > margin:
             best, margin = found, reached
@@ -65,20 +67,20 @@ def most_inside(J: Array, forces: Array, pushes: npt.NDArray[np.intp], discs: Fr
     return best
 
 
-def _planes(size: int, pushes: npt.NDArray[np.intp], most: Array) -> tuple[Array, Array]:
+def _planes(size: int, one_sided: npt.NDArray[np.intp], most: Array) -> tuple[Array, Array]:
     """Return rows and limits of ``rows @ forces + limits >= margin`` for all that is no cone."""
     unit = np.eye(size)
-    dry = unit[size - len(most) :]
-    return np.vstack([unit[pushes], dry, -dry]), np.concatenate([np.zeros(len(pushes)), most, most])
+    friction = unit[size - len(most) :]
+    return np.vstack([unit[one_sided], friction, -friction]), np.concatenate([np.zeros(len(one_sided)), most, most])
 
 
-def _cuts(forces: Array, discs: FrictionDiscs) -> Array:
+def _cuts(forces: Array, blocks: FrictionBlocks) -> Array:
     """Return a row for each cone: the plane that touches it in the direction of the present friction."""
-    along, cuts = discs.components(forces), np.zeros((len(discs.normal), len(forces)))
+    along, cuts = blocks.components(forces), np.zeros((len(blocks.normal), len(forces)))
     length = np.hypot(*along.T)
     direction = np.where(length[:, None] > 0.0, along / np.where(length > 0.0, length, 1.0)[:, None], [1.0, 0.0])
     each = np.arange(len(cuts))
-    cuts[each, discs.normal] = 1.0
+    cuts[each, blocks.normal] = 1.0
     for column in range(2):
-        cuts[each, discs.rows[:, column]] -= direction[:, column] / discs.coefficient
+        cuts[each, blocks.rows[:, column]] -= direction[:, column] / blocks.coefficient
     return cuts

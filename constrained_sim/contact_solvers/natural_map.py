@@ -1,16 +1,16 @@
-"""Compiled kernels of the contact problem: k contacts of three rows each, [t1, t2, n], m interval rows, then discs.
+"""The natural map of contact problems: k contacts of three rows [t1, t2, n], m box rows, then rolling friction.
 
 The problem: find r with ``u = G r + b`` such that for every contact ``0 <= u_n _|_ r_n >= 0``, ``|r_t| <= c r_n``, and
-``r_t = -c r_n u_t / |u_t|`` where it slides; and for every interval row ``lower <= r <= upper``, with ``u >= 0`` where
+``r_t = -c r_n u_t / |u_t|`` where it slides; and for every box row ``lower <= r <= upper``, with ``u >= 0`` where
 r is at the lower bound, ``u <= 0`` at the upper one, ``u = 0`` between. (A joint limit has the interval 0 to infinity,
-dry joint friction that of its breakaway effort.) This is Signorini's condition with Coulomb's law (De Saxce and Feng,
+dry joint friction that of its Coulomb effort.) This is Signorini's condition with Coulomb's law (De Saxce and Feng,
 The bipotential method, 1998), not its convex relaxation: a sliding contact does not lift off.
 
 Its zero-finding form (Alart and Curnier, A mixed formulation for frictional contact problems, 1991), for any p > 0:
 
     F_n = r_n - max(0, y),            y = r_n - p_n u_n
     F_t = r_t - proj(z, c max(0, y)), z = r_t - p_t u_t,   proj onto the disc of that radius
-    F   = r - proj(r - p u, [lower, upper])                of an interval row
+    F   = r - proj(r - p u, [lower, upper])                of a box row
 
 with p the inverse of the diagonal of G, so that F is in newton seconds. At acceleration level u is an acceleration
 and r a force; a contact that slips already, in the unit direction d, has ``r_t = -c r_n d`` whatever u_t is.
@@ -24,27 +24,27 @@ import numpy as np
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact_solvers.rolling_rows import (
     SIZE,
-    differentiate_discs,
-    map_discs,
+    differentiate_rolling,
+    map_rolling,
     nearest,
 )
-from constrained_sim.contact_solvers.status import AMPLIFIED, OPEN, SLIDING, STICKING
+from constrained_sim.contact_solvers.status import MAX_AMPLIFICATION, OPEN, SLIDING, STICKING
 from constrained_sim.linalg.rank import DELASSUS_TOLERANCE
 
 EPSILON = 2.2e-16
 
 
 @kernel(inline=True)
-def inverse_scale(G, contacts, discs):  # type: ignore[no-untyped-def]
+def inverse_scale(G, contacts, rolling):  # type: ignore[no-untyped-def]
     """Return (n,) the p of each row of the Delassus matrix G (n, n), see :func:`inverse_diagonal`."""
-    return inverse_diagonal(np.diag(G), contacts, discs)
+    return inverse_diagonal(np.diag(G), contacts, rolling)
 
 
 @kernel
-def inverse_diagonal(diagonal, contacts, discs):  # type: ignore[no-untyped-def]
+def inverse_diagonal(diagonal, contacts, rolling):  # type: ignore[no-untyped-def]
     """Return (n,) the p of each row: one value for both tangential rows; zero rows take the largest of all rows.
 
-    The two rows of a disc share one value likewise. The `diagonal` (n,) is that of the Delassus matrix.
+    The two rows of rolling friction share one value too. The `diagonal` (n,) is that of the Delassus matrix.
     """
     largest = 0.0
     for value in diagonal:
@@ -59,17 +59,17 @@ def inverse_diagonal(diagonal, contacts, discs):  # type: ignore[no-untyped-def]
         tangential = max(diagonal[c], diagonal[c + 1])
         p[c] = p[c + 1] = 1.0 / (tangential if tangential > floor else largest)
     i = p.shape[0]
-    for disc in discs:
-        i -= int(disc[SIZE])
-    for disc in discs:
-        if disc[SIZE] > 1.0:
+    for moment in rolling:
+        i -= int(moment[SIZE])
+    for moment in rolling:
+        if moment[SIZE] > 1.0:
             p[i] = p[i + 1] = min(p[i], p[i + 1])
-        i += int(disc[SIZE])
+        i += int(moment[SIZE])
     return p
 
 
 @kernel
-def natural_map(G, b, friction, slip, lower, upper, discs, p, r):  # type: ignore[no-untyped-def]
+def natural_map(G, b, friction, slip, lower, upper, rolling, p, r):  # type: ignore[no-untyped-def]
     """Return F (n,) at r; zero exactly where r solves the problem.
 
     Args:
@@ -77,21 +77,22 @@ def natural_map(G, b, friction, slip, lower, upper, discs, p, r):  # type: ignor
         b: (n,) row velocities at r = 0.
         friction: (k,) coefficient c of each contact.
         slip: (k, 2) known direction of slip, zero where u_t decides.
-        lower: (m,) bounds of the interval rows.
-        upper: (m,) likewise.
-        discs: (d, 6), see :mod:`~constrained_sim.contact_solvers.rolling_rows`.
+        lower: (m,) lower bounds of the box rows.
+        upper: (m,) upper bounds of the box rows.
+        rolling: (d, 6), see :mod:`~constrained_sim.contact_solvers.rolling_rows`.
         p: (n,) scale of each row.
         r: (n,) impulses.
     """
-    return natural_map_at(G @ r + b, b, friction, slip, lower, upper, discs, p, r)
+    return natural_map_at(G @ r + b, b, friction, slip, lower, upper, rolling, p, r)
 
 
 @kernel
-def natural_map_at(u, b, friction, slip, lower, upper, discs, p, r):  # type: ignore[no-untyped-def]
+def natural_map_at(u, b, friction, slip, lower, upper, rolling, p, r):  # type: ignore[no-untyped-def]
     """Return F (n,) at r with the row velocities u (n,), see :func:`natural_map`.
 
     Where there is no solution, impulses may grow until rounding hides that they are none: what they hide beyond
-    :data:`~constrained_sim.contact_solvers.status.AMPLIFIED` times those that stop the rows one by one counts as error.
+    :data:`~constrained_sim.contact_solvers.status.MAX_AMPLIFICATION` times those that stop the rows one by one counts
+    as error.
     """
     F = np.empty(r.shape[0])
     for c in range(friction.shape[0]):
@@ -104,60 +105,60 @@ def natural_map_at(u, b, friction, slip, lower, upper, discs, p, r):  # type: ig
     for j in range(lower.shape[0]):
         i = 3 * friction.shape[0] + j
         F[i] = r[i] - min(max(r[i] - p[i] * u[i], lower[j]), upper[j])
-    if discs.shape[0]:
-        map_discs(discs, u, p, r, F)
+    if rolling.shape[0]:
+        map_rolling(rolling, u, p, r, F)
     stopping = 1e-300
     for i in range(r.shape[0]):
         stopping = max(stopping, abs(p[i] * b[i]))
     for i in range(r.shape[0]):
-        if abs(r[i]) > AMPLIFIED * stopping:
-            hidden = EPSILON * (abs(r[i]) - AMPLIFIED * stopping)
+        if abs(r[i]) > MAX_AMPLIFICATION * stopping:
+            hidden = EPSILON * (abs(r[i]) - MAX_AMPLIFICATION * stopping)
             F[i] += hidden if F[i] >= 0.0 else -hidden
     return F
 
 
 @kernel
-def pieces_at(u, friction, slip, lower, upper, p, r):  # type: ignore[no-untyped-def]
-    """Return (k + m,) which smooth piece of the natural map r is on, for each contact and interval row.
+def active_set_at(u, friction, slip, lower, upper, p, r):  # type: ignore[no-untyped-def]
+    """Return (k + m,) which smooth piece of the natural map r is on, for each contact and box row.
 
-    ``OPEN``: nothing presses, or an interval row is at its lower bound; ``SLIDING``: friction or an interval row is at
+    ``OPEN``: nothing presses, or a box row is at its lower bound; ``SLIDING``: friction or a box row is at
     its (upper) bound; ``STICKING``: neither. Arguments as in :func:`natural_map_at`.
     """
     contacts = friction.shape[0]
-    pieces = np.empty(contacts + lower.shape[0], dtype=np.int64)
+    active_set = np.empty(contacts + lower.shape[0], dtype=np.int64)
     for c in range(contacts):
         i = 3 * c
         y = r[i + 2] - p[i + 2] * u[i + 2]
         if y <= 0.0:
-            pieces[c] = OPEN
+            active_set[c] = OPEN
             continue
         length = np.hypot(r[i] - p[i] * u[i], r[i + 1] - p[i] * u[i + 1])
         slips = slip[c, 0] != 0.0 or slip[c, 1] != 0.0
-        pieces[c] = STICKING if not slips and length <= friction[c] * y else SLIDING
+        active_set[c] = STICKING if not slips and length <= friction[c] * y else SLIDING
     for j in range(lower.shape[0]):
         i = 3 * contacts + j
         z = r[i] - p[i] * u[i]
-        pieces[contacts + j] = STICKING if lower[j] < z < upper[j] else OPEN if z <= lower[j] else SLIDING
-    return pieces
+        active_set[contacts + j] = STICKING if lower[j] < z < upper[j] else OPEN if z <= lower[j] else SLIDING
+    return active_set
 
 
 @kernel
-def derivative_on(pieces, u, friction, slip, lower, upper, discs, p, r):  # type: ignore[no-untyped-def]
-    """Return blocks B and C (k + m + d, 3, 3) of the derivative ``dF/dr = B + C G`` of these `pieces` at r.
+def derivative_on(active_set, u, friction, slip, lower, upper, rolling, p, r):  # type: ignore[no-untyped-def]
+    """Return blocks B and C (k + m + d, 3, 3) of the derivative ``dF/dr = B + C G`` of these `active_set` at r.
 
-    Intervals use entry [0, 0] of their blocks; discs are on the piece on which r is. Arguments as in
+    Intervals use entry [0, 0] of their blocks; rolling friction is on the smooth piece on which r is. Arguments as in
     :func:`natural_map_at`.
     """
     contacts = friction.shape[0]
-    blocks = contacts + lower.shape[0] + discs.shape[0]
+    blocks = contacts + lower.shape[0] + rolling.shape[0]
     B, C = np.zeros((blocks, 3, 3)), np.zeros((blocks, 3, 3))
     for c in range(contacts):
         i = 3 * c
-        if pieces[c] == OPEN:
+        if active_set[c] == OPEN:
             B[c, 0, 0] = B[c, 1, 1] = B[c, 2, 2] = 1.0
             continue
         C[c, 2, 2] = p[i + 2]
-        if pieces[c] == STICKING:
+        if active_set[c] == STICKING:
             C[c, 0, 0] = C[c, 1, 1] = p[i]
             continue
         d0, d1, shrink = drag_of(u, friction[c], slip[c], p, r, i)
@@ -168,12 +169,12 @@ def derivative_on(pieces, u, friction, slip, lower, upper, discs, p, r):  # type
         B[c, 0, 2], B[c, 1, 2] = -friction[c] * d0, -friction[c] * d1
         C[c, 0, 2], C[c, 1, 2] = friction[c] * p[i + 2] * d0, friction[c] * p[i + 2] * d1
     for j in range(contacts, contacts + lower.shape[0]):
-        if pieces[j] == STICKING:
+        if active_set[j] == STICKING:
             C[j, 0, 0] = p[2 * contacts + j]
         else:
             B[j, 0, 0] = 1.0
-    if discs.shape[0]:
-        differentiate_discs(discs, u, p, r, B, C)
+    if rolling.shape[0]:
+        differentiate_rolling(rolling, u, p, r, B, C)
     return B, C
 
 

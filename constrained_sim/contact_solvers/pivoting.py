@@ -46,25 +46,25 @@ def pivoting(
     Coulomb friction, 1996; Anitescu and Potra, Formulating dynamic multi-rigid-body contact problems with friction as
     solvable linear complementarity problems, 1997.
     """
-    discs = list(_discs(problem))
-    fans, done = [_Fan()] * len(discs), 0
+    rolling = list(_moments(problem))
+    fans, done = [_Fan()] * len(rolling), 0
     best, least = impulse, np.inf
     for _ in range(budget):
         try:
-            r = _Pyramids(problem, scale, discs, [fan.directions for fan in fans]).solve()
+            r = _Pyramids(problem, scale, rolling, [fan.directions for fan in fans]).solve()
         except ContactNotSolved:
             break
         found, error, steps = semismooth_newton(problem.G, problem.b, *problem.laws, scale, r, tolerance, FINISH)
         done += 1 + steps
         if error < least:
             best, least = found, error
-        if least <= tolerance or not discs:
+        if least <= tolerance or not rolling:
             break
-        fans = [fan.around(r[disc.rows]) for fan, disc in zip(fans, discs, strict=True)]
+        fans = [fan.around(r[moment.rows]) for fan, moment in zip(fans, rolling, strict=True)]
     return (best, least, done) if done else (impulse, problem.error(scale, impulse), 0)
 
 
-class _Disc(NamedTuple):
+class _Moment(NamedTuple):
     """Rows whose impulse is at most ``coefficient r_n + radius`` long; the contact's normal impulse is r_n."""
 
     rows: slice
@@ -84,14 +84,14 @@ class _Bound(NamedTuple):
     coefficient: float
 
 
-def _discs(problem: ContactProblem) -> Iterator[_Disc]:
-    """Yield what bounds the tangential rows of contacts with friction, and the rows of discs."""
+def _moments(problem: ContactProblem) -> Iterator[_Moment]:
+    """Yield what bounds the tangential rows of contacts with friction, and the rows of rolling friction."""
     for c, (coefficient, slip) in enumerate(zip(problem.friction, problem.slip, strict=True)):
         if coefficient > 0.0:
-            yield _Disc(slice(3 * c, 3 * c + 2), c, min(coefficient, STICKY), 0.0, slip)
-    for disc, rows in zip(problem.discs, problem.disc_rows, strict=True):
-        motion = disc[DIRECTION : DIRECTION + int(disc[SIZE])]
-        yield _Disc(rows, int(disc[CONTACT]), min(disc[COEFFICIENT], STICKY), disc[RADIUS], motion)
+            yield _Moment(slice(3 * c, 3 * c + 2), c, min(coefficient, STICKY), 0.0, slip)
+    for moment, rows in zip(problem.rolling, problem.rolling_slices, strict=True):
+        motion = moment[DIRECTION : DIRECTION + int(moment[SIZE])]
+        yield _Moment(rows, int(moment[CONTACT]), min(moment[COEFFICIENT], STICKY), moment[RADIUS], motion)
 
 
 class _Fan(NamedTuple):
@@ -120,12 +120,12 @@ class _Pyramids:
     """The problem in which friction has a few directions only, a linear complementarity problem.
 
     ``r = E z + offset``, with variables z >= 0 that are complementary to velocities ``S^T (G r + b)``: the normal
-    impulses, the parts of friction along each direction, the distances of interval rows from a bound. For each limit of
+    impulses, the parts of friction along each direction, the distances of box rows from a bound. For each limit of
     a sum of these there is one more variable, which adds to the velocities of all: the speed of the slip.
     """
 
-    def __init__(self, problem: ContactProblem, scale: Array, discs: list[_Disc], directions: list[Array]) -> None:
-        """Let friction act along `directions` [rad], for each disc."""
+    def __init__(self, problem: ContactProblem, scale: Array, rolling: list[_Moment], directions: list[Array]) -> None:
+        """Let friction act along `directions` [rad], for each of them."""
         self._problem, self._sizes = problem, np.sqrt(scale)
         rows, contacts = np.eye(len(problem.b)), len(problem.friction)
         self._offset = np.zeros(len(rows))
@@ -135,15 +135,15 @@ class _Pyramids:
         for row in range(2, 3 * contacts, 3):
             self._add(rows[row], row)
         self._meant = np.array(self._columns).reshape(contacts, len(rows))
-        for disc, angles in zip(discs, directions, strict=True):
-            if disc.motion.any():
-                self._columns[disc.contact][disc.rows] = -disc.coefficient * disc.motion
-                self._offset[disc.rows] = -disc.radius * disc.motion
+        for moment, angles in zip(rolling, directions, strict=True):
+            if moment.motion.any():
+                self._columns[moment.contact][moment.rows] = -moment.coefficient * moment.motion
+                self._offset[moment.rows] = -moment.radius * moment.motion
                 continue
-            is_flat = disc.rows.stop - disc.rows.start > 1
+            is_flat = moment.rows.stop - moment.rows.start > 1
             along = np.column_stack([np.cos(angles), np.sin(angles)]) if is_flat else np.array([[1.0], [-1.0]])
-            parts = self._add(along @ rows[disc.rows], disc.rows.start)
-            self._limit(parts, disc.radius, disc.contact, disc.coefficient)
+            parts = self._add(along @ rows[moment.rows], moment.rows.start)
+            self._limit(parts, moment.radius, moment.contact, moment.coefficient)
         for row, (low, high) in enumerate(zip(problem.lower, problem.upper, strict=True), 3 * contacts):
             signs = [1.0] if np.isfinite(low) else [-1.0] if np.isfinite(high) else [1.0, -1.0]
             self._offset[row] = low if np.isfinite(low) else high if np.isfinite(high) else 0.0

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.contact_solvers.natural_map import inverse_scale, natural_map
-from constrained_sim.contact_solvers.rolling_rows import CONTACT, SIZE, no_discs, radius_of
+from constrained_sim.contact_solvers.rolling_rows import CONTACT, SIZE, moment_limit, no_rolling
 from constrained_sim.contact_solvers.status import classify, largest_impulse
 from constrained_sim.validation import Array
 
@@ -35,17 +35,17 @@ def no_values() -> Array:
 class ContactProblem:
     """Find impulses r, three per contact [t1, t2, n], with ``u = G r + b`` under Signorini's and Coulomb's laws.
 
-    After the contacts there may be m interval rows, joint limits and dry joint friction, and e rows of discs, which
-    resist rolling and spinning. At acceleration level the impulses are forces and u accelerations.
+    After the contacts there may be m box rows, joint limits and dry joint friction, and e rows of rolling friction,
+    which resist rolling and spinning. At acceleration level the impulses are forces and u accelerations.
 
     Attributes:
         G: (n, n), n = 3 k + m + e, Delassus matrix of the rows, other constraints held.
         b: (n,) row velocities without these impulses [m/s, rad/s].
         friction: (k,) Coulomb coefficients; 0 frictionless, infinity sticks as long as it is pressed, if it can.
         slip: (k, 2) at acceleration level, unit direction of the present slip along (t1, t2); zero where there is none.
-        lower: (m,) least impulse of the interval rows; 0 of a limit.
+        lower: (m,) least impulse of the box rows; 0 of a limit.
         upper: (m,) largest; infinite of a limit.
-        discs: (d, 6) what bounds the rows after these, see :mod:`~constrained_sim.contact_solvers.rolling_rows`.
+        rolling: (d, 6) what bounds the rows after these, see :mod:`~constrained_sim.contact_solvers.rolling_rows`.
     """
 
     G: Array
@@ -54,11 +54,11 @@ class ContactProblem:
     slip: Array
     lower: Array = field(default_factory=no_values)
     upper: Array = field(default_factory=no_values)
-    discs: Array = field(default_factory=no_discs)
+    rolling: Array = field(default_factory=no_rolling)
 
     def residual(self, impulse: Array) -> float:
-        """Return the largest entry of the natural map [N s] relative to the largest impulse in play; 0 if solved."""
-        scale = inverse_scale(self.G, len(self.friction), self.discs)
+        """Return the largest entry of the natural map [N s] relative to the impulse scale; 0 if solved."""
+        scale = inverse_scale(self.G, len(self.friction), self.rolling)
         return self.error(scale, impulse) / self.magnitude(scale, impulse)
 
     def error(self, scale: Array, impulse: Array) -> float:
@@ -67,27 +67,27 @@ class ContactProblem:
 
     def judged(self, impulse: Array, method: str, iterations: int = 0) -> ContactSolution:
         """Return `impulse` (n,), found by `method`, as a solution with its status and residual."""
-        scale = inverse_scale(self.G, len(self.friction), self.discs)
+        scale = inverse_scale(self.G, len(self.friction), self.rolling)
         tolerance = 10.0 * RELATIVE_TOLERANCE * self.magnitude(scale, impulse)
         status = classify(self.G @ impulse + self.b, *self.laws, scale, impulse, tolerance)
         return ContactSolution(impulse, status, method, iterations, self.residual(impulse))
 
     @property
     def laws(self) -> tuple[Array, Array, Array, Array, Array]:
-        """What the rows obey: friction, slip, lower and upper bounds, discs."""
-        return self.friction, self.slip, self.lower, self.upper, self.discs
+        """What the rows obey: friction, slip, lower and upper bounds, rolling friction."""
+        return self.friction, self.slip, self.lower, self.upper, self.rolling
 
     @property
-    def disc_rows(self) -> list[slice]:
-        """Which rows each disc has."""
-        ends = 3 * len(self.friction) + len(self.lower) + np.cumsum(self.discs[:, SIZE], dtype=np.int64)
-        return [slice(int(end - disc[SIZE]), int(end)) for end, disc in zip(ends, self.discs, strict=True)]
+    def rolling_slices(self) -> list[slice]:
+        """Which rows each rolling or spinning moment has."""
+        ends = 3 * len(self.friction) + len(self.lower) + np.cumsum(self.rolling[:, SIZE], dtype=np.int64)
+        return [slice(int(end - moment[SIZE]), int(end)) for end, moment in zip(ends, self.rolling, strict=True)]
 
     def slip_residual(self, impulse: Array) -> float:
         """Return how far friction is from dissipating the most it can, relative to the power in play; 0 if solved.
 
-        For every contact ``r_t . u_t + c r_n |u_t|``, and likewise of discs, which the principle of maximum dissipation
-        makes 0.
+        For every contact ``r_t . u_t + c r_n |u_t|``, and the same of rolling friction, which the principle of maximum
+        dissipation makes 0.
         """
         count, velocity = 3 * len(self.friction), self.G @ impulse + self.b
         u, r = velocity[:count].reshape(-1, 3), impulse[:count].reshape(-1, 3)
@@ -104,7 +104,7 @@ class ContactProblem:
         return float(np.abs([*missed, *turning]).max(initial=0.0)) / power
 
     def cone_violation(self, impulse: Array) -> float:
-        """Return by how much a force leaves its cone, disc or interval, relative to the largest force."""
+        """Return by how much a force leaves its cone, its disc or its box, relative to the largest force."""
         count, end = 3 * len(self.friction), 3 * len(self.friction) + len(self.lower)
         r, others = impulse[:count].reshape(-1, 3), impulse[count:end]
         held = np.where(np.isinf(self.friction), 0.0, self.friction)
@@ -114,12 +114,12 @@ class ContactProblem:
         return float(max(outside.max(initial=0.0), 0.0) / max(np.abs(impulse).max(initial=0.0), 1e-300))
 
     def _discs_at(self, impulse: Array) -> Iterator[tuple[slice, float]]:
-        """Yield the rows of each disc and its radius under `impulse`."""
-        for disc, rows in zip(self.discs, self.disc_rows, strict=True):
-            yield rows, float(radius_of(disc, impulse[3 * int(disc[CONTACT]) + 2]))
+        """Yield the rows of each rolling moment and its bound under `impulse`."""
+        for moment, rows in zip(self.rolling, self.rolling_slices, strict=True):
+            yield rows, float(moment_limit(moment, impulse[3 * int(moment[CONTACT]) + 2]))
 
     def magnitude(self, scale: Array, impulse: Array) -> float:
-        """Return the largest impulse in play [N s], for the `scale` (n,) of the rows."""
+        """Return the impulse scale [N s], for the `scale` (n,) of the rows."""
         return float(largest_impulse(scale, self.b, impulse))
 
 
@@ -128,7 +128,8 @@ class ContactSolution(NamedTuple):
 
     Attributes:
         impulse: (n,) [N s, N m s].
-        status: (k + m + d,) 0 open, 1 sticking, 2 sliding; an interval row slides at a bound, a disc where it moves.
+        status: (k + m + d,) 0 open, 1 sticking, 2 sliding; a box row slides at a bound, rolling friction where it
+            moves.
         method: the method that gave it.
         iterations: of all methods that were tried.
         residual: relative, see :meth:`ContactProblem.residual`.

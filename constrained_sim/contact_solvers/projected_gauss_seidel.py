@@ -10,7 +10,7 @@ import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact_solvers.natural_map import natural_map
-from constrained_sim.contact_solvers.rolling_rows import nearest, sweep_discs
+from constrained_sim.contact_solvers.rolling_rows import nearest, sweep_rolling
 from constrained_sim.linalg.elimination import solve
 
 RELAXATION = 1.2
@@ -24,13 +24,13 @@ DIRECTIONS = 16
 
 
 @kernel
-def plain_sweeps(G, b, friction, slip, lower, upper, discs, p, r, tolerance, sweeps):  # type: ignore[no-untyped-def]
+def projected_gauss_seidel(G, b, friction, slip, lower, upper, rolling, p, r, tolerance, iterations):  # type: ignore[no-untyped-def]
     """Sweep from r, each row by itself: ``r - p u``, projected; until the natural map is below `tolerance`.
 
     Arguments and result are those of :func:`~constrained_sim.contact_solvers.semismooth_newton.semismooth_newton`.
     """
     r, error, done = r.copy(), np.inf, 0
-    while done < sweeps and error > tolerance:
+    while done < iterations and error > tolerance:
         done += 1
         for c in range(friction.shape[0]):
             i = 3 * c
@@ -41,15 +41,15 @@ def plain_sweeps(G, b, friction, slip, lower, upper, discs, p, r, tolerance, swe
         for j in range(lower.shape[0]):
             i = 3 * friction.shape[0] + j
             r[i] = min(max(r[i] - p[i] * (np.dot(G[i], r) + b[i]), lower[j]), upper[j])
-        if discs.shape[0]:
-            sweep_discs(discs, G, b, r, 1.0)
-        if done % LOOK == 0 or done == sweeps:
-            error = np.abs(natural_map(G, b, friction, slip, lower, upper, discs, p, r)).max()
+        if rolling.shape[0]:
+            sweep_rolling(rolling, G, b, r, 1.0)
+        if done % LOOK == 0 or done == iterations:
+            error = np.abs(natural_map(G, b, friction, slip, lower, upper, rolling, p, r)).max()
     return r, error, done
 
 
 @kernel
-def gauss_seidel(G, b, friction, slip, lower, upper, discs, p, r, tolerance, sweeps):  # type: ignore[no-untyped-def]
+def gauss_seidel(G, b, friction, slip, lower, upper, rolling, p, r, tolerance, iterations):  # type: ignore[no-untyped-def]
     """Sweep over the contacts until the natural map is below `tolerance`, from r.
 
     Each contact is solved exactly for the impulses of all others (:func:`one_contact`), and over-relaxed within its
@@ -58,7 +58,7 @@ def gauss_seidel(G, b, friction, slip, lower, upper, discs, p, r, tolerance, swe
     """
     r = r.copy()
     relaxation, before = RELAXATION, np.inf
-    for done in range(sweeps):
+    for done in range(iterations):
         for c in range(friction.shape[0]):
             i = 3 * c
             u0 = np.dot(G[i], r) + b[i] - (G[i, i] * r[i] + G[i, i + 1] * r[i + 1] + G[i, i + 2] * r[i + 2])
@@ -76,16 +76,16 @@ def gauss_seidel(G, b, friction, slip, lower, upper, discs, p, r, tolerance, swe
         for j in range(lower.shape[0]):
             i = 3 * friction.shape[0] + j
             r[i] = min(max(r[i] - relaxation * p[i] * (np.dot(G[i], r) + b[i]), lower[j]), upper[j])
-        if discs.shape[0]:
-            sweep_discs(discs, G, b, r, relaxation)
+        if rolling.shape[0]:
+            sweep_rolling(rolling, G, b, r, relaxation)
         if done % 10 == 9:
-            error = np.abs(natural_map(G, b, friction, slip, lower, upper, discs, p, r)).max()
+            error = np.abs(natural_map(G, b, friction, slip, lower, upper, rolling, p, r)).max()
             if error <= tolerance:
                 return r, error, done + 1
             if error > 0.9 * before:
                 relaxation = 0.5 * (1.0 + relaxation)
             before = error
-    return r, np.abs(natural_map(G, b, friction, slip, lower, upper, discs, p, r)).max(), sweeps
+    return r, np.abs(natural_map(G, b, friction, slip, lower, upper, rolling, p, r)).max(), iterations
 
 
 @kernel

@@ -22,12 +22,12 @@ OWN = 3
 
 
 @kernel
-def share_rows(rows, bodies, axes, points):  # type: ignore[no-untyped-def]
+def reduce_contact_rows(rows, bodies, axes, points):  # type: ignore[no-untyped-def]
     """Find a basis Q for the rows of neighbouring contacts of the same two bodies; other rows stay what they are.
 
     Args:
         rows: (n,) ascending, of k contacts, three each, then of one-sided rows.
-        bodies: (k, 2), see :class:`~constrained_sim.contact.features.Cores`.
+        bodies: (k, 2), see :class:`~constrained_sim.contact.features.ContactFeatures`.
         axes: (k, 3, 3) rows t1, t2, n, world axes.
         points: (k, 3) contact points [m], world frame.
 
@@ -54,7 +54,7 @@ def share_rows(rows, bodies, axes, points):  # type: ignore[no-untyped-def]
 
 @kernel
 def own_rows(n):  # type: ignore[no-untyped-def]
-    """Return what :func:`share_rows` does for n rows that stay what they are."""
+    """Return what :func:`reduce_contact_rows` does for n rows that stay what they are."""
     entries = np.zeros((n, 6))
     entries[:, 0] = 1.0
     return np.arange(n), np.ones(n, dtype=np.int64), entries, n
@@ -138,9 +138,9 @@ def _longest(columns):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def combine(shared, J):  # type: ignore[no-untyped-def]
-    """Return ``Q^T J`` for J (n, m); `shared` is what :func:`share_rows` returns."""
-    first, width, entries, columns = shared
+def reduce_rows(reduced, J):  # type: ignore[no-untyped-def]
+    """Return ``Q^T J`` for J (n, m); `reduced` is what :func:`reduce_contact_rows` returns."""
+    first, width, entries, columns = reduced
     combined = np.zeros((columns, J.shape[1]))
     for i in range(J.shape[0]):
         for k in range(width[i]):
@@ -151,9 +151,9 @@ def combine(shared, J):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def combine_one(shared, values):  # type: ignore[no-untyped-def]
+def reduce_vector(reduced, values):  # type: ignore[no-untyped-def]
     """Return ``Q^T values`` for values (n,)."""
-    first, width, entries, columns = shared
+    first, width, entries, columns = reduced
     combined = np.zeros(columns)
     for i in range(values.shape[0]):
         for k in range(width[i]):
@@ -162,9 +162,9 @@ def combine_one(shared, values):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def distribute(shared, combined):  # type: ignore[no-untyped-def]
+def expand_rows(reduced, combined):  # type: ignore[no-untyped-def]
     """Return (n,) ``Q combined`` for values `combined` (q,)."""
-    first, width, entries, _ = shared
+    first, width, entries, _ = reduced
     values = np.zeros(first.shape[0])
     for i in range(values.shape[0]):
         for k in range(width[i]):
@@ -173,9 +173,9 @@ def distribute(shared, combined):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def diagonal(shared, H):  # type: ignore[no-untyped-def]
+def expanded_diagonal(reduced, H):  # type: ignore[no-untyped-def]
     """Return (n,) the diagonal of ``Q H Q^T``."""
-    first, width, entries, _ = shared
+    first, width, entries, _ = reduced
     values = np.zeros(first.shape[0])
     for i in range(values.shape[0]):
         for k in range(width[i]):

@@ -1,6 +1,6 @@
-"""Discs: rows of a contact problem whose impulse has a bounded length, such as moments against rolling and spinning.
+"""Rolling and torsional friction in a contact problem: rows whose impulse has a bounded length.
 
-After the contacts and the interval rows there may be d discs of one or two rows each. A disc belongs to a contact c,
+After the contacts and the box rows there may be d moments of one or two rows each. A moment belongs to a contact c,
 and obeys the principle of maximum dissipation within a radius that grows with the normal impulse of that contact::
 
     |r| <= R,   R = coefficient r_n + radius,   u = 0 where |r| < R,   r = -R u / |u| where it moves
@@ -13,7 +13,7 @@ Its zero-finding form, in the notation of :mod:`~constrained_sim.contact_solvers
 
     F = r - proj(z, coefficient max(0, y) + radius),   z = r - p u,   y = r_n - p_n u_n of the contact
 
-Discs are rows of an array (d, 6): the contact, the number of rows, the coefficient [1, or m], the radius [N s, or
+They are rows of an array (d, 6): the contact, the number of rows, the coefficient [1, or m], the radius [N s, or
 N m s], and at acceleration level the unit direction of the present motion (two entries; zero where there is none).
 
 Sources: Leine and van de Wouw, Stability and convergence of mechanical systems with unilateral constraints, 2008,
@@ -30,14 +30,14 @@ from constrained_sim.validation import Array
 CONTACT, SIZE, COEFFICIENT, RADIUS, DIRECTION, COLUMNS = 0, 1, 2, 3, 4, 6
 
 
-def no_discs() -> Array:
+def no_rolling() -> Array:
     """Return (0, 6)."""
     return np.zeros((0, COLUMNS))
 
 
-def count_rows(discs: Array) -> int:
-    """Return the number of rows of `discs` (d, 6)."""
-    return int(discs[:, SIZE].sum()) if len(discs) else 0
+def count_rows(rolling: Array) -> int:
+    """Return the number of rows of `rolling` (d, 6)."""
+    return int(rolling[:, SIZE].sum()) if len(rolling) else 0
 
 
 @kernel(inline=True)
@@ -51,44 +51,44 @@ def nearest(z0, z1, radius, direction):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def radius_of(disc, push):  # type: ignore[no-untyped-def]
-    """Return the radius of a disc under the normal impulse max(0, push)."""
-    return disc[RADIUS] + disc[COEFFICIENT] * max(push, 0.0)
+def moment_limit(moment, push):  # type: ignore[no-untyped-def]
+    """Return the bound of a moment under the normal impulse max(0, push)."""
+    return moment[RADIUS] + moment[COEFFICIENT] * max(push, 0.0)
 
 
 @kernel
-def map_discs(discs, u, p, r, F):  # type: ignore[no-untyped-def]
-    """Set the entries of F (n,), which the rows of the discs end, in place; arguments as in the natural map."""
-    i = r.shape[0] - int(discs[:, SIZE].sum())
-    for disc in discs:
-        n, both = 3 * int(disc[CONTACT]) + 2, disc[SIZE] > 1.0
+def map_rolling(rolling, u, p, r, F):  # type: ignore[no-untyped-def]
+    """Set the entries of F (n,), which the rows of the moments end, in place; arguments as in the natural map."""
+    i = r.shape[0] - int(rolling[:, SIZE].sum())
+    for moment in rolling:
+        n, both = 3 * int(moment[CONTACT]) + 2, moment[SIZE] > 1.0
         z0, z1 = r[i] - p[i] * u[i], r[i + 1] - p[i] * u[i + 1] if both else 0.0
-        x0, x1 = nearest(z0, z1, radius_of(disc, r[n] - p[n] * u[n]), disc[DIRECTION:])
+        x0, x1 = nearest(z0, z1, moment_limit(moment, r[n] - p[n] * u[n]), moment[DIRECTION:])
         F[i] = r[i] - x0
         if both:
             F[i + 1] = r[i + 1] - x1
-        i += int(disc[SIZE])
+        i += int(moment[SIZE])
 
 
 @kernel
-def differentiate_discs(discs, u, p, r, B, C):  # type: ignore[no-untyped-def]
-    """Set the blocks of the discs, the last of B and C (.., 3, 3), to a generalised Jacobian ``B + C G``, in place.
+def differentiate_rolling(rolling, u, p, r, B, C):  # type: ignore[no-untyped-def]
+    """Set the blocks of the moments, the last of B and C (.., 3, 3), to a generalised Jacobian ``B + C G``, in place.
 
-    The third column of a block multiplies the normal row of the disc's contact; the third row repeats what the block of
-    that contact has there, so that the inverse of such blocks is the inverse of the whole.
+    The third column of a block multiplies the normal row of the moment's contact; the third row repeats what the block
+    of that contact has there, so that the inverse of such blocks is the inverse of the whole.
     """
-    i = r.shape[0] - int(discs[:, SIZE].sum())
-    for j in range(discs.shape[0]):
-        disc, block = discs[j], B.shape[0] - discs.shape[0] + j
-        n, both = 3 * int(disc[CONTACT]) + 2, disc[SIZE] > 1.0
+    i = r.shape[0] - int(rolling[:, SIZE].sum())
+    for j in range(rolling.shape[0]):
+        moment, block = rolling[j], B.shape[0] - rolling.shape[0] + j
+        n, both = 3 * int(moment[CONTACT]) + 2, moment[SIZE] > 1.0
         y = r[n] - p[n] * u[n]
-        radius, coefficient = radius_of(disc, y), disc[COEFFICIENT] if y > 0.0 else 0.0
+        radius, coefficient = moment_limit(moment, y), moment[COEFFICIENT] if y > 0.0 else 0.0
         z0, z1 = r[i] - p[i] * u[i], r[i + 1] - p[i] * u[i + 1] if both else 0.0
         length = np.hypot(z0, z1)
-        moves = disc[DIRECTION] != 0.0 or disc[DIRECTION + 1] != 0.0
+        moves = moment[DIRECTION] != 0.0 or moment[DIRECTION + 1] != 0.0
         B[block, 2, 2] = 1.0 if y <= 0.0 else 0.0
         if radius == 0.0 or moves or length > radius:
-            d0, d1 = (-disc[DIRECTION], -disc[DIRECTION + 1]) if moves else (z0 / max(length, 1e-300), 0.0)
+            d0, d1 = (-moment[DIRECTION], -moment[DIRECTION + 1]) if moves else (z0 / max(length, 1e-300), 0.0)
             if both and not moves:
                 d1 = z1 / max(length, 1e-300)
             shrink = 0.0 if moves or radius == 0.0 else radius / length
@@ -102,36 +102,36 @@ def differentiate_discs(discs, u, p, r, B, C):  # type: ignore[no-untyped-def]
             C[block, 0, 0] = C[block, 1, 1] = p[i]
         if not both:
             B[block, 1, 1], C[block, 1, 1] = 1.0, 0.0
-        i += int(disc[SIZE])
+        i += int(moment[SIZE])
 
 
 @kernel
-def discs_times(discs, blocks, x, product):  # type: ignore[no-untyped-def]
-    """Set the rows of the discs, the last of `product` (n, k), to those of their `blocks` times x (n, k), in place."""
-    i = x.shape[0] - int(discs[:, SIZE].sum())
-    for j in range(discs.shape[0]):
-        block = blocks[blocks.shape[0] - discs.shape[0] + j]
-        n = 3 * int(discs[j, CONTACT]) + 2
+def rolling_times(rolling, blocks, x, product):  # type: ignore[no-untyped-def]
+    """Set their rows, the last of `product` (n, k), to those of their `blocks` times x (n, k), in place."""
+    i = x.shape[0] - int(rolling[:, SIZE].sum())
+    for j in range(rolling.shape[0]):
+        block = blocks[blocks.shape[0] - rolling.shape[0] + j]
+        n = 3 * int(rolling[j, CONTACT]) + 2
         product[i] = block[0, 0] * x[i] + block[0, 2] * x[n]
-        if discs[j, SIZE] > 1.0:
+        if rolling[j, SIZE] > 1.0:
             product[i] += block[0, 1] * x[i + 1]
             product[i + 1] = block[1, 0] * x[i] + block[1, 1] * x[i + 1] + block[1, 2] * x[n]
-        i += int(discs[j, SIZE])
+        i += int(rolling[j, SIZE])
 
 
 @kernel
-def sweep_discs(discs, G, b, r, relaxation):  # type: ignore[no-untyped-def]
-    """Take one projected step along each disc's own rows, in place, in steps short enough for any block of G."""
-    i = r.shape[0] - int(discs[:, SIZE].sum())
-    for disc in discs:
-        size = int(disc[SIZE])
-        radius, stiffness = radius_of(disc, r[3 * int(disc[CONTACT]) + 2]), 0.0
+def sweep_rolling(rolling, G, b, r, relaxation):  # type: ignore[no-untyped-def]
+    """Take one projected step along each moment's own rows, in place, in steps short enough for any block of G."""
+    i = r.shape[0] - int(rolling[:, SIZE].sum())
+    for moment in rolling:
+        size = int(moment[SIZE])
+        radius, stiffness = moment_limit(moment, r[3 * int(moment[CONTACT]) + 2]), 0.0
         for row in range(i, i + size):
             stiffness += G[row, row]
         step = relaxation / stiffness if stiffness > 0.0 else 0.0
         z0 = r[i] - step * (np.dot(G[i], r) + b[i])
         z1 = r[i + 1] - step * (np.dot(G[i + 1], r) + b[i + 1]) if size > 1 else 0.0
-        x0, x1 = nearest(z0, z1, radius, disc[DIRECTION:])
+        x0, x1 = nearest(z0, z1, radius, moment[DIRECTION:])
         r[i] = x0
         if size > 1:
             r[i + 1] = x1

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.contact_solvers.natural_map import derivative_on, natural_map, pieces_at
+from constrained_sim.contact_solvers.natural_map import active_set_at, derivative_on, natural_map
 from constrained_sim.contact_solvers.rolling_rows import (
-    discs_times,
+    rolling_times,
 )
 from constrained_sim.linalg.cholesky import range_factor
 from constrained_sim.linalg.elimination import eliminate, substitute
@@ -49,8 +49,8 @@ def _invert(block, shift, inverse):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def block_times(blocks, x, contacts, discs):  # type: ignore[no-untyped-def]
-    """Return the product (n, k) of a matrix of blocks, diagonal but for those of the discs, with x (n, k)."""
+def block_times(blocks, x, contacts, rolling):  # type: ignore[no-untyped-def]
+    """Return the product (n, k) of a matrix of blocks, diagonal but for those of rolling friction, with x (n, k)."""
     product = np.empty_like(x)
     for c in range(contacts):
         block, i = blocks[c], 3 * c
@@ -58,15 +58,15 @@ def block_times(blocks, x, contacts, discs):  # type: ignore[no-untyped-def]
             x0, x1, x2 = x[i, k], x[i + 1, k], x[i + 2, k]
             for row in range(3):
                 product[i + row, k] = block[row, 0] * x0 + block[row, 1] * x1 + block[row, 2] * x2
-    for j in range(contacts, blocks.shape[0] - discs.shape[0]):
+    for j in range(contacts, blocks.shape[0] - rolling.shape[0]):
         product[2 * contacts + j] = blocks[j, 0, 0] * x[2 * contacts + j]
-    if discs.shape[0]:
-        discs_times(discs, blocks, x, product)
+    if rolling.shape[0]:
+        rolling_times(rolling, blocks, x, product)
     return product
 
 
 @kernel
-def newton_step(G, L, B, C, F, contacts, discs, shift):  # type: ignore[no-untyped-def]
+def newton_step(G, L, B, C, F, contacts, rolling, shift):  # type: ignore[no-untyped-def]
     """Return the step d with ``(B + C G) d = -F``, small in directions in which this is singular.
 
     ``B + shift`` is inverted block by block, ``C G = C L L^T`` has the rank of G: the matrix that is factored has the
@@ -75,11 +75,11 @@ def newton_step(G, L, B, C, F, contacts, discs, shift):  # type: ignore[no-untyp
     inverse = np.zeros_like(B)
     for c in range(contacts):
         _invert(B[c], shift, inverse[c])
-    for j in range(contacts, B.shape[0] - discs.shape[0]):
+    for j in range(contacts, B.shape[0] - rolling.shape[0]):
         inverse[j, 0, 0] = 1.0 / (B[j, 0, 0] + shift)
-    for j in range(B.shape[0] - discs.shape[0], B.shape[0]):
+    for j in range(B.shape[0] - rolling.shape[0], B.shape[0]):
         _invert(B[j], shift, inverse[j])
-    X = block_times(inverse, block_times(C, L, contacts, discs), contacts, discs)
+    X = block_times(inverse, block_times(C, L, contacts, rolling), contacts, rolling)
     H = L.T @ X
     for i in range(H.shape[0]):
         H[i, i] += 1.0
@@ -87,15 +87,15 @@ def newton_step(G, L, B, C, F, contacts, discs, shift):  # type: ignore[no-untyp
     d, rest = np.zeros_like(F), F
     for again in range(2):
         if again:
-            rest = F + block_times(B, d.reshape(-1, 1), contacts, discs).ravel()
-            rest += block_times(C, (G @ d).reshape(-1, 1), contacts, discs).ravel()
-        y = block_times(inverse, rest.reshape(-1, 1), contacts, discs).ravel()
+            rest = F + block_times(B, d.reshape(-1, 1), contacts, rolling).ravel()
+            rest += block_times(C, (G @ d).reshape(-1, 1), contacts, rolling).ravel()
+        y = block_times(inverse, rest.reshape(-1, 1), contacts, rolling).ravel()
         d -= y - X @ substitute(factors, pivots, y @ L)
     return d
 
 
 @kernel
-def semismooth_newton(G, b, friction, slip, lower, upper, discs, p, r, tolerance, iterations):  # type: ignore[no-untyped-def]
+def semismooth_newton(G, b, friction, slip, lower, upper, rolling, p, r, tolerance, iterations):  # type: ignore[no-untyped-def]
     """Semi-smooth Newton on the natural map, from r.
 
     A step has to lead nearer than the farthest of the last points, not than the last: on the way across a kink there
@@ -105,7 +105,7 @@ def semismooth_newton(G, b, friction, slip, lower, upper, discs, p, r, tolerance
     Returns:
         (r, largest |F|, iterations done).
     """
-    F = natural_map(G, b, friction, slip, lower, upper, discs, p, r)
+    F = natural_map(G, b, friction, slip, lower, upper, rolling, p, r)
     error = np.abs(F).max()
     best, least, recent, earlier = r, error, np.full(MEMORY, error), np.full(MEMORY, np.inf)
     L = range_factor(G)
@@ -116,17 +116,17 @@ def semismooth_newton(G, b, friction, slip, lower, upper, discs, p, r, tolerance
             return best, least, done
         earlier[done % MEMORY] = least
         u = G @ r + b
-        pieces = pieces_at(u, friction, slip, lower, upper, p, r)
-        B, C = derivative_on(pieces, u, friction, slip, lower, upper, discs, p, r)
+        active_set = active_set_at(u, friction, slip, lower, upper, p, r)
+        B, C = derivative_on(active_set, u, friction, slip, lower, upper, rolling, p, r)
         nearer = False
-        plain = newton_step(G, L, B, C, F, friction.shape[0], discs, LEAST_SHIFT)
+        plain = newton_step(G, L, B, C, F, friction.shape[0], rolling, LEAST_SHIFT)
         for shift, lengths in TRIALS:
             length, direction = 1.0, plain
             if shift != LEAST_SHIFT:
-                direction = newton_step(G, L, B, C, F, friction.shape[0], discs, shift)
+                direction = newton_step(G, L, B, C, F, friction.shape[0], rolling, shift)
             for _ in range(lengths):
                 candidate = r + length * direction
-                F_candidate = natural_map(G, b, friction, slip, lower, upper, discs, p, candidate)
+                F_candidate = natural_map(G, b, friction, slip, lower, upper, rolling, p, candidate)
                 error_candidate = np.abs(F_candidate).max()
                 nearer = error_candidate < (1.0 - 0.1 * length) * recent.max()
                 if nearer:

@@ -23,12 +23,12 @@ from constrained_sim.contact_solvers.problem import (
     no_values,
 )
 from constrained_sim.contact_solvers.quick_methods import (
+    BY_STICKING,
     INTERIOR_STEPS,
     NEWTON_STEPS,
-    STICK,
-    USUAL_METHODS,
+    QUICK_METHODS,
     acceptable,
-    solve_usually,
+    solve_quick,
 )
 from constrained_sim.contact_solvers.semismooth_newton import semismooth_newton
 from constrained_sim.contact_solvers.status import classify
@@ -66,26 +66,26 @@ class ContactMethod:
         return float(acceptable(self.tolerance, magnitude))
 
     @property
-    def usual_steps(self) -> int:
-        """Newton's steps that ``solve_usually`` may do, where that comes first."""
+    def quick_steps(self) -> int:
+        """Newton's steps that ``solve_quick`` may do, where that comes first."""
         return NEWTON_STEPS if self.name == "newton" else 0
 
     @property
     def without_newton(self) -> ContactMethod:
         """What to begin with where Newton's method would be the first and is not likely to do."""
-        return replace(self, name="interior_point") if self.usual_steps else self
+        return replace(self, name="interior_point") if self.quick_steps else self
 
     @property
-    def beyond_usual(self) -> ContactMethod:
-        """What to go on with where the usual way led to no solution."""
-        return replace(self, name="pivoting") if self.usual_steps else self
+    def after_quick(self) -> ContactMethod:
+        """What to go on with where the quick methods led to no solution."""
+        return replace(self, name="pivoting") if self.quick_steps else self
 
-    def usual_solution(
+    def quick_solution(
         self, impulse: Array, status: npt.NDArray[np.int64], how: tuple[int, int], residual: float, magnitude: float
     ) -> ContactSolution:
-        """Return what :func:`~constrained_sim.contact_solvers.quick_methods.solve_usually` found."""
+        """Return what :func:`~constrained_sim.contact_solvers.quick_methods.solve_quick` found."""
         which, steps = how
-        return ContactSolution(impulse, status, USUAL_METHODS[which], steps, residual, self.acceptable(magnitude))
+        return ContactSolution(impulse, status, QUICK_METHODS[which], steps, residual, self.acceptable(magnitude))
 
 
 def solve_contacts(
@@ -112,58 +112,58 @@ def solve_contacts(
     """
     method = ContactMethod(method) if isinstance(method, str) else method
     begin = no_values() if start is None else finite_array("start", start, problem.b.shape)
-    settings = begin, method.tolerance, method.usual_steps, True
-    *usual, solved = solve_usually(problem.G, problem.b, *problem.laws, *settings)
-    return method.usual_solution(*usual) if solved else solve_unusual(problem, method, tuple(usual), begin)
+    settings = begin, method.tolerance, method.quick_steps, True
+    *quick, solved = solve_quick(problem.G, problem.b, *problem.laws, *settings)
+    return method.quick_solution(*quick) if solved else solve_fallback(problem, method, tuple(quick), begin)
 
 
-def solve_unusual(
+def solve_fallback(
     problem: ContactProblem,
     method: ContactMethod,
-    usual: tuple[Array, npt.NDArray[np.int64], tuple[int, int], float, float],
+    quick: tuple[Array, npt.NDArray[np.int64], tuple[int, int], float, float],
     start: Array,
 ) -> ContactSolution:
-    """Go on as :func:`solve_contacts` does where the usual way returned no solution but what is in `usual`.
+    """Go on as :func:`solve_contacts` does where the quick methods returned no solution but what is in `quick`.
 
     Contacts that stick whatever the force may have no solution: one of them would pull, and without it penetrate, as
     where a quadruped lands on such feet. With Coulomb's law there is one at the velocity level, in which this contact
     slides: they have the coefficient :data:`~constrained_sim.contact_solvers.problem.STRONG` then.
     """
     if not np.isinf(problem.friction).any():
-        return _solve_unusual(problem, method, usual, start)
+        return _solve_fallback(problem, method, quick, start)
     nearly = replace(problem, friction=np.minimum(problem.friction, STRONG))
     found = solve_contacts(nearly, method, start if start.size else None)
     laws = problem.laws
     settings = found.impulse, method.tolerance, NEWTON_STEPS, True
-    *sticking, solved = solve_usually(problem.G, problem.b, *laws, *settings)
+    *sticking, solved = solve_quick(problem.G, problem.b, *laws, *settings)
     if solved:
-        return method.usual_solution(*sticking)
-    return found if found.converged else _solve_unusual(problem, method, usual, start)
+        return method.quick_solution(*sticking)
+    return found if found.converged else _solve_fallback(problem, method, quick, start)
 
 
-def _solve_unusual(
+def _solve_fallback(
     problem: ContactProblem,
     method: ContactMethod,
-    usual: tuple[Array, npt.NDArray[np.int64], tuple[int, int], float, float],
+    quick: tuple[Array, npt.NDArray[np.int64], tuple[int, int], float, float],
     start: Array,
 ) -> ContactSolution:
     """Try one method after the other, see :func:`solve_contacts`."""
     G, b, laws = problem.G, problem.b, problem.laws
     if not (np.isfinite(G).all() and np.isfinite(b).all()):
         raise NonFiniteMotion("the velocities of contacts are NaN or infinite")
-    impulse, _, (which, iterations), residual, magnitude = usual
-    scale = inverse_scale(G, len(problem.friction), problem.discs)
+    impulse, _, (which, iterations), residual, magnitude = quick
+    scale = inverse_scale(G, len(problem.friction), problem.rolling)
     rounding = RELATIVE_TOLERANCE * np.abs(scale * b).max()
     tolerance = max(rounding, method.tolerance)
-    error, used = residual * magnitude, USUAL_METHODS[which]
-    if start.size and which == STICK:
+    error, used = residual * magnitude, QUICK_METHODS[which]
+    if start.size and which == BY_STICKING:
         impulse, used = start, method.name
         error = problem.error(scale, start)
     best = error, impulse
     first = METHODS[method.name]
     schedule = [(entry, True) for entry in SLOW]
-    if which == STICK:
-        is_slow = first not in (newton, inside)
+    if which == BY_STICKING:
+        is_slow = first not in (newton, by_interior_point)
         begin = (first, BUDGETS[first], first is gauss_seidel and not start.size), is_slow
         schedule = [begin, *((entry, False) for entry in QUICK), *schedule]
     for (step, budget, anew), is_slow in schedule:
@@ -204,10 +204,18 @@ def _compiled(kernel: Callable[..., tuple[Array, float, int]]) -> Method:
 
 
 newton, gauss_seidel = _compiled(semismooth_newton), _compiled(projected_gauss_seidel.gauss_seidel)
-inside = _compiled(interior_point.interior_point)
+by_interior_point = _compiled(interior_point.interior_point)
 
-BUDGETS: dict[Method, int] = {newton: 30, inside: INTERIOR_STEPS, pivoting: 24, gauss_seidel: 200, admm: 2000}
-QUICK: tuple[tuple[Method, int, bool], ...] = tuple((step, BUDGETS[step], False) for step in (inside, newton))
+BUDGETS: dict[Method, int] = {
+    newton: 30,
+    by_interior_point: INTERIOR_STEPS,
+    pivoting: 24,
+    gauss_seidel: 200,
+    admm: 2000,
+}
+QUICK: tuple[tuple[Method, int, bool], ...] = tuple(
+    (step, BUDGETS[step], False) for step in (by_interior_point, newton)
+)
 SLOW: tuple[tuple[Method, int, bool], ...] = (
     (pivoting, BUDGETS[pivoting], False),
     (gauss_seidel, BUDGETS[gauss_seidel], True),
@@ -218,7 +226,7 @@ SLOW: tuple[tuple[Method, int, bool], ...] = (
 
 METHODS: dict[str, Method] = {
     "newton": newton,
-    "interior_point": inside,
+    "interior_point": by_interior_point,
     "pivoting": pivoting,
     "gauss_seidel": gauss_seidel,
     "admm": admm,

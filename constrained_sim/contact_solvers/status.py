@@ -10,28 +10,28 @@ from constrained_sim.contact_solvers.rolling_rows import (
     DIRECTION,
     RADIUS,
     SIZE,
-    radius_of,
+    moment_limit,
 )
 
-AMPLIFIED = 1e3
+MAX_AMPLIFICATION = 1e3
 """Ratio of impulses, to those that stop the rows one by one, up to which errors are judged relative to them."""
 
 OPEN, STICKING, SLIDING = 0, 1, 2
 
 
 @kernel
-def classify(u, friction, slip, lower, upper, discs, p, r, tolerance):  # type: ignore[no-untyped-def]
-    """Return (k + m + d,) status of contacts, interval rows and discs: OPEN, STICKING or SLIDING.
+def classify(u, friction, slip, lower, upper, rolling, p, r, tolerance):  # type: ignore[no-untyped-def]
+    """Return (k + m + d,) status of contacts, box rows and rolling friction: OPEN, STICKING or SLIDING.
 
     At the row velocities u (n,) that the impulses r (n,) lead to, which are right up to the `tolerance` [N s]; the
     other arguments are those of :func:`~constrained_sim.contact_solvers.natural_map.natural_map`.
 
-    An interval row is open at a lower bound of 0, slides at any other bound, and sticks between; a disc without radius
-    of its own is open with its contact. What is open is cleared in r.
+    A box row is open at a lower bound of 0, slides at any other bound, and sticks between; a rolling moment without a
+    bound of its own is open with its contact. What is open is cleared in r.
     """
     contacts = friction.shape[0]
     first = contacts + lower.shape[0]
-    status = np.empty(first + discs.shape[0], dtype=np.int64)
+    status = np.empty(first + rolling.shape[0], dtype=np.int64)
     for c in range(friction.shape[0]):
         i = 3 * c
         if r[i + 2] <= tolerance:
@@ -49,15 +49,15 @@ def classify(u, friction, slip, lower, upper, discs, p, r, tolerance):  # type: 
         else:
             inside = lower[j] + tolerance < r[i] < upper[j] - tolerance
             status[contacts + j] = STICKING if inside else SLIDING
-    i = r.shape[0] - int(discs[:, SIZE].sum())
-    for j in range(discs.shape[0]):
-        disc, contact, end = discs[j], int(discs[j, CONTACT]), i + int(discs[j, SIZE])
-        if disc[RADIUS] == 0.0 and status[contact] == OPEN:
+    i = r.shape[0] - int(rolling[:, SIZE].sum())
+    for j in range(rolling.shape[0]):
+        moment, contact, end = rolling[j], int(rolling[j, CONTACT]), i + int(rolling[j, SIZE])
+        if moment[RADIUS] == 0.0 and status[contact] == OPEN:
             status[first + j] = OPEN
             r[i:end] = 0.0
         else:
             length = np.linalg.norm(r[i:end] - p[i:end] * u[i:end])
-            moves = length > radius_of(disc, r[3 * contact + 2]) + tolerance or disc[DIRECTION:].any()
+            moves = length > moment_limit(moment, r[3 * contact + 2]) + tolerance or moment[DIRECTION:].any()
             status[first + j] = SLIDING if moves else STICKING
         i = end
     return status
@@ -65,10 +65,10 @@ def classify(u, friction, slip, lower, upper, discs, p, r, tolerance):  # type: 
 
 @kernel(inline=True)
 def largest_impulse(p, b, r):  # type: ignore[no-untyped-def]
-    """Return the largest impulse in play [N s]: of r (n,), or that stops a row of velocity b (n,) by itself; positive.
+    """Return the impulse scale [N s]: of r (n,), or that stops a row of velocity b (n,) by itself; positive.
 
-    Those of r count up to :data:`AMPLIFIED` times those that stop a row: where there is no solution, impulses grow
-    without bound towards ever smaller errors relative to themselves.
+    Those of r count up to :data:`MAX_AMPLIFICATION` times those that stop a row: where there is no solution, impulses
+    grow without bound towards ever smaller errors relative to themselves.
 
     Args:
         p: (n,) scale of each row, see :func:`~constrained_sim.contact_solvers.natural_map.inverse_scale`.
@@ -78,4 +78,4 @@ def largest_impulse(p, b, r):  # type: ignore[no-untyped-def]
     stopping = largest = 1e-300
     for i in range(r.shape[0]):
         stopping, largest = max(stopping, abs(p[i] * b[i])), max(largest, abs(r[i]))
-    return max(stopping, min(largest, AMPLIFIED * stopping))
+    return max(stopping, min(largest, MAX_AMPLIFICATION * stopping))

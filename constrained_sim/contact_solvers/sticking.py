@@ -13,7 +13,7 @@ from constrained_sim.linalg.products import largest_entry
 
 
 @kernel
-def stick(G, b):  # type: ignore[no-untyped-def]
+def solve_sticking(G, b):  # type: ignore[no-untyped-def]
     """Return r with ``G r + b = 0`` (least 2-norm where G is singular): what holds if every contact sticks."""
     U, is_independent = independent_factor(G)
     return substitute_twice(U, -b) if is_independent else of_least_norm(G, range_factor(G), -b)
@@ -33,13 +33,13 @@ def of_least_norm(G, L, goal):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def judge_sticking(u, b, friction, slip, lower, upper, discs, p, r, relative_tolerance):  # type: ignore[no-untyped-def]
+def judge_sticking(u, b, friction, slip, lower, upper, rolling, p, r, relative_tolerance):  # type: ignore[no-untyped-def]
     """Judge impulses r (n,), with the row velocities u (n,), with which all contacts stick; what pulls is cleared in r.
 
     Returns:
-        (status (k + m + d,), largest |F|, magnitude of the impulses in play).
+        (status (k + m + d,), largest |F|, impulse scale).
     """
     magnitude = largest_impulse(p, b, r)
-    error = largest_entry(natural_map_at(u, b, friction, slip, lower, upper, discs, p, r))
-    status = classify(u, friction, slip, lower, upper, discs, p, r, 10.0 * relative_tolerance * magnitude)
+    error = largest_entry(natural_map_at(u, b, friction, slip, lower, upper, rolling, p, r))
+    status = classify(u, friction, slip, lower, upper, rolling, p, r, 10.0 * relative_tolerance * magnitude)
     return status, error, magnitude

@@ -33,7 +33,7 @@ class Dynamics:
         placements: (njoints, 4, 3) rotation columns and translation of each joint's frame.
         velocities: (njoints, 2, 3) linear and angular velocity of each body in its own axes, of the last
             :meth:`update`.
-        biases: (njoints, 2, 3) their spatial accelerations for zero joint accelerations, likewise, gravity as a
+        biases: (njoints, 2, 3) their spatial accelerations for zero joint accelerations in these axes, gravity as a
             fictitious acceleration of the base.
     """
 
@@ -178,20 +178,20 @@ class Dynamics:
         ]
         return np.asarray(8.0 * (M[0] - M[1]) - (M[2] - M[3]), dtype=np.float64) / (24.0 * e)
 
-    def carried(self, q: Array, joints: npt.NDArray[np.int64], centres: Array) -> Array:
-        """Return `q` (nq,) with free-flyers on the world moved so that all that each carries balances at `centres`.
+    def with_com_at(self, q: Array, joints: npt.NDArray[np.int64], coms: Array) -> Array:
+        """Return `q` (nq,) with free-flyers on the world moved so that all that each carries balances at `coms`.
 
         The results of the last update stay.
 
         Args:
             q: (nq,) configuration.
             joints: (r,) the free-flyers.
-            centres: (r, 3) [m], world frame.
+            coms: (r, 3) [m], world frame.
         """
         model, data, moved = self.robot.model, self._articulated_data, q.copy()
         pin.centerOfMass(model, data, q)
-        for joint, centre in zip(joints.tolist(), centres, strict=True):
-            shift = centre - data.oMi[joint].act(data.com[joint])
+        for joint, com in zip(joints.tolist(), coms, strict=True):
+            shift = com - data.oMi[joint].act(data.com[joint])
             first = model.idx_qs[joint]
             moved[first : first + 3] += model.jointPlacements[joint].rotation.T @ shift
         return moved

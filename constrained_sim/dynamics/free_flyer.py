@@ -21,7 +21,7 @@ from constrained_sim.linalg.products import matvec
 
 
 @kernel
-def middle_centres(h, M, v, frames, rows):  # type: ignore[no-untyped-def]
+def middle_coms(h, M, v, frames, rows):  # type: ignore[no-untyped-def]
     """Return (r, 3) where the centres of mass are after `h` [s] with the velocity at the beginning [m], world frame.
 
     Args:
@@ -123,10 +123,10 @@ def _external(impulses, row):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _about_centre(force, centre, frame):  # type: ignore[no-untyped-def]
-    """Return force and moment about `centre`, world axes, of the six numbers of a `force` in the axes of a frame."""
+def _about_centre(force, com, frame):  # type: ignore[no-untyped-def]
+    """Return force and moment about `com`, world axes, of the six numbers of a `force` in the axes of a frame."""
     fx, fy, fz, nx, ny, nz = force
-    x, y, z = centre
+    x, y, z = com
     tx, ty, tz = in_world(nx - (y * fz - z * fy), ny - (z * fx - x * fz), nz - (x * fy - y * fx), frame)
     px, py, pz = in_world(fx, fy, fz, frame)
     return px, py, pz, tx, ty, tz

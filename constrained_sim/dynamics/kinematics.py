@@ -51,7 +51,8 @@ def body_motion(joint, placements, velocities, biases, gravity):  # type: ignore
         joint: index, 0 for the world.
         placements: see :func:`point_positions`.
         velocities: (njoints, 2, 3) linear and angular velocity of each body, in its own axes.
-        biases: (njoints, 2, 3) spatial accelerations, likewise, with gravity as a fictitious acceleration of the base.
+        biases: (njoints, 2, 3) spatial accelerations in these axes, with gravity as a fictitious acceleration of the
+            base.
         gravity: (3,) [m/s^2], world axes.
     """
     rotation, position = np.ascontiguousarray(placements[joint, :3].T), placements[joint, 3].copy()
@@ -76,7 +77,7 @@ def velocity_at(body, point):  # type: ignore[no-untyped-def]
 
 @kernel(inline=True)
 def bias_at(body, point):  # type: ignore[no-untyped-def]
-    """Return the acceleration (3,) [m/s^2] of the point of a body that is at `point` (3,) now, likewise."""
+    """Return the acceleration (3,) [m/s^2] of the point of a body that is at `point` (3,) now."""
     arm, omega = point - body.position, body.angular_velocity
     return body.bias + cross(body.angular_bias, arm) + cross(omega, cross(omega, arm))
 
@@ -192,12 +193,12 @@ def anchor_bias(joints, offsets, normals, placements, velocities, biases, gravit
 
     Args:
         joints: see :func:`anchor_rows`.
-        offsets: likewise.
-        normals: likewise.
-        placements: likewise.
+        offsets: (2, 3) the points in the joints' frames [m].
+        normals: (k, 3) directions in the frame of the second joint.
+        placements: (njoints, 4, 3) rotation columns and translation of each joint's frame.
         velocities: see :func:`body_motion`.
-        biases: likewise.
-        gravity: likewise.
+        biases: (njoints, 2, 3) spatial accelerations of the bodies for zero joint accelerations.
+        gravity: (3,) acceleration [m/s^2], world axes.
     """
     point = point_positions(joints[:1], offsets[:1], placements)[0]
     a = body_motion(joints[0], placements, velocities, biases, gravity)

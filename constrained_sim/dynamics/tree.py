@@ -65,7 +65,7 @@ class Pose(NamedTuple):
                 :func:`find_axes`.
         base_axes: (nv, 6) the same about the origin of the first joint's frame. By :func:`find_bodies`, as bodies.
         bodies: (n, 10) as in :class:`Tree`, in world axes about that origin.
-        composites: (n, 10) likewise, with all that they carry. By :func:`inertia`, as weight.
+        composites: (n, 10) the same, with all that they carry. By :func:`inertia`, as weight.
         weight: (nv,) what holds the tree up at rest.
     """
 
@@ -255,8 +255,8 @@ def find_axes(tree, pose):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def carry(tree, q, placements, support, joint, centre):  # type: ignore[no-untyped-def]
-    """Move a free-flyer, and all that it carries, so that their centre of mass is at `centre` (3,); in place.
+def shift_base_to_com(tree, q, placements, support, joint, com):  # type: ignore[no-untyped-def]
+    """Move a free-flyer, and all that it carries, so that their centre of mass is at `com` (3,); in place.
 
     Args:
         tree: the robot.
@@ -264,7 +264,7 @@ def carry(tree, q, placements, support, joint, centre):  # type: ignore[no-untyp
         placements: (n, 4, 3) at q, changed.
         support: (n, nv) whether a degree of freedom moves a joint's frame.
         joint: the free-flyer, on the world.
-        centre: (3,) [m], world frame.
+        com: (3,) [m], world frame.
     """
     row, at, mass, mx, my, mz = tree.at_v[joint], tree.at_q[joint], 0.0, 0.0, 0.0, 0.0
     for other in range(joint, tree.kinds.shape[0]):
@@ -273,7 +273,7 @@ def carry(tree, q, placements, support, joint, centre):  # type: ignore[no-untyp
             x, y, z = in_world(body[1], body[2], body[3], here)
             mass += body[0]
             mx, my, mz = mx + x + body[0] * here[3, 0], my + y + body[0] * here[3, 1], mz + z + body[0] * here[3, 2]
-    dx, dy, dz = centre[0] - mx / mass, centre[1] - my / mass, centre[2] - mz / mass
+    dx, dy, dz = com[0] - mx / mass, com[1] - my / mass, com[2] - mz / mass
     x, y, z = in_axes(dx, dy, dz, tree.frames[joint])
     q[at], q[at + 1], q[at + 2] = q[at] + x, q[at + 1] + y, q[at + 2] + z
     for other in range(joint, tree.kinds.shape[0]):
@@ -419,13 +419,13 @@ def _momentum(bodies, joint, v0, v1, v2, w0, w1, w2):  # type: ignore[no-untyped
 @kernel
 def inertia(tree, pose, M):  # type: ignore[no-untyped-def]
     """Fill M (nv, nv), armature included, and find what the bodies weigh, once they are found."""
-    axes, carried, weight, g = pose.base_axes, pose.composites, pose.weight, tree.gravity
-    carried[:] = pose.bodies
+    axes, with_com_at, weight, g = pose.base_axes, pose.composites, pose.weight, tree.gravity
+    with_com_at[:] = pose.bodies
     M[:] = 0.0
     for joint in range(tree.kinds.shape[0] - 1, 0, -1):
         for k in range(tree.at_v[joint + 1] - 1, tree.at_v[joint] - 1, -1):
             a0, a1, a2, w0, w1, w2 = six(axes, k)
-            f0, f1, f2, t0, t1, t2 = _momentum(carried, joint, a0, a1, a2, w0, w1, w2)
+            f0, f1, f2, t0, t1, t2 = _momentum(with_com_at, joint, a0, a1, a2, w0, w1, w2)
             weight[k] = -(f0 * g[0] + f1 * g[1] + f2 * g[2])
             M[k, k] = a0 * f0 + a1 * f1 + a2 * f2 + w0 * t0 + w1 * t1 + w2 * t2 + tree.armature[k]
             j = tree.rows[k]
@@ -435,7 +435,7 @@ def inertia(tree, pose, M):  # type: ignore[no-untyped-def]
                 j = tree.rows[j]
         parent = tree.parents[joint]
         for i in range(10):
-            carried[parent, i] += carried[joint, i]
+            with_com_at[parent, i] += with_com_at[joint, i]
 
 
 @kernel

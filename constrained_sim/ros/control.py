@@ -179,11 +179,11 @@ class Control:
         if time.monotonic() >= self._next_diagnostics:
             self._next_diagnostics = time.monotonic() + DIAGNOSTICS_PERIOD
             self._watch_recording()
-            self._greet_newcomers()
+            self._publish_latched()
             warnings = [warning for watch in self._watches if (warning := watch())]
             self._outputs.send_diagnostics(self._health("; ".join(warnings)))
         if self._is_idle():
-            self._greet_newcomers()
+            self._publish_latched()
             self._callbacks.wait(IDLE)
             return
         self._callbacks.run_ready()
@@ -237,7 +237,7 @@ class Control:
                 pass  # awake: see ALERT
             return
         self._commands.inbox.wait(SERVICE_PERIOD)
-        self._greet_newcomers()
+        self._publish_latched()
         if now - self._repeated > REPEAT_AFTER:
             if self._repeated == self._waiting_since:
                 self._send_status()  # which says that it waits
@@ -332,7 +332,7 @@ class Control:
             self._outputs.states.repeat_state()
         if self._options.duration and now - self._waiting_since > max(self._patience, START_PATIENCE):
             self._give_up(f"waited for {' and '.join(missing)} for {now - self._waiting_since:.1f} s")
-        self._greet_newcomers()
+        self._publish_latched()
         self._commands.inbox.wait(SERVICE_PERIOD)
 
     def _finish_steps(self, why: str) -> None:
@@ -342,9 +342,9 @@ class Control:
             self._callbacks.expect()
             self._steps_done = None
 
-    def _greet_newcomers(self) -> None:
+    def _publish_latched(self) -> None:
         """Tell those who have begun to listen how things are."""
-        self._outputs.greet_newcomers()
+        self._outputs.publish_latched()
         if self._outputs.status_has_newcomers:
             self._send_status()
 

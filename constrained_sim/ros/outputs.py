@@ -122,7 +122,7 @@ class Outputs:
 
     # -- between periods
 
-    def greet_newcomers(self) -> None:
+    def publish_latched(self) -> None:
         """Publish once more what is true, all but the status, for those who have begun to listen."""
         self.states.greet()
         self._sensors.greet()

@@ -44,16 +44,16 @@ class ForceTorque(Sensor):
     bodies. Custom constraints count as efforts in joints too; what is no effort of a joint, such as a custom force
     between a link and the world, this sensor cannot tell from one.
 
-    It is the mean over the step, percussions excluded: from the mean acceleration :attr:`StepResult.a`, the mean
-    forces, positions and axes in the middle of the step, and the velocities between its impacts. With a control period
-    of several steps it is that of the last of them.
+    It is the mean over the step, impulses of impacts excluded: from the mean acceleration :attr:`StepResult.a`, the
+    mean forces, positions and axes in the middle of the step, and the velocities between its impacts. With a control
+    period of several steps it is that of the last of them.
 
     Attributes:
         name: see :class:`Sensor`, as the next two.
         link: any but the world; of a frame that is no link (an MJCF site), the link that it belongs to is cut off.
         rate: [Hz].
         force_noise: standard deviation of each component [N].
-        torque_noise: likewise [N m].
+        torque_noise: standard deviation of each component [N m].
         force_bias: (3,) constant error [N].
         torque_bias: (3,) constant error [N m].
     """

@@ -42,7 +42,7 @@ class Imu(Sensor):
     Orientation and angular velocity are those at the end of the step. The acceleration is the mean over the step, as of
     a unit that counts increments of velocity: from the mean joint acceleration :attr:`StepResult.a`, positions and axes
     in the middle of the step, and the velocities between its impacts. The jumps of impacts are no part of it: a
-    percussion has no finite acceleration. With a control period of several steps it is that of the last of them.
+    impact has no finite acceleration. With a control period of several steps it is that of the last of them.
 
     Attributes:
         name: see :class:`Sensor`, as the next two.
@@ -51,7 +51,7 @@ class Imu(Sensor):
         orientation_noise: standard deviation of each component of the rotation vector [rad], the frame's axes, by which
             the measured frame is turned from the true one.
         angular_velocity_noise: standard deviation of each component [rad/s].
-        acceleration_noise: likewise [m/s^2].
+        acceleration_noise: standard deviation of each component [m/s^2].
         angular_velocity_bias: (3,) constant error [rad/s].
         acceleration_bias: (3,) constant error [m/s^2].
     """

@@ -2,9 +2,9 @@
 
 from constrained_sim.steppers.event_driven import EventDriven
 from constrained_sim.steppers.smooth import Smooth
-from constrained_sim.steppers.stepper import Observation, Run, StepOutcome, Stepper
+from constrained_sim.steppers.stepper import Evaluation, Run, StepOutcome, Stepper
 from constrained_sim.steppers.time_stepping import TimeStepping
 
 STEPPERS: dict[str, type[Stepper]] = {stepper.name: stepper for stepper in (TimeStepping, EventDriven, Smooth)}
 
-__all__ = ["STEPPERS", "Observation", "Run", "StepOutcome", "Stepper"]
+__all__ = ["STEPPERS", "Evaluation", "Run", "StepOutcome", "Stepper"]

@@ -11,12 +11,12 @@ import numpy.typing as npt
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.constrained_dynamics import NOTHING_KNOWN
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact_solvers.quick_methods import STICK
+from constrained_sim.contact_solvers.quick_methods import BY_STICKING
 from constrained_sim.dynamics.tree import pose_of
 from constrained_sim.robot import Robot
 from constrained_sim.steppers.borrowed import borrowed
 from constrained_sim.steppers.contact_selection import closing_contacts
-from constrained_sim.steppers.parts import Loads
+from constrained_sim.steppers.parts import StepInputs
 from constrained_sim.steppers.problem import Contacts, Model, Scheme, WorkSpace, make_problem
 from constrained_sim.steppers.record import (
     RecordedOutcome,
@@ -30,7 +30,7 @@ from constrained_sim.steppers.record import (
 )
 from constrained_sim.steppers.rigid import UNSOLVED, advance
 from constrained_sim.steppers.state_checks import are_finite
-from constrained_sim.steppers.stepper import NO_CONTACT, Observation
+from constrained_sim.steppers.stepper import NO_CONTACT, Evaluation
 from constrained_sim.validation import Array
 
 CLOSING = -1
@@ -52,35 +52,37 @@ class CompiledSteps:
 
     def __init__(self, robot: Robot, model: Model, bound: ConstraintSet, scheme: Scheme) -> None:
         """Prepare steps of `robot`, of which kernels know the `model`."""
-        self.bound, table, nv = bound, bound.contacts, robot.nv
-        counts = len(robot.free_joints[0]), len(table.members), table.dim, len(robot.rubbing)
+        self.bound, contact_set, nv = bound, bound.contacts, robot.nv
+        counts = len(robot.free_joints[0]), len(contact_set.members), contact_set.dim, len(robot.friction_dofs)
         self.sizes = Sizes(robot.nq, nv, *counts)
         middle = cut_state(np.zeros(count_state(self.sizes)), self.sizes)
-        velocities = np.zeros(nv), np.zeros(nv), np.zeros(table.dim + len(robot.rubbing))
+        velocities = np.zeros(nv), np.zeros(nv), np.zeros(contact_set.dim + len(robot.friction_dofs))
         self.work = WorkSpace(middle, pose_of(model.tree), pose_of(model.tree), np.zeros((6, nv)), *velocities)
-        contacts = Contacts(tuple(table.cores), table.friction, table.normals, table.shares_bodies)
+        contacts = Contacts(
+            tuple(contact_set.features), contact_set.friction, contact_set.normals, contact_set.shares_bodies
+        )
         self.problem = make_problem(model, contacts, bound.bounds, scheme, tuple(self.sizes), bound.places, self.work)
-        self._length, self._members = count_all(self.sizes), 2 * len(table) + len(robot.rubbing)
+        self._length, self._members = count_all(self.sizes), 2 * len(contact_set) + len(robot.friction_dofs)
 
     def step(
         self,
-        begin: Observation,
+        begin: Evaluation,
         h: float,
         memory: tuple[Array, int],
-        loads: Loads,
+        inputs: StepInputs,
         kind: int,
         excluded: npt.NDArray[np.int64] = NO_CONTACT,
         near: Array = NOTHING_KNOWN,
     ) -> RecordedOutcome:
         """Do a step of `h` [s], see :func:`step`; where this does not come so far there is nothing in its record."""
-        sizes, (acceleration, passes), (solver, method) = self.sizes, memory, (loads.solver, loads.method)
+        sizes, (acceleration, passes), (solver, method) = self.sizes, memory, (inputs.solver, inputs.method)
         record, status = np.zeros(self._length), np.zeros(self._members, dtype=np.int64)
         reached, calls, *solved = step(
             self.problem,
-            (h, passes, solver.held_rows, method.tolerance, method.usual_steps, kind),
+            (h, passes, solver.held_rows, method.tolerance, method.quick_steps, kind),
             record_of(begin, sizes),
             acceleration,
-            loads.tau,
+            inputs.tau,
             excluded,
             near,
             record,
@@ -103,8 +105,8 @@ def step(  # type: ignore[no-untyped-def]
         begin: record that begins with the state at the beginning.
         acceleration: (nv,) of the last step.
         tau: (nu,) efforts [N m, N].
-        excluded: this and the following, see ``advance``.
-        near: likewise.
+        excluded: contacts and limits that carry no force.
+        near: (n,) impulses near the solution; (0,): nothing is known of them.
         record: zeros, filled with the state at the end and with what happened.
         all_status: zeros, filled with the status of all contacts and one-sided rows (k + l,), then with those of what
             took part in the contact problem.
@@ -130,9 +132,9 @@ def step(  # type: ignore[no-untyped-def]
         problem.scheme.impact_speed,
         np.empty(count, dtype=np.int64),
     ):
-        return CLOSING, 0, 0, 0, (STICK, 0), 0.0, 0.0, 0.0
-    energy, a, forces, mean_axes, efforts, impulse, friction, x, all_pushes = cut_outcome(record, sizes)
-    reached, (pushes, pushed, how, residual, magnitude, _, dynamics), calls = advance(
+        return CLOSING, 0, 0, 0, (BY_STICKING, 0), 0.0, 0.0, 0.0
+    energy, a, forces, mean_axes, efforts, impulse, friction, x, all_impulses = cut_outcome(record, sizes)
+    reached, (row_impulses, row_status, how, residual, magnitude, _, dynamics), calls = advance(
         problem,
         (h, kind != TRIAL, passes, factorization, tolerance, newton_steps),
         start,
@@ -144,15 +146,15 @@ def step(  # type: ignore[no-untyped-def]
         end,
     )
     if reached == UNSOLVED or not are_finite(end.q, end.v):
-        return UNSOLVED, calls, 0, 0, (STICK, 0), 0.0, 0.0, 0.0
-    rows, members = pushes.shape[0], pushed.shape[0]
-    all_pushes[:rows], all_status[count : count + members] = pushes, pushed
+        return UNSOLVED, calls, 0, 0, (BY_STICKING, 0), 0.0, 0.0, 0.0
+    rows, members = row_impulses.shape[0], row_status.shape[0]
+    all_impulses[:rows], all_status[count : count + members] = row_impulses, row_status
     x[:] = borrowed(problem.work).x
     a[:] = (end.v - start.v) / h
     for i in range(forces.shape[0]):
         forces[i] = impulse[problem.order[i]] / h
     mean_axes[:] = 0.5 * (start.axes + end.axes)
-    rubbing = borrowed(problem.robot).rubbing
+    friction_dofs = borrowed(problem.robot).friction_dofs
     for i in range(friction.shape[0]):
-        efforts[rubbing[i]] = friction[i] / h
+        efforts[friction_dofs[i]] = friction[i] / h
     return reached, calls, rows, members, how, residual, magnitude, dynamics

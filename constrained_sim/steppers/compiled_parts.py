@@ -12,15 +12,15 @@ from constrained_sim.integrators import Integrator
 from constrained_sim.robot import Robot
 from constrained_sim.stabilization import Stabilization
 from constrained_sim.steppers.compiled import PART, TRIAL, CompiledSteps
-from constrained_sim.steppers.parts import Loads, Part, Prediction, Trial
+from constrained_sim.steppers.parts import Part, Prediction, StepInputs, Trial
 from constrained_sim.steppers.problem import Scheme, model_of
 from constrained_sim.steppers.record import RecordedOutcome
 from constrained_sim.steppers.rigid import DONE, TURNED, UNSOLVED
-from constrained_sim.steppers.smooth_parts import REACH, SLOW, SmoothParts
-from constrained_sim.steppers.stepper import NO_CONTACT, Observation
+from constrained_sim.steppers.smooth_parts import ACTIVATION_DISTANCE, REST_SPEED, SmoothParts
+from constrained_sim.steppers.stepper import NO_CONTACT, Evaluation
 from constrained_sim.validation import Array
 
-UNFELT = 1e-7
+IMPACT_DEPTH = 1e-7
 """Depth [m] to which a closed contact may come within a step before its approach is an impact: the contact force takes
 care of it. Less, and the feet of a humanoid that comes to rest rock from corner to corner, an impact in each step."""
 
@@ -28,7 +28,7 @@ care of it. Less, and the feet of a humanoid that comes to rest rock from corner
 class CompiledParts(SmoothParts):
     """Does parts of a step in one kernel where it can: rigid contacts, joint limits, dry friction and efforts only.
 
-    The general way goes on where the kernel leaves off, as where a contact problem is not solved the usual way.
+    The interpreted step goes on where the kernel leaves off, as where the quick methods do not solve a contact problem.
     """
 
     def __init__(self, robot: Robot, dt: float, integrator: Integrator, stabilization: Stabilization) -> None:
@@ -43,9 +43,9 @@ class CompiledParts(SmoothParts):
 
     def _advance(
         self,
-        begin: Observation,
+        begin: Evaluation,
         h: float,
-        loads: Loads,
+        inputs: StepInputs,
         excluded: npt.NDArray[np.intp] = NO_CONTACT,
         near: Array = NOTHING_KNOWN,
         found: RecordedOutcome | None = None,
@@ -55,79 +55,83 @@ class CompiledParts(SmoothParts):
         Impulses will be `near` those, if it is not empty. As a rule one kernel does it all: `found` is what it left, if
         it has been tried already.
         """
-        if self._is_usual(begin, loads):
+        if self._can_compile(begin, inputs):
             if found is None:
-                found = self._compiled_step(begin, h, loads, PART, excluded, near)
+                found = self._compiled_step(begin, h, inputs, PART, excluded, near)
             if found.reached != UNSOLVED:
-                return self._go_on(begin, found, h, loads, excluded)
-            loads, near = loads._replace(method=loads.method.beyond_usual), NOTHING_KNOWN
-        return self._predicted(begin, h, loads, excluded, near).finish()
+                return self._go_on(begin, found, h, inputs, excluded)
+            inputs, near = inputs._replace(method=inputs.method.after_quick), NOTHING_KNOWN
+        return self._predicted(begin, h, inputs, excluded, near).finish()
 
-    def _try(self, begin: Observation, h: float, loads: Loads, excluded: npt.NDArray[np.intp], near: Array) -> Trial:
+    def _try(
+        self, begin: Evaluation, h: float, inputs: StepInputs, excluded: npt.NDArray[np.intp], near: Array
+    ) -> Trial:
         """Return what :meth:`_advance` comes to, with the velocity at the end as it is predicted; and how it ends."""
-        if self._is_usual(begin, loads):
-            found = self._compiled_step(begin, h, loads, TRIAL, excluded, near)
+        if self._can_compile(begin, inputs):
+            found = self._compiled_step(begin, h, inputs, TRIAL, excluded, near)
             if found.reached != UNSOLVED:
                 part = self._prediction(begin, found, h).part(begin, found.end)
-                return Trial(part, lambda: self._advance(begin, h, loads, excluded, part.motion.impulse))
-            loads, near = loads._replace(method=loads.method.beyond_usual), NOTHING_KNOWN
-        return self._predicted(begin, h, loads, excluded, near)
+                return Trial(part, lambda: self._advance(begin, h, inputs, excluded, part.motion.impulse))
+            inputs, near = inputs._replace(method=inputs.method.after_quick), NOTHING_KNOWN
+        return self._predicted(begin, h, inputs, excluded, near)
 
     def _predicted(
-        self, begin: Observation, h: float, loads: Loads, excluded: npt.NDArray[np.intp], near: Array
+        self, begin: Evaluation, h: float, inputs: StepInputs, excluded: npt.NDArray[np.intp], near: Array
     ) -> Trial:
         """Predict `h` [s] the general way."""
-        predicted = self._predict(begin, h, loads, excluded, near)
-        part, pressed = self._held(begin, predicted, self._reach(begin, predicted), loads, excluded)
-        return Trial(part, lambda: self._finish(begin, predicted, part, pressed, loads))
+        predicted = self._predict(begin, h, inputs, excluded, near)
+        part, active = self._held(begin, predicted, self._end(begin, predicted), inputs, excluded)
+        return Trial(part, lambda: self._finish(begin, predicted, part, active, inputs))
 
     def _compiled_step(
         self,
-        begin: Observation,
+        begin: Evaluation,
         h: float,
-        loads: Loads,
+        inputs: StepInputs,
         kind: int,
         excluded: npt.NDArray[np.intp] = NO_CONTACT,
         near: Array = NOTHING_KNOWN,
     ) -> RecordedOutcome:
         """Return what a kernel finds of a step of `h` [s], or a part of one."""
-        return self._compiled(begin).step(begin, h, self.memory, loads, kind, excluded, near)
+        return self._compiled(begin).step(begin, h, self.memory, inputs, kind, excluded, near)
 
-    def _prediction(self, begin: Observation, found: RecordedOutcome, h: float) -> Prediction:
+    def _prediction(self, begin: Evaluation, found: RecordedOutcome, h: float) -> Prediction:
         """Return the smooth problem that a kernel has solved last."""
         work, none, status = self._compiled(begin).work, NOTHING_KNOWN, found.status.copy()
         q_mid, v_mid, impulses = work.middle.q.copy(), work.middle.v.copy(), work.impulses.copy()
-        impulse, dry, energy, stretch = found.parts[5], found.parts[6], found.energy, begin.stretch
-        return Prediction(h, q_mid, v_mid, found.motion, impulses, impulse, dry, none, status, energy, stretch)
+        impulse, joint_friction, energy, deflection = found.parts[5], found.parts[6], found.energy, begin.deflection
+        return Prediction(
+            h, q_mid, v_mid, found.motion, impulses, impulse, joint_friction, none, status, energy, deflection
+        )
 
     def _go_on(
-        self, begin: Observation, found: RecordedOutcome, h: float, loads: Loads, excluded: npt.NDArray[np.intp]
+        self, begin: Evaluation, found: RecordedOutcome, h: float, inputs: StepInputs, excluded: npt.NDArray[np.intp]
     ) -> Part:
         """Return the part of a step that a kernel has `found`, finished where that left it unfinished."""
         predicted = self._prediction(begin, found, h)
         if found.reached == DONE:
             return predicted.part(begin, found.end)
         work = self._compiled(begin).work
-        x, pushes = work.x_first.copy(), work.pushes_first.copy()
+        x, row_impulses = work.x_first.copy(), work.row_impulses_first.copy()
         self._mid.update(predicted.q_mid, predicted.v_mid, begin.t + 0.5 * h)
         self._here.update_inertia(found.end.q, found.end.t)
-        part, pressed = self._held(begin, predicted, found.end, loads, excluded)
+        part, active = self._held(begin, predicted, found.end, inputs, excluded)
         if found.reached == TURNED:
-            loads = loads._replace(turned=loads.near.beyond_usual)
-            return self._finish(begin, predicted, part, pressed, loads, (x, pushes))
-        return self._finish(begin, predicted, part, pressed, loads._replace(near=loads.near.beyond_usual))
+            inputs = inputs._replace(turned=inputs.near.after_quick)
+            return self._finish(begin, predicted, part, active, inputs, (x, row_impulses))
+        return self._finish(begin, predicted, part, active, inputs._replace(near=inputs.near.after_quick))
 
-    def _is_usual(self, begin: Observation, loads: Loads) -> bool:
+    def _can_compile(self, begin: Evaluation, inputs: StepInputs) -> bool:
         """Whether the kernels of a whole step can do what is declared, and what acts."""
-        return loads.are_plain and begin.bound.bounds is not None and self._model is not None
+        return inputs.are_plain and begin.bound.bounds is not None and self._model is not None
 
-    def _compiled(self, begin: Observation) -> CompiledSteps:
+    def _compiled(self, begin: Evaluation) -> CompiledSteps:
         """Return the compiled steps under the constraints that act at the `begin`."""
         steps = self._steps
         if steps is None or steps.bound is not begin.bound:
             assert self._model is not None, "a robot that kernels do not know"
             tolerance = self.stabilization.position_tolerance
-            scheme = Scheme(self.integrator.share, REACH, SLOW, tolerance, UNFELT / self.dt)
+            scheme = Scheme(self.integrator.theta, ACTIVATION_DISTANCE, REST_SPEED, tolerance, IMPACT_DEPTH / self.dt)
             steps = self._steps = CompiledSteps(self.robot, self._model, begin.bound, scheme)
         return steps
 

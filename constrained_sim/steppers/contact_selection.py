@@ -42,7 +42,7 @@ def closing_contacts(gaps, normals, s, J, acceleration, rest, impact_speed, clos
 
 
 @kernel
-def candidate_rows(gaps, normals, s, v, J_middle, excluded, h, share, reach, friction_dofs):  # type: ignore[no-untyped-def]
+def candidate_rows(gaps, normals, s, v, J_middle, excluded, h, theta, activation_distance, friction_dofs):  # type: ignore[no-untyped-def]
     """Choose what may carry force, and give its rows the offset that makes ``J v' + offset`` = s'.
 
     Args:
@@ -53,8 +53,8 @@ def candidate_rows(gaps, normals, s, v, J_middle, excluded, h, share, reach, fri
         J_middle: (3 k + l, nv) rows at the evaluation point.
         excluded: contacts that may not.
         h: length of the step [s].
-        share: see :func:`allow_approach`.
-        reach: predicted gap [m] up to which a contact takes part.
+        theta: see :func:`allow_approach`.
+        activation_distance: predicted gap [m] up to which a contact takes part.
         friction_dofs: (d,) degrees of freedom with dry friction; a row of each, without offset, comes after theirs.
 
     Returns:
@@ -63,7 +63,7 @@ def candidate_rows(gaps, normals, s, v, J_middle, excluded, h, share, reach, fri
     contacts = (s.shape[0] - gaps.shape[0]) // 2
     candidates, count = np.empty(gaps.shape[0], dtype=np.int64), 0
     for c in range(gaps.shape[0]):
-        takes_part = gaps[c] + h * min(s[normals[c]], 0.0) <= reach
+        takes_part = gaps[c] + h * min(s[normals[c]], 0.0) <= activation_distance
         for other in excluded:
             takes_part = takes_part and other != c
         if takes_part:
@@ -79,16 +79,16 @@ def candidate_rows(gaps, normals, s, v, J_middle, excluded, h, share, reach, fri
         offset[i] = vecdot(J[i], v) - s[rows[i]]
     for i in range(friction_dofs.shape[0]):
         J[rows.shape[0] + i, friction_dofs[i]] = 1.0
-    allow_approach(candidates, contacts, gaps, normals, s, h, share, offset)
+    allow_approach(candidates, contacts, gaps, normals, s, h, theta, offset)
     return candidates, rows, J, offset
 
 
 @kernel
-def allow_approach(chosen, contacts, gaps, normals, s, h, share, offset):  # type: ignore[no-untyped-def]
+def allow_approach(chosen, contacts, gaps, normals, s, h, theta, offset):  # type: ignore[no-untyped-def]
     """Let what is `chosen` (c,) close as fast as it opened, or as a gap allows: added to its `offset`, in place.
 
-    Positions move with the mean velocity ``(1 - share) s + share s'``, so an open gap allows
-    ``-s' <= (gap / h + (1 - share) s) / share``.
+    Positions move with the mean velocity ``(1 - theta) s + theta s'``, so an open gap allows
+    ``-s' <= (gap / h + (1 - theta) s) / theta``.
 
     Args:
         chosen: contacts and one-sided rows, ascending; their rows come in this order, three of each contact.
@@ -97,14 +97,14 @@ def allow_approach(chosen, contacts, gaps, normals, s, h, share, offset):  # typ
         normals: (k + l,) which rows open and close.
         s: (3 k + l,) velocities of the rows there [m/s, rad/s].
         h: length of the step [s].
-        share: of the velocity at the end in the mean velocity, ``SteppingScheme.share``.
+        theta: of the velocity at the end in the mean velocity, ``SteppingScheme.theta``.
         offset: of the rows of what is chosen, and perhaps of others after them.
     """
     row = -1
     for c in chosen:
         row += 3 if c < contacts else 1
         gap, opening = gaps[c], s[normals[c]]
-        kept = (gap / h + (1.0 - share) * opening) / share if gap > TOUCHING else 0.0
+        kept = (gap / h + (1.0 - theta) * opening) / theta if gap > TOUCHING else 0.0
         offset[row] += max(kept, opening, 0.0)
 
 
@@ -127,7 +127,7 @@ def rows_of(chosen, normals, contacts):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def pressing(status, gaps, end, excluded):  # type: ignore[no-untyped-def]
+def active_set(status, gaps, end, excluded):  # type: ignore[no-untyped-def]
     """Find what carries force, and whose position is to be held.
 
     Args:
@@ -139,19 +139,19 @@ def pressing(status, gaps, end, excluded):  # type: ignore[no-untyped-def]
     Returns:
         (what carries force, what of it touched at the beginning, or sank within the step with or without force).
     """
-    presses, held = np.empty(gaps.shape[0], dtype=np.int64), np.empty(gaps.shape[0], dtype=np.int64)
-    pressing = holding = 0
+    active, held = np.empty(gaps.shape[0], dtype=np.int64), np.empty(gaps.shape[0], dtype=np.int64)
+    count = holding = 0
     for c in range(gaps.shape[0]):
-        is_pressed, sank = status[c] > 0 and gaps[c] < np.inf, gaps[c] >= -TOUCHING and end[c] < -TOUCHING
+        is_active, sank = status[c] > 0 and gaps[c] < np.inf, gaps[c] >= -TOUCHING and end[c] < -TOUCHING
         for other in excluded:
             sank = sank and other != c
-        if is_pressed:
-            presses[pressing] = c
-            pressing += 1
-        if (is_pressed and gaps[c] <= TOUCHING) or sank:
+        if is_active:
+            active[count] = c
+            count += 1
+        if (is_active and gaps[c] <= TOUCHING) or sank:
             held[holding] = c
             holding += 1
-    return presses[:pressing], held[:holding]
+    return active[:count], held[:holding]
 
 
 @kernel
@@ -164,7 +164,7 @@ def spread(candidates, normals, impulse, status, all_impulses, all_status):  # t
         impulse: impulses of the candidates' rows.
         status: (c,) of the candidates.
         all_impulses: (3 k + l,) filled, zero of what is no candidate.
-        all_status: (k + l,) likewise.
+        all_status: (k + l,) filled, zero of what is no candidate.
     """
     contacts, row = (all_impulses.shape[0] - normals.shape[0]) // 2, 0
     all_impulses[:], all_status[:] = 0.0, 0

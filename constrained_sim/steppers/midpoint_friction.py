@@ -18,17 +18,17 @@ REVERSED = 1e-3
 
 
 @kernel
-def follow_mean_slip(s, s_plus, contacts, discs, offset):  # type: ignore[no-untyped-def]
+def predict_midpoint_friction(s, s_plus, contacts, rolling, offset):  # type: ignore[no-untyped-def]
     """Let friction of what slides on through the step oppose the mean slip: offset += s, in place.
 
     Opposed to the slip at the end, it would be of first order where the slip turns. Arguments as in
-    :func:`oppose_mean_slip`, with velocities near those at the end.
+    :func:`correct_midpoint_friction`, with velocities near those at the end.
     """
     for c in range(contacts):
         _follow(s, s_plus, 3 * c, 3 * c + 2, offset)
-    first = _begin_of(discs, offset.shape[0])
-    for disc in discs:
-        end = first + int(disc[SIZE])
+    first = _begin_of(rolling, offset.shape[0])
+    for moment in rolling:
+        end = first + int(moment[SIZE])
         _follow(s, s_plus, first, end, offset)
         first = end
 
@@ -43,7 +43,7 @@ def _follow(s, s_plus, first, end, offset):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def oppose_mean_slip(s, s_plus, change, contacts, dry, discs, offset, impulse, tolerance):  # type: ignore[no-untyped-def]
+def correct_midpoint_friction(s, s_plus, change, contacts, joint_friction, rolling, offset, impulse, tolerance):  # type: ignore[no-untyped-def]
     """Find where friction would do positive work, and let it oppose the mean slip: offset += s, in place.
 
     The work of friction over a step is ``r_t (s + s') / 2``. What it holds in the mean ends the step with ``s' = -s``.
@@ -55,8 +55,8 @@ def oppose_mean_slip(s, s_plus, change, contacts, dry, discs, offset, impulse, t
         s_plus: (n,) those found for its end [m/s].
         change: (n,) by how much s has changed in the last step, if that was as long as this one [m/s].
         contacts: number of contacts, whose rows come first, three each.
-        dry: number of rows of dry joint friction, the last but those of discs.
-        discs: (d, 6), whose rows come last.
+        joint_friction: number of rows of dry joint friction, the last but those of rolling friction.
+        rolling: (d, 6), whose rows come last.
         offset: (n,) of the rows.
         impulse: (n,) impulses found [N s].
         tolerance: error of impulses that is good enough [N s], and whose work does not count.
@@ -64,13 +64,13 @@ def oppose_mean_slip(s, s_plus, change, contacts, dry, discs, offset, impulse, t
     Returns:
         Whether any offset was changed, so that the problem has to be solved again.
     """
-    changed, first = False, _begin_of(discs, offset.shape[0])
+    changed, first = False, _begin_of(rolling, offset.shape[0])
     for c in range(contacts):
         changed |= _oppose(s, s_plus, change, 3 * c, 3 * c + 2, offset, impulse, tolerance)
-    for i in range(first - dry, first):
+    for i in range(first - joint_friction, first):
         changed |= _oppose(s, s_plus, change, i, i + 1, offset, impulse, tolerance)
-    for disc in discs:
-        end = first + int(disc[SIZE])
+    for moment in rolling:
+        end = first + int(moment[SIZE])
         changed |= _oppose(s, s_plus, change, first, end, offset, impulse, tolerance)
         first = end
     return changed
@@ -91,11 +91,11 @@ def _oppose(s, s_plus, change, first, end, offset, impulse, tolerance):  # type:
 
 
 @kernel(inline=True)
-def _begin_of(discs, rows):  # type: ignore[no-untyped-def]
-    """Return the first row of `discs` (d, 6), whose rows are the last."""
+def _begin_of(rolling, rows):  # type: ignore[no-untyped-def]
+    """Return the first row of `rolling` (d, 6), whose rows are the last."""
     first = rows
-    for disc in discs:
-        first -= int(disc[SIZE])
+    for moment in rolling:
+        first -= int(moment[SIZE])
     return first
 
 

@@ -14,12 +14,12 @@ from constrained_sim.contact_solvers.problem import TOLERABLE_RESIDUAL
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.impact import Impact
 from constrained_sim.solvers import Solver
-from constrained_sim.steppers.stepper import Observation, StepOutcome
+from constrained_sim.steppers.stepper import Evaluation, StepOutcome
 from constrained_sim.validation import Array, read_only
 from constrained_sim.wrench import Wrench
 
 
-class Loads(NamedTuple):
+class StepInputs(NamedTuple):
     """What acts on the robot during a step, and how its problems are solved.
 
     Attributes:
@@ -27,7 +27,7 @@ class Loads(NamedTuple):
         wrenches: external ones.
         solver: of the linear part.
         method: of contact problems.
-        near: of those whose solution is nearly known: the usual way gets on there though it did not without that.
+        near: of those whose solution is nearly known: the quick methods get on there though they did not without that.
         turned: of those in which friction was turned against the mean slip: Newton's method seldom gets on from there.
     """
 
@@ -39,7 +39,7 @@ class Loads(NamedTuple):
     turned: ContactMethod
 
     @classmethod
-    def of(cls, tau: Array, wrenches: tuple[Wrench, ...], solver: Solver, method: ContactMethod) -> Loads:
+    def of(cls, tau: Array, wrenches: tuple[Wrench, ...], solver: Solver, method: ContactMethod) -> StepInputs:
         """Return the loads of a step whose contact problems are solved by `method`."""
         return cls(tau, wrenches, solver, method, method, method.without_newton)
 
@@ -58,17 +58,17 @@ class Prediction(NamedTuple):
     motion: Motion
     impulses: Array
     impulse: Array
-    dry: Array
+    joint_friction: Array
     moments: Array
     status: npt.NDArray[np.int64]
     energy: Array
-    stretch: Array
+    deflection: Array
 
     def acceleration(self, v: Array) -> Array:
         """Return the mean acceleration (nv,) from velocity v on."""
         return (self.motion.x - v) / self.h
 
-    def part(self, begin: Observation, end: Observation) -> Part:
+    def part(self, begin: Evaluation, end: Evaluation) -> Part:
         """Return the part of a step that it is, before its end is held and corrected."""
         motion = self.motion
         return Part(
@@ -76,7 +76,7 @@ class Prediction(NamedTuple):
             end,
             motion.lam,
             self.impulse,
-            self.dry,
+            self.joint_friction,
             self.moments,
             self.status,
             self.energy,
@@ -93,10 +93,10 @@ class Part(NamedTuple):
     """
 
     h: float
-    end: Observation
+    end: Evaluation
     lam: Array
     impulse: Array
-    dry: Array
+    joint_friction: Array
     moments: Array
     status: npt.NDArray[np.int64]
     energy: Array
@@ -137,25 +137,31 @@ class Trial(NamedTuple):
 
 
 def outcome_of(
-    start: Observation,
-    end: Observation,
+    start: Evaluation,
+    end: Evaluation,
     parts: list[Part],
     impacts: list[Impact],
     dt: float,
-    rubbing: npt.NDArray[np.intp],
+    friction_dofs: npt.NDArray[np.intp],
 ) -> StepOutcome:
     """Put the parts of a step together; `end` is the state after them and all impacts."""
     last = parts[-1]
-    rows, energy, moments, dry, change = last.rows, last.energy, last.moments, last.dry, last.end.v - last.v
+    rows, energy, moments, joint_friction, change = (
+        last.rows,
+        last.energy,
+        last.moments,
+        last.joint_friction,
+        last.end.v - last.v,
+    )
     for part in parts[:-1]:
         rows, energy, moments = rows + part.rows, energy + part.energy, moments + part.moments
-        dry, change = dry + part.dry, change + (part.end.v - part.v)
+        joint_friction, change = joint_friction + part.joint_friction, change + (part.end.v - part.v)
     if impacts:
         lost = sum(impact.energy_lost for impact in impacts)
         energy = energy + EnergyTerms(impact_losses=lost).as_array()
     efforts = np.zeros(len(change))
-    if rubbing.size:
-        efforts[rubbing] = dry / dt
+    if friction_dofs.size:
+        efforts[friction_dofs] = joint_friction / dt
     forces, turning, status = read_only(rows / dt), read_only(moments / dt), read_only(last.status)
     axes, motion = end.mean_axes(start), last.motion
     return StepOutcome(

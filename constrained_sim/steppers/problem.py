@@ -24,8 +24,8 @@ class Model(NamedTuple):
         support: (n, nv) see :func:`~constrained_sim.dynamics.kinematics.row_jacobian`.
         damping: (nv,) of the joints [N m s/rad, N s/m].
         actuation: (nu,) velocity index of every effort.
-        rubbing: (d,) degrees of freedom with dry friction.
-        breakaway: (d,) their breakaway efforts [N m, N].
+        friction_dofs: (d,) degrees of freedom with dry friction.
+        coulomb_effort: (d,) their Coulomb efforts [N m, N].
         free: (r,) the free-flyers on the world.
         free_rows: (r,) the first row of each in v.
         others: (nv - d,) degrees of freedom without dry friction.
@@ -36,8 +36,8 @@ class Model(NamedTuple):
     support: npt.NDArray[np.bool_]
     damping: Array
     actuation: npt.NDArray[np.intp]
-    rubbing: npt.NDArray[np.intp]
-    breakaway: Array
+    friction_dofs: npt.NDArray[np.intp]
+    coulomb_effort: Array
     free: npt.NDArray[np.intp]
     free_rows: npt.NDArray[np.intp]
     others: npt.NDArray[np.int64]
@@ -48,21 +48,23 @@ def model_of(robot: Robot) -> Model | None:
     """Return what kernels know of a robot; None of one that is not for them."""
     if robot.tree is None or robot.springs:
         return None
-    dry, others = (robot.rubbing, robot.breakaway), contract(robot.tree.rows, robot.rubbing)
-    return Model(robot.tree, robot.support, robot.damping, robot.actuation, *dry, *robot.free_joints, *others)
+    joint_friction, others = (robot.friction_dofs, robot.coulomb_effort), contract(robot.tree.rows, robot.friction_dofs)
+    return Model(
+        robot.tree, robot.support, robot.damping, robot.actuation, *joint_friction, *robot.free_joints, *others
+    )
 
 
 class Contacts(NamedTuple):
     """Contacts and one-sided rows as kernels know them.
 
     Attributes:
-        cores: of k contacts, see :class:`~constrained_sim.contact.features.Cores`.
+        features: of k contacts, see :class:`~constrained_sim.contact.features.ContactFeatures`.
         friction: (k,) coefficients.
         normals: (k + l,) which rows open and close.
         shares: whether any two neighbours are of the same bodies.
     """
 
-    cores: tuple[Any, ...]
+    features: tuple[Any, ...]
     friction: Array
     normals: npt.NDArray[np.int64]
     shares: bool
@@ -72,16 +74,16 @@ class Scheme(NamedTuple):
     """How steps are done.
 
     Attributes:
-        share: of the new velocity in the mean velocity.
-        reach: predicted gap up to which a contact takes part [m].
-        slow: velocity up to which a state is at rest [m/s, rad/s].
+        theta: of the new velocity in the mean velocity.
+        activation_distance: predicted gap up to which a contact takes part [m].
+        rest_speed: velocity up to which a state is at rest [m/s, rad/s].
         position_tolerance: drift up to which positions stay as they are [m, rad].
         impact_speed: see :func:`~constrained_sim.steppers.contact_selection.closing_contacts` [m/s].
     """
 
-    share: float
-    reach: float
-    slow: float
+    theta: float
+    activation_distance: float
+    rest_speed: float
     position_tolerance: float
     impact_speed: float
 
@@ -97,7 +99,7 @@ class WorkSpace(NamedTuple):
         impulses: (6, nv) generalised impulses [N m s, N s] of the prediction, the causes in the order of ``FORCES``.
         x: (nv,) the velocity that is predicted for the end.
         x_first: (nv,) velocity of the correction before friction is turned against the mean slip.
-        pushes_first: (3 k + l + d,) impulses of that, or fewer.
+        row_impulses_first: (3 k + l + d,) impulses of that, or fewer.
     """
 
     middle: State
@@ -106,7 +108,7 @@ class WorkSpace(NamedTuple):
     impulses: Array
     x: Array
     x_first: Array
-    pushes_first: Array
+    row_impulses_first: Array
 
 
 @structref.register

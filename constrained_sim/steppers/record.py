@@ -15,7 +15,7 @@ from numba.extending import register_jitable
 from constrained_sim.constrained_dynamics import NOTHING_KNOWN, Motion
 from constrained_sim.contact.features import ContactGeometry
 from constrained_sim.steppers.state_checks import largest_violation
-from constrained_sim.steppers.stepper import Observation, StepOutcome
+from constrained_sim.steppers.stepper import Evaluation, StepOutcome
 from constrained_sim.validation import Array, read_only
 
 
@@ -28,7 +28,7 @@ class Sizes(NamedTuple):
         flyers: number of free-flyers.
         contacts: number k of contacts.
         rows: number of rows, 3 k + l.
-        dry: number of degrees of freedom with dry friction.
+        joint_friction: number of degrees of freedom with dry friction.
     """
 
     nq: int
@@ -36,7 +36,7 @@ class Sizes(NamedTuple):
     flyers: int
     contacts: int
     rows: int
-    dry: int
+    joint_friction: int
 
 
 class State(NamedTuple):
@@ -77,8 +77,8 @@ def count_state(sizes):  # type: ignore[no-untyped-def]
 @register_jitable
 def count_all(sizes):  # type: ignore[no-untyped-def]
     """Return the length of a record."""
-    _, nv, _, k, rows, dry = sizes
-    return count_state(sizes) + 9 + 3 * nv + 3 * rows + 9 * k + 2 * dry
+    _, nv, _, k, rows, joint_friction = sizes
+    return count_state(sizes) + 9 + 3 * nv + 3 * rows + 9 * k + 2 * joint_friction
 
 
 @register_jitable
@@ -114,13 +114,13 @@ def cut_outcome(record, sizes):  # type: ignore[no-untyped-def]
     one-sided rows (3 k + l,) and of dry friction (d,) [N s, N m s]; of the prediction the velocity (nv,), and the
     impulses of all that took part (3 k + l + d,), which may be fewer.
     """
-    _, nv, _, k, rows, dry = sizes
+    _, nv, _, k, rows, joint_friction = sizes
     energy = count_state(sizes)
     a, forces = energy + 9, energy + 9 + nv
     axes = forces + rows
     efforts = axes + 9 * k
-    impulse, friction, x = efforts + nv, efforts + nv + rows, efforts + nv + rows + dry
-    pushes = x + nv
+    impulse, friction, x = efforts + nv, efforts + nv + rows, efforts + nv + rows + joint_friction
+    row_impulses = x + nv
     return (
         record[energy:a],
         record[a:forces],
@@ -129,12 +129,12 @@ def cut_outcome(record, sizes):  # type: ignore[no-untyped-def]
         record[efforts:impulse],
         record[impulse:friction],
         record[friction:x],
-        record[x:pushes],
-        record[pushes:],
+        record[x:row_impulses],
+        record[row_impulses:],
     )
 
 
-class RecordedState(Observation):
+class RecordedState(Evaluation):
     """A state that a compiled step left. Who keeps q and v, which are copies, does not keep the record.
 
     Attributes:
@@ -142,13 +142,13 @@ class RecordedState(Observation):
         sizes: of its parts.
     """
 
-    def __init__(self, before: Observation, t: float, record: Array, sizes: Sizes) -> None:
+    def __init__(self, before: Evaluation, t: float, record: Array, sizes: Sizes) -> None:
         """Take over a `record` at time `t` [s], under the constraints of the observation `before`."""
         self.bound, self.t, self.record, self.sizes = before.bound, t, record, sizes
         self.q = read_only(record[: sizes.nq].copy())
         self.v = read_only(record[sizes.nq : sizes.nq + sizes.nv].copy())
         self.phi, self.J_bilateral, self.s_bilateral = before.phi, before.J_bilateral, before.s_bilateral
-        self.stretch, self.turning = before.stretch, before.turning
+        self.deflection, self.turning = before.deflection, before.turning
 
     @cached_property
     def _parts(self) -> State:
@@ -179,7 +179,7 @@ class RecordedState(Observation):
         return largest_violation(self.phi, self.record[end - rows + 2 * k : end], self.s_bilateral)
 
 
-def record_of(state: Observation, sizes: Sizes) -> Array:
+def record_of(state: Evaluation, sizes: Sizes) -> Array:
     """Return an array that begins with the parts of a `state`; its record, where it has one."""
     if isinstance(state, RecordedState):
         return state.record
@@ -194,7 +194,7 @@ class RecordedOutcome(StepOutcome):
         reached: how far it came, see :func:`~constrained_sim.steppers.compiled.step`; what is done has a whole record.
         solved: the method of contact problems; the status of all contacts and one-sided rows, then of what took part in
             the problem; how many rows and how many of these did; which method solved it, and steps; relative residual;
-            magnitude of the impulses in play; relative residual of the equation of motion.
+            impulse scale; relative residual of the equation of motion.
     """
 
     impacts = ()
@@ -239,8 +239,8 @@ class RecordedOutcome(StepOutcome):
     def motion(self) -> Motion:  # type: ignore[override]
         """Solution of the step's problem."""
         method, status, rows, members, how, residual, magnitude, dynamics = self.solved
-        x, pushes, solution = self.parts[7], self.parts[8][:rows], None
+        x, row_impulses, solution = self.parts[7], self.parts[8][:rows], None
         if len(self.parts[8]):
             first = len(self.status)
-            solution = method.usual_solution(pushes, status[first : first + members], how, residual, magnitude)
-        return Motion(x, NOTHING_KNOWN, pushes, solution, dynamics, 0.0)
+            solution = method.quick_solution(row_impulses, status[first : first + members], how, residual, magnitude)
+        return Motion(x, NOTHING_KNOWN, row_impulses, solution, dynamics, 0.0)

@@ -1,7 +1,7 @@
 """A step with rigid contacts, joint limits and dry joint friction, compiled whole: what the time stepper tries first.
 
 It is no method of its own: the kernels of the general way, one after the other, without the interpreter between them.
-It leaves off where something unusual is to be done, and the general way goes on from there.
+It leaves off where it cannot go on, and the interpreted step goes on from there.
 """
 
 from __future__ import annotations
@@ -11,20 +11,19 @@ import numpy as np
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.constrained_dynamics import (
     free_motion,
+    quick_dynamics,
     smallest_motion,
-    smallest_shared_motion,
-    sticking_motion,
-    usual_motion,
+    smallest_reduced_motion,
+    sticking_dynamics,
 )
 from constrained_sim.contact.features import contact_rows
 from constrained_sim.contact_solvers.problem import TOLERABLE_RESIDUAL
-from constrained_sim.contact_solvers.quick_methods import STICK
-from constrained_sim.contact_solvers.reduced_rows import share_rows
-from constrained_sim.contact_solvers.rolling_rows import no_discs
-from constrained_sim.dynamics.free_flyer import end_momentum, end_velocities, generalized_momentum, middle_centres
+from constrained_sim.contact_solvers.quick_methods import BY_STICKING
+from constrained_sim.contact_solvers.reduced_rows import reduce_contact_rows
+from constrained_sim.contact_solvers.rolling_rows import no_rolling
+from constrained_sim.dynamics.free_flyer import end_momentum, end_velocities, generalized_momentum, middle_coms
 from constrained_sim.dynamics.tree import (
     bias_forces,
-    carry,
     find_axes,
     find_bodies,
     inertia,
@@ -32,23 +31,24 @@ from constrained_sim.dynamics.tree import (
     move,
     place,
     potential_energy,
+    shift_base_to_com,
 )
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.linalg.products import matvec, vecdot, vecmat
 from constrained_sim.steppers.borrowed import borrowed
 from constrained_sim.steppers.contact_selection import (
+    active_set,
     allow_approach,
     candidate_rows,
     held_rows,
-    pressing,
     rows_of,
     spread,
 )
-from constrained_sim.steppers.midpoint_friction import follow_mean_slip, oppose_mean_slip
+from constrained_sim.steppers.midpoint_friction import correct_midpoint_friction, predict_midpoint_friction
 from constrained_sim.steppers.state_checks import LEVER, MOST_PROJECTIONS, exceeds, largest_drift
-from constrained_sim.steppers.step_energy import attribute_dry_work, attribute_work, energy_of
+from constrained_sim.steppers.step_energy import attribute_friction_work, attribute_work, energy_of
 
-NO_DISCS = no_discs()
+NO_ROLLING = no_rolling()
 
 UNSOLVED, PREDICTED, TURNED, DONE = range(4)
 """How far a step came, see :func:`advance`."""
@@ -64,7 +64,7 @@ def advance(problem, settings, begin, acceleration, tau, excluded, near, found, 
         problem: what is the same in all steps, a :class:`~constrained_sim.steppers.problem.Problem`.
         settings: length h of the step [s]; whether the velocity at its end is corrected; passes, see
             ``TimeStepping.memory``; factorisation of the rows held, see :func:`predict`; tolerance and steps of
-            :func:`~constrained_sim.contact_solvers.quick_methods.solve_usually`.
+            :func:`~constrained_sim.contact_solvers.quick_methods.solve_quick`.
         begin: the :class:`~constrained_sim.steppers.record.State` at the beginning.
         acceleration: (nv,) of the last step.
         tau: (nu,) efforts [N m, N].
@@ -80,29 +80,31 @@ def advance(problem, settings, begin, acceleration, tau, excluded, near, found, 
     """
     h, corrects, passes, factorization, tolerance, steps = settings
     robot, contacts, work = borrowed(problem.robot), borrowed(problem.contacts), borrowed(problem.work)
-    share, slow = problem.scheme.share, problem.scheme.slow
+    theta, rest_speed = problem.scheme.theta, problem.scheme.rest_speed
     tree, free, middle, impulses, x = robot.tree, robot.free, work.middle, work.impulses, work.x
     v, pose, end_pose = begin.v, work.pose, work.end_pose
-    dry = robot.rubbing, h * robot.breakaway, robot.others, robot.parents_of_others
+    joint_friction = robot.friction_dofs, h * robot.coulomb_effort, robot.others, robot.parents_of_others
     tolerable = 0.0 if corrects else TOLERABLE_RESIDUAL  # what is only tried need not be solved
-    laws = contacts.friction, dry, share, factorization, tolerance, steps, tolerable
+    laws = contacts.friction, joint_friction, theta, factorization, tolerance, steps, tolerable
     opening = begin.gaps, contacts.normals, begin.s
 
-    centre = middle_centres((1.0 - share) * h, begin.M, v, begin.frames, robot.free_rows)
-    move(tree, begin.q, (1.0 - share) * h, v, middle.q)
+    com = middle_coms((1.0 - theta) * h, begin.M, v, begin.frames, robot.free_rows)
+    move(tree, begin.q, (1.0 - theta) * h, v, middle.q)
     place(tree, middle.q, pose)
     for i in range(free.shape[0]):
-        carry(tree, middle.q, pose.placements, robot.support, free[i], centre[i])
-    observe_contacts(problem, pose, v, middle)
-    observe_inertia(problem, pose, middle)
+        shift_base_to_com(tree, middle.q, pose.placements, robot.support, free[i], com[i])
+    evaluate_contacts(problem, pose, v, middle)
+    evaluate_inertia(problem, pose, middle)
     start, last, calls = near, acceleration, 0
     for done in range(passes + 1):
         if done:
-            if done == passes and (exceeds(v, slow) or exceeds(x, slow) or not exceeds(middle.v, slow)):
+            if done == passes and (
+                exceeds(v, rest_speed) or exceeds(x, rest_speed) or not exceeds(middle.v, rest_speed)
+            ):
                 break  # else what stopped within the last step would have forces at a velocity that it does not have
             acceleration = (x - v) / h
         for i in range(v.shape[0]):
-            middle.v[i] = v[i] + (1.0 - share) * h * acceleration[i]
+            middle.v[i] = v[i] + (1.0 - theta) * h * acceleration[i]
         bias = bias_forces(tree, pose, middle.v)
         predicted = predict(h, problem, laws, opening, v, bias, tau, excluded, start, found)
         start = predicted[0]
@@ -112,30 +114,30 @@ def advance(problem, settings, begin, acceleration, tau, excluded, near, found, 
 
     masses, frames = (begin.M, v, middle.M), (begin.frames, middle.frames)
     flown = end_velocities(h, *masses, impulses, tree.gravity, robot.free_rows, *frames)
-    move(tree, middle.q, share * h, x, end.q)
+    move(tree, middle.q, theta * h, x, end.q)
     end.v[:] = x
     place(tree, end.q, end_pose)
     for i in range(free.shape[0]):
-        carry(tree, end.q, end_pose.placements, robot.support, free[i], centre[i] + share * h * flown[i])
-    observe_contacts(problem, end_pose, x, end)
-    pressed, held = pressing(found[2], begin.gaps, end.gaps, excluded)
+        shift_base_to_com(tree, end.q, end_pose.placements, robot.support, free[i], com[i] + theta * h * flown[i])
+    evaluate_contacts(problem, end_pose, x, end)
+    active, held = active_set(found[2], begin.gaps, end.gaps, excluded)
     if largest_drift(end.gaps[:0], end.gaps, held) > problem.scheme.position_tolerance:
-        observe_inertia(problem, end_pose, end)
+        evaluate_inertia(problem, end_pose, end)
         found[3][PROJECTION] += hold(problem, held, found[2], end_pose, end)
-    observe_inertia(problem, end_pose, end)
-    if not (exceeds(v, slow) or exceeds(middle.v, slow) or exceeds(x, slow)):
+    evaluate_inertia(problem, end_pose, end)
+    if not (exceeds(v, rest_speed) or exceeds(middle.v, rest_speed) or exceeds(x, rest_speed)):
         return DONE, predicted, calls
     if not corrects:
         return PREDICTED, predicted, calls
-    v_mean = v + (1.0 - share) * (x - v)
+    v_mean = v + (1.0 - theta) * (x - v)
     inertial = bias - pose.weight + kinetic_gradient(tree, pose, v_mean)
     total = end_momentum(h, *masses, inertial, impulses, tree.gravity, end.M, robot.free_rows, *frames, end.frames)
-    reached, more = correct(problem, h, total, v, last, laws, pressed, opening, end, found)
+    reached, more = correct(problem, h, total, v, last, laws, active, opening, end, found)
     return reached, predicted, calls + more
 
 
 @kernel
-def observe_contacts(problem, pose, v, state):  # type: ignore[no-untyped-def]
+def evaluate_contacts(problem, pose, v, state):  # type: ignore[no-untyped-def]
     """Fill in what a `state` has of contacts and limits, at its configuration, the joints of which are placed.
 
     Args:
@@ -144,10 +146,10 @@ def observe_contacts(problem, pose, v, state):  # type: ignore[no-untyped-def]
         v: (nv,) velocity at which the rows move.
         state: a :class:`~constrained_sim.steppers.record.State`.
     """
-    robot, cores, limits = borrowed(problem.robot), borrowed(problem.contacts).cores, borrowed(problem.limits)
+    robot, features, limits = borrowed(problem.robot), borrowed(problem.contacts).features, borrowed(problem.limits)
     k, found = state.distances.shape[0], (state.axes, state.points, state.distances)
     find_axes(robot.tree, pose)
-    contact_rows(*cores, pose.placements, pose.axes, robot.support, v, *found, state.J[: 3 * k], state.s[: 3 * k])
+    contact_rows(*features, pose.placements, pose.axes, robot.support, v, *found, state.J[: 3 * k], state.s[: 3 * k])
     for c in range(k):
         state.gaps[c] = state.distances[c]
     for i in range(limits.at_q.shape[0]):
@@ -157,8 +159,8 @@ def observe_contacts(problem, pose, v, state):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def observe_inertia(problem, pose, state):  # type: ignore[no-untyped-def]
-    """Fill in the rest of a `state`, likewise, and of the `pose`."""
+def evaluate_inertia(problem, pose, state):  # type: ignore[no-untyped-def]
+    """Fill in the inertia and bias forces of a `state`, and what the `pose` still lacks."""
     robot = borrowed(problem.robot)
     for i in range(robot.free.shape[0]):
         state.frames[i] = pose.placements[robot.free[i]]
@@ -176,8 +178,8 @@ def hold(problem, held, status, pose, end):  # type: ignore[no-untyped-def]
         problem: see :func:`advance`.
         held: what presses or has sunk, ascending.
         status: of all contacts and limits.
-        pose: at the end; changes, as far as :func:`observe_contacts` knows it.
-        end: see :func:`advance`; the configuration changes, and what :func:`observe_contacts` fills in.
+        pose: at the end; changes, as far as :func:`evaluate_contacts` knows it.
+        end: see :func:`advance`; the configuration changes, and what :func:`evaluate_contacts` fills in.
 
     Returns:
         The potential energy [J] that this brings in.
@@ -189,8 +191,8 @@ def hold(problem, held, status, pose, end):  # type: ignore[no-untyped-def]
     for _ in range(MOST_PROJECTIONS):
         target[contacts.normals] = end.gaps
         if contacts.shares:
-            shared = share_rows(rows, contacts.cores[0], end.axes, end.points)
-            step_back = smallest_shared_motion(end.M, tree.rows, end.J[rows], shared, target[rows])
+            reduced = reduce_contact_rows(rows, contacts.features[0], end.axes, end.points)
+            step_back = smallest_reduced_motion(end.M, tree.rows, end.J[rows], reduced, target[rows])
         else:
             step_back = smallest_motion(end.M, tree.rows, end.J[rows], target[rows])
         if np.abs(step_back).max() > LEVER * drift:
@@ -198,12 +200,12 @@ def hold(problem, held, status, pose, end):  # type: ignore[no-untyped-def]
         before = end.q.copy()
         move(tree, before, 1.0, step_back, end.q)
         place(tree, end.q, pose)
-        observe_contacts(problem, pose, end.v, end)
+        evaluate_contacts(problem, pose, end.v, end)
         left = largest_drift(none, end.gaps, held)
         if not left < 0.5 * drift:
             end.q[:] = before
             place(tree, end.q, pose)
-            observe_contacts(problem, pose, end.v, end)
+            evaluate_contacts(problem, pose, end.v, end)
             break
         drift = left
         if drift <= problem.scheme.position_tolerance:
@@ -222,7 +224,7 @@ def predict(h, problem, laws, begin, v, bias, tau, excluded, start, found):  # t
             [N m s, N s], and the others with their parents; share of
             :func:`~constrained_sim.steppers.contact_selection.allow_approach`; factorisation of the rows held, one of
             :mod:`~constrained_sim.solvers.held_rows`; tolerance and steps of
-            :func:`~constrained_sim.contact_solvers.quick_methods.solve_usually`; largest relative residual of the
+            :func:`~constrained_sim.contact_solvers.quick_methods.solve_quick`; largest relative residual of the
             contact law that will do where it leads to no solution.
         begin: gaps (k + l,) at the beginning [m, rad]; which rows open and close (k + l,); row velocities (3 k + l,)
             there [m/s, rad/s].
@@ -236,14 +238,14 @@ def predict(h, problem, laws, begin, v, bias, tau, excluded, start, found):  # t
 
     Returns:
         (impulses of the rows that take part, their status, which method found them and how many steps that took,
-        residual of the contact law, magnitude of the impulses in play, whether the contact problem is solved, or nearly
+        residual of the contact law, impulse scale, whether the contact problem is solved, or nearly
         where that will do, residual of the equation of motion); if it is not solved, nothing else counts.
     """
-    friction, dry_laws, share, factorization, tolerance, steps, tolerable = laws
-    robot, cores, work = borrowed(problem.robot), borrowed(problem.contacts).cores, borrowed(problem.work)
-    damping, rubbing, middle, impulses, x = robot.damping, robot.rubbing, work.middle, work.impulses, work.x
+    friction, by_joint, theta, factorization, tolerance, steps, tolerable = laws
+    robot, features, work = borrowed(problem.robot), borrowed(problem.contacts).features, borrowed(problem.work)
+    damping, friction_dofs, middle, impulses, x = robot.damping, robot.friction_dofs, work.middle, work.impulses, work.x
     gaps, normals, s = begin
-    impulse, dry, status, energy = found
+    impulse, joint_friction, status, energy = found
     impulses[:] = 0.0
     inertia = middle.M.copy()
     for i in range(v.shape[0]):
@@ -252,32 +254,32 @@ def predict(h, problem, laws, begin, v, bias, tau, excluded, start, found):  # t
     for i in range(tau.shape[0]):
         impulses[1, robot.actuation[i]] = h * tau[i]
     candidates, rows, J, offset = candidate_rows(
-        gaps, normals, s, v, middle.J, excluded, h, share, problem.scheme.reach, rubbing
+        gaps, normals, s, v, middle.J, excluded, h, theta, problem.scheme.activation_distance, friction_dofs
     )
-    f, touch = generalized_momentum(middle.M, v, impulses), (cores[0], middle.axes, middle.points)
+    f, where = generalized_momentum(middle.M, v, impulses), (features[0], middle.axes, middle.points)
     if start.shape[0] != offset.shape[0]:
         start = np.empty(0)
-    v_plus, pushes, pushed, how, residual, magnitude, solved, dynamics = _solve(
-        factorization, inertia, robot.tree.rows, f, J, offset, friction, candidates, rows, touch, dry_laws, start,
+    v_plus, row_impulses, row_status, how, residual, magnitude, solved, dynamics = _solve(
+        factorization, inertia, robot.tree.rows, f, J, offset, friction, candidates, rows, where, by_joint, start,
         tolerance, steps,
     )  # fmt: skip
     if not (solved or residual <= tolerable):
-        return pushes, pushed, how, residual, magnitude, False, dynamics
+        return row_impulses, row_status, how, residual, magnitude, False, dynamics
     x[:] = v_plus
     end = rows.shape[0]
     for i in range(v.shape[0]):
         impulses[3, i] = -h * damping[i] * x[i]
-    for i in range(rubbing.shape[0]):
-        dry[i] = pushes[end + i]
-        impulses[3, rubbing[i]] += dry[i]
-    impulses[4] = vecmat(pushes[:end], J[:end])
-    spread(candidates, normals, pushes, pushed, impulse, status)
+    for i in range(friction_dofs.shape[0]):
+        joint_friction[i] = row_impulses[end + i]
+        impulses[3, friction_dofs[i]] += joint_friction[i]
+    impulses[4] = vecmat(row_impulses[:end], J[:end])
+    spread(candidates, normals, row_impulses, row_status, impulse, status)
     energy[:] = energy_of(v, x, middle.M, impulses)
-    return pushes, pushed, how, residual, magnitude, True, dynamics
+    return row_impulses, row_status, how, residual, magnitude, True, dynamics
 
 
 @kernel
-def correct(problem, h, total, v, last, laws, pressed, begin, state, found):  # type: ignore[no-untyped-def]
+def correct(problem, h, total, v, last, laws, active, begin, state, found):  # type: ignore[no-untyped-def]
     """Correct what was predicted, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
     Args:
@@ -287,7 +289,7 @@ def correct(problem, h, total, v, last, laws, pressed, begin, state, found):  # 
         v: (nv,) velocity at the beginning.
         last: (nv,) acceleration of the last step.
         laws: see :func:`predict`.
-        pressed: contacts and one-sided rows that carry force in the prediction, ascending.
+        active: contacts and one-sided rows that carry force in the prediction, ascending.
         begin: see :func:`predict`.
         state: at the end; the velocity, as predicted, is corrected, and so are those of the rows.
         found: what :func:`predict` found, is corrected.
@@ -297,55 +299,59 @@ def correct(problem, h, total, v, last, laws, pressed, begin, state, found):  # 
         :data:`PREDICTED` where the contact problem was not solved, :data:`TURNED` where that with friction turned was
         not.
     """
-    friction, dry_laws, share, factorization, tolerance, steps, _ = laws
+    friction, by_joint, theta, factorization, tolerance, steps, _ = laws
     gaps, normals, s = begin
-    impulse, dry, status, energy = found
+    impulse, joint_friction, status, energy = found
     robot, work, x, M = borrowed(problem.robot), borrowed(problem.work), state.v, state.M
-    rubbing, touch = robot.rubbing, (borrowed(problem.contacts).cores[0], state.axes, state.points)
-    contacts, places = np.searchsorted(pressed, friction.shape[0]), rows_of(pressed, normals, friction.shape[0])
-    end, count = places.shape[0], places.shape[0] + rubbing.shape[0]
+    friction_dofs, where = robot.friction_dofs, (borrowed(problem.contacts).features[0], state.axes, state.points)
+    contacts, places = np.searchsorted(active, friction.shape[0]), rows_of(active, normals, friction.shape[0])
+    end, count = places.shape[0], places.shape[0] + friction_dofs.shape[0]
     J, predicted, s_begin, offset = np.zeros((count, v.shape[0])), np.empty(count), np.empty(count), np.zeros(count)
-    allow_approach(pressed, friction.shape[0], gaps, normals, s, h, share, offset)
+    allow_approach(active, friction.shape[0], gaps, normals, s, h, theta, offset)
     for i in range(end):
         J[i] = state.J[places[i]]
         predicted[i], s_begin[i] = impulse[places[i]], s[places[i]]
-    for i in range(rubbing.shape[0]):
-        J[end + i, rubbing[i]] = 1.0
-        predicted[end + i], s_begin[end + i] = dry[i], v[rubbing[i]]
+    for i in range(friction_dofs.shape[0]):
+        J[end + i, friction_dofs[i]] = 1.0
+        predicted[end + i], s_begin[end + i] = joint_friction[i], v[friction_dofs[i]]
     free = total - vecmat(predicted, J)
-    follow_mean_slip(s_begin, matvec(J, x), contacts, NO_DISCS, offset)
-    pushes, gained = predicted, h * matvec(J, last)
+    predict_midpoint_friction(s_begin, matvec(J, x), contacts, NO_ROLLING, offset)
+    row_impulses, gained = predicted, h * matvec(J, last)
     for turns in range(2):
-        v_plus, pushes, pushed, _, _, _, solved, _ = _solve(
-            factorization, M, robot.tree.rows, free, J, offset, friction, pressed, places, touch, dry_laws, pushes,
+        v_plus, row_impulses, row_status, _, _, _, solved, _ = _solve(
+            factorization, M, robot.tree.rows, free, J, offset, friction, active, places, where, by_joint, row_impulses,
             tolerance, steps,
         )  # fmt: skip
         if not solved:
             return TURNED if turns else PREDICTED, turns + 1
-        work.x_first[:], work.pushes_first[: pushes.shape[0]] = v_plus, pushes
+        work.x_first[:], work.row_impulses_first[: row_impulses.shape[0]] = v_plus, row_impulses
         s_end = matvec(J, v_plus)
-        dry_rows = rubbing.shape[0]
-        if not oppose_mean_slip(s_begin, s_end, gained, contacts, dry_rows, NO_DISCS, offset, pushes, tolerance):
+        friction_rows = friction_dofs.shape[0]
+        if not correct_midpoint_friction(
+            s_begin, s_end, gained, contacts, friction_rows, NO_ROLLING, offset, row_impulses, tolerance
+        ):
             break
     change = np.zeros_like(work.impulses)
     for i in range(v.shape[0]):
         change[0, i] = total[i] - vecdot(M[i], x)
-    for i in range(rubbing.shape[0]):
-        change[3, rubbing[i]] = pushes[end + i] - dry[i]
-    change[4] = vecmat(pushes[:end] - predicted[:end], J[:end])
+    for i in range(friction_dofs.shape[0]):
+        change[3, friction_dofs[i]] = row_impulses[end + i] - joint_friction[i]
+    change[4] = vecmat(row_impulses[:end] - predicted[:end], J[:end])
     energy += energy_of(x, v_plus, M, change)
-    impulse[places], status[pressed] = pushes[:end], pushed[: pressed.shape[0]]
+    impulse[places], status[active] = row_impulses[:end], row_status[: active.shape[0]]
     state.s[:] = matvec(state.J, v_plus)
     attribute_work(energy, 0.5 * (vecdot(impulse, s) + vecdot(impulse, state.s)), 0.0)
-    if rubbing.shape[0]:
-        attribute_dry_work(energy, v[rubbing], x[rubbing], v_plus[rubbing], dry, pushes[end:])
-    dry[:], x[:] = pushes[end:], v_plus
+    if friction_dofs.shape[0]:
+        attribute_friction_work(
+            energy, v[friction_dofs], x[friction_dofs], v_plus[friction_dofs], joint_friction, row_impulses[end:]
+        )
+    joint_friction[:], x[:] = row_impulses[end:], v_plus
     return DONE, min(count, 1) * (turns + 1)
 
 
 @kernel
 def _solve(  # type: ignore[no-untyped-def]
-    factorization, M, parents, f, J, offset, friction, chosen, rows, touch, dry, start, tolerance, steps
+    factorization, M, parents, f, J, offset, friction, chosen, rows, where, joint_friction, start, tolerance, steps
 ):
     """Solve for the velocity: first with all rows held, and where the contact law forbids that, by contact methods.
 
@@ -359,34 +365,34 @@ def _solve(  # type: ignore[no-untyped-def]
         friction: (k,) coefficients of all contacts.
         chosen: contacts and one-sided rows, ascending.
         rows: (n,) of what is `chosen`, among those of all contacts.
-        touch: (k, 2) bodies of the contacts, and where their rows are taken their axes (k, 3, 3) and points (k, 3).
-        dry: as in the laws of :func:`predict`.
+        where: (k, 2) bodies of the contacts, and where their rows are taken their axes (k, 3, 3) and points (k, 3).
+        joint_friction: as in the laws of :func:`predict`.
         start: impulses near those of the rows; (0,): nothing is known.
         tolerance: error of impulses that is good enough [N s].
         steps: of Newton's method.
 
     Returns:
         Velocity, impulses, status, and the rest of what
-        :func:`~constrained_sim.constrained_dynamics.usual_motion` returns.
+        :func:`~constrained_sim.constrained_dynamics.quick_dynamics` returns.
     """
     if not offset.shape[0]:
         x, dynamics = free_motion(M, parents, f)
-        return x, np.empty(0), np.empty(0, dtype=np.int64), (STICK, 0), 0.0, 1.0, True, dynamics
-    held, most, others, parents_of_others = dry
+        return x, np.empty(0), np.empty(0, dtype=np.int64), (BY_STICKING, 0), 0.0, 1.0, True, dynamics
+    held, most, others, parents_of_others = joint_friction
     contacts = np.searchsorted(chosen, friction.shape[0])
     one_sided = chosen.shape[0] - contacts
     lower, upper = np.zeros(one_sided + most.shape[0]), np.full(one_sided + most.shape[0], np.inf)
     lower[one_sided:], upper[one_sided:] = -most, most
     slip, coefficients = np.zeros((contacts, 2)), friction[chosen[:contacts]]
-    shared = share_rows(np.append(rows, np.full(most.shape[0], 3 * friction.shape[0])), *touch)
-    x, impulse, status, residual, magnitude, solved, dynamics = sticking_motion(
-        factorization, M, parents, f, J, shared, offset, (held, others, parents_of_others), coefficients, slip, lower,
-        upper, NO_DISCS, tolerance,
+    reduced = reduce_contact_rows(np.append(rows, np.full(most.shape[0], 3 * friction.shape[0])), *where)
+    x, impulse, status, residual, magnitude, solved, dynamics = sticking_dynamics(
+        factorization, M, parents, f, J, reduced, offset, (held, others, parents_of_others), coefficients, slip,
+        lower, upper, NO_ROLLING, tolerance,
     )  # fmt: skip
     if solved:
-        return x, impulse, status, (STICK, 0), residual, magnitude, True, dynamics
-    x, _, _, impulse, status, how, residual, magnitude, solved, dynamics = usual_motion(
-        M, parents, f, J, offset, offset[:0], coefficients, slip, lower, upper, NO_DISCS, start, tolerance, steps,
+        return x, impulse, status, (BY_STICKING, 0), residual, magnitude, True, dynamics
+    x, _, _, impulse, status, how, residual, magnitude, solved, dynamics = quick_dynamics(
+        M, parents, f, J, offset, offset[:0], coefficients, slip, lower, upper, NO_ROLLING, start, tolerance, steps,
         steps == 0,
     )  # fmt: skip
     return x, impulse, status, how, residual, magnitude, solved, dynamics

@@ -1,4 +1,4 @@
-"""Many steps at once, compiled: those under a feedback that is compiled too, as long as nothing unusual happens."""
+"""Many steps at once, compiled: those under a feedback that is compiled too, as long as the compiled step can go on."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run_steps(  # type: ignore[no-untyped-def]
         asked: how many steps there are from one evaluation of the law to the next, and to the first.
         t: time [s] at the beginning.
         here: record that begins with the state there; changes to that after the last step.
-        acceleration: (nv,) of the last step; changes likewise.
+        acceleration: (nv,) of the last step; changes to that of the last of these steps.
         there: another record, work space.
         records: filled, a row for each step: q (n, nq), v (n, nv), tau (n, nu), impulses of contacts and one-sided rows
             (n, 3 k + l) [N s, N m s], means (n, k, 3, 3) of the contacts' axes, and terms of the audit (n, 9).
@@ -44,10 +44,10 @@ def run_steps(  # type: ignore[no-untyped-def]
     least, most, tau = efforts
     every, wait = asked
     begin, end = cut_state(here, sizes), cut_state(there, sizes)
-    energy, _, _, _, _, impulse, dry, _, _ = cut_outcome(there, sizes)
+    energy, _, _, _, _, impulse, joint_friction, _, _ = cut_outcome(there, sizes)
     all_q, all_v, all_tau, all_impulses, all_axes, all_energy = records
     closing = np.empty(begin.gaps.shape[0], dtype=np.int64)
-    found = impulse, dry, np.zeros_like(closing), energy
+    found = impulse, joint_friction, np.zeros_like(closing), energy
     nothing, unknown, steps, calls = np.empty(0, dtype=np.int64), np.empty(0), 0, 0
     for i in range(all_q.shape[0]):
         closes = begin.gaps, normals, begin.s, begin.J, acceleration, h, problem.scheme.impact_speed, closing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from constrained_sim.constrained_dynamics import ContactRows, Motion, solve_motion
+from constrained_sim.constrained_dynamics import ContactRows, Motion, solve_constrained_dynamics
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact_solvers import ContactMethod
@@ -14,7 +14,7 @@ from constrained_sim.forward_dynamics import acceleration_rows
 from constrained_sim.integrators import RK4
 from constrained_sim.solvers import RobotSystem, Solver
 from constrained_sim.stabilization import Baumgarte, Projection
-from constrained_sim.steppers.stepper import NO_CONTACT, Observation, StepOutcome, Stepper
+from constrained_sim.steppers.stepper import NO_CONTACT, Evaluation, StepOutcome, Stepper
 from constrained_sim.validation import Array, read_only
 from constrained_sim.wrench import Wrench, generalised_force
 
@@ -36,17 +36,17 @@ class Smooth(Stepper):
         """Return whether `constraint` is bilateral."""
         return not constraint.is_unilateral
 
-    def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array, stretch: Array | None = None) -> Observation:
+    def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array, deflection: Array | None = None) -> Evaluation:
         """Start at (q, v) and time `t` with these constraints."""
-        return self.observe(bound, t, q, v, stretch)
+        return self.evaluate(bound, t, q, v, deflection)
 
     def step(
-        self, start: Observation, tau: Array, wrenches: tuple[Wrench, ...], solver: Solver, method: ContactMethod
+        self, start: Evaluation, tau: Array, wrenches: tuple[Wrench, ...], solver: Solver, method: ContactMethod
     ) -> StepOutcome:
         """Advance by dt, see the class."""
         field = _Field(self, start.bound, tau, wrenches, solver)
         q, v, integrals = self.integrator.step(field, self.robot, start.t, start.q, start.v, self.dt)
-        end = self.observe(start.bound, start.t + self.dt, q, v)
+        end = self.evaluate(start.bound, start.t + self.dt, q, v)
         rows = start.bound.bilateral.dim
         energy = np.zeros(9)
         energy[: len(FORCES) + 1] = integrals[rows:]
@@ -58,7 +58,7 @@ class Smooth(Stepper):
         axes = end.contact.axes
         return StepOutcome(end, a, read_only(lam), axes, rest, NO_CONTACT, (), energy, field.motion, np.zeros(0))
 
-    def _project(self, end: Observation, projection: Projection, solver: Solver) -> tuple[Observation, float]:
+    def _project(self, end: Evaluation, projection: Projection, solver: Solver) -> tuple[Evaluation, float]:
         """Return the state projected onto the constraints, and the energy [J] that this brings in."""
         held, energy = self.hold_positions(projection, end, solver)
         if np.abs(held.s_bilateral).max(initial=0.0) <= projection.velocity_tolerance:
@@ -66,7 +66,7 @@ class Smooth(Stepper):
         system = RobotSystem(self._here, held.J_bilateral, held.bound.bilateral.members)
         v = projection.velocity(solver, system, held.v, held.s_bilateral)
         gained = 0.5 * float((v - held.v) @ held.M @ (v + held.v))
-        return self.observe(held.bound, held.t, held.q, v), energy + gained
+        return self.evaluate(held.bound, held.t, held.q, v), energy + gained
 
 
 class _Field:
@@ -93,6 +93,8 @@ class _Field:
         damping -= robot.damping * v
         J, _, b = acceleration_rows(self._bilateral, dynamics, self._feedback)
         system = RobotSystem(dynamics, J, self._bilateral.members)
-        motion = self.motion = solve_motion(self._solver, system, forces.sum(axis=0), b, ContactRows.none(robot.nv))
+        motion = self.motion = solve_constrained_dynamics(
+            self._solver, system, forces.sum(axis=0), b, ContactRows.none(robot.nv)
+        )
         constraint += motion.lam @ J
         return motion.x, np.concatenate([motion.lam, forces @ v, [v @ dynamics.M @ motion.x]])

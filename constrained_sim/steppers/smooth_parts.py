@@ -7,8 +7,8 @@ import warnings
 import numpy as np
 import numpy.typing as npt
 
-from constrained_sim.constrained_dynamics import NOTHING_KNOWN, ContactRows, solve_motion
-from constrained_sim.contact.compliance import SoftRows, dragged, soft_rows
+from constrained_sim.constrained_dynamics import NOTHING_KNOWN, ContactRows, solve_constrained_dynamics
+from constrained_sim.contact.compliance import SoftRows, slide_springs, soft_rows
 from constrained_sim.dynamics import free_flyer
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.dynamics.free_flyer import generalized_momentum
@@ -18,16 +18,16 @@ from constrained_sim.integrators import Integrator, SteppingScheme
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import RobotSystem
 from constrained_sim.stabilization import Projection, Stabilization
-from constrained_sim.steppers.contact_selection import allow_approach, candidate_rows, held_rows, pressing, spread
-from constrained_sim.steppers.midpoint_friction import follow_mean_slip, oppose_mean_slip
-from constrained_sim.steppers.parts import Loads, Part, Prediction
+from constrained_sim.steppers.contact_selection import active_set, allow_approach, candidate_rows, held_rows, spread
+from constrained_sim.steppers.midpoint_friction import correct_midpoint_friction, predict_midpoint_friction
+from constrained_sim.steppers.parts import Part, Prediction, StepInputs
 from constrained_sim.steppers.state_checks import exceeds, largest_drift
-from constrained_sim.steppers.step_energy import attribute_dry_work, attribute_work, energy_of
-from constrained_sim.steppers.stepper import NO_CONTACT, Observation, Stepper
+from constrained_sim.steppers.step_energy import attribute_friction_work, attribute_work, energy_of
+from constrained_sim.steppers.stepper import NO_CONTACT, Evaluation, Stepper
 from constrained_sim.validation import Array
 from constrained_sim.wrench import generalised_force
 
-SLOW = 1e-7
+REST_SPEED = 1e-7
 """Largest velocity [rad/s, m/s] whose square, and so all that the second half of a step corrects, is below rounding."""
 
 PASSES_AFTER_JUMP = 2
@@ -36,7 +36,7 @@ PASSES_AFTER_JUMP = 2
 PROJECTED = EnergyTerms(projection=1.0).as_array()
 """Terms of the energy audit per joule that a projection brings in."""
 
-REACH = 1e-3
+ACTIVATION_DISTANCE = 1e-3
 """Predicted gap [m] up to which a contact takes part in the contact problem of a step."""
 
 
@@ -84,23 +84,28 @@ class SmoothParts(Stepper):
         self._acceleration, self._passes = np.zeros(self.robot.nv), PASSES_AFTER_JUMP
 
     def _predict(
-        self, begin: Observation, h: float, loads: Loads, excluded: npt.NDArray[np.intp], start: Array = NOTHING_KNOWN
+        self,
+        begin: Evaluation,
+        h: float,
+        inputs: StepInputs,
+        excluded: npt.NDArray[np.intp],
+        start: Array = NOTHING_KNOWN,
     ) -> Prediction:
         """Solve the smooth problem over `h` [s], in as many passes as the acceleration needs; `start`: see `_solve`."""
         acceleration = self._acceleration
         for _ in range(self._passes):
-            predicted = self._solve(begin, h, loads, excluded, acceleration, start)
+            predicted = self._solve(begin, h, inputs, excluded, acceleration, start)
             acceleration, start = predicted.acceleration(begin.v), predicted.motion.impulse
         if not _moves(begin.v, predicted.motion.x) and _moves(predicted.v_mid):
             # What stopped within the last step would have forces at a velocity that it does not have.
-            return self._solve(begin, h, loads, excluded, acceleration, start)
+            return self._solve(begin, h, inputs, excluded, acceleration, start)
         return predicted
 
     def _solve(
         self,
-        begin: Observation,
+        begin: Evaluation,
         h: float,
-        loads: Loads,
+        inputs: StepInputs,
         excluded: npt.NDArray[np.intp],
         acceleration: Array,
         start: Array,
@@ -112,92 +117,96 @@ class SmoothParts(Stepper):
         robot, mid, v = self.robot, self._mid, begin.v
         q_mid, v_mid = self.integrator.evaluation_point(robot, begin.q, v, acceleration, h)
         if self._free[0].size:
-            q_mid = mid.carried(q_mid, self._free[0], self._centres(begin, h))
+            q_mid = mid.with_com_at(q_mid, self._free[0], self._coms(begin, h))
         mid.update(q_mid, v_mid, begin.t + 0.5 * h)
         impulses = np.zeros((6, robot.nv))
         gravity_coriolis, actuators, external, damping, contact, constraint = impulses
         gravity_coriolis -= h * mid.h
         if robot.springs:
             gravity_coriolis += h * (robot.spring_effort(begin.q) - 0.25 * h * robot.stiffness * v)
-        actuators[robot.actuation] = h * loads.tau
-        if loads.wrenches:
-            external += h * generalised_force(robot, mid, loads.wrenches)
+        actuators[robot.actuation] = h * inputs.tau
+        if inputs.wrenches:
+            external += h * generalised_force(robot, mid, inputs.wrenches)
         candidates, turning, rows, soft = self._unilateral_rows(begin, h, excluded)
         bilateral, b = self._bilateral_rows(begin, h)
         system = RobotSystem(mid, bilateral, begin.bound.bilateral.members, self._implicit(h))
         momentum = generalized_momentum(mid.M, v, impulses)
         start = start if len(start) == len(rows.offset) else NOTHING_KNOWN  # what takes part depends on h
-        method = loads.near if len(start) else loads.method
-        motion = solve_motion(loads.solver, system, momentum, b, rows, method, start)
-        pushes, dry, turned = self._split(motion.impulse, len(turning))
+        method = inputs.near if len(start) else inputs.method
+        motion = solve_constrained_dynamics(inputs.solver, system, momentum, b, rows, method, start)
+        row_impulses, joint_friction, turned = self._split(motion.impulse, len(turning))
         damping -= h * robot.damping * motion.x
         if robot.springs:
             gravity_coriolis -= 0.25 * h**2 * robot.stiffness * motion.x
-        damping[robot.rubbing] += dry
-        contact += pushes @ rows.J[: len(pushes)]
+        damping[robot.friction_dofs] += joint_friction
+        contact += row_impulses @ rows.J[: len(row_impulses)]
         moments = np.zeros(len(begin.turning))
         if turning.size:
             contact += turned @ rows.J[-len(turned) :]
             moments[turning] = turned
         constraint += motion.lam @ bilateral
         found = motion.contact.status if motion.contact is not None else NO_CONTACT
-        stretch = begin.stretch
+        deflection = begin.deflection
         if soft is not None:
-            pushes, found, pads, pad_status = _take_out(soft, len(rows.friction), pushes, found)
+            row_impulses, found, pads, pad_status = _take_out(soft, len(rows.friction), row_impulses, found)
         impulse, status = np.empty_like(begin.contact.s), np.empty(len(begin.contact.gaps), dtype=np.int64)
-        spread(candidates, begin.contact.normals, pushes, found, impulse, status)
+        spread(candidates, begin.contact.normals, row_impulses, found, impulse, status)
         if soft is not None:
-            table = begin.bound.contacts
-            impulse[soft.rows], status[table.soft[soft.members]] = pads, pad_status
-            stretch = dragged(table, soft, pads, pad_status, 0.5 * soft.J @ (v + motion.x), stretch, h)
+            contact_set = begin.bound.contacts
+            impulse[soft.rows], status[contact_set.soft[soft.members]] = pads, pad_status
+            deflection = slide_springs(
+                contact_set, soft, pads, pad_status, 0.5 * soft.J @ (v + motion.x), deflection, h
+            )
         energy = energy_of(v, motion.x, mid.M, impulses)
-        return Prediction(h, q_mid, v_mid, motion, impulses, impulse, dry, moments, status, energy, stretch)
+        return Prediction(
+            h, q_mid, v_mid, motion, impulses, impulse, joint_friction, moments, status, energy, deflection
+        )
 
-    def _reach(self, begin: Observation, predicted: Prediction) -> Observation:
+    def _end(self, begin: Evaluation, predicted: Prediction) -> Evaluation:
         """Return the state to which a prediction leads."""
         x, h, mid, (free, rows) = predicted.motion.x, predicted.h, self._mid, self._free
         q_plus = self.integrator.advance(self.robot, predicted.q_mid, x, h)
         if free.size:
             forces = mid.M, predicted.impulses, self.robot.gravity
             flown = free_flyer.end_velocities(h, begin.M, begin.v, *forces, rows, begin.frames, mid.placements[free])
-            q_plus = mid.carried(q_plus, free, self._centres(begin, h) + self.integrator.share * h * flown)
-        return self.observe(begin.bound, begin.t + h, q_plus, x, predicted.stretch)
+            q_plus = mid.with_com_at(q_plus, free, self._coms(begin, h) + self.integrator.theta * h * flown)
+        return self.evaluate(begin.bound, begin.t + h, q_plus, x, predicted.deflection)
 
-    def _centres(self, begin: Observation, h: float) -> Array:
+    def _coms(self, begin: Evaluation, h: float) -> Array:
         """Return (r, 3) where the centres of mass of what free-flyers carry are at the evaluation [m]."""
-        first = (1.0 - self.integrator.share) * h
+        first = (1.0 - self.integrator.theta) * h
         return np.asarray(
-            free_flyer.middle_centres(first, begin.M, begin.v, begin.frames, self._free[1]), dtype=np.float64
+            free_flyer.middle_coms(first, begin.M, begin.v, begin.frames, self._free[1]), dtype=np.float64
         )
 
     def _held(
         self,
-        begin: Observation,
+        begin: Evaluation,
         predicted: Prediction,
-        end: Observation,
-        loads: Loads,
+        end: Evaluation,
+        inputs: StepInputs,
         excluded: npt.NDArray[np.intp],
     ) -> tuple[Part, npt.NDArray[np.int64]]:
         """Return what was predicted, held at its `end`, and which contacts carry force in it."""
-        pressed, held = pressing(predicted.status, begin.contact.gaps, end.contact.gaps, excluded)
-        return self._hold(predicted.part(begin, end), held, loads), pressed
+        active, held = active_set(predicted.status, begin.contact.gaps, end.contact.gaps, excluded)
+        return self._hold(predicted.part(begin, end), held, inputs), active
 
     def _finish(
         self,
-        begin: Observation,
+        begin: Evaluation,
         predicted: Prediction,
         part: Part,
-        pressed: npt.NDArray[np.int64],
-        loads: Loads,
+        active: npt.NDArray[np.int64],
+        inputs: StepInputs,
         turned: tuple[Array, Array] | None = None,
     ) -> Part:
         """Correct the velocity at the end of a `part` that was predicted and held; `turned`: see :meth:`_correct`."""
         if not _moves(begin.v, predicted.v_mid, predicted.motion.x):
             return part
         momentum = self._end_momentum(begin, part, predicted)
-        return self._correct(begin, part, momentum, pressed, loads, turned)
+        return self._correct(begin, part, momentum, active, inputs, turned)
 
-    def _end_momentum(self, begin: Observation, part: Part, predicted: Prediction) -> Array:
+    def _end_momentum(self, begin: Evaluation, part: Part, predicted: Prediction) -> Array:
         """Return the generalised momentum (nv,) at the end of a part of a step.
 
         Inertial forces are those at the velocity found, not at the one extrapolated for the prediction: on a fast robot
@@ -222,11 +231,11 @@ class SmoothParts(Stepper):
 
     def _correct(
         self,
-        begin: Observation,
+        begin: Evaluation,
         part: Part,
         momentum: Array,
-        pressed: npt.NDArray[np.intp],
-        loads: Loads,
+        active: npt.NDArray[np.intp],
+        inputs: StepInputs,
         turned: tuple[Array, Array] | None = None,
     ) -> Part:
         """Make the momentum at the end of the step what it must be, and the row velocities there obey their laws.
@@ -239,42 +248,47 @@ class SmoothParts(Stepper):
             begin: the state at the beginning.
             part: the step as predicted; its configuration stays.
             momentum: (nv,) generalised momentum at the end, with the constraint impulses of the prediction.
-            pressed: contacts that carry force in the prediction.
-            loads: how to solve.
+            active: contacts that carry force in the prediction.
+            inputs: how to solve.
             turned: velocity (nv,) and impulses of the correction, where it is known that friction has to be turned.
         """
-        end, table = part.end, part.end.bound.contacts
-        rows = table.rows_of(pressed)
-        turning, discs = table.resistance.of(pressed)
-        J, predicted = end.contact.J[rows], np.concatenate([part.impulse[rows], part.dry, part.moments[turning]])
-        contacts = self._with_dry_friction(ContactRows(J, np.zeros(len(J)), *table.laws_of(pressed)), part.h)
-        contacts = contacts.with_discs(end.turning[turning], np.zeros(len(turning)), discs)
-        opening, members = (begin.contact.gaps, begin.contact.normals, begin.contact.s), len(table.members)
-        allow_approach(pressed, members, *opening, part.h, self.integrator.share, contacts.offset)
+        end, contact_set = part.end, part.end.bound.contacts
+        rows = contact_set.rows_of(active)
+        turning, rolling = contact_set.resistance.of(active)
+        J, predicted = (
+            end.contact.J[rows],
+            np.concatenate([part.impulse[rows], part.joint_friction, part.moments[turning]]),
+        )
+        contacts = self._with_dry_friction(ContactRows(J, np.zeros(len(J)), *contact_set.laws_of(active)), part.h)
+        contacts = contacts.with_rolling(end.turning[turning], np.zeros(len(turning)), rolling)
+        opening, members = (begin.contact.gaps, begin.contact.normals, begin.contact.s), len(contact_set.members)
+        allow_approach(active, members, *opening, part.h, self.integrator.theta, contacts.offset)
         w = begin.turning @ begin.v
-        s = np.concatenate([begin.contact.s[rows], begin.v[self.robot.rubbing], w[turning]])
+        s = np.concatenate([begin.contact.s[rows], begin.v[self.robot.friction_dofs], w[turning]])
         system = RobotSystem(self._here, end.J_bilateral, end.bound.bilateral.members)
         free = momentum - predicted @ contacts.J
         b = end.J_bilateral @ end.v - end.s_bilateral
-        count = len(contacts.friction), len(part.dry)
-        follow_mean_slip(s, contacts.J @ end.v, count[0], discs, contacts.offset)
+        count = len(contacts.friction), len(part.joint_friction)
+        predict_midpoint_friction(s, contacts.J @ end.v, count[0], rolling, contacts.offset)
         if turned is None:
-            motion = solve_motion(loads.solver, system, free, b, contacts, loads.near, predicted)
-            x, pushes = motion.x, motion.impulse
+            motion = solve_constrained_dynamics(inputs.solver, system, free, b, contacts, inputs.near, predicted)
+            x, row_impulses = motion.x, motion.impulse
         else:
-            x, pushes = turned[0], turned[1][: len(predicted)]
+            x, row_impulses = turned[0], turned[1][: len(predicted)]
         s_plus = contacts.J @ x
         change = part.h * contacts.J @ self._acceleration
-        turns = oppose_mean_slip(s, s_plus, change, *count, discs, contacts.offset, pushes, loads.method.tolerance)
+        turns = correct_midpoint_friction(
+            s, s_plus, change, *count, rolling, contacts.offset, row_impulses, inputs.method.tolerance
+        )
         if turns or turned is not None:
-            motion = solve_motion(loads.solver, system, free, b, contacts, loads.turned, pushes)
+            motion = solve_constrained_dynamics(inputs.solver, system, free, b, contacts, inputs.turned, row_impulses)
         impulse, moments, status = part.impulse.copy(), part.moments.copy(), part.status.copy()
-        impulse[rows], dry, moments[turning] = self._split(motion.impulse, len(turning))
-        if pressed.size and motion.contact is not None:
-            status[pressed] = motion.contact.status[: len(pressed)]
+        impulse[rows], joint_friction, moments[turning] = self._split(motion.impulse, len(turning))
+        if active.size and motion.contact is not None:
+            status[active] = motion.contact.status[: len(active)]
         impulses = np.zeros((6, self.robot.nv))
         impulses[0] = momentum - end.M @ end.v
-        impulses[3, self.robot.rubbing] = dry - part.dry
+        impulses[3, self.robot.friction_dofs] = joint_friction - part.joint_friction
         impulses[4] = (impulse[rows] - part.impulse[rows]) @ J + (moments - part.moments) @ end.turning
         impulses[5] = motion.lam @ end.J_bilateral
         corrected = end.with_velocity(motion.x)
@@ -285,21 +299,28 @@ class SmoothParts(Stepper):
         if moments.size:
             contact_work += 0.5 * float(moments @ (w + end.turning @ motion.x))
         attribute_work(energy, contact_work, held_work)
-        if dry.size:
-            rubbing = self.robot.rubbing
-            attribute_dry_work(energy, begin.v[rubbing], end.v[rubbing], motion.x[rubbing], part.dry, dry)
+        if joint_friction.size:
+            friction_dofs = self.robot.friction_dofs
+            attribute_friction_work(
+                energy,
+                begin.v[friction_dofs],
+                end.v[friction_dofs],
+                motion.x[friction_dofs],
+                part.joint_friction,
+                joint_friction,
+            )
         return part._replace(
             end=corrected,
             lam=lam,
             impulse=impulse,
-            dry=dry,
+            joint_friction=joint_friction,
             moments=moments,
             status=status,
             energy=energy,
             decisive=motion,
         )
 
-    def _hold(self, part: Part, held: npt.NDArray[np.intp], loads: Loads) -> Part:
+    def _hold(self, part: Part, held: npt.NDArray[np.intp], inputs: StepInputs) -> Part:
         """Project the configuration onto the bilateral rows and the contacts `held`, which press or have sunk.
 
         The tangential rows of sticking contacts keep their position meanwhile.
@@ -308,7 +329,7 @@ class SmoothParts(Stepper):
         if largest_drift(here.phi, here.contact.gaps, held) <= self.stabilization.position_tolerance:
             return part
         rows = held_rows(held, here.contact.normals, part.status)
-        end, energy = self.hold_positions(self.stabilization, here, loads.solver, held, rows)
+        end, energy = self.hold_positions(self.stabilization, here, inputs.solver, held, rows)
         return part._replace(end=end, energy=part.energy + energy * PROJECTED)
 
     def _implicit(self, h: float) -> Array | None:
@@ -324,7 +345,7 @@ class SmoothParts(Stepper):
 
     # -- constraints
 
-    def _bilateral_rows(self, begin: Observation, h: float) -> tuple[Array, Array]:
+    def _bilateral_rows(self, begin: Evaluation, h: float) -> tuple[Array, Array]:
         """Return the rows at the evaluation point, and b such that ``J v' = b`` makes s' vanish at the end."""
         bilateral, mid, v = begin.bound.bilateral, self._mid, begin.v
         if not bilateral.dim:
@@ -334,7 +355,7 @@ class SmoothParts(Stepper):
         return J, J @ v - bilateral.velocity(mid, v, begin.t + h) - change
 
     def _unilateral_rows(
-        self, begin: Observation, h: float, excluded: npt.NDArray[np.intp]
+        self, begin: Evaluation, h: float, excluded: npt.NDArray[np.intp]
     ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], ContactRows, SoftRows | None]:
         """Return what may carry force within the next `h` [s].
 
@@ -343,10 +364,10 @@ class SmoothParts(Stepper):
             pushes, at the evaluation point: contacts, soft contacts (also returned by themselves, last), limits, dry
             joint friction, resistance to turning.
         """
-        table, contact = begin.bound.contacts, begin.contact
-        if not len(table):
+        contact_set, contact = begin.bound.contacts, begin.contact
+        if not len(contact_set):
             return NO_CONTACT, NO_CONTACT, self._with_dry_friction(ContactRows.none(self.robot.nv), h), None
-        middle = table.rows(self._mid, begin.v)
+        middle = contact_set.rows(self._mid, begin.v)
         candidates, _, J, offset = candidate_rows(
             contact.gaps,
             contact.normals,
@@ -355,24 +376,26 @@ class SmoothParts(Stepper):
             middle.J,
             excluded,
             h,
-            self.integrator.share,
-            REACH,
+            self.integrator.theta,
+            ACTIVATION_DISTANCE,
             NO_CONTACT,
         )
-        rows = ContactRows(J, offset, *table.laws_of(candidates))
+        rows = ContactRows(J, offset, *contact_set.laws_of(candidates))
         soft = None
-        if table.soft.size:
-            soft = soft_rows(table, contact, middle, excluded, begin.stretch, h, self.robot.mass)
-            rows = rows.with_contacts(soft.J, soft.offset, table.friction[table.soft[soft.members]], soft.compliance)
+        if contact_set.soft.size:
+            soft = soft_rows(contact_set, contact, middle, excluded, begin.deflection, h, self.robot.mass)
+            rows = rows.with_contacts(
+                soft.J, soft.offset, contact_set.friction[contact_set.soft[soft.members]], soft.compliance
+            )
             self._judge(begin, soft, h)
         rows = self._with_dry_friction(rows, h)
-        turning, discs = table.resistance.of(candidates)
+        turning, rolling = contact_set.resistance.of(candidates)
         if turning.size:
-            J = table.resistance.rows(self._mid, middle.axes)[turning]
-            rows = rows.with_discs(J, (J - begin.turning[turning]) @ begin.v, discs)
+            J = contact_set.resistance.rows(self._mid, middle.axes)[turning]
+            rows = rows.with_rolling(J, (J - begin.turning[turning]) @ begin.v, rolling)
         return candidates, turning, rows, soft
 
-    def _judge(self, begin: Observation, soft: SoftRows, h: float) -> None:
+    def _judge(self, begin: Evaluation, soft: SoftRows, h: float) -> None:
         """Warn, once per contact, where a step is too long for the stiffness or the damping of a soft contact.
 
         With the impedance ``alpha = h^2 k / 4 + h d`` and the mass m that the contact feels, a step turns an undamped
@@ -389,12 +412,12 @@ class SmoothParts(Stepper):
 
     def _with_dry_friction(self, rows: ContactRows, h: float) -> ContactRows:
         """Append a row for each joint with dry friction: ``|impulse| <= h tau_f``, and less only at rest."""
-        rubbing = self.robot.rubbing
-        if not rubbing.size:
+        friction_dofs = self.robot.friction_dofs
+        if not friction_dofs.size:
             return rows
-        most = h * self.robot.breakaway
+        most = h * self.robot.coulomb_effort
         return ContactRows(
-            np.vstack([rows.J, np.eye(self.robot.nv)[rubbing]]),
+            np.vstack([rows.J, np.eye(self.robot.nv)[friction_dofs]]),
             np.concatenate([rows.offset, np.zeros(len(most))]),
             rows.friction,
             rows.slip,
@@ -404,24 +427,24 @@ class SmoothParts(Stepper):
         )
 
     def _split(self, impulse: Array, turning: int) -> tuple[Array, Array, Array]:
-        """Return the impulses of contacts and limits, of dry joint friction, and of `turning` rows of discs."""
+        """Return the impulses of contacts and limits, of dry joint friction, and of `turning` rows."""
         end = len(impulse) - turning
-        pushes = end - len(self.robot.rubbing)
-        return impulse[:pushes], impulse[pushes:end], impulse[end:]
+        row_impulses = end - len(self.robot.friction_dofs)
+        return impulse[:row_impulses], impulse[row_impulses:end], impulse[end:]
 
 
 def _moves(*velocities: Array) -> bool:
     """Return whether any of the velocities of a step, those at which forces were evaluated too, is not slow."""
     for v in velocities:
-        if exceeds(v, SLOW):
+        if exceeds(v, REST_SPEED):
             return True
     return False
 
 
 def _take_out(
-    soft: SoftRows, contacts: int, pushes: Array, status: npt.NDArray[np.int64]
+    soft: SoftRows, contacts: int, row_impulses: Array, status: npt.NDArray[np.int64]
 ) -> tuple[Array, npt.NDArray[np.int64], Array, npt.NDArray[np.int64]]:
     """Separate soft contacts, the last of `contacts`: impulses and status of all others, and theirs."""
     first = contacts - len(soft.members)
     members, rows = np.arange(first, contacts), np.arange(3 * first, 3 * contacts)
-    return np.delete(pushes, rows), np.delete(status, members), pushes[rows], status[members]
+    return np.delete(row_impulses, rows), np.delete(status, members), row_impulses[rows], status[members]

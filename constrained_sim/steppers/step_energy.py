@@ -20,8 +20,8 @@ def attribute_work(energy, contacts, constraints):  # type: ignore[no-untyped-de
 
 
 @kernel
-def attribute_dry_work(energy, begin, predicted, end, first, whole):  # type: ignore[no-untyped-def]
-    """Set the work of dry joint friction in `energy` (9,) likewise to that of its whole impulse, in place.
+def attribute_friction_work(energy, begin, predicted, end, first, whole):  # type: ignore[no-untyped-def]
+    """Set the work of dry joint friction in `energy` (9,) to that of its whole impulse, in place.
 
     Args:
         energy: terms of the step.

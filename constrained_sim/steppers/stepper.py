@@ -31,7 +31,7 @@ NO_CONTACT = np.empty(0, dtype=np.int64)
 
 
 @dataclass(eq=False)
-class Observation:
+class Evaluation:
     """A state, and the constraints as they are there.
 
     Attributes:
@@ -45,7 +45,7 @@ class Observation:
         phi: (m,) violations of the bilateral rows.
         J_bilateral: (m, nv).
         s_bilateral: (m,).
-        stretch: (soft, 2) of the springs of soft contacts along their surfaces [m].
+        deflection: (soft, 2) of the springs of soft contacts along their surfaces [m].
         turning: (e, nv) rows in which contacts resist rolling and spinning.
     """
 
@@ -59,19 +59,19 @@ class Observation:
     phi: Array
     J_bilateral: Array
     s_bilateral: Array
-    stretch: Array
+    deflection: Array
     turning: Array
 
-    def with_velocity(self, v: Array) -> Observation:
+    def with_velocity(self, v: Array) -> Evaluation:
         """Return the same configuration at the velocity `v` (nv,); rows of bilateral constraints change by J."""
         return self.moving(v, self.contact.J @ v)
 
-    def moving(self, v: Array, s: Array) -> Observation:
+    def moving(self, v: Array, s: Array) -> Evaluation:
         """Return the same configuration at the velocity `v` (nv,), where contacts' rows have the velocities `s`."""
         s_bilateral = self.s_bilateral + self.J_bilateral @ (v - self.v) if self.s_bilateral.size else self.s_bilateral
         contact = self.contact._replace(s=s)
-        rest = self.phi, self.J_bilateral, s_bilateral, self.stretch, self.turning
-        return Observation(self.bound, self.t, self.q, read_only(v), self.M, self.frames, contact, *rest)
+        rest = self.phi, self.J_bilateral, s_bilateral, self.deflection, self.turning
+        return Evaluation(self.bound, self.t, self.q, read_only(v), self.M, self.frames, contact, *rest)
 
     @property
     def J_contact(self) -> Array:
@@ -83,14 +83,14 @@ class Observation:
         """The largest bilateral violation or depth of a contact [m, rad], and bilateral row velocity."""
         return largest_violation(self.phi, self.contact.gaps, self.s_bilateral)
 
-    def mean_axes(self, start: Observation) -> Array:
+    def mean_axes(self, start: Evaluation) -> Array:
         """Return (k, 3, 3) the means of the axes of contacts here and at the `start`."""
         return 0.5 * (start.contact.axes + self.contact.axes)
 
-    def stretch_in(self, bound: ConstraintSet) -> Array:
+    def deflection_in(self, bound: ConstraintSet) -> Array:
         """Return the springs (soft, 2) for another set of constraints: those of contacts that are in both."""
         mine, theirs = self.bound.contacts, bound.contacts
-        known = {mine.members[i].name: stretch for i, stretch in zip(mine.soft, self.stretch, strict=True)}
+        known = {mine.members[i].name: deflection for i, deflection in zip(mine.soft, self.deflection, strict=True)}
         found = [known.get(theirs.members[i].name, np.zeros(2)) for i in theirs.soft]
         return np.array(found).reshape(-1, 2)
 
@@ -102,7 +102,7 @@ class StepOutcome:
     Attributes:
         end: the new state, observed.
         a: (nv,) mean acceleration over the step, the jumps of impacts excluded.
-        lam: (rows,) mean constraint and contact forces [N, N m], percussions excluded.
+        lam: (rows,) mean constraint and contact forces [N, N m], impulses of impacts excluded.
         axes: (k, 3, 3) rows t1, t2, n along which those of the contacts act: means of the axes at both ends.
         dry_friction: (nv,) mean effort of dry joint friction [N m, N].
         status: (k + l,) of the contacts and one-sided rows: 0 open, 1 sticking, 2 sliding.
@@ -112,7 +112,7 @@ class StepOutcome:
         moments: (e,) mean moments by which contacts resist rolling and spinning [N m].
     """
 
-    end: Observation
+    end: Evaluation
     a: Array
     lam: Array
     axes: Array
@@ -138,14 +138,14 @@ class Run(NamedTuple):
         end: the state after the last of them.
         memory: of the stepper there.
         q: (n, nq) at the end of each.
-        v: (n, nv) likewise.
+        v: (n, nv) at the end of each.
         tau: (n, nu) efforts, within the limits [N m, N].
         lam: (n, rows) mean constraint and contact forces [N, N m].
         axes: (n, k, 3, 3) along which those of the contacts act.
         energy: (n, 9) terms of the audit.
     """
 
-    end: Observation
+    end: Evaluation
     memory: Any
     q: Array
     v: Array
@@ -189,7 +189,7 @@ class Stepper(ABC):
         if not self.takes(integrator):
             names = [name for name, kind in INTEGRATORS.items() if self.takes(kind())]
             raise InvalidValue(f"integrator of stepper {self.name!r}", integrator.name, ", ".join(names))
-        if robot.rubbing.size and not self.does_dry_friction:
+        if robot.friction_dofs.size and not self.does_dry_friction:
             raise NotSupported(f"stepper {self.name!r}", "dry joint friction", self.supported)
 
     @classmethod
@@ -211,15 +211,17 @@ class Stepper(ABC):
             if not self.supports(constraint):
                 raise NotSupported(f"stepper {self.name!r}", constraint.name, self.supported)
 
-    def observe(self, bound: ConstraintSet, t: float, q: Array, v: Array, stretch: Array | None = None) -> Observation:
+    def evaluate(
+        self, bound: ConstraintSet, t: float, q: Array, v: Array, deflection: Array | None = None
+    ) -> Evaluation:
         """Return what the constraints look like at (q, v); leaves inertia and kinematics at q in the work space."""
-        if stretch is None:
-            stretch = np.zeros((len(bound.contacts.soft), 2))
+        if deflection is None:
+            deflection = np.zeros((len(bound.contacts.soft), 2))
         here = self._here
         here.update_inertia(q, t)
         here.v = v
         contact = bound.contacts.rows(here, v)
-        return Observation(
+        return Evaluation(
             bound,
             t,
             read_only(q),
@@ -230,18 +232,18 @@ class Stepper(ABC):
             bound.bilateral.phi(here),
             bound.bilateral.jacobian(here),
             bound.bilateral.velocity(here, v, t),
-            stretch,
+            deflection,
             bound.contacts.resistance.rows(here, contact.axes),
         )
 
     def hold_positions(
         self,
         projection: Projection,
-        end: Observation,
+        end: Evaluation,
         solver: Solver,
         held: npt.NDArray[np.int64] = NO_CONTACT,
         rows: npt.NDArray[np.int64] = NO_CONTACT,
-    ) -> tuple[Observation, float]:
+    ) -> tuple[Evaluation, float]:
         """Project a configuration onto the bilateral rows and the contacts `held`, if they have drifted.
 
         Where rows nearly depend on each other, what is a hundredth of a micrometre at one of them may take a large
@@ -268,10 +270,10 @@ class Stepper(ABC):
             dq = projection.tangent_step(solver, system, end.phi, J[rows], gaps[rows])
             if held.size and np.abs(dq).max() > LEVER * drift:
                 break
-            moved = self.observe(end.bound, end.t, integrate(self.robot, end.q, dq), end.v, end.stretch)
+            moved = self.evaluate(end.bound, end.t, integrate(self.robot, end.q, dq), end.v, end.deflection)
             left = largest_drift(moved.phi, moved.contact.gaps, held)
             if not left < 0.5 * drift:
-                self.observe(end.bound, end.t, end.q, end.v, end.stretch)  # the work space is at this configuration
+                self.evaluate(end.bound, end.t, end.q, end.v, end.deflection)  # the work space is at this configuration
                 break
             end, drift = moved, left
         if end is start:
@@ -279,13 +281,13 @@ class Stepper(ABC):
         return end, potential_energy(self.robot, end.q) - potential_energy(self.robot, start.q)
 
     @abstractmethod
-    def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array, stretch: Array | None = None) -> Observation:
-        """Forget the past and observe (q, v) at time `t`, with springs (soft, 2) of soft contacts; None: relaxed."""
+    def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array, deflection: Array | None = None) -> Evaluation:
+        """Forget the past and evaluate (q, v) at time `t`, with springs (soft, 2) of soft contacts; None: relaxed."""
 
     @abstractmethod
     def step(
         self,
-        start: Observation,
+        start: Evaluation,
         tau: Array,
         wrenches: tuple[Wrench, ...],
         solver: Solver,
@@ -306,7 +308,7 @@ class Stepper(ABC):
 
     def run(
         self,
-        start: Observation,
+        start: Evaluation,
         law: JointFeedback,
         asked: tuple[int, int],
         tau: Array,

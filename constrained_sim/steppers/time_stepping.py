@@ -18,13 +18,13 @@ from constrained_sim.integrators import Midpoint
 from constrained_sim.posture import JointFeedback
 from constrained_sim.solvers import Solver
 from constrained_sim.steppers.compiled import CLOSING, WHOLE
-from constrained_sim.steppers.compiled_parts import UNFELT, CompiledParts
+from constrained_sim.steppers.compiled_parts import IMPACT_DEPTH, CompiledParts
 from constrained_sim.steppers.contact_selection import closing_contacts
-from constrained_sim.steppers.parts import Loads, Part, outcome_of
+from constrained_sim.steppers.parts import Part, StepInputs, outcome_of
 from constrained_sim.steppers.record import RecordedState, count_all, record_of
 from constrained_sim.steppers.rigid import DONE
 from constrained_sim.steppers.run import run_steps
-from constrained_sim.steppers.stepper import NO_CONTACT, Observation, Run, StepOutcome
+from constrained_sim.steppers.stepper import NO_CONTACT, Evaluation, Run, StepOutcome
 from constrained_sim.validation import Array
 from constrained_sim.wrench import Wrench
 
@@ -49,7 +49,7 @@ class TimeStepping(CompiledParts):
         bilateral rows   s' = 0
         normal rows      0 <= s' + s + 2 max(gap, 0) / h _|_ lam_n >= 0
         tangential rows  Coulomb's cone
-        turning rows     discs, where a contact resists rolling or spinning
+        turning rows     bounded length, where a contact resists rolling or spinning
 
     A contact that closes within the step splits it: the smooth problem up to the touchdown, the impact map there, the
     smooth problem over the rest. So each part conserves momentum to the order of the integrator, whatever the jump. A
@@ -77,22 +77,22 @@ class TimeStepping(CompiledParts):
     name = "time_stepping"
     default_integrator = Midpoint.name
 
-    def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array, stretch: Array | None = None) -> Observation:
+    def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array, deflection: Array | None = None) -> Evaluation:
         """Start at (q, v) and time `t` with these constraints."""
         self._forget()
-        return self.observe(bound, t, q, v, stretch)
+        return self.evaluate(bound, t, q, v, deflection)
 
     def step(
         self,
-        start: Observation,
+        start: Evaluation,
         tau: Array,
         wrenches: tuple[Wrench, ...],
         solver: Solver,
         method: ContactMethod,
     ) -> StepOutcome:
         """Advance by dt, see the class."""
-        loads = Loads.of(tau, wrenches, solver, method)
-        found = self._compiled_step(start, self.dt, loads, WHOLE) if self._is_usual(start, loads) else None
+        inputs = StepInputs.of(tau, wrenches, solver, method)
+        found = self._compiled_step(start, self.dt, inputs, WHOLE) if self._can_compile(start, inputs) else None
         if found is not None and found.reached == DONE:
             self._acceleration, self._passes = found.parts[1], 1
             return found
@@ -107,26 +107,26 @@ class TimeStepping(CompiledParts):
                 settled = np.union1d(settled, early)
             else:
                 if _open_gaps(here)[closing[0]] > TOUCHING:
-                    parts.append(self._fly_to_touchdown(here, closing, rest, loads, parts).checked())
+                    parts.append(self._fly_to_touchdown(here, closing, rest, inputs, parts).checked())
                     here, rest, settled = parts[-1].end, rest - parts[-1].h, NO_CONTACT
                 touching = np.flatnonzero(here.contact.gaps <= TOUCHING)
                 touched += max(touching.size, 1)
                 if not (here.contact.gaps[closing] <= TOUCHING).any():
                     continue  # what touches is soft, or forces have changed since the prediction and nothing does yet
                 settled = touching
-            impacts.append(self._impact(here, settled, loads))
+            impacts.append(self._impact(here, settled, inputs))
             here = here.with_velocity(impacts[-1].v_plus)
             self._forget()
         if rest > 0.0:
             known = found if here is start and found is not None and found.reached != CLOSING else None
-            parts.append(self._advance(here, rest, loads, near=_expected(parts, rest), found=known).checked())
+            parts.append(self._advance(here, rest, inputs, near=_expected(parts, rest), found=known).checked())
             here = parts[-1].end
             self._acceleration, self._passes = parts[-1].a, 1
-        return outcome_of(start, here, parts, impacts, self.dt, self.robot.rubbing)
+        return outcome_of(start, here, parts, impacts, self.dt, self.robot.friction_dofs)
 
     def run(
         self,
-        start: Observation,
+        start: Evaluation,
         law: JointFeedback,
         asked: tuple[int, int],
         tau: Array,
@@ -135,7 +135,7 @@ class TimeStepping(CompiledParts):
         method: ContactMethod,
     ) -> Run | None:
         """Do steps in one kernel, see the base class."""
-        if not self._is_usual(start, Loads.of(tau, (), solver, method)):
+        if not self._can_compile(start, StepInputs.of(tau, (), solver, method)):
             return None
         robot, contact, bound = self.robot, start.contact, start.bound
         compiled = self._compiled(start)
@@ -147,7 +147,7 @@ class TimeStepping(CompiledParts):
         records = q, v, taus, impulses, axes, energy
         done, t, calls = run_steps(
             compiled.problem,
-            (self.dt, self._passes, solver.held_rows, method.tolerance, method.usual_steps),
+            (self.dt, self._passes, solver.held_rows, method.tolerance, method.quick_steps),
             law,
             limits,
             asked,
@@ -166,7 +166,7 @@ class TimeStepping(CompiledParts):
         lam = bound.rows(no_values(), impulses / self.dt)
         return Run(RecordedState(start, t, here, compiled.sizes), (acceleration, 1), q, v, taus, lam, axes, energy)
 
-    def _closing(self, here: Observation, rest: float, settled: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
+    def _closing(self, here: Evaluation, rest: float, settled: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
         """Return what but `settled` is predicted to close within `rest` [s], in the order of linear closing times."""
         gaps, contact = _open_gaps(here), here.contact
         if not gaps.size:
@@ -176,14 +176,14 @@ class TimeStepping(CompiledParts):
             gaps[settled] = np.inf
         closing = np.empty(len(gaps), dtype=np.int64)
         count = closing_contacts(
-            gaps, contact.normals, contact.s, contact.J, self._acceleration, rest, UNFELT / self.dt, closing
+            gaps, contact.normals, contact.s, contact.J, self._acceleration, rest, IMPACT_DEPTH / self.dt, closing
         )
         return closing[:count]
 
     # -- impacts
 
     def _fly_to_touchdown(
-        self, here: Observation, closing: npt.NDArray[np.intp], rest: float, loads: Loads, parts: list[Part]
+        self, here: Evaluation, closing: npt.NDArray[np.intp], rest: float, inputs: StepInputs, parts: list[Part]
     ) -> Part:
         """Advance to the instant at which the first of `closing` touches, or by `rest` [s] if none does.
 
@@ -198,7 +198,7 @@ class TimeStepping(CompiledParts):
         h, last, before_last = min(float((gaps / fall).min()), rest), 0.0, 0.0
         early, late, near = 0.0, np.inf, _expected(parts, h)
         for _ in range(MOST_TRIALS):
-            trial, memory = self._try(here, h, loads, closing, near), self.memory
+            trial, memory = self._try(here, h, inputs, closing, near), self.memory
             self._acceleration, self._passes = trial.part.a, 1
             fall_before, gaps_before, gaps = fall, gaps, trial.part.end.contact.all_gaps[closing]
             fall = (gaps_before - gaps) / (h - last)
@@ -222,7 +222,7 @@ class TimeStepping(CompiledParts):
         self._acceleration, self._passes = part.a, 1
         return part
 
-    def _impact(self, here: Observation, touching: npt.NDArray[np.intp], loads: Loads) -> Impact:
+    def _impact(self, here: Evaluation, touching: npt.NDArray[np.intp], inputs: StepInputs) -> Impact:
         """Resolve the impact of all contacts that touch."""
         bound = here.bound
         self._here.update_inertia(here.q, here.t)
@@ -231,8 +231,8 @@ class TimeStepping(CompiledParts):
             bound,
             here.v,
             touching,
-            loads.solver,
-            loads.method,
+            inputs.solver,
+            inputs.method,
             coefficients=bouncing(bound, touching, here.contact.s_normal, BOUNCE_VELOCITY),
         )
         return replace(impact, early=int((here.contact.gaps[touching] > TOUCHING).sum()))
@@ -243,10 +243,10 @@ def _expected(parts: list[Part], h: float) -> Array:
     return h / parts[-1].h * parts[-1].motion.impulse if parts else NOTHING_KNOWN
 
 
-def _open_gaps(here: Observation) -> Array:
+def _open_gaps(here: Evaluation) -> Array:
     """Return (k + l,) gaps of all that can still touch down [m, rad]; infinite of soft contacts that press already."""
     contact = here.contact
-    if not here.stretch.size:
+    if not here.deflection.size:
         return contact.gaps
     gaps = contact.all_gaps
     return np.where(np.isfinite(contact.gaps) | (gaps > TOUCHING), gaps, np.inf)

@@ -48,7 +48,7 @@ def null_space_method(M: Any, J: Any, f: Any, b: Any, Y: Any = None, Z: Any = No
         f: (n,).
         b: (m,).
         Y: (n, m), any with J Y regular; None: orthonormal, from Householder reflections of J^T.
-        Z: (n, n - m), any of full rank with J Z = 0; None: orthonormal, likewise.
+        Z: (n, n - m), any of full rank with J Z = 0; None: orthonormal, from the same reflections.
 
     Raises:
         InvalidValue: shapes that do not fit, NaN or infinity, M not symmetric positive definite, dependent rows, or

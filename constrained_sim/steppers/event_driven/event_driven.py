@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from constrained_sim.constrained_dynamics import ContactRows, Motion, solve_motion
+from constrained_sim.constrained_dynamics import ContactRows, Motion, solve_constrained_dynamics
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.contact_solvers.contact_modes import SLIP_SPEED, Mode
-from constrained_sim.contact_solvers.max_margin_forces import most_inside
+from constrained_sim.contact_solvers.max_margin_forces import max_margin_forces
 from constrained_sim.contact_solvers.problem import STRONG, ContactSolution
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.exceptions import NonFiniteMotion
@@ -20,9 +20,9 @@ from constrained_sim.impact import Impact, bouncing, impact_at
 from constrained_sim.integrators import Adaptive, Integrator
 from constrained_sim.solvers import RobotSystem, Solver
 from constrained_sim.stabilization import Baumgarte, Projection
-from constrained_sim.steppers.event_driven.segment import DEPTH, RESTING, Loads, Segment
-from constrained_sim.steppers.event_driven.singular_crossing import Door
-from constrained_sim.steppers.stepper import Observation, StepOutcome, Stepper
+from constrained_sim.steppers.event_driven.segment import DEPTH, RESTING, Segment, StepInputs
+from constrained_sim.steppers.event_driven.singular_crossing import SingularCrossing
+from constrained_sim.steppers.stepper import Evaluation, StepOutcome, Stepper
 from constrained_sim.validation import Array, read_only
 from constrained_sim.wrench import Wrench
 
@@ -32,13 +32,13 @@ INSTANT = 1e-11
 BOUNCE_VELOCITY = 1e-6
 """Approach speed [m/s] below which restitution counts as 0, so that bounces end in contact."""
 
-DRIVE = 1e-7
+APPROACH_RATIO = 1e-7
 """Approach by which contacts jam, relative to their largest speed: too small to matter, too large to be overlooked."""
 
 MOST_EVENTS = 5000
 """In one step."""
 
-BLIND = 1e-9
+EVENT_FREE_TIME = 1e-9
 """[s] Flown without looking for events where the same instant gives one event after the other."""
 
 
@@ -53,8 +53,8 @@ class EventDriven(Stepper):
         M a + h = S^T tau + J_ext^T w - D v + J^T lam,   ds/dt = 0, dw/dt = 0 of every row that is held
 
     Events end a segment: a gap closes; the normal force of a closed contact vanishes; sticking friction leaves its
-    cone, or a holding moment its disc; slip, rolling or spinning stops or reverses; likewise limits and dry joint
-    friction. What approaches when it touches goes through
+    cone, or a holding moment its bound; slip, rolling or spinning stops or reverses; and the same of limits and dry
+    joint friction. What approaches when it touches goes through
     the impact map, as often as anything approaches. Then the mode that follows is the solution of the contact problem
     at acceleration level, of everything closed at once: so any number of events may share an instant. Restitution
     counts as 0 below ``BOUNCE_VELOCITY``, where a sequence of ever smaller bounces ends in contact.
@@ -86,20 +86,20 @@ class EventDriven(Stepper):
     name = "event_driven"
     default_integrator = Adaptive.name
     integrator: Adaptive
-    memory: Door | None = None
+    memory: SingularCrossing | None = None
 
     @classmethod
     def takes(cls, integrator: Integrator) -> bool:
         """Return whether `integrator` is the adaptive one."""
         return isinstance(integrator, Adaptive)
 
-    def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array, stretch: Array | None = None) -> Observation:
+    def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array, deflection: Array | None = None) -> Evaluation:
         """Start at (q, v) and time `t` with these constraints."""
         self.memory = None
-        return self.observe(bound, t, q, v, stretch)
+        return self.evaluate(bound, t, q, v, deflection)
 
     def step(
-        self, start: Observation, tau: Array, wrenches: tuple[Wrench, ...], solver: Solver, method: ContactMethod
+        self, start: Evaluation, tau: Array, wrenches: tuple[Wrench, ...], solver: Solver, method: ContactMethod
     ) -> StepOutcome:
         """Advance by dt, see the class.
 
@@ -108,167 +108,182 @@ class EventDriven(Stepper):
             NonFiniteMotion: events that accumulate without end.
         """
         feedback = self.stabilization if isinstance(self.stabilization, Baumgarte) else None
-        loads = Loads(tau, wrenches, solver, method, feedback)
-        ledger = _Ledger(start, len(self.robot.rubbing))
-        here, end, stalled, jams = start, start.t + self.dt, 0, False
+        inputs = StepInputs(tau, wrenches, solver, method, feedback)
+        ledger = _Ledger(start, len(self.robot.friction_dofs))
+        here, end, stalled, painleve = start, start.t + self.dt, 0, False
         for _ in range(MOST_EVENTS):
-            here, mode, motion = self._settle(here, loads, ledger, jams)
+            here, mode, motion = self._settle(here, inputs, ledger, painleve)
             if stalled:
                 mode = self._inside(here, mode)
-            segment = Segment(self, self.integrator.tolerance, here, mode, loads, stalled > 0, self.memory)
+            segment = Segment(self, self.integrator.tolerance, here, mode, inputs, stalled > 0, self.memory)
             rest = end - here.t
-            blind = stalled > 3
-            flown, y, jams, self.memory = segment.fly(min(rest, BLIND) if blind else rest, looking=not blind)
-            stalled = stalled + 1 if flown <= INSTANT else 0
-            if flown <= 0.0:
+            ignore_events = stalled > 3
+            elapsed, y, painleve, self.memory = segment.integrate_mode(
+                min(rest, EVENT_FREE_TIME) if ignore_events else rest, looking=not ignore_events
+            )
+            stalled = stalled + 1 if elapsed <= INSTANT else 0
+            if elapsed <= 0.0:
                 continue
-            done = flown >= rest
-            arrived = segment.observation(y, end if done else here.t + flown)
-            ledger.add_segment(here, arrived, flown, segment.integrals(y))
-            here = self._hold(arrived, mode, loads, ledger)
+            done = elapsed >= rest
+            arrived = segment.evaluation(y, end if done else here.t + elapsed)
+            ledger.add_segment(here, arrived, elapsed, segment.integrals(y))
+            here = self._hold(arrived, mode, inputs, ledger)
             if done:
                 break
         else:
             raise NonFiniteMotion(f"more than {MOST_EVENTS} events within one step")
-        return ledger.outcome(start, here, mode, motion, self.dt, self.robot.rubbing)
+        return ledger.outcome(start, here, mode, motion, self.dt, self.robot.friction_dofs)
 
     # -- events
 
-    def _settle(self, here: Observation, loads: Loads, ledger: _Ledger, jams: bool) -> tuple[Observation, Mode, Motion]:
+    def _settle(
+        self, here: Evaluation, inputs: StepInputs, ledger: _Ledger, painleve: bool
+    ) -> tuple[Evaluation, Mode, Motion]:
         """Resolve all impacts at this instant, and return what follows them, and the mode that begins.
 
-        The first of them is a jam, if the motion up to here `jams`.
+        The first of them is a Painleve impact, if the motion up to here `painleve`.
         """
         bound = here.bound
         for _ in range(MOST_EVENTS):
             touching = _touching(here)
             if (touching & (here.contact.s_normal < -RESTING)).any():
-                here = self._collide(here, np.flatnonzero(touching), loads, ledger)
+                here = self._collide(here, np.flatnonzero(touching), inputs, ledger)
                 continue
-            candidates = np.flatnonzero(touching & _stays(here, loads.feedback))
+            candidates = np.flatnonzero(touching & _stays(here, inputs.feedback))
             dynamics = self._here
             dynamics.update(here.q, here.v, here.t)
-            forces = loads.forces(dynamics, here.bound, here.stretch)[0]
-            J, _, b = acceleration_rows(bound.bilateral, dynamics, loads.feedback)
+            forces = inputs.forces(dynamics, here.bound, here.deflection)[0]
+            J, _, b = acceleration_rows(bound.bilateral, dynamics, inputs.feedback)
             turning, *rows_that_turn = bound.contacts.resistance.at_motion(dynamics, here.contact, candidates)
-            rows = self._rows(here, candidates, loads).with_discs(*rows_that_turn)
+            rows = self._rows(here, candidates, inputs).with_rolling(*rows_that_turn)
             system = RobotSystem(dynamics, J, bound.bilateral.members)
-            motion = solve_motion(loads.solver, system, forces.sum(axis=0), b, rows, loads.method)
+            motion = solve_constrained_dynamics(inputs.solver, system, forces.sum(axis=0), b, rows, inputs.method)
             if motion.contact is None:
                 return here, Mode.free(bound.contacts), motion
-            if motion.contact.converged and not jams:
+            if motion.contact.converged and not painleve:
                 return here, self._mode(here, candidates, turning, motion.contact), motion
-            free = solve_motion(
-                loads.solver, system, forces.sum(axis=0), b, ContactRows.none(self.robot.nv), loads.method
+            free = solve_constrained_dynamics(
+                inputs.solver, system, forces.sum(axis=0), b, ContactRows.none(self.robot.nv), inputs.method
             )
             approach = (rows.J @ free.x + rows.offset)[rows.normals[: len(candidates)]]
-            if jams:  # it vanishes, as does what friction leaves of the force against it
+            if painleve:  # it vanishes, as does what friction leaves of the force against it
                 approach = np.full(len(candidates), -1.0)
             if not (approach < 0.0).any():
                 motion.check_contacts()
-            here, jams = self._jam(here, candidates, approach, loads, ledger), False
+            here, painleve = self._painleve_impact(here, candidates, approach, inputs, ledger), False
         raise NonFiniteMotion("impacts that do not end")
 
     def _mode(
         self,
-        here: Observation,
+        here: Evaluation,
         candidates: npt.NDArray[np.intp],
         turning: npt.NDArray[np.intp],
         solution: ContactSolution,
     ) -> Mode:
         """Return the mode that follows a solution for `candidates`, and the places `turning` of rows that turn."""
-        table, rubbing = here.bound.contacts, self.robot.rubbing
-        rows = table.rows_of(candidates)
-        of_rows, grip, of_turning = np.split(solution.impulse, np.cumsum([len(rows), len(rubbing)]))
+        contact_set, friction_dofs = here.bound.contacts, self.robot.friction_dofs
+        rows = contact_set.rows_of(candidates)
+        of_rows, friction_effort, of_turning = np.split(solution.impulse, np.cumsum([len(rows), len(friction_dofs)]))
         push = np.zeros(len(here.J_contact))
-        push[rows], push[table.dim + turning] = of_rows, of_turning
+        push[rows], push[contact_set.dim + turning] = of_rows, of_turning
         s = here.J_contact @ here.v
-        return Mode.of(table, candidates, solution.status, push, grip, s, here.v[rubbing])
+        return Mode.of(contact_set, candidates, solution.status, push, friction_effort, s, here.v[friction_dofs])
 
-    def _inside(self, here: Observation, mode: Mode) -> Mode:
+    def _inside(self, here: Evaluation, mode: Mode) -> Mode:
         """Return a mode with indeterminate forces of what holds away from the bounds that ended the last one."""
-        held, joints, contact = mode.held, np.flatnonzero(mode.rubs == 0.0), here.J_contact
+        held, joints, contact = mode.held, np.flatnonzero(mode.slip_sign == 0.0), here.J_contact
         rows = mode.force_rows(contact, mode.moving.friction(contact @ here.v))
-        forces = most_inside(
-            np.vstack([rows, np.eye(self.robot.nv)[self.robot.rubbing[joints]]]),
-            np.concatenate([mode.push[held], mode.grip[joints]]),
+        forces = max_margin_forces(
+            np.vstack([rows, np.eye(self.robot.nv)[self.robot.friction_dofs[joints]]]),
+            np.concatenate([mode.push[held], mode.friction_effort[joints]]),
             np.searchsorted(held, mode.normals),
             mode.holding.among(held),
-            self.robot.breakaway[joints],
+            self.robot.coulomb_effort[joints],
         )
-        push, grip = mode.push.copy(), mode.grip.copy()
-        push[held], grip[joints] = np.split(forces, [len(held)])
-        return replace(mode, push=push, grip=grip)
+        push, friction_effort = mode.push.copy(), mode.friction_effort.copy()
+        push[held], friction_effort[joints] = np.split(forces, [len(held)])
+        return replace(mode, push=push, friction_effort=friction_effort)
 
-    def _rows(self, here: Observation, candidates: npt.NDArray[np.intp], loads: Loads) -> ContactRows:
+    def _rows(self, here: Evaluation, candidates: npt.NDArray[np.intp], inputs: StepInputs) -> ContactRows:
         """Return the rows of all that may be closed, at acceleration level, and those of dry joint friction."""
-        table, robot = here.bound.contacts, self.robot
-        rows, (friction, slip, lower, upper) = table.rows_of(candidates), table.laws_of(candidates)
-        offset = table.gamma(self._here, here.contact)
-        if loads.feedback is not None:
-            normals = table.normals[candidates]
-            feedback = loads.feedback.for_rows(table.names[i] for i in candidates)
+        contact_set, robot = here.bound.contacts, self.robot
+        rows, (friction, slip, lower, upper) = contact_set.rows_of(candidates), contact_set.laws_of(candidates)
+        offset = contact_set.gamma(self._here, here.contact)
+        if inputs.feedback is not None:
+            normals = contact_set.normals[candidates]
+            feedback = inputs.feedback.for_rows(contact_set.names[i] for i in candidates)
             offset[normals] += feedback.feedback(here.contact.gaps[candidates], here.contact.s[normals])
         s = here.contact.s[rows[: 3 * len(friction)]].reshape(-1, 3)[:, :2]
         speed = np.linalg.norm(s, axis=1)
         slips = speed > SLIP_SPEED
         friction = np.where(slips, np.minimum(friction, STRONG), friction)
         slip[slips] = s[slips] / speed[slips, None]
-        most, moving = robot.breakaway, here.v[robot.rubbing]
-        dry = np.where(np.abs(moving) > SLIP_SPEED, -np.sign(moving) * most, np.nan)
+        most, moving = robot.coulomb_effort, here.v[robot.friction_dofs]
+        joint_friction = np.where(np.abs(moving) > SLIP_SPEED, -np.sign(moving) * most, np.nan)
         return ContactRows(
-            np.vstack([here.contact.J[rows], np.eye(robot.nv)[robot.rubbing]]),
+            np.vstack([here.contact.J[rows], np.eye(robot.nv)[robot.friction_dofs]]),
             np.concatenate([offset[rows], np.zeros(len(most))]),
             friction,
             slip,
-            np.concatenate([lower, np.where(np.isnan(dry), -most, dry)]),
-            np.concatenate([upper, np.where(np.isnan(dry), most, dry)]),
+            np.concatenate([lower, np.where(np.isnan(joint_friction), -most, joint_friction)]),
+            np.concatenate([upper, np.where(np.isnan(joint_friction), most, joint_friction)]),
         )
 
-    def _collide(self, here: Observation, closing: npt.NDArray[np.intp], loads: Loads, ledger: _Ledger) -> Observation:
+    def _collide(
+        self, here: Evaluation, closing: npt.NDArray[np.intp], inputs: StepInputs, ledger: _Ledger
+    ) -> Evaluation:
         """Return the state after the impact of `closing`."""
         bound = here.bound
         self._here.update_inertia(here.q, here.t)
         coefficients = bouncing(bound, closing, here.contact.s_normal, BOUNCE_VELOCITY)
-        impact = impact_at(self._here, bound, here.v, closing, loads.solver, loads.method, coefficients)
+        impact = impact_at(self._here, bound, here.v, closing, inputs.solver, inputs.method, coefficients)
         ledger.impacts.append(impact)
         return here.with_velocity(impact.v_plus)
 
-    def _jam(
-        self, here: Observation, closing: npt.NDArray[np.intp], approach: Array, loads: Loads, ledger: _Ledger
-    ) -> Observation:
+    def _painleve_impact(
+        self, here: Evaluation, closing: npt.NDArray[np.intp], approach: Array, inputs: StepInputs, ledger: _Ledger
+    ) -> Evaluation:
         """Return the state after the impact without collision of contacts that cannot slide on.
 
         Args:
             here: the state.
             closing: the contacts.
             approach: (c,) accelerations with which they open without contact forces [m/s^2].
-            loads: how to solve.
+            inputs: how to solve.
             ledger: takes the impact.
         """
-        table = here.bound.contacts
-        speed = max(SLIP_SPEED, DRIVE * np.abs(here.contact.s[table.rows_of(closing)]).max())
+        contact_set = here.bound.contacts
+        speed = max(SLIP_SPEED, APPROACH_RATIO * np.abs(here.contact.s[contact_set.rows_of(closing)]).max())
         leaving = np.maximum(here.contact.s_normal[closing], 0.0)  # up to RESTING
-        drive = np.zeros(table.dim)
+        approach_velocity = np.zeros(contact_set.dim)
         wanted = speed * approach / np.abs(approach).max() - leaving
-        drive[table.normals[closing]] = np.where(approach < 0.0, wanted, 0.0)
+        approach_velocity[contact_set.normals[closing]] = np.where(approach < 0.0, wanted, 0.0)
         self._here.update_inertia(here.q, here.t)
         plastic = np.zeros(here.bound.dim)
-        impact = impact_at(self._here, here.bound, here.v, closing, loads.solver, loads.method, plastic, drive=drive)
+        impact = impact_at(
+            self._here,
+            here.bound,
+            here.v,
+            closing,
+            inputs.solver,
+            inputs.method,
+            plastic,
+            approach_velocity=approach_velocity,
+        )
         ledger.impacts.append(impact)
         return here.with_velocity(impact.v_plus)
 
-    def _hold(self, end: Observation, mode: Mode, loads: Loads, ledger: _Ledger) -> Observation:
+    def _hold(self, end: Evaluation, mode: Mode, inputs: StepInputs, ledger: _Ledger) -> Evaluation:
         """Remove drift: of closed gaps, of bilateral rows, and of the velocities of all that is held."""
         projection = self.stabilization
         if not isinstance(projection, Projection):
             return end
-        firm, energy = self.hold_positions(projection, end, loads.solver, mode.closed, mode.held)
+        firm, energy = self.hold_positions(projection, end, inputs.solver, mode.closed, mode.held)
         J = firm.J_contact[mode.held]
         s = J @ firm.v
         if max(np.abs(firm.s_bilateral).max(initial=0.0), np.abs(s).max(initial=0.0)) > projection.velocity_tolerance:
             system = RobotSystem(self._here, firm.J_bilateral, firm.bound.bilateral.members)
-            v = firm.v + projection.tangent_step(loads.solver, system, firm.s_bilateral, J, s)
+            v = firm.v + projection.tangent_step(inputs.solver, system, firm.s_bilateral, J, s)
             energy += 0.5 * float((v - firm.v) @ firm.M @ (v + firm.v))
             firm = firm.with_velocity(v)
         ledger.energy += EnergyTerms(projection=energy).as_array()
@@ -278,36 +293,36 @@ class EventDriven(Stepper):
 class _Ledger:
     """What adds up during a step."""
 
-    def __init__(self, start: Observation, rubbing: int) -> None:
-        self._rows, self._dry = np.zeros(start.bound.dim), np.zeros(rubbing)
+    def __init__(self, start: Evaluation, friction_dofs: int) -> None:
+        self._rows, self._joint_friction = np.zeros(start.bound.dim), np.zeros(friction_dofs)
         self._moments = np.zeros(len(start.turning))
         self._change: Array = np.zeros(len(start.v))
         self.energy: Array = EnergyTerms().as_array()
         self.impacts: list[Impact] = []
 
-    def add_segment(self, begin: Observation, end: Observation, duration: float, integrals: Array) -> None:
+    def add_segment(self, begin: Evaluation, end: Evaluation, duration: float, integrals: Array) -> None:
         """Add a segment without events, of `duration` [s]."""
         bound = begin.bound
-        sizes = bound.bilateral.dim, bound.contacts.dim, len(self._moments), len(self._dry)
-        lam, rows, moments, dry, work = np.split(integrals, np.cumsum(sizes))
+        sizes = bound.bilateral.dim, bound.contacts.dim, len(self._moments), len(self._joint_friction)
+        lam, rows, moments, joint_friction, work = np.split(integrals, np.cumsum(sizes))
         self._rows += bound.rows(lam, rows)
         self._moments += moments
-        self._dry += dry
+        self._joint_friction += joint_friction
         self.energy[: len(work)] += work
         self._change += end.v - begin.v
 
     def outcome(
         self,
-        start: Observation,
-        end: Observation,
+        start: Evaluation,
+        end: Evaluation,
         mode: Mode,
         motion: Motion,
         dt: float,
-        rubbing: npt.NDArray[np.intp],
+        friction_dofs: npt.NDArray[np.intp],
     ) -> StepOutcome:
         """Return the step as a whole."""
-        dry = np.zeros(len(end.v))
-        dry[rubbing] = self._dry / dt
+        joint_friction = np.zeros(len(end.v))
+        joint_friction[friction_dofs] = self._joint_friction / dt
         self.energy[-2] += sum(impact.energy_lost for impact in self.impacts)
         status = mode.status()
         soft = end.bound.contacts.soft
@@ -318,7 +333,7 @@ class _Ledger:
             self._change / dt,
             lam,
             end.mean_axes(start),
-            read_only(dry),
+            read_only(joint_friction),
             read_only(status),
             impacts,
             self.energy,
@@ -327,7 +342,7 @@ class _Ledger:
         )
 
 
-def _stays(here: Observation, feedback: Baumgarte | None) -> npt.NDArray[np.bool_]:
+def _stays(here: Evaluation, feedback: Baumgarte | None) -> npt.NDArray[np.bool_]:
     """Return (k + l,) what does not open, or with feedback not fast enough by itself, see ``Baumgarte.holds``."""
     gaps, speed = here.contact.gaps, here.contact.s_normal
     rests = speed <= RESTING
@@ -336,7 +351,7 @@ def _stays(here: Observation, feedback: Baumgarte | None) -> npt.NDArray[np.bool
     return rests | ((gaps < 0.0) & feedback.for_rows(here.bound.contacts.names).holds(gaps, speed))
 
 
-def _touching(here: Observation) -> npt.NDArray[np.bool_]:
+def _touching(here: Evaluation) -> npt.NDArray[np.bool_]:
     """Return (k + l,) what is closed: it rests within ``DEPTH``, or it arrives within an ``INSTANT``."""
     gaps, speed = here.contact.gaps, here.contact.s_normal
     return (gaps <= DEPTH) & ((speed >= -RESTING) | (gaps <= np.maximum(1e-13, -INSTANT * speed)))

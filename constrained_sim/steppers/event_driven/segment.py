@@ -25,15 +25,15 @@ from constrained_sim.solvers import RobotSystem, Solver
 from constrained_sim.solvers.solver import Factorization
 from constrained_sim.stabilization import Baumgarte
 from constrained_sim.steppers.event_driven.singular_crossing import (
-    AHEAD,
-    DEEP,
-    DOOR,
-    UNDERWAY,
-    Door,
+    ENTER_SIGMA,
+    LOOKAHEAD,
+    OFF_PATH,
+    SINGULAR_SIGMA,
+    CrossingFactorization,
     ScaledRows,
-    WithinDoor,
+    SingularCrossing,
 )
-from constrained_sim.steppers.stepper import Observation, Stepper
+from constrained_sim.steppers.stepper import Evaluation, Stepper
 from constrained_sim.validation import Array
 from constrained_sim.wrench import Wrench, generalised_force
 
@@ -64,14 +64,14 @@ TURN = 1.0
 NEWTON_STEPS = 12
 """Most with which the direction of an onset is found."""
 
-JAMMED = 1e6
+PAINLEVE_RATIO = 1e6
 """Ratio of accelerations with and without friction from which on the integrator meets rounding only: a jam."""
 
 SMALL_ANGLE = 1e-6
 """[rad] Of the differences that these steps take."""
 
 
-class Loads(NamedTuple):
+class StepInputs(NamedTuple):
     """What acts on the robot during a step, and how its problems are solved."""
 
     tau: Array
@@ -81,7 +81,7 @@ class Loads(NamedTuple):
     feedback: Baumgarte | None
 
     def forces(
-        self, dynamics: Dynamics, bound: ConstraintSet, stretch: Array, apart: npt.NDArray[np.bool_] | None = None
+        self, dynamics: Dynamics, bound: ConstraintSet, deflection: Array, apart: npt.NDArray[np.bool_] | None = None
     ) -> tuple[Array, Array, Array]:
         """Return forces (6, nv) by cause, and force rows and spring rates of soft contacts, at the updated state.
 
@@ -95,9 +95,9 @@ class Loads(NamedTuple):
         external += generalised_force(robot, dynamics, self.wrenches)
         damping -= robot.damping * v
         if not bound.contacts.soft.size:
-            return forces, np.zeros(bound.contacts.dim), np.zeros_like(stretch)
+            return forces, np.zeros(bound.contacts.dim), np.zeros_like(deflection)
         geometry = bound.contacts.rows(dynamics, v)
-        soft, rate = soft_forces(bound.contacts, geometry, stretch, apart)
+        soft, rate = soft_forces(bound.contacts, geometry, deflection, apart)
         contact += soft @ geometry.J
         return forces, soft, rate
 
@@ -109,31 +109,31 @@ class Slopes(NamedTuple):
     """
 
     a: Array
-    stretch: Array
+    deflection: Array
     rates: Array
     events: Array
     opening: Array
     free: Array
 
 
-class Flight(NamedTuple):
+class ModeEnd(NamedTuple):
     """How a segment went.
 
     Attributes:
         duration: flown [s].
         y: state at the end.
-        jams: whether friction lets the forces grow beyond all bounds there.
-        door: of a singular position, if one is near.
+        painleve: whether friction lets the forces grow beyond all bounds there.
+        crossing: of a singular position, if one is near.
     """
 
     duration: float
     y: Array
-    jams: bool
-    door: Door | None
+    painleve: bool
+    crossing: SingularCrossing | None
 
 
 class Segment:
-    """The motion in one mode, from an observed state on: ``y = [x, v, stretch, integrals]``, x tangent to q there.
+    """The motion in one mode, from an observed state on: ``y = [x, v, deflection, integrals]``, x tangent to q there.
 
     Integrals: multipliers of the bilateral rows, of the table's rows, of those that turn, of dry joint friction, and
     the powers of the causes in the order of ``FORCES`` and of ``M a``.
@@ -143,11 +143,11 @@ class Segment:
         self,
         stepper: Stepper,
         tolerance: float,
-        start: Observation,
+        start: Evaluation,
         mode: Mode,
-        loads: Loads,
+        inputs: StepInputs,
         near: bool,
-        door: Door | None,
+        crossing: SingularCrossing | None,
     ) -> None:
         """Begin at `start` in `mode`.
 
@@ -156,37 +156,37 @@ class Segment:
             tolerance: relative and absolute one of the integration.
             start: the state.
             mode: that begins there.
-            loads: what acts.
+            inputs: what acts.
             near: whether indeterminate forces stay near those at the beginning of the mode; else only where those of
                 least norm are outside their cones.
-            door: of a singular position, if one is near.
+            crossing: of a singular position, if one is near.
         """
-        self._stepper, self._tolerance, self._door = stepper, tolerance, door
-        self._start, self._mode, self._loads = start, mode, loads
+        self._stepper, self._tolerance, self._crossing = stepper, tolerance, crossing
+        self._start, self._mode, self._inputs = start, mode, inputs
         self._dynamics = Dynamics(stepper.robot)
-        table = start.bound.contacts
-        self._apart = apart = start.contact.distances[table.soft] > 0.0
-        self._pressed = table.soft[~apart]
+        contact_set = start.bound.contacts
+        self._apart = apart = start.contact.distances[contact_set.soft] > 0.0
+        self._in_contact = contact_set.soft[~apart]
         hard = np.setdiff1d(np.flatnonzero(np.isfinite(start.contact.gaps)), mode.closed)
-        self._open = np.union1d(hard, table.soft[apart]).astype(np.intp)
+        self._open = np.union1d(hard, contact_set.soft[apart]).astype(np.intp)
         self._open_rows = start.contact.normals[self._open]
-        kp = loads.feedback.kp if loads.feedback is not None else 0.0
+        kp = inputs.feedback.kp if inputs.feedback is not None else 0.0
         sunk = start.contact.all_gaps[self._open] < -DEPTH
         self._lag = np.where(sunk, 1.0 / np.sqrt(kp), 0.0) if kp > 0.0 else np.zeros(len(self._open))
         self._known: tuple[float, bytes, Slopes] | None = None
-        nv, soft = stepper.robot.nv, start.stretch.size
-        counts = start.bound.bilateral.dim + len(mode.push) + len(stepper.robot.rubbing) + len(FORCES) + 1
-        stretch = np.where(apart[:, None], 0.0, start.stretch)  # springs relax where nothing touches
-        self._y0 = np.concatenate([np.zeros(nv), start.v, stretch.ravel(), np.zeros(counts)])
+        nv, soft = stepper.robot.nv, start.deflection.size
+        counts = start.bound.bilateral.dim + len(mode.push) + len(stepper.robot.friction_dofs) + len(FORCES) + 1
+        deflection = np.where(apart[:, None], 0.0, start.deflection)  # springs relax where nothing touches
+        self._y0 = np.concatenate([np.zeros(nv), start.v, deflection.ravel(), np.zeros(counts)])
         self._ends = nv, 2 * nv, 2 * nv + soft
-        begin = np.concatenate([mode.push[mode.held], mode.grip[mode.rubs == 0.0]])
+        begin = np.concatenate([mode.push[mode.held], mode.friction_effort[mode.slip_sign == 0.0]])
         self._reference = begin if near else np.zeros(len(begin))
         margins = self._slopes(0.0, self._y0).events[len(self._open) :]
         if not near and margins.min(initial=0.0) < -OUTSIDE * np.abs(begin).max(initial=0.0):
             self._reference, self._known = begin, None
 
-    def fly(self, duration: float, looking: bool) -> Flight:
-        """Integrate for `duration` [s], up to the first event, or to the door of a singular position.
+    def integrate_mode(self, duration: float, looking: bool) -> ModeEnd:
+        """Integrate for `duration` [s], up to the first event, or to the crossing of a singular position.
 
         Raises:
             NonFiniteMotion: the motion does not go on, and it is not friction that stops it.
@@ -201,41 +201,41 @@ class Segment:
             duration,
             self._tolerance,
             TURN / fastest,
-            SHALLOW / max(np.abs(self._start.contact.s[3 * self._pressed + 2]).max(initial=0.0), 1e-300),
+            SHALLOW / max(np.abs(self._start.contact.s[3 * self._in_contact + 2]).max(initial=0.0), 1e-300),
         )
         before = self._slopes(0.0, self._y0)
-        entry, door = (0.0, self._y0), self._door
-        if not _is_passed(door):
-            door = self._seen(*entry, door)
-            if _is_passed(door):
-                return Flight(*entry, False, door)
+        entry, crossing = (0.0, self._y0), self._crossing
+        if not _is_singular(crossing):
+            crossing = self._seen(*entry, crossing)
+            if _is_singular(crossing):
+                return ModeEnd(*entry, False, crossing)
         while solver.status == "running":
             try:
                 advance(solver)
             except NonFiniteMotion:
-                if self._jams(solver.t, solver.y):
-                    return Flight(solver.t, solver.y, True, door)
+                if self._is_painleve(solver.t, solver.y):
+                    return ModeEnd(solver.t, solver.y, True, crossing)
                 raise
-            t, y, last = solver.t, solver.y, door
-            after, door = self._slopes(t, y), self._seen(t, y, last)
-            if _is_passed(door) and not _is_passed(last):
-                return Flight(*entry, False, door)
-            if door is not last:
+            t, y, last = solver.t, solver.y, crossing
+            after, crossing = self._slopes(t, y), self._seen(t, y, last)
+            if _is_singular(crossing) and not _is_singular(last):
+                return ModeEnd(*entry, False, crossing)
+            if crossing is not last:
                 entry = t, y
-            if np.abs(after.a).max() > JAMMED * np.abs(after.free).max() and self._jams(t, y):
-                return Flight(t, y, True, door)
+            if np.abs(after.a).max() > PAINLEVE_RATIO * np.abs(after.free).max() and self._is_painleve(t, y):
+                return ModeEnd(t, y, True, crossing)
             if looking and (event := self._first_event(solver, margins, before, after)) is not None:
-                return Flight(*event, False, last)
-            if _is_passed(last) and not _is_passed(door):
-                return Flight(t, y, False, door)
+                return ModeEnd(*event, False, last)
+            if _is_singular(last) and not _is_singular(crossing):
+                return ModeEnd(t, y, False, crossing)
             before = after
-        return Flight(duration, solver.y, False, door)
+        return ModeEnd(duration, solver.y, False, crossing)
 
-    def _seen(self, t: float, y: Array, door: Door | None) -> Door | None:
-        """Return the door of a singular position as it is seen from y, when `door` was seen before.
+    def _seen(self, t: float, y: Array, crossing: SingularCrossing | None) -> SingularCrossing | None:
+        """Return the crossing of a singular position as it is seen from y, when `crossing` was seen before.
 
         Raises:
-            NonFiniteMotion: behind the door the motion leaves the path that the rows allow.
+            NonFiniteMotion: behind it the motion leaves the path that the rows allow.
         """
         bilateral, dynamics = self._start.bound.bilateral, self._dynamics
         if not bilateral.dim:
@@ -248,31 +248,35 @@ class Segment:
             dynamics.update(q, v, now)
             return ScaledRows(RobotSystem(dynamics, bilateral.jacobian(dynamics)), length)
 
-        rows = rows_at(q, 0.0 if door is None else door.length)
-        if door is None and rows.rank(DEEP) < bilateral.dim and v.any():
-            ahead = rows_at(integrate(robot, q, AHEAD * v / np.abs(v).max()), rows.length)
-            rank, none = max(rows.rank(DEEP), ahead.rank(DEEP)), np.zeros(nv)
-            door = Door(now, np.zeros(bilateral.dim), none, none, rank, ahead.length)
-            rows = rows_at(q, door.length)
-        rank = rows.rank(DEEP) if door is None else door.rank
+        rows = rows_at(q, 0.0 if crossing is None else crossing.length)
+        if crossing is None and rows.rank(SINGULAR_SIGMA) < bilateral.dim and v.any():
+            ahead = rows_at(integrate(robot, q, LOOKAHEAD * v / np.abs(v).max()), rows.length)
+            rank, none = max(rows.rank(SINGULAR_SIGMA), ahead.rank(SINGULAR_SIGMA)), np.zeros(nv)
+            crossing = SingularCrossing(now, np.zeros(bilateral.dim), none, none, rank, ahead.length)
+            rows = rows_at(q, crossing.length)
+        rank = rows.rank(SINGULAR_SIGMA) if crossing is None else crossing.rank
         left = bilateral.velocity(dynamics, v, now)
-        if _is_passed(door) and np.abs(left).max() > max(UNDERWAY * np.abs(v).max(), RESTING):
+        if _is_singular(crossing) and np.abs(left).max() > max(OFF_PATH * np.abs(v).max(), RESTING):
             raise NonFiniteMotion("a singular position from which no motion goes on: forces grow without bound there")
-        if rows.rank(DOOR) < rank:
-            return door if door is None or rows.rank(DEEP) == rank else door._replace(passed=True)
-        if door is None or not door.passed:
+        if rows.rank(ENTER_SIGMA) < rank:
+            return crossing if crossing is None or rows.rank(SINGULAR_SIGMA) == rank else crossing._replace(passed=True)
+        if crossing is None or not crossing.passed:
             lam = self._slopes(t, y).rates[: bilateral.dim]
             push = lam @ rows.system.J
-            door = Door(now, lam, push, np.zeros_like(push), rank, rows.length) if door is None else door
-            return door.at(now, lam, push, rows)
-        return door._replace(passed=False)
+            crossing = (
+                SingularCrossing(now, lam, push, np.zeros_like(push), rank, rows.length)
+                if crossing is None
+                else crossing
+            )
+            return crossing.at(now, lam, push, rows)
+        return crossing._replace(passed=False)
 
-    def _jams(self, t: float, y: Array) -> bool:
+    def _is_painleve(self, t: float, y: Array) -> bool:
         """Return whether friction has made the forces grow beyond all bounds: without it the motion goes on."""
-        discs = self._mode.discs
-        slippery = replace(self._mode, discs=discs._replace(coefficient=np.zeros(len(discs.coefficient))))
-        other = Segment(self._stepper, self._tolerance, self._start, slippery, self._loads, False, self._door)
-        return bool(np.abs(self._slopes(t, y).a).max() > JAMMED * np.abs(other._slopes(t, y).a).max())
+        blocks = self._mode.blocks
+        slippery = replace(self._mode, blocks=blocks._replace(coefficient=np.zeros(len(blocks.coefficient))))
+        other = Segment(self._stepper, self._tolerance, self._start, slippery, self._inputs, False, self._crossing)
+        return bool(np.abs(self._slopes(t, y).a).max() > PAINLEVE_RATIO * np.abs(other._slopes(t, y).a).max())
 
     def _first_event(
         self, solver: scipy.integrate.DOP853, margins: Array, before: Slopes, after: Slopes
@@ -301,12 +305,12 @@ class Segment:
         times = [_root(partial(event, index), solver.t_old, end) for index, end in ends.items()]
         return (min(times), path(min(times))) if times else None
 
-    def observation(self, y: Array, t: float) -> Observation:
+    def evaluation(self, y: Array, t: float) -> Evaluation:
         """Return the state at `y`, observed."""
-        nv, velocities, stretches = self._ends
+        nv, velocities, deflections = self._ends
         q = integrate(self._stepper.robot, self._start.q, y[:nv])
-        stretch = y[velocities:stretches].reshape(-1, 2)
-        return self._stepper.observe(self._start.bound, t, q, y[nv:velocities].copy(), stretch)
+        deflection = y[velocities:deflections].reshape(-1, 2)
+        return self._stepper.evaluate(self._start.bound, t, q, y[nv:velocities].copy(), deflection)
 
     def integrals(self, y: Array) -> Array:
         """Return the integrals at `y`."""
@@ -336,7 +340,7 @@ class Segment:
             rate = tangent_rate(self._stepper.robot, self._start.q, y[:nv], y[nv:velocities])
         except np.linalg.LinAlgError:
             return np.full(len(y), np.nan)
-        return np.concatenate([rate, slopes.a, slopes.stretch, slopes.rates])
+        return np.concatenate([rate, slopes.a, slopes.deflection, slopes.rates])
 
     def _slopes(self, t: float, y: Array) -> Slopes:
         key = y.tobytes()
@@ -346,58 +350,58 @@ class Segment:
 
     def _evaluate(self, t: float, y: Array) -> Slopes:
         """Solve the equations of motion of this mode."""
-        start, mode, loads, dynamics = self._start, self._mode, self._loads, self._dynamics
-        robot, bound, table = dynamics.robot, start.bound, start.bound.contacts
-        nv, velocities, stretches = self._ends
+        start, mode, inputs, dynamics = self._start, self._mode, self._inputs, self._dynamics
+        robot, bound, contact_set = dynamics.robot, start.bound, start.bound.contacts
+        nv, velocities, deflections = self._ends
         v = y[nv:velocities].copy()
         dynamics.update(integrate(robot, start.q, y[:nv]), v, start.t + t)
-        stretch = y[velocities:stretches].reshape(-1, 2)
-        forces, soft, spring_rate = loads.forces(dynamics, bound, stretch, self._apart)
+        deflection = y[velocities:deflections].reshape(-1, 2)
+        forces, soft, spring_rate = inputs.forces(dynamics, bound, deflection, self._apart)
         _, _, _, damping, contact, constraint = forces
-        dry = -mode.rubs * robot.breakaway
-        damping[robot.rubbing] += dry
-        geometry = table.rows(dynamics, v)
-        J, _, b = acceleration_rows(bound.bilateral, dynamics, loads.feedback)
-        J_contact = table.with_turning(dynamics, geometry)
+        joint_friction = -mode.slip_sign * robot.coulomb_effort
+        damping[robot.friction_dofs] += joint_friction
+        geometry = contact_set.rows(dynamics, v)
+        J, _, b = acceleration_rows(bound.bilateral, dynamics, inputs.feedback)
+        J_contact = contact_set.with_turning(dynamics, geometry)
         s = J_contact @ v
-        rubbing_rows = np.eye(robot.nv)[robot.rubbing[mode.rubs == 0.0]]
+        friction_rows = np.eye(robot.nv)[robot.friction_dofs[mode.slip_sign == 0.0]]
         system = RobotSystem(dynamics, J, bound.bilateral.members)
-        factorization: Factorization | WithinDoor
+        factorization: Factorization | CrossingFactorization
         kept: Array = np.zeros(len(J))
-        if self._door is not None and self._door.passed:
-            factorization = ScaledRows(system, self._door.length).within(self._door, start.t + t)
+        if self._crossing is not None and self._crossing.passed:
+            factorization = ScaledRows(system, self._crossing.length).within(self._crossing, start.t + t)
             kept = factorization.lam
             constraint += factorization.push
         else:
-            factorization = loads.solver.factor(system)
+            factorization = inputs.solver.factor(system)
         free = factorization.solve(forces.sum(axis=0), b)
         equations = _Equations(
-            mode, J_contact, rubbing_rows, self._gamma(geometry), self._reference, factorization, *free
+            mode, J_contact, friction_rows, self._gamma(geometry), self._reference, factorization, *free
         )
         friction = equations.with_onset(mode.moving.friction(s), mode.moving.onset(s))
-        a, lam, r, pushes = equations.solve(friction)
+        a, lam, r, force_rows = equations.solve(friction)
         closing, rest = np.split(r, [len(mode.held)])
         rows = mode.forces(closing, friction)
         rows[: len(soft)] += soft
-        dry[mode.rubs == 0.0] = rest
-        damping[robot.rubbing[mode.rubs == 0.0]] += rest
-        contact += closing @ pushes[: len(closing)]
+        joint_friction[mode.slip_sign == 0.0] = rest
+        damping[robot.friction_dofs[mode.slip_sign == 0.0]] += rest
+        contact += closing @ force_rows[: len(closing)]
         constraint += lam @ J
-        rates = np.concatenate([lam + kept, rows, dry, forces @ v, [v @ dynamics.M @ a]])
-        events = self._events(geometry.all_gaps, s, v, rows, dry)
+        rates = np.concatenate([lam + kept, rows, joint_friction, forces @ v, [v @ dynamics.M @ a]])
+        events = self._events(geometry.all_gaps, s, v, rows, joint_friction)
         return Slopes(a, spring_rate.ravel(), rates, events, geometry.s_normal[self._open], equations.free)
 
     def _gamma(self, geometry: ContactGeometry) -> Array:
         """Return (3 k + l + e,) what the accelerations of the rows are to make up for where they are held."""
-        mode, table = self._mode, self._start.bound.contacts
+        mode, contact_set = self._mode, self._start.bound.contacts
         if not mode.held.size:
             return np.zeros(len(mode.push))
-        gamma = table.gamma(self._dynamics, geometry)
-        if self._loads.feedback is not None:
-            gamma[mode.normals] += self._loads.feedback.feedback(geometry.gaps[mode.closed], geometry.s[mode.normals])
-        return np.concatenate([gamma, table.resistance.gamma(self._dynamics, geometry)])
+        gamma = contact_set.gamma(self._dynamics, geometry)
+        if self._inputs.feedback is not None:
+            gamma[mode.normals] += self._inputs.feedback.feedback(geometry.gaps[mode.closed], geometry.s[mode.normals])
+        return np.concatenate([gamma, contact_set.resistance.gamma(self._dynamics, geometry)])
 
-    def _events(self, gaps: Array, s: Array, v: Array, rows: Array, dry: Array) -> Array:
+    def _events(self, gaps: Array, s: Array, v: Array, rows: Array, joint_friction: Array) -> Array:
         """Return what is positive as long as the mode lasts: gaps, pushes, cones, speeds, joints, depths where soft.
 
         With feedback, what comes back from below by itself does so as long as ``phi + eps s > 0``.
@@ -409,8 +413,12 @@ class Segment:
                 rows[mode.normals],
                 mode.holding.margins(rows),
                 mode.moving.events(s),
-                np.where(mode.rubs == 0.0, robot.breakaway - np.abs(dry), mode.rubs * v[robot.rubbing]),
-                -gaps[self._pressed],
+                np.where(
+                    mode.slip_sign == 0.0,
+                    robot.coulomb_effort - np.abs(joint_friction),
+                    mode.slip_sign * v[robot.friction_dofs],
+                ),
+                -gaps[self._in_contact],
             ]
         )
 
@@ -421,7 +429,7 @@ class _Equations(NamedTuple):
     Attributes:
         mode: in which things move.
         J: (3 k + l + e, nv) rows of the contacts and of what turns.
-        rubbing: (d, nv) rows of the joints that dry friction holds.
+        held_joints: (d, nv) rows of the joints that dry friction holds.
         rate: (3 k + l + e,) what the accelerations of J are to make up for.
         reference: (h + d,) forces to be near to where they are indeterminate.
         factorization: of the bilateral rows.
@@ -431,10 +439,10 @@ class _Equations(NamedTuple):
 
     mode: Mode
     J: Array
-    rubbing: Array
+    held_joints: Array
     rate: Array
     reference: Array
-    factorization: Factorization | WithinDoor
+    factorization: Factorization | CrossingFactorization
     free: Array
     lam: Array
 
@@ -444,19 +452,19 @@ class _Equations(NamedTuple):
         For the `friction` (g, 2) of what moves, per unit of its normal force.
         """
         if not len(self.reference):
-            return self.free, self.lam, self.reference, self.rubbing
-        held = np.vstack([self.J[self.mode.held], self.rubbing])
-        pushes = np.vstack([self.mode.force_rows(self.J, friction), self.rubbing])
-        response, reaction = self.factorization.solve(pushes, np.zeros((len(pushes), len(self.lam))))
+            return self.free, self.lam, self.reference, self.held_joints
+        held = np.vstack([self.J[self.mode.held], self.held_joints])
+        force_rows = np.vstack([self.mode.force_rows(self.J, friction), self.held_joints])
+        response, reaction = self.factorization.solve(force_rows, np.zeros((len(force_rows), len(self.lam))))
         delassus, error = held @ response.T, held @ self.free
         error[: len(self.mode.held)] += self.rate[self.mode.held]
-        squared = np.ones(len(pushes))
-        np.add.at(squared, np.searchsorted(self.mode.held, self.mode.moving.discs.normal), np.sum(friction**2, axis=1))
+        squared = np.ones(len(force_rows))
+        np.add.at(squared, np.searchsorted(self.mode.held, self.mode.moving.blocks.normal), np.sum(friction**2, axis=1))
         size = np.sqrt(squared)  # of the whole force per unit of r
         inverse, r = np.linalg.pinv(delassus / size, 1e-11), self.reference
         for _ in range(2):  # the second takes back what rounding has left
             r = r - inverse @ (error + delassus @ r) / size
-        return self.free + r @ response, self.lam + r @ reaction, r, pushes
+        return self.free + r @ response, self.lam + r @ reaction, r, force_rows
 
     def with_onset(self, friction: Array, onset: npt.NDArray[np.intp]) -> Array:
         """Return `friction` (g, 2), of what is at its `onset` opposite to the acceleration that it leaves.
@@ -484,14 +492,14 @@ class _Equations(NamedTuple):
 
     def _across(self, friction: Array, onset: npt.NDArray[np.intp]) -> Array:
         """Return the accelerations at right angles to the `friction` of what is at its `onset`."""
-        acceleration = self.mode.moving.discs.components(self.J @ self.solve(friction)[0] + self.rate)[onset]
+        acceleration = self.mode.moving.blocks.components(self.J @ self.solve(friction)[0] + self.rate)[onset]
         x, y = friction[onset].T
         return (x * acceleration[:, 1] - y * acceleration[:, 0]) / np.hypot(x, y)
 
 
-def _is_passed(door: Door | None) -> bool:
-    """Return whether the mechanism is within a door."""
-    return door is not None and door.passed
+def _is_singular(crossing: SingularCrossing | None) -> bool:
+    """Return whether the mechanism is within a singular crossing."""
+    return crossing is not None and crossing.passed
 
 
 def _turned(friction: Array, which: npt.NDArray[np.intp], angles: Array) -> Array:

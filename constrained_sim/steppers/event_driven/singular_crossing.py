@@ -5,11 +5,11 @@ Its inertia carries it straight on, and the forces ``J^T lam`` stay smooth, thou
 both sides. But they cannot be computed: at a distance x of such a place a violation of the rows by rounding, c, is a
 displacement c / x towards the other path, and an acceleration 2 c v^2 / x^3 of it.
 
-So within a door, x < ``DOOR``, combinations of rows that are so small are not enforced: they push as they did at the
-door, and change as they changed there. The velocity that this leaves is of second order in the time that the passage
-takes, and none of it is along the path: behind the door the projection onto the rows, in the metric of M, takes it
-away and leaves the momentum along the path as it is. The multipliers that are reported of a passage are those at its
-door.
+So within a singular crossing, x < ``ENTER_SIGMA``, combinations of rows that are so small are not enforced: they push
+as they did at the entry, and change as they changed there. The velocity that this leaves is of second order in the time
+that the crossing takes, and none of it is along the path: behind it the projection onto the rows, in the metric of M,
+takes it away and leaves the momentum along the path as it is. The multipliers that are reported of a crossing are those
+at its entry.
 
 Where no motion goes on (a cusp), the rows are violated soon.
 """
@@ -23,20 +23,20 @@ import numpy as np
 from constrained_sim.solvers import System
 from constrained_sim.validation import Array
 
-DOOR = 1e-3
-"""Singular value of the scaled rows below which a combination of them is not enforced in a passage."""
+ENTER_SIGMA = 1e-3
+"""Singular value of the scaled rows below which a combination of them is not enforced in a crossing."""
 
-DEEP = 1e-5
+SINGULAR_SIGMA = 1e-5
 """Singular value of the scaled rows that a mechanism reaches which moves through a singular position."""
 
-AHEAD = 1e-2
+LOOKAHEAD = 1e-2
 """[rad, m] How far ahead rows are looked at where a motion begins: it may begin in a singular position."""
 
-UNDERWAY = 1e-6
-"""Row velocity within the door, relative to the largest velocity, from which on the motion has left its path."""
+OFF_PATH = 1e-6
+"""Row velocity within the crossing, relative to the largest velocity, from which on the motion has left its path."""
 
 
-class Door(NamedTuple):
+class SingularCrossing(NamedTuple):
     """The way into a singular position, should the motion lead to one: where rows were independent last.
 
     Attributes:
@@ -57,10 +57,10 @@ class Door(NamedTuple):
     length: Array
     passed: bool = False
 
-    def at(self, t: float, lam: Array, push: Array, rows: ScaledRows) -> Door:
-        """Return the door that is moved to the time `t`, nearer to the singular position."""
+    def at(self, t: float, lam: Array, push: Array, rows: ScaledRows) -> SingularCrossing:
+        """Return the crossing that is moved to the time `t`, nearer to the singular position."""
         rate = (push - self.push) / (t - self.t) if t > self.t else self.rate
-        return Door(t, lam, push, rate, self.rank, rows.length)
+        return SingularCrossing(t, lam, push, rate, self.rank, rows.length)
 
 
 class ScaledRows:
@@ -86,18 +86,18 @@ class ScaledRows:
         """Return how many singular values are not below `tolerance`."""
         return int(np.sum(self._values >= tolerance))
 
-    def within(self, door: Door, t: float) -> WithinDoor:
-        """Return the factored system of a passage at the time `t`."""
-        rank, system = self.rank(DOOR), self.system
+    def within(self, crossing: SingularCrossing, t: float) -> CrossingFactorization:
+        """Return the factored system of a crossing at the time `t`."""
+        rank, system = self.rank(ENTER_SIGMA), self.system
         left, small = self._left[:, :rank], self._right[rank:]
-        lam = door.lam - left @ (left.T @ (door.lam * self._unit)) / self._unit
-        push = (system.whiten((door.push + (t - door.t) * door.rate)[None])[0] @ small.T) @ small
+        lam = crossing.lam - left @ (left.T @ (crossing.lam * self._unit)) / self._unit
+        push = (system.whiten((crossing.push + (t - crossing.t) * crossing.rate)[None])[0] @ small.T) @ small
         inverse = (left / self._values[:rank]) / self._unit[:, None]
-        return WithinDoor(system, lam, push @ system.inertia_factor, inverse, self._right[:rank])
+        return CrossingFactorization(system, lam, push @ system.inertia_factor, inverse, self._right[:rank])
 
 
-class WithinDoor:
-    """A factored system of which only the rows that are independent within a door are enforced.
+class CrossingFactorization:
+    """A factored system of which only the rows that are independent within a singular crossing are enforced.
 
     Attributes:
         lam: (m,) multipliers of the others, as reported.
