@@ -18,7 +18,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import llvmlite
 import numba
@@ -28,10 +28,8 @@ from numba.core.compiler import CompileResult
 from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
+from constrained_sim.compilation.compiled_function import CompiledFunction
 from constrained_sim.exceptions import KernelsNotKept
-
-if TYPE_CHECKING:
-    from constrained_sim.compilation.kernel import Kernel
 
 try:
     import fcntl
@@ -50,7 +48,7 @@ class MachineCode(_Cache):
     Besides the code it keeps which other kernels that calls: these are loaded first.
     """
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: CompiledFunction) -> None:
         """Keep the code of `kernel`."""
         self._kernel = kernel
 

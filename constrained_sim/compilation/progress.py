@@ -7,10 +7,8 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from constrained_sim.compilation.kernel import Kernel
+from constrained_sim.compilation.compiled_function import CompiledFunction
 
 Report = Callable[[int, int, str], None]
 """Is told how many kernels have been compiled, of how many, and which one comes next ("" when there is none)."""
@@ -49,7 +47,7 @@ class Progress:
             self.report = before
 
     @contextlib.contextmanager
-    def of(self, kernel: Kernel, is_there: bool) -> Iterator[None]:
+    def of(self, kernel: CompiledFunction, is_there: bool) -> Iterator[None]:
         """Count `kernel`, compiled meanwhile unless its machine code `is_there`."""
         if is_there:
             yield
@@ -87,7 +85,7 @@ class Announcement:
             logging.getLogger("constrained_sim").warning("%s (%s)", text, name)
 
 
-def _not_compiled(kernel: Kernel, seen: set[Kernel]) -> set[Kernel]:
+def _not_compiled(kernel: CompiledFunction, seen: set[CompiledFunction]) -> set[CompiledFunction]:
     """Return `kernel`, and all that it calls, without those that have machine code."""
     if kernel not in seen and not kernel.is_kept:
         seen.add(kernel)

@@ -1,4 +1,4 @@
-"""Which contacts stay closed, stick or slide, turn or do not turn, and which joints rub, between two events."""
+"""Which contacts stay closed, stick or slide, turn or do not turn, and which joints slip, between two events."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ class Mode:
 
     @classmethod
     def free(cls, contact_set: ContactSet) -> Mode:
-        """Return the mode in which nothing is closed and no joint rubs."""
+        """Return the mode in which nothing is closed and no joint slips."""
         none, rows, nothing = (
             np.empty(0, dtype=np.intp),
             np.zeros(contact_set.dim + contact_set.resistance.dim),

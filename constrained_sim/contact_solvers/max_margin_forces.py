@@ -7,10 +7,8 @@ import numpy.typing as npt
 import scipy
 
 from constrained_sim.contact_solvers.contact_modes import FrictionBlocks
+from constrained_sim.linalg.rank import BALANCE_TOLERANCE
 from constrained_sim.validation import Array
-
-DEPENDENT = 1e-9
-"""Singular value of rows of unit length below which forces along them balance each other."""
 
 MOST_CUTS = 50
 
@@ -39,7 +37,7 @@ def max_margin_forces(
     lengths = np.linalg.norm(J, axis=1)
     lengths[lengths == 0.0] = 1.0
     left, singular, _ = np.linalg.svd(J / lengths[:, None])
-    balanced = left[:, int((singular > DEPENDENT).sum()) :] / lengths[:, None]
+    balanced = left[:, int((singular > BALANCE_TOLERANCE).sum()) :] / lengths[:, None]
     if not balanced.shape[1]:
         return forces
     planes, limits = _planes(len(forces), one_sided, most)

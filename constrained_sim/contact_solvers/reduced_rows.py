@@ -13,9 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
-
-DEPENDENT = 1e-12
-"""Length, relative to the largest of its kind, of what is left of a column of A that depends on the others."""
+from constrained_sim.linalg.rank import BASIS_TOLERANCE
 
 OWN = 3
 """Rows of one contact, which are independent."""
@@ -102,7 +100,7 @@ def _basis(rows, axes, points, entries):  # type: ignore[no-untyped-def]
             if square > 0.5 * before:
                 break
         length = np.sqrt(square)
-        if length > DEPENDENT * longest[k // 3]:
+        if length > BASIS_TOLERANCE * longest[k // 3]:
             for i in range(n):
                 columns[rank, i] = entries[i, rank] = columns[k, i] / length
             rank += 1

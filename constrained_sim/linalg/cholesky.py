@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.linalg.rank import DELASSUS_TOLERANCE
+from constrained_sim.linalg.rank import DELASSUS_TOLERANCE, PIVOT_TOLERANCE
 
 
 @kernel
@@ -67,7 +67,7 @@ def independent_factor(G):  # type: ignore[no-untyped-def]
             factor = other[0]
             for j in range(row.shape[0]):
                 row[j] -= factor * other[j]
-        if row[0] <= 1e-9 * G[i, i]:
+        if row[0] <= PIVOT_TOLERANCE * G[i, i]:
             return U, False
         pivot = np.sqrt(row[0])
         for j in range(row.shape[0]):

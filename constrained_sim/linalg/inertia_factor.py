@@ -1,4 +1,4 @@
-"""Compiled kernels of the solvers. Vectors are rows: a (k, nv) array holds k vectors."""
+"""The factorisation M = L^T L of the joint-space inertia. Vectors are rows: a (k, nv) array holds k vectors."""
 
 from __future__ import annotations
 

@@ -7,11 +7,27 @@ import numpy as np
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.validation import Array
 
-DELASSUS_TOLERANCE = 1e-11
+ROW_TOLERANCE = 1e-6
+"""Remainder of a row, relative to its length in the metric of M^-1, from which on it is independent.
 
+Solvers that form the Delassus matrix, or eliminate without orthogonal transformations, see the square of it: at 1e-8
+that is rounding.
+"""
 
 LARGE_PIVOT = 1e-6
 """Pivot of a matrix with unit diagonal that rounding cannot have made."""
+
+DELASSUS_TOLERANCE = 1e-11
+"""Entry of a Delassus matrix, relative to its largest diagonal entry, below which it is rounding."""
+
+PIVOT_TOLERANCE = 1e-9
+"""Pivot, relative to the diagonal entry it began as, below which a row of a Delassus matrix depends on others."""
+
+BASIS_TOLERANCE = 1e-12
+"""Length, relative to the largest of its kind, of what is left of a column that depends on those before it."""
+
+BALANCE_TOLERANCE = 1e-9
+"""Singular value of rows of unit length below which forces along them balance each other."""
 
 
 @kernel
@@ -110,14 +126,6 @@ def pivoted_rows(rows, responses, tolerance):  # type: ignore[no-untyped-def]
             d[i] -= R[k, i] * d[k]
         rank += 1
     return scale, order, R, rank
-
-
-ROW_TOLERANCE = 1e-6
-"""Remainder of a row, relative to its length in the metric of M^-1, from which on it is independent.
-
-Solvers that form the Delassus matrix, or eliminate without orthogonal transformations, see the square of it: at 1e-8
-that is rounding.
-"""
 
 
 def least_squares(A: Array, b: Array) -> Array:

@@ -1,4 +1,4 @@
-"""The rank of a set of constraint rows, decided here and nowhere else."""
+"""Independent rows among constraint rows, and the map between these and all rows."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RowSpace:
 
         The rows are scaled to unit length in the metric of M^-1. Where a Cholesky factorisation finds them far from
         dependent, that is all; else they are ordered by a pivoted QR factorisation, and rows whose remainder is below
-        ``RANK_TOLERANCE`` are combinations of those before.
+        ``ROW_TOLERANCE`` are combinations of those before.
         """
         scale, cholesky, is_regular = regular_rows(rows, responses)
         return cls.regular(scale, cholesky) if is_regular else cls._pivoted(rows, responses)

@@ -1,4 +1,4 @@
-"""Compiled kernels of the time stepper: which contacts matter, and what the impulses of a step do."""
+"""Which contacts and limits take part in a step: compiled selections, and the rows that belong to them."""
 
 from __future__ import annotations
 

@@ -1,0 +1,26 @@
+"""What progress and storage know of a compiled function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+
+class CompiledFunction(Protocol):
+    """A function with machine code.
+
+    Attributes:
+        name: of the function.
+        calls: by signature, the compiled functions that its machine code calls, and their signatures.
+    """
+
+    __module__: str
+    name: str
+    calls: dict[Any, Any]
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether machine code is in this process, or on disk."""
+
+    def callees(self) -> Iterable[Any]:
+        """Return the compiled functions that this one names."""
