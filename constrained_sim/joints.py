@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pinocchio as pin
@@ -13,8 +14,13 @@ import pinocchio as pin
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.validation import Array, finite_array, lookup, number
 
-if TYPE_CHECKING:
-    from constrained_sim.robot import Robot
+
+class HasJoints(Protocol):
+    """What has joints by name, as a robot."""
+
+    @property
+    def joint_models(self) -> Mapping[str, pin.JointModel]:
+        """Pinocchio's model of every moving joint, by name."""
 
 
 class Spring(NamedTuple):
@@ -44,7 +50,7 @@ class SingleJoint:
     turns: bool
 
     @classmethod
-    def of(cls, robot: Robot, name: str) -> SingleJoint:
+    def of(cls, robot: HasJoints, name: str) -> SingleJoint:
         """Look up a joint.
 
         Raises:

@@ -24,12 +24,11 @@ from constrained_sim.joints import (
     set_property,
     with_spring,
 )
-from constrained_sim.package_paths import resolve_path
+from constrained_sim.late_imports import call_late
 from constrained_sim.validation import Array, finite_array, flag, float_array, instance, known, lookup, names
 
 if TYPE_CHECKING:
-    from constrained_sim.constraints import Constraint, JointLimit
-    from constrained_sim.descriptions import CollisionElement, Description
+    from constrained_sim.descriptions.collision_element import CollisionElement
 
 WORLD = "world"
 
@@ -60,7 +59,7 @@ class Robot:
     actuated_joints: tuple[str, ...]
     floating_base: bool = False
     urdf: str = ""
-    constraints: tuple[Constraint, ...] = ()
+    constraints: tuple[Any, ...] = ()
     springs: Mapping[str, Spring] = field(default_factory=dict)
     folder: Path | None = None
     collision_elements: tuple[CollisionElement, ...] = ()
@@ -75,14 +74,12 @@ class Robot:
             InvalidValue: one that is named twice, or a value of the wrong kind.
             ModelError: a mimicking joint.
         """
-        from constrained_sim.constraints.constraint import checked_constraints
-
         instance("model", self.model, pin.Model, "a pinocchio.Model")
-        object.__setattr__(self, "actuated_joints", _actuated(tuple(self.model.names)[1:], self.actuated_joints))
+        object.__setattr__(self, "actuated_joints", actuated_of(tuple(self.model.names)[1:], self.actuated_joints))
         flag("floating_base", self.floating_base)
         instance("urdf", self.urdf, str, "the text of a description")
         instance("springs", self.springs, Mapping, "a mapping from joints to springs")
-        checked_constraints(self.constraints)
+        call_late("checked_constraints", self.constraints)
         for name, joint in zip(self.model.names, self.model.joints, strict=True):
             if "Mimic" in joint.shortname():
                 raise ModelError(f"joint {name!r}: got one that mimics another, allowed: a JointCoupling in its place")
@@ -117,13 +114,8 @@ class Robot:
             UnknownName: an actuated joint that does not exist.
             InvalidValue: gravity is not three finite numbers, or an actuated joint is named twice.
         """
-        from constrained_sim.descriptions import read_text, read_urdf
-
-        path_or_xml = _located(path_or_xml)
-        text = read_text(path_or_xml)
-        folder = _folder(path_or_xml, text)
-        description = read_urdf(text, flag("floating_base", floating_base), folder)
-        return cls._of(description, gravity, actuated_joints, folder)
+        robot: Robot = call_late("read_robot_from_urdf", cls, path_or_xml, floating_base, gravity, actuated_joints)
+        return robot
 
     @classmethod
     def from_sdf(
@@ -138,12 +130,8 @@ class Robot:
         Arguments and errors are those of :meth:`from_urdf`. What is understood is listed in
         :mod:`constrained_sim.descriptions.sdf.vocabulary`.
         """
-        from constrained_sim.descriptions import read_sdf, read_text
-
-        path_or_xml = _located(path_or_xml)
-        text = read_text(path_or_xml)
-        description = read_sdf(text, flag("floating_base", floating_base))
-        return cls._of(description, gravity, actuated_joints, _folder(path_or_xml, text))
+        robot: Robot = call_late("read_robot_from_sdf", cls, path_or_xml, floating_base, gravity, actuated_joints)
+        return robot
 
     @classmethod
     def from_mjcf(
@@ -163,47 +151,8 @@ class Robot:
         Raises:
             ModelError: no such file, not an MJCF, or a moving joint that carries no mass.
         """
-        from constrained_sim.descriptions import read_mjcf, read_text
-
-        path_or_xml = _located(path_or_xml)
-        text = read_text(path_or_xml)
-        folder = _folder(path_or_xml, text)
-        return cls._of(read_mjcf(text, folder), gravity, actuated_joints, folder)
-
-    @classmethod
-    def _of(
-        cls,
-        description: Description,
-        gravity: Sequence[float] | None,
-        actuated_joints: Sequence[str] | None,
-        folder: Path | None,
-    ) -> Robot:
-        from constrained_sim.descriptions import refuse_impossible_bodies, refuse_massless_joints
-
-        model = description.model
-        if model.nv == 0:
-            raise ModelError("the robot description has no moving joint")
-        if gravity is not None:
-            model.gravity = pin.Motion(finite_array("gravity", gravity, (3,)), np.zeros(3))
-        refuse_impossible_bodies(model)
-        refuse_massless_joints(model)
-        if any(f.name == WORLD and f.parentJoint and f.type == pin.FrameType.BODY for f in model.frames):
-            raise ModelError(f"link {WORLD!r} moves: that name means the world; give the link another one, or no base")
-        names = tuple(model.names)[2 if description.floating_base else 1 :]
-        if actuated_joints is None:
-            actuated_joints = [name for name in names if name not in description.passive]
-        return cls(
-            model,
-            _actuated(names, actuated_joints),
-            description.floating_base,
-            description.text,
-            description.constraints,
-            description.springs,
-            folder,
-            description.collisions,
-            description.ignored,
-            description.effort_ranges,
-        )
+        robot: Robot = call_late("read_robot_from_mjcf", cls, path_or_xml, gravity, actuated_joints)
+        return robot
 
     def with_joints(self, properties: Mapping[str, Any]) -> Robot:
         """Return this robot with other properties of joints.
@@ -238,17 +187,10 @@ class Robot:
         ranges = {name: r for name, r in self.effort_ranges.items() if "effort" not in properties.get(name, ())}
         return replace(self, model=model, springs=springs, effort_ranges=ranges)
 
-    def joint_limits(self, restitution: float = 0.0) -> tuple[JointLimit, ...]:
+    def joint_limits(self, restitution: float = 0.0) -> tuple[Any, ...]:
         """Return a JointLimit ``<joint> limit`` for each joint that has position limits."""
-        from constrained_sim.constraints import JointLimit
-
-        lower, upper = self.position_limits
-        limited = np.isfinite(lower) | np.isfinite(upper)
-        return tuple(
-            JointLimit(f"{name} limit", name, lower[i], upper[i], restitution)
-            for i, name in enumerate(self.velocity_names)
-            if limited[i]
-        )
+        limits: tuple[Any, ...] = call_late("joint_limits_of", self, restitution)
+        return limits
 
     @cached_property
     def nq(self) -> int:
@@ -517,11 +459,8 @@ class Robot:
 
     def _following(self, q: Array, given: Mapping[str, Any]) -> Array:
         """Return `q` (nq,) with mimicking joints that are not among those `given` where they must be."""
-        from constrained_sim.constraints import JointCoupling
-
         for constraint in self.constraints:
-            if isinstance(constraint, JointCoupling) and constraint.joint not in given:
-                q = constraint.follow(self, q)
+            q = constraint.completed(self, q, given)
         return q
 
     def checked_configuration(self, q: Any) -> Array:
@@ -578,24 +517,13 @@ class Robot:
         return placement
 
 
-def _located(path_or_xml: str | os.PathLike[str]) -> str | os.PathLike[str]:
-    """Return the file that ``package://`` means; anything else as it is.
+def actuated_of(joints: Sequence[str], wanted: Any) -> tuple[str, ...]:
+    """Return the actuated joints that are `wanted` of `joints`.
 
     Raises:
-        ConfigError: no such package.
-        MissingLibrary: the package of robots that this one refers to is not installed.
+        UnknownName: one that does not exist.
+        InvalidValue: no names, or one that is named twice.
     """
-    if isinstance(path_or_xml, str) and path_or_xml.startswith("package://"):
-        return resolve_path(path_or_xml, Path.cwd())
-    return path_or_xml
-
-
-def _folder(path_or_xml: str | os.PathLike[str], text: str) -> Path | None:
-    """Return the folder of a description's file; None where it was given as text."""
-    return None if text == path_or_xml else Path(path_or_xml).resolve().parent
-
-
-def _actuated(joints: Sequence[str], wanted: Any) -> tuple[str, ...]:
     wanted = names("actuated_joints", wanted)
     for name in wanted:
         known("joint", name, joints)

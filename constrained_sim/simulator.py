@@ -35,6 +35,7 @@ from constrained_sim.exceptions import (
 )
 from constrained_sim.impact import Impact, impact_at
 from constrained_sim.integrators import INTEGRATORS
+from constrained_sim.late_imports import call_late
 from constrained_sim.linalg.blas_threads import single_threaded_blas
 from constrained_sim.optional import optional
 from constrained_sim.posture import JointFeedback, Posture, no_feedback
@@ -57,12 +58,11 @@ from constrained_sim.validation import (
     lookup,
     number,
     read_only,
-    whole_number,
 )
 from constrained_sim.wrench import Wrench, checked_wrenches
 
 if TYPE_CHECKING:
-    from constrained_sim.viewer.page import Page
+    from constrained_sim.viewer.shown_page import ShownPage
 
 Controller = Callable[[float, Array, Array], Any]
 
@@ -488,7 +488,7 @@ class Simulator:
                 report = lambda done: bar.update(task, completed=done)  # noqa: E731
             return self._run(count, controller, every, report)
 
-    def view(self, controller: Controller | None = None, port: int = 8080) -> Page:
+    def view(self, controller: Controller | None = None, port: int = 8080) -> ShownPage:
         """Simulate in real time on a page of the browser, on this machine only; it begins paused.
 
         Until ``close()`` of the page, which is returned, the simulator belongs to it.
@@ -501,13 +501,8 @@ class Simulator:
             InvalidValue: no function, or no port.
             MissingLibrary: the one that shows it.
         """
-        from constrained_sim.viewer.page import LAST_PORT, Page
-        from constrained_sim.viewer.simulator_source import SimulatorSource
-
-        if controller is not None:
-            function("controller", controller, "controller(t, q, v) -> tau")
-        port = whole_number("port", port, 1, LAST_PORT)
-        return Page(SimulatorSource(self, controller), port).serve_in_background()
+        page: ShownPage = call_late("view_simulator", self, controller, port)
+        return page
 
     def _run(self, count: int, controller: Controller | None, every: int, report: Callable[[int], None]) -> Trajectory:
         """Do `count` steps; ask the controller in each one of `every`, and `report` how many are done."""

@@ -16,6 +16,7 @@ import numpy as np
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.impact import Impact
+from constrained_sim.late_imports import call_late
 from constrained_sim.step_result import StepResult
 from constrained_sim.steppers import Run
 from constrained_sim.validation import Array, instance, items, path
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from constrained_sim.collision.detector import Collisions
     from constrained_sim.constraints import Constraint
     from constrained_sim.robot import Robot
-    from constrained_sim.viewer.page import Page
+    from constrained_sim.viewer.shown_page import ShownPage
 
 TABLES = ("t", "q", "v", "tau")
 GROUPS = ("contact_forces", "multipliers", "energy", "contact_moments")
@@ -133,7 +134,7 @@ class Trajectory:
         """Number of contacts that took part in impacts before they touched, see :class:`ImpactRecord`."""
         return sum(impact.early for impact in self.impacts)
 
-    def view(self, setup: Setup | None = None, port: int = 8080) -> Page:
+    def view(self, setup: Setup | None = None, port: int = 8080) -> ShownPage:
         """Show the run on a page of the browser, on this machine only; a notebook shows it where the call stands.
 
         The page stays until its ``close()``, or the end of the process; ``open()`` opens the user's browser.
@@ -146,14 +147,8 @@ class Trajectory:
             InvalidValue: an empty run, or nobody says what it was of.
             MissingLibrary: the one that shows it.
         """
-        from constrained_sim.viewer.page import Page
-        from constrained_sim.viewer.trajectory_source import TrajectorySource
-
-        shown = self.setup if setup is None else instance("setup", setup, Setup, "an instance of Setup")
-        if shown is None:
-            raise InvalidValue("setup", None, "Setup(robot, constraints), since this run came from a file")
-        source = TrajectorySource(self, shown.robot, shown.constraints, shown.collisions)
-        return Page(source, port).serve_in_background()
+        page: ShownPage = call_late("view_trajectory", self, setup, port)
+        return page
 
     @classmethod
     def from_results(cls, results: Sequence[StepResult], nq: int, nv: int, nu: int) -> Trajectory:

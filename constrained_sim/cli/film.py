@@ -35,7 +35,7 @@ def film_command(
     from constrained_sim.cli.view import source_of
     from constrained_sim.exceptions import ConfigError
     from constrained_sim.viewer.film import FilmOptions, film
-    from constrained_sim.viewer.source import Recording
+    from constrained_sim.viewer.recording_panel import Recording
 
     check_output("output", output, (".mp4", ".gif"))
     shown = source_of(str(source), robot)

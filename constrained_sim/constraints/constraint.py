@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from functools import cached_property
 
 import numpy as np
@@ -44,6 +44,10 @@ class Constraint(ABC):
     def asks_user(self) -> bool:
         """Whether functions of the user's give its rows, so that their derivatives may be wrong."""
         return False
+
+    def completed(self, robot: Robot, q: Array, given: Container[str]) -> Array:
+        """Return `q` (nq,) with joints that follow others by this constraint, but for those `given` by name."""
+        return q
 
     @abstractmethod
     def bind(self, robot: Robot, q: Array) -> object:

@@ -73,7 +73,7 @@ class ConstraintSet:
             UnknownName: a link or joint that the robot does not have.
         """
         given = *checked_constraints(constraints), *robot.constraints
-        return cls(robot, [constraint.bind(robot, q) for constraint in given])  # type: ignore[misc]
+        return cls(robot, [constraint.bind(robot, q) for constraint in given])
 
     @property
     def declarations(self) -> tuple[Constraint, ...]:

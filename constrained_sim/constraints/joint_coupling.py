@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,6 +58,10 @@ class JointCoupling(Bilateral):
         moved = q.copy()
         joint.place(moved, value)
         return moved
+
+    def completed(self, robot: Robot, q: Array, given: Container[str]) -> Array:
+        """Return `q` (nq,) with the joint where its reference wants it, unless it is among those `given`."""
+        return q if self.joint in given else self.follow(robot, q)
 
     def bind(self, robot: Robot, q: Array) -> BoundJointCoupling:
         """Resolve the joints."""

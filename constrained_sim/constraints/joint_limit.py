@@ -165,3 +165,14 @@ def stack_limits(members: tuple[BoundConstraint, ...], nv: int) -> ConstraintSta
     """Return the rows of unilateral `members`, one below the other."""
     limits = tuple(member for member in members if isinstance(member, BoundJointLimit))
     return JointLimitStack(limits, nv) if len(limits) == len(members) else ConstraintStack(members, nv)
+
+
+def joint_limits_of(robot: Robot, restitution: float) -> tuple[JointLimit, ...]:
+    """Return a JointLimit ``<joint> limit`` for each joint of `robot` that has position limits."""
+    lower, upper = robot.position_limits
+    limited = np.isfinite(lower) | np.isfinite(upper)
+    return tuple(
+        JointLimit(f"{name} limit", name, lower[i], upper[i], restitution)
+        for i, name in enumerate(robot.velocity_names)
+        if limited[i]
+    )

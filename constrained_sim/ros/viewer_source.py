@@ -29,7 +29,8 @@ from constrained_sim.ros.parameters import nested_values
 from constrained_sim.validation import Array
 from constrained_sim.viewer import message_frames as messages
 from constrained_sim.viewer.frame import Frame, ShownImpact
-from constrained_sim.viewer.source import LiveSource, World
+from constrained_sim.viewer.live_panel import LiveSource
+from constrained_sim.viewer.source import World
 
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 """Of what comes every period: pictures need the newest only, and the simulation waits for no acknowledgement."""

@@ -17,7 +17,8 @@ from constrained_sim.robot import Robot
 from constrained_sim.validation import Array
 from constrained_sim.viewer import message_frames as messages
 from constrained_sim.viewer.frame import Frame, ShownImpact
-from constrained_sim.viewer.source import Recording, World, events_of
+from constrained_sim.viewer.recording_panel import Recording
+from constrained_sim.viewer.source import World, events_of
 
 INPUT, DESCRIPTION = "constrained_sim/msg/Input", "std_msgs/msg/String"
 

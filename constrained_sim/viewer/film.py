@@ -15,7 +15,7 @@ from constrained_sim.optional import optional
 from constrained_sim.validation import Array
 from constrained_sim.viewer.browser import Browser
 from constrained_sim.viewer.page import Page
-from constrained_sim.viewer.source import Recording
+from constrained_sim.viewer.recording_panel import Recording
 
 PATIENCE = 60.0
 """[s] For the browser to open the page: it starts within two on an idle machine."""

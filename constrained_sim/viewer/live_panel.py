@@ -2,23 +2,64 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from constrained_sim.exceptions import ConstrainedSimError
 from constrained_sim.solvers import SOLVERS
 from constrained_sim.steppers import STEPPERS
-
-if TYPE_CHECKING:
-    from constrained_sim.viewer.source import LiveSource
+from constrained_sim.validation import Array
+from constrained_sim.viewer.source import Source
 
 STRONGEST_PUSH = 2.0
 """Of the slider, as a share of the robot's weight: twice the weight throws over any robot that stands."""
 
 UNLIMITED_EFFORT = 1.0
 """Of the slider of a joint without effort limit, as the weight of the robot at an arm of this length [m]."""
+
+
+class LiveSource(Source):
+    """A simulation that runs and takes commands; what it refuses raises ConstrainedSimError."""
+
+    def add_controls(self, server: Any) -> LivePanel:
+        """Add buttons and sliders."""
+        return LivePanel(server, self)
+
+    @property
+    @abstractmethod
+    def is_paused(self) -> bool:
+        """Whether time stands still."""
+
+    @abstractmethod
+    def pause(self, on: bool) -> None:
+        """Stop time, or let it go on."""
+
+    @abstractmethod
+    def step(self) -> None:
+        """Simulate one control period, while paused."""
+
+    @abstractmethod
+    def reset(self) -> None:
+        """Begin anew at the initial state."""
+
+    @abstractmethod
+    def use(self, solver: str = "", stepper: str = "") -> None:
+        """Use another solver or stepper from now on; empty: as it is."""
+
+    @abstractmethod
+    def push(self, link: str, force: Array, seconds: float) -> None:
+        """Let a force (3,) [N], world axes, act at the origin of `link` for so long."""
+
+    @abstractmethod
+    def set_effort(self, joint: str, effort: float) -> None:
+        """Command the effort [N m, N] of an actuated joint."""
+
+    @abstractmethod
+    def set_speed(self, factor: float) -> None:
+        """Simulate this many seconds per second."""
 
 
 class LivePanel:

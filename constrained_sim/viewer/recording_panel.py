@@ -4,13 +4,51 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-if TYPE_CHECKING:
-    from constrained_sim.viewer.source import Recording
+import numpy as np
+
+from constrained_sim.validation import Array
+from constrained_sim.viewer.source import Event, Source
 
 MOST_EVENTS = 200
 """That the list shows."""
+
+
+class Recording(Source):
+    """A run that is over: frames at any instant of it.
+
+    Attributes:
+        time: [s] that :meth:`frame` shows.
+    """
+
+    times: Array
+    events: Sequence[Event]
+    time: float
+
+    def add_controls(self, server: Any) -> RecordingPanel:
+        """Add the time line."""
+        return RecordingPanel(server, self)
+
+    def index(self) -> int:
+        """Return the last of :attr:`times` that is not after the present one."""
+        return max(int(np.searchsorted(self.times, self.time + 1e-9, side="right")) - 1, 0)
+
+    @property
+    def begin(self) -> float:
+        """First instant [s]."""
+        return float(self.times[0])
+
+    @property
+    def end(self) -> float:
+        """Last instant [s]."""
+        return float(self.times[-1])
+
+    def next_event(self) -> Event | None:
+        """Return the first event after the present time; the very first one after the last."""
+        later = [event for event in self.events if event.t > self.time + 1e-9]
+        return next(iter(later or self.events), None)
 
 
 class RecordingPanel:

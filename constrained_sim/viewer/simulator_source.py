@@ -13,7 +13,8 @@ from constrained_sim.exceptions import ConstrainedSimError
 from constrained_sim.simulator import Controller, Simulator
 from constrained_sim.validation import Array
 from constrained_sim.viewer.frame import Frame, ShownImpact, anchors_of, contacts_of
-from constrained_sim.viewer.source import LiveSource, World
+from constrained_sim.viewer.live_panel import LiveSource
+from constrained_sim.viewer.source import World
 from constrained_sim.wrench import Wrench
 
 SLICE = 0.01

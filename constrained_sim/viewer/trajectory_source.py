@@ -15,7 +15,8 @@ from constrained_sim.step_result import ContactStatus
 from constrained_sim.trajectory import Trajectory
 from constrained_sim.validation import Array
 from constrained_sim.viewer.frame import Frame, ShownAnchor, ShownContact, ShownImpact
-from constrained_sim.viewer.source import Recording, World, events_of
+from constrained_sim.viewer.recording_panel import Recording
+from constrained_sim.viewer.source import World, events_of
 
 ON_CONE = 1.0 - 1e-6
 """Share of the largest friction from which on a contact is taken to slide: solvers keep the bound to rounding."""

@@ -1,0 +1,15 @@
+"""What a page of the browser can be asked to do by whoever opened it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class ShownPage(Protocol):
+    """A page that shows a simulation; ``Page`` is one."""
+
+    def open(self) -> None:
+        """Open the page in the user's browser."""
+
+    def close(self) -> None:
+        """End the page; what it shows is free again."""
