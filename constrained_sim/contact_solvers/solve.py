@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from constrained_sim.contact_solvers import interior_point, projected_gauss_seidel
 from constrained_sim.contact_solvers.admm import admm
+from constrained_sim.contact_solvers.interior_point import interior_point
 from constrained_sim.contact_solvers.least_norm import with_least_norm
 from constrained_sim.contact_solvers.natural_map import inverse_scale
 from constrained_sim.contact_solvers.pivoting import pivoting
@@ -22,6 +22,7 @@ from constrained_sim.contact_solvers.problem import (
     ContactSolution,
     no_values,
 )
+from constrained_sim.contact_solvers.projected_gauss_seidel import gauss_seidel as compiled_gauss_seidel
 from constrained_sim.contact_solvers.quick_methods import (
     BY_STICKING,
     INTERIOR_STEPS,
@@ -203,8 +204,8 @@ def _compiled(kernel: Callable[..., tuple[Array, float, int]]) -> Method:
     return method
 
 
-newton, gauss_seidel = _compiled(semismooth_newton), _compiled(projected_gauss_seidel.gauss_seidel)
-by_interior_point = _compiled(interior_point.interior_point)
+newton, gauss_seidel = _compiled(semismooth_newton), _compiled(compiled_gauss_seidel)
+by_interior_point = _compiled(interior_point)
 
 BUDGETS: dict[Method, int] = {
     newton: 30,
