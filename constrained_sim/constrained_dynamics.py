@@ -13,7 +13,7 @@ from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact_solvers.delassus import delassus_system, drop_held
 from constrained_sim.contact_solvers.natural_map import inverse_diagonal
 from constrained_sim.contact_solvers.problem import RELATIVE_TOLERANCE, ContactProblem, ContactSolution, no_values
-from constrained_sim.contact_solvers.quick_methods import STICK, solve_quick
+from constrained_sim.contact_solvers.quick_methods import BY_STICKING, solve_quick
 from constrained_sim.contact_solvers.reduced_rows import (
     expand_rows,
     expanded_diagonal,
@@ -261,7 +261,7 @@ def _solve_held(
         residual, dynamics = error / magnitude, dynamics_residual(system.M, x, f, impulse @ J)
     if not solved:
         return None
-    solution = method.quick_solution(impulse, status, (STICK, 0), residual, magnitude)
+    solution = method.quick_solution(impulse, status, (BY_STICKING, 0), residual, magnitude)
     return Motion(x, np.zeros(0), impulse, solution, dynamics, 0.0)
 
 
