@@ -263,7 +263,8 @@ def test_controllers_that_need_ros(controller):
 
 
 def test_parameters_replace_those_of_the_file():
-    with leg(robot__gravity=[0.0, 0.0, -1.62], factorization="qr", dt=0.0005, control_period=0.001) as robot:
+    solver = {"solver": "direct", "factorization": "qr"}
+    with leg(robot__gravity=[0.0, 0.0, -1.62], dt=0.0005, control_period=0.001, **solver) as robot:
         robot.run(0.05)
         assert robot.config.simulation.factorization == "qr"
         assert robot.now.t == pytest.approx(0.05)
