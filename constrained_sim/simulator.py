@@ -455,9 +455,9 @@ class Simulator:
         Under a :class:`~constrained_sim.posture.Posture`, or without a controller, many steps are done in compiled code
         at once, past :meth:`step`, where they can be: with ``time_stepping``, projection in the metric of the kinetic
         energy, rigid contacts, joint limits and dry friction; without bilateral and custom constraints, resistance to
-        rolling and spinning, springs in joints, collision geometry, external wrenches, command delay, velocity limits
-        and the solver ``gauss``; and while contacts do not slide, unless ``newton`` is the contact method. What comes
-        out is the same, bit by bit. BLAS has one thread meanwhile, see
+        rolling and spinning, springs in joints, collision geometry, external wrenches, command delay and velocity
+        limits; with ``direct`` (LU), ``range_space`` or ``null_space``; and while contacts do not slide, unless
+        ``newton`` is the contact method. What comes out is the same, bit by bit. BLAS has one thread meanwhile, see
         :func:`~constrained_sim.linalg.blas_threads.single_threaded_blas`.
 
         Args:
