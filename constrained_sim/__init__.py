@@ -58,8 +58,13 @@ __all__ = [
     "point_force",
     "project_position",
     "project_velocity",
+    "propose_contacts",
+    "propose_posture",
     "resolve_impact",
+    "set_on_ground",
     "solve_kkt",
+    "standing_efforts",
+    "suggest_gains",
 ]
 
 

@@ -15,6 +15,7 @@ MODULES = {
     "read_robot_from_mjcf": "descriptions.robot_reader",
     "checked_constraints": "constraints.constraint",
     "joint_limits_of": "constraints.joint_limit",
+    "summarize": "bringup.summary",
     "view_simulator": "viewer.open_page",
     "view_trajectory": "viewer.open_page",
 }

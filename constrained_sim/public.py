@@ -3,6 +3,7 @@
 # ruff: noqa: F401
 
 from constrained_sim.assembly import assemble
+from constrained_sim.bringup import propose_contacts, propose_posture, set_on_ground, standing_efforts, suggest_gains
 from constrained_sim.collision.detector import Collisions
 from constrained_sim.collision.scene import Box, Mesh, Sphere
 from constrained_sim.compilation.build import load_kernels

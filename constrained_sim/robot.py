@@ -187,6 +187,16 @@ class Robot:
         ranges = {name: r for name, r in self.effort_ranges.items() if "effort" not in properties.get(name, ())}
         return replace(self, model=model, springs=springs, effort_ranges=ranges)
 
+    def summary(self, dt: float = 1e-3) -> Any:
+        """Return what the description holds, as tables to print, with advice for steps of `dt` [s].
+
+        That is a :class:`~constrained_sim.bringup.summary.RobotSummary`.
+
+        Raises:
+            InvalidValue: a period that is not positive.
+        """
+        return call_late("summarize", self, dt)
+
     def joint_limits(self, restitution: float = 0.0) -> tuple[Any, ...]:
         """Return a JointLimit ``<joint> limit`` for each joint that has position limits."""
         limits: tuple[Any, ...] = call_late("joint_limits_of", self, restitution)

@@ -6,9 +6,11 @@ import sys
 
 import typer
 
+from constrained_sim.cli.check import check_command
 from constrained_sim.cli.compile import compile_command
 from constrained_sim.cli.film import film_command
 from constrained_sim.cli.listing import list_command
+from constrained_sim.cli.new import new_command
 from constrained_sim.cli.plot import plot_command
 from constrained_sim.cli.recover import recover_command
 from constrained_sim.cli.replay import replay_command
@@ -28,6 +30,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("run", epilog=EXIT_CODES)(run_command)
+app.command("check", epilog=EXIT_CODES)(check_command)
+app.command("new", epilog=EXIT_CODES)(new_command)
 app.command("view", epilog=EXIT_CODES)(view_command)
 app.command("film", epilog=EXIT_CODES)(film_command)
 app.command("plot", epilog=EXIT_CODES)(plot_command)

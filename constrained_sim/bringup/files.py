@@ -1,0 +1,145 @@
+"""Writes what is planned for a new robot: a parameter file, a controller and a test of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from constrained_sim.bringup.plan import Plan
+from constrained_sim.exceptions import ConfigError
+from constrained_sim.joints import SingleJoint
+
+CONTROLLER = '''"""Holds {name} in its initial configuration: a place to begin."""
+
+from pathlib import Path
+
+from constrained_sim import Posture, load_config, standing_efforts
+
+CONFIG = load_config(Path(__file__).with_name("{name}.yaml"))
+
+# Stiffness [N m/rad, N/m] and damping [N m s/rad, N s/m] by joint, for efforts held over {dt:g} s. The largest that are
+# stable there stand behind them (see constrained_sim.suggest_gains).
+GAINS = {{
+{gains}
+}}
+
+ROBOT = CONFIG.robot
+STIFFNESS, DAMPING = zip(*(GAINS[joint] for joint in ROBOT.actuated_joints), strict=True)
+CONTACTS = [constraint for constraint in CONFIG.constraints if constraint.kind == "point_contact"]
+STANDING = standing_efforts(ROBOT, CONFIG.q, CONTACTS).tau
+POSTURE = Posture(ROBOT, CONFIG.q, STIFFNESS, DAMPING, ROBOT.clamp(STANDING))
+
+
+def efforts(t, q, v):
+    """Return (nu,) the efforts [N m, N] at time t [s], configuration q (nq,) and velocity v (nv,)."""
+    return POSTURE.efforts(q, v)
+'''
+
+TEST = '''"""{name} stands: neither falls nor slides, and the ground carries its weight."""
+
+from pathlib import Path
+
+import numpy as np
+from {name}_controller import CONFIG, CONTACTS, ROBOT, efforts
+
+from constrained_sim.testing import DirectRobot
+
+
+def test_it_stands():
+    """Two seconds after the start it is where it began."""
+    with DirectRobot(Path(__file__).with_name("{name}.yaml"), efforts) as robot:
+        robot.run(2.0)
+        now = robot.now
+    assert np.abs(now.q - CONFIG.q).max() < 0.05  # [m, rad]
+    if CONTACTS:
+        carried = sum(contact.force[2] for contact in now.contacts.values())
+        assert abs(carried / (9.81 * ROBOT.mass) - 1.0) < 0.01
+'''
+
+
+def target_files(name: str, folder: Path) -> tuple[Path, Path, Path]:
+    """Return where the parameter file, the controller and the test are to be written.
+
+    Args:
+        name: of the files.
+        folder: that exists.
+
+    Raises:
+        ConfigError: one of the files is there already, no such folder, or a name that Python cannot import.
+    """
+    if not name.isidentifier():
+        raise ConfigError(f"name of the robot: got {name!r}, allowed: letters, digits and _, as in my_robot")
+    if not folder.is_dir():
+        raise ConfigError(f"there is no directory {str(folder)!r}")
+    files = folder / f"{name}.yaml", folder / f"{name}_controller.py", folder / f"test_{name}.py"
+    if there := [str(path) for path in files if path.exists()]:
+        raise ConfigError(f"{', '.join(there)}: there already, and not overwritten; allowed: another name or folder")
+    return files
+
+
+def write_files(plan: Plan, description: str, name: str, folder: Path) -> list[Path]:
+    """Write ``NAME.yaml``, ``NAME_controller.py`` and ``test_NAME.py``, and return their paths.
+
+    Args:
+        plan: for the robot.
+        description: its file, as given.
+        name: of the files.
+        folder: that exists.
+
+    Raises:
+        ConfigError: see :func:`target_files`.
+    """
+    files = target_files(name, folder)
+    parameters = parameter_text(plan, _reference(description, folder))
+    for path, text in zip(files, (parameters, _controller(plan, name), TEST.format(name=name)), strict=True):
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    return list(files)
+
+
+def parameter_text(plan: Plan, description: str) -> str:
+    """Return the text of a parameter file, for the node and for Python."""
+    robot = plan.robot
+    lines = ["# Written by `constrained_sim new`; config/leg.yaml of the package explains every parameter."]
+    lines += ["/**:", "  ros__parameters:", "    robot:", f"      {plan.format}: {_quoted(description)}"]
+    if plan.format != "mjcf":
+        lines.append(f"      floating_base: {'true' if robot.floating_base else 'false'}")
+    lines += ["", "    initial:"]
+    if robot.floating_base:
+        lines.append(f"      base_pose: {_list(plan.q[:7])}   # x y z, quaternion x y z w")
+    lines.append("      positions:")
+    singles = [name for name, joint in robot.joint_models.items() if joint.nv == 1]
+    lines += [f"        {_quoted(name)}: {SingleJoint.of(robot, name).position(plan.q):.7f}" for name in singles]
+    if robot.constraints:
+        lines.append("    assemble: true                      # the digits above are rounded")
+    if plan.contacts:
+        lines += ["", "    contacts:"]
+    for contact in plan.contacts:
+        radius = f", radius: {contact.radius:.6g}" if contact.radius else ""
+        point = f"link: {_quoted(contact.link)}, point: {_list(contact.point)}{radius}"
+        lines.append(f"      {_quoted(contact.name)}: {{{point}, friction: {float(contact.friction)}}}")
+    lines += ["", f"    dt: {plan.dt:.9f}".rstrip("0"), f"    control_period: {plan.dt:.9f}".rstrip("0"), ""]
+    return "\n".join(lines)
+
+
+def _controller(plan: Plan, name: str) -> str:
+    rows = zip(plan.robot.actuated_joints, *plan.gains[:4], strict=True)
+    gains = [f'    "{joint}": ({k:.5g}, {d:.5g}),  # below {kb:.3g}, {db:.3g}' for joint, k, d, kb, db in rows]
+    return CONTROLLER.format(name=name, dt=plan.dt, gains="\n".join(gains))
+
+
+def _reference(description: str, folder: Path) -> str:
+    """Return how a file in `folder` names the description."""
+    if "://" in description:
+        return description
+    return os.path.relpath(Path(description).resolve(), folder.resolve())
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _list(values: Iterable[float]) -> str:
+    return "[" + ", ".join(f"{float(value) + 0.0:.7f}" for value in values) + "]"

@@ -1,0 +1,117 @@
+"""Everything that is proposed for a new robot, together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from constrained_sim.bringup.contact_proposal import is_legged, propose_contacts
+from constrained_sim.bringup.gains import JointGains, suggest_gains
+from constrained_sim.bringup.posture_proposal import comfortable, propose_posture
+from constrained_sim.bringup.statics import Standing, standing_efforts
+from constrained_sim.constraints import PointContact
+from constrained_sim.descriptions.document import parse_xml, read_text
+from constrained_sim.exceptions import InvalidValue
+from constrained_sim.package_paths import resolve_path
+from constrained_sim.robot import Robot
+from constrained_sim.validation import Array
+
+FORMATS = {"robot": "urdf", "sdf": "sdf", "mujoco": "mjcf"}
+"""Format of a description by its outermost element."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A robot and how it stands.
+
+    Attributes:
+        format: urdf, sdf or mjcf.
+        robot: as it is simulated.
+        contacts: its feet; none with a fixed base.
+        q: (nq,) configuration in which it stands.
+        gains: of its joints.
+        standing: efforts and contact forces at rest.
+        dt: step and control period [s].
+    """
+
+    format: str
+    robot: Robot
+    contacts: tuple[PointContact, ...]
+    q: Array
+    gains: JointGains
+    standing: Standing
+    dt: float
+
+
+def format_of(path: str | os.PathLike[str]) -> str:
+    """Return the format of a description: ``urdf`` (xacro too), ``sdf`` or ``mjcf``.
+
+    Raises:
+        ModelError: no such file, or no XML.
+        InvalidValue: XML of another kind.
+    """
+    tag = parse_xml(read_text(path), "robot description").tag
+    if tag not in FORMATS:
+        raise InvalidValue("robot description", f"<{tag}>", f"one of {', '.join(f'<{name}>' for name in FORMATS)}")
+    return FORMATS[tag]
+
+
+def read_robot_file(path: str, floating_base: bool | None = None) -> tuple[str, Robot]:
+    """Return the format and the robot of a description.
+
+    Args:
+        path: a file, or ``package://NAME/PATH``.
+        floating_base: None: floating if it seems to have legs. An MJCF says it itself.
+
+    Raises:
+        ModelError: no such file, or not a description.
+    """
+    file = resolve_path(path, Path.cwd())
+    kind = format_of(file)
+    if kind == "mjcf":
+        return kind, Robot.from_mjcf(file)
+    read = Robot.from_urdf if kind == "urdf" else Robot.from_sdf
+    robot = read(file)
+    wanted = is_legged(robot) if floating_base is None else floating_base
+    return kind, read(file, floating_base=True) if wanted else robot
+
+
+def plan_for(
+    path: str,
+    floating_base: bool | None = None,
+    feet: Sequence[str] = (),
+    dt: float = 1e-3,
+    friction: float = 0.8,
+    frequency: float = 5.0,
+) -> Plan:
+    """Return what is proposed for the robot of a description.
+
+    Args:
+        path: a file, or ``package://NAME/PATH``.
+        floating_base: None: floating if it seems to have legs.
+        feet: links or frames whose origins touch the ground; none: see :func:`propose_contacts`.
+        dt: step and control period [s].
+        friction: Coulomb coefficient of all contacts.
+        frequency: wanted of the joints' feedback [Hz].
+
+    Raises:
+        ConstrainedSimError: a description, a name or a value that is not allowed.
+    """
+    kind, robot = read_robot_file(path, floating_base)
+    contacts: tuple[PointContact, ...] = ()
+    if feet:
+        contacts = tuple(PointContact(name, name, (0.0, 0.0, 0.0), friction=friction) for name in feet)
+    elif robot.floating_base:
+        contacts = propose_contacts(robot, comfortable(robot), friction)
+    q = _rounded(robot, propose_posture(robot, contacts))
+    gains = suggest_gains(robot, q, dt, contacts, frequency)
+    return Plan(kind, robot, contacts, q, gains, standing_efforts(robot, q, contacts), dt)
+
+
+def _rounded(robot: Robot, q: Array) -> Array:
+    """Return `q` (nq,) with the digits that a parameter file keeps."""
+    return robot.checked_configuration(np.round(q, 7) + 0.0)

@@ -1,0 +1,183 @@
+"""Proposes a configuration in which a robot stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from constrained_sim.assembly import assemble
+from constrained_sim.bringup.contact_proposal import propose_contacts
+from constrained_sim.bringup.ground import set_on_ground
+from constrained_sim.constraints import PointContact
+from constrained_sim.dynamics.dynamics import integrate, kinematics_at
+from constrained_sim.exceptions import ConstrainedSimError, InvalidValue
+from constrained_sim.robot import Robot, checked_robot
+from constrained_sim.validation import Array
+
+REACH = 0.87
+"""Height of the hips above the feet, as a share of the legs' length: bent enough that knees do not lock."""
+
+INSIDE = 0.02
+"""Share of each joint's range that is left at either limit."""
+
+BEND = 0.4
+"""rad: joints of the legs start bent one way, then the other way."""
+
+STAY = 0.03
+"""m/rad: what it costs to move a joint, against errors of the feet."""
+
+
+def propose_posture(robot: Robot, contacts: Sequence[PointContact] = ()) -> Array:
+    """Return a configuration in which `robot` stands on level ground.
+
+    A robot with a fixed base is at its neutral configuration, within its limits, loops assembled. With a floating base
+    the base is level and joints solve, by bounded least squares,
+
+        all contacts equally high, 0.87 of the legs' length below the hips where the legs can bend so far;
+        every foot below its hip, turned as at the neutral configuration;
+        the centre of mass above the middle of the contacts,
+
+    with the least motion of joints. Legs begin bent forwards, and bent backwards; the better solution is kept.
+
+    Args:
+        robot: the robot.
+        contacts: the feet; none: those of :func:`propose_contacts` at the neutral configuration.
+
+    Returns:
+        (nq,) configuration, set on the ground.
+
+    Raises:
+        InvalidValue: a floating base, and nothing that could be a foot.
+    """
+    start = comfortable(checked_robot(robot))
+    if not robot.floating_base:
+        return assembled(robot, start)
+    contacts = contacts or propose_contacts(robot, start)
+    if not contacts:
+        raise InvalidValue("contacts", [], "at least one; the robot has nothing that could be a foot")
+    legs = _Legs(robot, start, contacts)
+    found = [legs.solve(seed) for seed in (0.0, BEND, -BEND)]
+    best = min(found, key=lambda candidate: candidate[0])[1]
+    return set_on_ground(robot, assembled(robot, best), contacts)
+
+
+def comfortable(robot: Robot) -> Array:
+    """Return (nq,) the neutral configuration, with joints moved a little inside their limits."""
+    lower, upper = robot.tangent_limits(robot.neutral())
+    margin = np.where(np.isfinite(upper - lower), INSIDE * (upper - lower), 0.0)
+    margin = np.nan_to_num(margin, posinf=0.0)
+    return integrate(robot, robot.neutral(), np.clip(0.0, lower + margin, upper - margin))
+
+
+def assembled(robot: Robot, q: Array) -> Array:
+    """Return `q` (nq,) on the robot's own constraints; `q` itself where it has none, or they do not close from here."""
+    if not robot.constraints:
+        return q
+    try:
+        return np.array(assemble(robot, q, ()).q)
+    except ConstrainedSimError:
+        return q
+
+
+class _Legs:
+    """The least-squares problem of :func:`propose_posture`, in the velocity entries of the joints."""
+
+    def __init__(self, robot: Robot, start: Array, contacts: Sequence[PointContact]) -> None:
+        self.robot, self.start = robot, start
+        places = [robot.link_point(contact.link, contact.point) for contact in contacts]
+        self._joints, self._offsets = np.array([j for j, _ in places]), np.array([offset for _, offset in places])
+        self._radii = np.array([contact.radius for contact in contacts])
+        self._feet = sorted(set(self._joints.tolist()))
+        lower, upper = robot.tangent_limits(start)
+        self._lower, self._upper = lower[6:] - 1e-9, upper[6:] + 1e-9
+        at_start = kinematics_at(robot, start)
+        self._soles = {foot: at_start.placement(foot).rotation for foot in self._feet}
+        self._chains = {foot: self._chain(foot) for foot in self._feet}
+        self._hips = {foot: self._hip(foot, at_start) for foot in self._feet}
+        self._moves = np.isin(np.arange(robot.nv), [i for chain in self._chains.values() for i in self._dofs(chain)])[
+            6:
+        ]
+        lengths = [self._length(foot, at_start) for foot in self._feet]
+        self._depth = REACH * float(np.mean(lengths))
+        points = self._points(at_start)
+        bent = float(
+            np.mean([at_start.placement(self._hips[f]).translation[2] for f in self._feet]) - points[:, 2].min()
+        )
+        if 0.3 * np.mean(lengths) < bent < self._depth:
+            self._depth = bent
+
+    def solve(self, bend: float) -> tuple[float, Array]:
+        """Return the cost and the configuration found from joints that start bent by `bend` [rad]."""
+        first = np.zeros(self.robot.nv - 6)
+        for chain in self._chains.values():
+            pitch = [i - 6 for i in self._dofs(chain) if self._turns_about_y(i)]
+            for place, index in enumerate(pitch[:3]):
+                first[index] = bend * (1.0, -2.0, 1.0)[place]
+        first = np.clip(first, self._lower + 1e-6, self._upper - 1e-6)[self._moves]
+        bounds = self._lower[self._moves], self._upper[self._moves]
+        result = least_squares(self._residuals, first, bounds=bounds, xtol=1e-10, ftol=1e-10)
+        return float(result.cost), self._at(result.x)
+
+    def _at(self, x: Array) -> Array:
+        tangent = np.zeros(self.robot.nv)
+        tangent[6:][self._moves] = x
+        return integrate(self.robot, self.start, tangent)
+
+    def _residuals(self, x: Array) -> Array:
+        dynamics = kinematics_at(self.robot, self._at(x))
+        points = self._points(dynamics)
+        parts = []
+        for foot in self._feet:
+            own = points[self._joints == foot]
+            hip = dynamics.placement(self._hips[foot]).translation
+            parts.append(own[:, 2] - hip[2] + self._depth)
+            parts.append(0.3 * (own[:, :2].mean(axis=0) - hip[:2]))
+            if len(own) > 1:
+                turned = dynamics.placement(foot).rotation @ self._soles[foot].T
+                parts.append(0.3 * np.array([turned[2, 0], turned[2, 1], turned[1, 0]]))
+        parts.append(points[:, 2] - points[:, 2].mean())
+        parts.append(2.0 * (self._com(dynamics) - points[:, :2].mean(axis=0)))
+        return np.concatenate([*parts, STAY * 0.1 * x])
+
+    def _points(self, dynamics: Any) -> Array:
+        points = dynamics.point_positions(self._joints, self._offsets)
+        points[:, 2] -= self._radii
+        return np.asarray(points)
+
+    def _com(self, dynamics: Any) -> Array:
+        bodies = [
+            (inertia.mass, dynamics.placement(j).act(inertia.lever))
+            for j, inertia in enumerate(self.robot.model.inertias)
+            if j and inertia.mass
+        ]
+        return np.asarray(sum(mass * lever for mass, lever in bodies)[:2] / sum(mass for mass, _ in bodies))
+
+    def _chain(self, foot: int) -> list[int]:
+        """Return the joints between the base and `foot`, hip first."""
+        chain = [foot]
+        while (parent := int(self.robot.model.parents[chain[0]])) > 1:
+            chain.insert(0, parent)
+        return chain
+
+    def _hip(self, foot: int, dynamics: Any) -> int:
+        """Return the joint at which the leg begins to swing fore and aft; the first where none does."""
+        turning = [j for j in self._chains[foot] if any(self._turns_about_y(i) for i in self._dofs([j]))]
+        return turning[0] if turning else self._chains[foot][0]
+
+    def _length(self, foot: int, dynamics: Any) -> float:
+        chain = self._chains[foot]
+        places = [dynamics.placement(j).translation for j in chain[chain.index(self._hips[foot]) :]]
+        low = self._points(dynamics)[self._joints == foot].mean(axis=0)
+        return float(sum(np.linalg.norm(b - a) for a, b in zip(places, [*places[1:], low], strict=True)))
+
+    def _dofs(self, chain: Sequence[int]) -> list[int]:
+        model = self.robot.model
+        return [model.idx_vs[j] + k for j in chain for k in range(model.nvs[j])]
+
+    def _turns_about_y(self, dof: int) -> bool:
+        """Return whether a degree of freedom turns the leg fore and aft at the start."""
+        axis = kinematics_at(self.robot, self.start).joint_axes[dof]
+        return bool(abs(axis[4]) > 0.7)

@@ -1,0 +1,159 @@
+"""The efforts with which a robot stands still, and what the ground carries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import lsq_linear
+
+from constrained_sim.constraints import PointContact
+from constrained_sim.constraints.constraint_set import ConstraintSet
+from constrained_sim.dynamics.dynamics import Dynamics
+from constrained_sim.exceptions import InvalidValue
+from constrained_sim.linalg.rank import least_squares
+from constrained_sim.robot import Robot, checked_robot
+from constrained_sim.validation import Array, instance
+
+EQUILIBRIUM = 1e4
+"""Weight of the equations of motion against the size of the forces, in the bounded problem."""
+
+SLACK = 1e-9
+"""Share of the largest force by which the forces of least norm may leave their bounds."""
+
+
+class Standing(NamedTuple):
+    """Forces of a robot at rest.
+
+    Attributes:
+        tau: (nu,) efforts [N m, N].
+        forces: (k, 3) of the ground on the robot [N], world axes, one row for each contact in the order given.
+        multipliers: (rows,) of the bilateral constraints [N, N m].
+        residual: (nv,) what is left of the equations of motion [N, N m]; zero where the robot can stand like this.
+    """
+
+    tau: Array
+    forces: Array
+    multipliers: Array
+    residual: Array
+
+
+class _Statics(NamedTuple):
+    """``A x = b`` with x = (tau, multipliers, contact rows), and the contact rows: a normal, or two tangents before it.
+
+    Attributes:
+        rows: (m, nv) the transpose of A.
+        b: (nv,).
+        axes: (c, 3) world direction of each contact row.
+        owner: (c,) contact of each row.
+        normals: (k,) place of the normal of each contact among the contact rows.
+    """
+
+    rows: Array
+    b: Array
+    axes: Array
+    owner: npt.NDArray[np.intp]
+    normals: npt.NDArray[np.intp]
+
+
+def standing_efforts(robot: Robot, q: Any, contacts: Sequence[PointContact]) -> Standing:
+    """Return the efforts and contact forces of least norm that hold a robot at rest.
+
+    The equations of motion with v = 0 and a = 0,
+
+        S^T tau + J_b^T lam + J_c^T f = h - (springs in joints),
+
+    J_b the bilateral constraints of the robot, J_c the contacts: their three directions, or where the friction
+    coefficient is zero the normal alone. The solution of least norm is taken where it keeps the limits of efforts and
+    ``f_n >= 0, |f_t| <= friction f_n``. Elsewhere a bounded least-squares problem is solved,
+
+        min |W (A x - b)|^2 + |x|^2,    W = 1e4,
+
+    in which f is a nonnegative sum of four edges of each friction cone (inside the cone, so Coulomb's law holds).
+    Where no forces keep the robot at rest, `residual` tells what is missing.
+
+    Args:
+        robot: the robot; its own constraints hold it too.
+        q: (nq,) configuration.
+        contacts: that are closed, whatever their gaps.
+
+    Raises:
+        InvalidValue: no configuration of the robot, or no contacts.
+        UnknownName: a contact on a link that does not exist.
+    """
+    q = checked_robot(robot).checked_configuration(q)
+    contacts = list(contacts)
+    for contact in contacts:
+        instance("contact to stand on", contact, PointContact, "a PointContact")
+    statics = _statics(robot, q, contacts)
+    x: Array = least_squares(statics.rows.T, statics.b)
+    friction = np.array([float(contact.friction) for contact in contacts])
+    if not _is_allowed(robot, statics, x, friction):
+        x = _bounded(robot, statics, friction)
+    first = len(x) - len(statics.axes)
+    forces = np.zeros((len(contacts), 3))
+    np.add.at(forces, statics.owner, x[first:, None] * statics.axes)
+    return Standing(x[: robot.nu], forces, x[robot.nu : first], statics.rows.T @ x - statics.b)
+
+
+def _statics(robot: Robot, q: Array, contacts: Sequence[PointContact]) -> _Statics:
+    dynamics = Dynamics.at(robot, q, np.zeros(robot.nv))
+    bound = ConstraintSet.bind(robot, q, contacts)
+    held = bound.bilateral.jacobian(dynamics) if bound.bilateral.dim else np.zeros((0, robot.nv))
+    axes, owner = np.zeros((0, 3)), np.zeros(0, dtype=np.intp)
+    rows = np.zeros((0, robot.nv))
+    if contacts:
+        geometry = bound.contacts.rows(dynamics, np.zeros(robot.nv))
+        directions = geometry.axes
+        used = np.repeat([contact.friction > 0.0 for contact in contacts], 3)
+        used[2::3] = True
+        rows = geometry.J[used]
+        axes, owner = directions.reshape(-1, 3)[used], np.repeat(np.arange(len(contacts)), 3)[used]
+    normals = np.flatnonzero(np.diff(owner, append=-1)).astype(np.intp)
+    actuation = np.eye(robot.nv)[robot.actuation]
+    return _Statics(np.vstack([actuation, held, rows]), dynamics.h - robot.spring_effort(q), axes, owner, normals)
+
+
+def _is_allowed(robot: Robot, statics: _Statics, x: Array, friction: Array) -> bool:
+    """Return whether `x` keeps the limits of efforts and the friction cones, to rounding."""
+    slack = SLACK * np.abs(x).max(initial=0.0)
+    tau, f = x[: robot.nu], x[len(x) - len(statics.axes) :]
+    normal = f[statics.normals]
+    side = np.zeros(len(friction))
+    np.add.at(side, statics.owner, f**2)
+    side = np.sqrt(np.maximum(side - normal**2, 0.0))
+    efforts = np.all(tau <= robot.effort_limits + slack) and np.all(tau >= robot.least_efforts - slack)
+    return bool(efforts and np.all(normal >= -slack) and np.all(side <= friction * normal + slack))
+
+
+def _bounded(robot: Robot, statics: _Statics, friction: Array) -> Array:
+    """Return x within limits and cones that comes nearest to equilibrium, then the smallest."""
+    count = len(statics.axes)
+    edges = []
+    for contact, normal in enumerate(statics.normals):
+        one = np.zeros(count)
+        one[normal] = 1.0
+        if friction[contact] == 0.0:
+            edges.append(one)
+            continue
+        for tangent in (normal - 2, normal - 1):
+            for sign in (-1.0, 1.0):
+                edge = one.copy()
+                edge[tangent] = sign * friction[contact]
+                edges.append(edge)
+    cone = np.array(edges).reshape(-1, count)
+    free = len(statics.rows) - count
+    rows = np.vstack([statics.rows[:free], cone @ statics.rows[free:]])
+    lower, upper = np.full(len(rows), -np.inf), np.full(len(rows), np.inf)
+    lower[free:] = 0.0
+    lower[: robot.nu], upper[: robot.nu] = robot.least_efforts, robot.effort_limits
+    if np.any(lower >= upper):
+        raise InvalidValue("effort limits", (lower, upper), "least below largest efforts")
+    # the contact forces themselves are to be small, not the sums of edges
+    size = np.vstack([np.eye(free, len(rows)), np.hstack([np.zeros((count, free)), cone.T])])
+    A = np.vstack([EQUILIBRIUM * rows.T, size, 1e-3 * np.eye(len(rows))])
+    b = np.concatenate([EQUILIBRIUM * statics.b, np.zeros(len(size) + len(rows))])
+    x = lsq_linear(A, b, (lower, upper), method="bvls" if len(rows) < 200 else "trf").x
+    return np.concatenate([x[:free], x[free:] @ cone])

@@ -1,0 +1,35 @@
+"""`constrained_sim check`: what a robot description holds, and what to do about it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from constrained_sim.cli.texts import Json, write_json
+
+
+def check_command(
+    robot: Annotated[
+        str, typer.Argument(help="Robot description: URDF, xacro, SDF or MJCF; also package://NAME/PATH.")
+    ],
+    floating_base: Annotated[
+        bool | None,
+        typer.Option("--floating-base/--fixed-base", help="Whether the root is free (default: if it has legs)."),
+    ] = None,
+    dt: Annotated[float, typer.Option(help="Step and control period [s] that the advice is for.")] = 0.001,
+    as_json: Json = False,
+) -> None:
+    """Show links, joints, loops, collision geometry and frames of a robot, what is not used, and advice.
+
+    Exits with 0 where the robot can be simulated, advice or not; with 1, and the reason, where it cannot.
+
+    Examples:
+        $ constrained_sim check my_robot.urdf
+
+        $ constrained_sim check my_robot.sdf --fixed-base --dt 0.002 --json
+    """
+    from constrained_sim.bringup.plan import read_robot_file
+
+    summary = read_robot_file(robot, floating_base)[1].summary(dt)
+    write_json(summary.as_dict()) if as_json else print(summary)
