@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from constrained_sim.exceptions import UnknownName
 
 SCRIPT = """
 import sys
+import time
 from constrained_sim import Wrench, load_config, load_kernels
 from constrained_sim.compilation.kernel import KERNELS
 
@@ -144,8 +146,49 @@ def test_messages_need_no_simulator():
     """Who imports the package waits for no library until a public name is used; all public names are there then."""
     script = """
 import sys
+import time
 import constrained_sim
 print(*sorted({"pinocchio", "numba", "scipy", "numpy"} & {*sys.modules}))
 print(all(getattr(constrained_sim, name) is not None for name in constrained_sim.__all__))
 """
     assert run(script)[0] == "\nTrue\n"
+
+
+def test_folders_that_nobody_uses_are_removed(tmp_path):
+    """Who makes a folder of machine code removes those without a mark for a month, and no others; loading marks one."""
+    place = tmp_path / "constrained_sim"
+    old, recent, other = (place / name for name in ("kernels-old-one", "kernels-new-one", "something"))
+    for folder, days in ((old, 31), (recent, 29), (other, 31)):
+        folder.mkdir(parents=True)
+        (folder / "code.bin").touch()
+        age(folder, days)
+    run(FEW, NUMBA_CACHE_DIR=str(tmp_path))
+    made = {path.name for path in place.iterdir()} - {recent.name, other.name}
+    assert len(made) == 1, "the old one is gone, the new one is there"
+    folder = place / made.pop()
+    age(folder, 31)
+    run(FEW, NUMBA_CACHE_DIR=str(tmp_path))
+    assert time.time() - folder.stat().st_mtime < 3600.0
+
+
+def age(folder, days):
+    """Let `folder` be last changed so many days ago."""
+    then = time.time() - 86400.0 * days
+    os.utime(folder, (then, then))
+
+
+def test_a_lock_that_is_gone_is_taken_anew(tmp_path):
+    """Three processes ask for a lock file that each removes at its end: no two of them hold it at once."""
+    script = """
+import sys, time
+from pathlib import Path
+from constrained_sim.compilation.machine_code import _locked
+lock, held = Path(sys.argv[1]) / "lock", Path(sys.argv[1]) / "held"
+for _ in range(100):
+    with _locked(lock):
+        held.touch(exist_ok=False)
+        time.sleep(0.001)
+        held.unlink()
+"""
+    all_three = [subprocess.Popen([sys.executable, "-c", script, tmp_path], stderr=subprocess.PIPE) for _ in range(3)]
+    assert [(process.communicate()[1], process.returncode) for process in all_three] == [(b"", 0)] * 3

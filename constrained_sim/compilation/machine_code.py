@@ -24,11 +24,12 @@ import llvmlite
 import numba
 import numpy as np
 from numba.core.caching import _Cache
-from numba.core.compiler import CompileResult
 from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
 from constrained_sim.compilation.compiled_function import CompiledFunction
+from constrained_sim.compilation.object_code import rebuild, reduce
+from constrained_sim.compilation.old_folders import mark_used, remove_unused
 from constrained_sim.exceptions import KernelsNotKept
 
 try:
@@ -82,24 +83,24 @@ class MachineCode(_Cache):
         if self._find(sig) is not None or folder is None or fcntl is None:
             yield self._find(sig) is not None
             return
-        lock = folder / f"{self._name(sig)}.lock"
-        with lock.open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            try:
-                yield self._find(sig) is not None
-            finally:
-                lock.unlink(missing_ok=True)
+        with _locked(folder / f"{self._name(sig)}.lock"):
+            yield self._find(sig) is not None
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled function, or None."""
-        target_context.refresh()
         path = self._find(sig)
         if path is None:
             return None
-        calls, code = pickle.loads(path.read_bytes())
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:  # removed just now
+            return None
+        mark_used(path.parent)
+        _refresh(target_context)
+        calls, code = pickle.loads(content)
         for module, name, signature in pickle.loads(calls):
             getattr(importlib.import_module(module), name).compile(signature)
-        return CompileResult._rebuild(target_context, *pickle.loads(code))
+        return rebuild(target_context, pickle.loads(code))
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled function."""
@@ -107,7 +108,8 @@ class MachineCode(_Cache):
         if folder is None:
             return
         calls = {(kernel.__module__, kernel.name, signature) for kernel, signature in self._kernel.calls[sig]}
-        content = pickle.dumps((dumps(sorted(calls, key=repr)), dumps(data._reduce())))
+        content = pickle.dumps((dumps(sorted(calls, key=repr)), dumps(reduce(data, self._kernel.inline))))
+        folder.mkdir(exist_ok=True)  # where it was removed meanwhile
         path = folder / self._name(sig)
         partial = path.with_suffix(f".{os.getpid()}")
         partial.write_bytes(content)
@@ -126,6 +128,34 @@ class MachineCode(_Cache):
         return f"{self._prefix}-{_digest(repr(sig).encode())[:16]}.bin"
 
 
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold the lock file `path`, and remove it; who has waited for one that is removed takes the next."""
+    while True:
+        with path.open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if not _is_there(file.fileno(), path):
+                continue
+            try:
+                yield
+            finally:
+                path.unlink(missing_ok=True)
+            return
+
+
+def _is_there(opened: int, path: Path) -> bool:
+    """Return whether `path` is still the file that is open as descriptor `opened`."""
+    with contextlib.suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(opened), path.stat())
+    return False
+
+
+@functools.cache
+def _refresh(target_context: Any) -> None:
+    """Let Numba know what its extensions have declared: once, before the first kernel is loaded."""
+    target_context.refresh()
+
+
 @functools.cache
 def folders() -> tuple[Path, ...]:
     """Return where to look for machine code, first what is nearest to the package."""
@@ -142,7 +172,9 @@ def writable_folder() -> Path | None:
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
             if place is places[-1] and not _is_private(place):
                 continue  # anyone may make folders there, and put code into them
-            folder.mkdir(exist_ok=True)
+            if not folder.is_dir():
+                remove_unused(place)
+                folder.mkdir(exist_ok=True)
             tempfile.TemporaryFile(dir=folder).close()
             if place is places[-1]:
                 warnings.warn(KernelsNotKept(folder), stacklevel=2)
