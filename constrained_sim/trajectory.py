@@ -150,6 +150,32 @@ class Trajectory:
         page: ShownPage = call_late("view_trajectory", self, setup, port)
         return page
 
+    def plot(
+        self, path: str | os.PathLike[str], kinds: Sequence[str] | None = None, setup: Setup | None = None
+    ) -> list[Path]:
+        """Draw the run into files, and return them; see :mod:`constrained_sim.plots`.
+
+        A PDF holds all pages. Of PNG and SVG there is one file for each page, ``NAME_KIND.png`` or
+        ``NAME_KIND_PAGE.png``; a single page is written to `path` itself.
+
+        Args:
+            path: that ends in .pdf, .png or .svg.
+            kinds: of pictures: contact_forces, joints, friction_cones, residuals, energy, impacts; None: all of which
+                the run holds something.
+            setup: what was simulated; None: as :attr:`setup`. Without one there are no limits, limbs and cones.
+
+        Raises:
+            InvalidValue: a path at which no such file can be written, or a run that holds nothing of these kinds.
+            UnknownName: no such kind.
+            MissingLibrary: the one that draws.
+        """
+        from constrained_sim.plots.figures import KINDS, write_figures
+        from constrained_sim.plots.from_trajectory import recording_of
+
+        file = Path(_path(path))
+        recording = recording_of(self, setup, "" if setup or self.setup else file.stem)
+        return write_figures(recording, file, KINDS if kinds is None else kinds)
+
     @classmethod
     def from_results(cls, results: Sequence[StepResult], nq: int, nv: int, nu: int) -> Trajectory:
         """Collect `results` of a robot with these dimensions."""

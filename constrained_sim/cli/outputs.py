@@ -11,7 +11,6 @@ from constrained_sim.optional import optional
 from constrained_sim.trajectory import Trajectory
 
 Write = Callable[[Trajectory, Config], None]
-PICTURES = ".png", ".pdf", ".svg"
 
 
 def checked_outputs(output: Path | None, plot: Path | None, bag: Path | None) -> list[Write]:
@@ -27,7 +26,7 @@ def checked_outputs(output: Path | None, plot: Path | None, bag: Path | None) ->
         writers.append(lambda trajectory, config: trajectory.save(output))
     if plot is not None:
         check_picture("plot", plot)
-        writers.append(lambda trajectory, config: _plot(trajectory, config, plot))
+        writers.append(lambda trajectory, config: _plot(trajectory, plot))
     if bag is not None:
         check_output("bag", bag, ())
         if bag.exists():
@@ -44,7 +43,9 @@ def check_picture(option: str, path: Path) -> None:
         ConfigError: a folder that is not there, or another kind of file.
         MissingLibrary: the one that draws it.
     """
-    check_output(option, path, PICTURES)
+    from constrained_sim.plots.figures import SUFFIXES
+
+    check_output(option, path, SUFFIXES)
     optional("matplotlib", f"--{option}")
 
 
@@ -62,10 +63,8 @@ def check_output(option: str, path: Path, suffixes: tuple[str, ...]) -> None:
         raise ConfigError(f"--{option}: there is no directory {str(path.absolute().parent)!r}")
 
 
-def _plot(trajectory: Trajectory, config: Config, path: Path) -> None:
-    from constrained_sim.plotting import Recording, plot
-
-    plot(Recording.of(trajectory, config.robot), path, config.robot.model.name or path.stem)
+def _plot(trajectory: Trajectory, path: Path) -> None:
+    trajectory.plot(path)
 
 
 def _record(trajectory: Trajectory, config: Config, directory: Path) -> None:

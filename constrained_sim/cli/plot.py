@@ -1,4 +1,4 @@
-"""`constrained_sim plot`: a picture of a result or of a recording."""
+"""`constrained_sim plot`: pictures of a result or of a recording."""
 
 from __future__ import annotations
 
@@ -7,28 +7,49 @@ from typing import Annotated
 
 import typer
 
-from constrained_sim.cli.texts import Json, write_json
+from constrained_sim.cli.texts import Json, say, write_json
 
 
 def plot_command(
     source: Annotated[Path, typer.Argument(help="Result of `run --output`, or directory of a recording.", exists=True)],
-    output: Annotated[Path | None, typer.Option(help="Picture (default: beside the source, .png).")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="All pages (.pdf), or a file for each (.png, .svg). Default: beside the source, .pdf."),
+    ] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="contact_forces, joints, friction_cones, residuals, energy or impacts; several times for several; "
+            "none: all of which there is something."
+        ),
+    ] = None,
+    robot: Annotated[
+        str, typer.Option(help="Parameter file or shipped robot that a result (.npz), or a foreign recording, is of.")
+    ] = "",
     as_json: Json = False,
 ) -> None:
-    """Plot contact forces and joint positions of a result (.npz) or a recording (rosbag2 directory) into a picture.
+    """Plot a result (.npz) or a recording (rosbag2 directory).
+
+    Limits of joints, limbs, and friction cones of a result need --robot; a recording of the node tells them itself.
 
     Examples:
-        $ constrained_sim plot hop.npz
+        $ constrained_sim plot hop.npz --robot leg
 
-        $ constrained_sim plot recordings/leg_bag --output leg.pdf
+        $ constrained_sim plot recordings/leg_bag --kind contact_forces --output forces.png
     """
     from constrained_sim.cli.outputs import check_picture
-    from constrained_sim.plotting import plot, read
+    from constrained_sim.cli.parameters import find_robot
+    from constrained_sim.plots.figures import KINDS, write_figures
+    from constrained_sim.plots.reading import read
+    from constrained_sim.testing.simulated_robot import read_parameters
 
-    picture = output or source.with_suffix(".png")
-    check_picture("output", picture)
-    plot(read(source), picture, source.resolve().name)
+    pictures = output or source.with_name(f"{source.resolve().stem}.pdf")
+    check_picture("output", pictures)
+    recording = read(source, read_parameters(find_robot(robot), {}) if robot else None)
+    for note in recording.notes:
+        say(note)
+    files = [str(file) for file in write_figures(recording, pictures, kind or KINDS)]
     if as_json:
-        write_json({"source": str(source), "picture": str(picture)})
+        write_json({"source": str(source), "pictures": files})
     else:
-        print(picture)
+        print("\n".join(files))

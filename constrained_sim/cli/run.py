@@ -25,7 +25,7 @@ def run_command(
         list[str], typer.Option("--set", metavar="NAME=VALUE", help="Other value of a parameter; may be repeated.")
     ] = [],  # noqa: B006 - typer reads it, nobody writes it
     output: Annotated[Path | None, typer.Option(help="Result for Trajectory.load (.npz).")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Picture of forces and motion (.png, .pdf, .svg).")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Pictures: all pages (.pdf), or a file each (.png, .svg).")] = None,
     bag: Annotated[Path | None, typer.Option(help="New directory of a rosbag2 recording (MCAP).")] = None,
     as_json: Json = False,
 ) -> None:
@@ -34,7 +34,7 @@ def run_command(
     `constrained_sim list robots` tells the robots that come with the package.
 
     Examples:
-        $ constrained_sim run leg --controller hop --duration 5 --output hop.npz --plot hop.png
+        $ constrained_sim run leg --controller hop --duration 5 --output hop.npz --plot hop.pdf
 
         $ constrained_sim run my_robot.yaml --controller my_law.py:efforts --set contacts.foot.friction=0.3 --json
     """

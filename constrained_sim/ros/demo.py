@@ -8,12 +8,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 from ament_index_python.packages import get_package_prefix, get_package_share_directory
 
-from constrained_sim.plotting import plot, read_bag
+from constrained_sim.plots.figures import write_figures
+from constrained_sim.plots.from_bag import read_bag
 from constrained_sim.ros.demos import MODES, PACKAGE
 from constrained_sim.ros.discovery import loopback_settings
 
@@ -49,9 +51,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if code != 0:
         print(f"demo: the simulator ended with exit code {code}", file=sys.stderr)
         return code
-    image = bag.with_suffix(".png")
-    plot(read_bag(bag), image, f"{robot}: {options.controller}, {options.clock_mode}, {options.solver}")
-    print(f"\nrecorded  {bag}\nplotted   {image}\nplot any bag with  scripts/run plot_bag DIRECTORY")
+    title = f"{robot}: {options.controller}, {options.clock_mode}, {options.solver}"
+    (pages,) = write_figures(replace(read_bag(bag), title=title), bag.with_suffix(".pdf"))
+    print(f"\nrecorded  {bag}\nplotted   {pages}\nplot any bag with  scripts/run constrained_sim plot DIRECTORY")
     return 0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,17 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from constrained_sim.config import read_config
 from constrained_sim.exceptions import ConfigError
 from constrained_sim.optional import optional
-from constrained_sim.robot import Robot
+from constrained_sim.recorded_configuration import RecordedConfiguration
 from constrained_sim.validation import Array
 from constrained_sim.viewer import message_frames as messages
 from constrained_sim.viewer.frame import Frame, ShownImpact
 from constrained_sim.viewer.recording_panel import Recording
 from constrained_sim.viewer.source import World, events_of
-
-INPUT, DESCRIPTION = "constrained_sim/msg/Input", "std_msgs/msg/String"
 
 MOST_PICTURES = 20_000
 """Instants of a recording that are kept: 11 minutes at 30 pictures a second, 40 MB for a quadruped."""
@@ -56,7 +52,7 @@ class BagSource(Recording):
         reader_of = optional("rosbags.highlevel", "reading a recording").AnyReader
         self._columns: dict[str, _Column] = defaultdict(_Column)
         self._impacts: list[ShownImpact] = []
-        self._told: dict[str, str] = {}  # what the recording says of its robot
+        self._told = RecordedConfiguration()
         with reader_of([directory]) as reader:
             self._deserialize = reader.typestore.deserialize_cdr
             self._read(reader)
@@ -87,10 +83,8 @@ class BagSource(Recording):
                     column.data.append(bytes(data))
             elif kind == messages.IMPACT:
                 self._impacts.append(messages.impact_of(reader.deserialize(data, kind), 1e-9 * stamp))
-            elif kind == INPUT and kind not in self._told:
-                self._told[kind] = reader.deserialize(data, kind).content
-            elif connection.topic.endswith("robot_description"):
-                self._told[DESCRIPTION] = reader.deserialize(data, kind).data
+            elif RecordedConfiguration.is_told_by(connection.topic, kind):
+                self._told.add(connection.topic, kind, reader.deserialize(data, kind))
 
     def _recorded_world(self, directory: Path) -> World:
         """Return the world that the recording tells of: its configuration, else the description of the robot.
@@ -98,11 +92,13 @@ class BagSource(Recording):
         Raises:
             ConfigError: it tells neither.
         """
-        if INPUT in self._told:
-            told = json.loads(self._told[INPUT])
-            return World.configured(read_config(told["parameters"], Path(told["folder"])))
-        if DESCRIPTION in self._told:
-            return World(Robot.from_urdf(self._told[DESCRIPTION], floating_base=messages.BASE in self._columns))
+        self._told.has_base = messages.BASE in self._columns
+        config = self._told.config()
+        if config is not None:
+            return World.configured(config)
+        robot = self._told.robot()
+        if robot is not None:
+            return World(robot)
         raise ConfigError(f"{str(directory)!r} does not tell which robot it is of, allowed: --robot PARAMETERS")
 
     def _frame_at(self, index: int) -> Frame | None:

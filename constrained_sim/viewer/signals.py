@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from constrained_sim.joints import SingleJoint
+from constrained_sim.plots.style import COLOURS
 from constrained_sim.robot import Robot
 from constrained_sim.viewer.frame import Frame
 
@@ -17,9 +18,6 @@ SPAN = 5.0
 
 SAMPLES = 400
 """Frames that a plot holds at most: more than pixels across it."""
-
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's, which colour-blind people can tell apart."""
 
 MOST_LINES = len(COLOURS)
 

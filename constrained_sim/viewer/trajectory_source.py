@@ -10,16 +10,13 @@ from constrained_sim.collision.detector import Collisions
 from constrained_sim.constraints import BoundConstraint, Constraint, PointContact
 from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at
 from constrained_sim.exceptions import InvalidValue
+from constrained_sim.plots.contact_status import status_of
 from constrained_sim.robot import Robot
 from constrained_sim.step_result import ContactStatus
 from constrained_sim.trajectory import Trajectory
-from constrained_sim.validation import Array
 from constrained_sim.viewer.frame import Frame, ShownAnchor, ShownContact, ShownImpact
 from constrained_sim.viewer.recording_panel import Recording
 from constrained_sim.viewer.source import World, events_of
-
-ON_CONE = 1.0 - 1e-6
-"""Share of the largest friction from which on a contact is taken to slide: solvers keep the bound to rounding."""
 
 
 class TrajectorySource(Recording):
@@ -81,19 +78,10 @@ class TrajectorySource(Recording):
         normal = contact.surface.normal
         position = dynamics.placement(joint).act(offset) - contact.radius * normal
         force = np.nan_to_num(self._run.contact_forces[contact.name][i])
-        return ShownContact(contact.name, status_of(force, normal, contact), position, normal, force, contact.friction)
+        status = ContactStatus(int(status_of(force[None], normal, contact.law.coefficient(contact.friction))[0]))
+        return ShownContact(contact.name, status, position, normal, force, contact.friction)
 
     def _anchor(self, anchor: BoundConstraint, dynamics: Dynamics, i: int) -> ShownAnchor:
         multipliers = np.nan_to_num(self._run.multipliers[anchor.name][i])
         wrench = anchor.wrench(dynamics, multipliers, self._links[anchor.name])
         return ShownAnchor(anchor.name, anchor.wrench_point(dynamics), wrench[:3])
-
-
-def status_of(force: Array, normal: Array, contact: PointContact) -> ContactStatus:
-    """Return whether a contact with this mean force [N] is open, sticks or slides: then friction is at its bound."""
-    along = float(force @ normal)
-    if along <= 0.0:
-        return ContactStatus.OPEN
-    friction = contact.law.coefficient(contact.friction) * along
-    across = float(np.linalg.norm(force - along * normal))
-    return ContactStatus.SLIDING if across >= ON_CONE * friction else ContactStatus.STICKING

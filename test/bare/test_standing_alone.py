@@ -63,7 +63,7 @@ def test_a_held_foot_carries_the_weight():
     [
         ("rich", "sim.run(0.01, progress=True)"),
         ("proxsuite", "sim.set_solver('gauss')"),
-        ("matplotlib", "from constrained_sim.plotting import *; plot(Recording(), Path('a.png'), '')"),
+        ("matplotlib", "sim.run(0.01).plot('a.pdf')"),
         ("rosbags", "from constrained_sim.trajectory_bag import *; write_bag(sim.run(0.01), config, Path('bag'))"),
     ],
 )

@@ -60,9 +60,9 @@ def test_a_bag_holds_the_run(cli, tmp_path):
     assert np.array_equal([(f.x, f.y, f.z) for f in forces], run.contact_forces["foot"])
     losses = [message.data for topic, _, message in messages if topic == "/impacts/energy_lost"]
     assert losses == [impact.energy_lost for impact in run.impacts]
-    assert (tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
+    assert (tmp_path / "a_contact_forces.png").read_bytes()[:4] == b"\x89PNG"
     for source in ("a.npz", "bag"):
-        cli("plot", source, "--output", "again.svg")
+        cli("plot", source, "--kind", "contact_forces", "--output", "again.svg")
         assert b"<svg" in (tmp_path / "again.svg").read_bytes()
 
 

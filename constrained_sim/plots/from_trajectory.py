@@ -1,0 +1,178 @@
+"""A `Trajectory` as what is plotted."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from constrained_sim.constraints import PointContact
+from constrained_sim.contact.surfaces import Plane
+from constrained_sim.energy import FORCES
+from constrained_sim.joints import SingleJoint
+from constrained_sim.plots.contact_status import status_of
+from constrained_sim.plots.limbs import Limbs
+from constrained_sim.plots.recording import (
+    UNKNOWN,
+    ContactSeries,
+    ImpactSeries,
+    JointLimits,
+    JointSeries,
+    Recording,
+    Table,
+)
+from constrained_sim.plots.violations import violations
+from constrained_sim.robot import Robot
+from constrained_sim.trajectory import Setup, Trajectory
+from constrained_sim.validation import Array
+
+WORKS = {
+    "gravity_coriolis": "gravity",
+    "actuators": "actuators",
+    "external": "external wrenches",
+    "damping": "joint damping and friction",
+    "contacts": "contacts",
+    "constraints": "constraints",
+}
+"""Terms of the energy audit, by what a picture calls them."""
+
+
+def recording_of(trajectory: Trajectory, setup: Setup | None = None, title: str = "") -> Recording:
+    """Return what `trajectory` holds.
+
+    Args:
+        trajectory: the run.
+        setup: what it was of; None: as the trajectory says. Without one there are no names of joints, no limits, no
+            normals of contacts and no drift.
+        title: of the pictures.
+    """
+    setup = setup or trajectory.setup
+    t = trajectory.t
+    if setup is None:
+        return Recording(
+            title,
+            t,
+            _unnamed_joints(trajectory),
+            t,
+            {name: _unknown(force) for name, force in trajectory.contact_forces.items()},
+            _impacts(trajectory),
+            _energy(trajectory),
+            _residuals(trajectory),
+        )
+    limbs = Limbs(setup.robot)
+    declared = {c.name: c for c in setup.constraints if isinstance(c, PointContact)}
+    contacts = {
+        name: _contact(force, declared[name], limbs) if name in declared else _collision(name, force, setup, limbs)
+        for name, force in trajectory.contact_forces.items()
+    }
+    return Recording(
+        title or str(setup.robot.model.name),
+        t,
+        _joints(trajectory, setup.robot, limbs),
+        t,
+        contacts,
+        _impacts(trajectory),
+        _energy(trajectory),
+        _residuals(trajectory),
+        violations(trajectory, setup),
+    )
+
+
+def joint_limits(robot: Robot) -> dict[str, JointLimits]:
+    """Return the limits of every joint with one degree of freedom."""
+    lower, upper = robot.position_limits
+    largest, least = np.full(robot.nv, np.inf), np.full(robot.nv, -np.inf)
+    largest[robot.actuation], least[robot.actuation] = robot.effort_limits, robot.least_efforts
+    speeds = robot.velocity_limits
+    places = {name: joint.idx_v for name, joint in robot.joint_models.items() if joint.nv == 1}
+    return {
+        name: JointLimits(
+            (float(lower[i]), float(upper[i])),
+            (-float(speeds[i]), float(speeds[i])),
+            (float(least[i]), float(largest[i])),
+        )
+        for name, i in places.items()
+    }
+
+
+def _joints(trajectory: Trajectory, robot: Robot, limbs: Limbs) -> dict[str, JointSeries]:
+    efforts = np.zeros((len(trajectory.t), robot.nv))
+    efforts[:, robot.actuation] = trajectory.tau
+    series = {}
+    for name, limits in joint_limits(robot).items():
+        joint = SingleJoint.of(robot, name)
+        position = np.array([joint.position(q) for q in trajectory.q])
+        limb = limbs.of_joint(name)
+        series[name] = JointSeries(position, trajectory.v[:, joint.v], efforts[:, joint.v], limits, limb)
+    return series
+
+
+def _unnamed_joints(trajectory: Trajectory) -> dict[str, JointSeries]:
+    """Return the entries of q; those of v have the same places only without joints of several coordinates."""
+    nothing = np.full(len(trajectory.t), np.nan)
+    same = trajectory.q.shape[1] == trajectory.v.shape[1]
+    return {
+        f"q[{i}]": JointSeries(column, trajectory.v[:, i] if same else nothing, nothing)
+        for i, column in enumerate(trajectory.q.T)
+    }
+
+
+def _contact(force: Array, contact: PointContact, limbs: Limbs) -> ContactSeries:
+    friction = contact.law.coefficient(contact.friction)
+    return _on_plane(force, contact.surface.normal, friction, limbs.of_link(contact.link))
+
+
+def _collision(name: str, force: Array, setup: Setup, limbs: Limbs) -> ContactSeries:
+    """Return a contact of collision geometry: its name is that of a link's element, ``/``, a body, ``#`` and a number.
+
+    The normal is known on planes whose friction is that of all collisions.
+    """
+    element, _, body = name.partition("/")
+    limb = limbs.of_link(element.rpartition("_")[0])
+    collisions = setup.collisions
+    plane = None if collisions is None else collisions.scene.get(body.partition("#")[0])
+    if collisions is not None and isinstance(plane, Plane) and collisions.friction is not None:
+        return _on_plane(force, plane.normal, collisions.law.coefficient(collisions.friction), limb)
+    return _unknown(force, limb)
+
+
+def _on_plane(force: Array, normal: Array, friction: float, limb: str) -> ContactSeries:
+    status = np.where(np.isfinite(force[:, 0]), status_of(force, normal, friction), UNKNOWN)
+    return ContactSeries(force, force @ normal, np.full(len(force), friction), status, limb)
+
+
+def _unknown(force: Array, limb: str = "") -> ContactSeries:
+    nothing = np.full(len(force), np.nan)
+    return ContactSeries(force, nothing, nothing, np.full(len(force), UNKNOWN), limb)
+
+
+def _impacts(trajectory: Trajectory) -> ImpactSeries:
+    impacts = trajectory.impacts
+    names = dict.fromkeys(name for impact in impacts for name in impact.impulses)
+    return ImpactSeries(
+        np.array([impact.t for impact in impacts]),
+        np.array([impact.energy_lost for impact in impacts]),
+        {
+            name: np.array([np.linalg.norm(impact.impulses.get(name, np.full(3, np.nan))) for impact in impacts])
+            for name in names
+        },
+    )
+
+
+def _energy(trajectory: Trajectory) -> Table:
+    """Return the work of all causes, and what has become of it, added up [J]."""
+    terms = trajectory.energy
+    columns = {text: np.cumsum(terms[name]) for name, text in WORKS.items() if name in terms}
+    if "impact_losses" in terms:
+        columns["impacts"] = -np.cumsum(terms["impact_losses"])
+    if "projection" in terms:
+        columns["removal of drift"] = np.cumsum(terms["projection"])
+    if "kinetic" in terms and "impact_losses" in terms:
+        columns["kinetic energy, change"] = np.cumsum(terms["kinetic"] - terms["impact_losses"])
+    return Table(trajectory.t, columns)
+
+
+def _residuals(trajectory: Trajectory) -> Table:
+    """Return what the audit of single steps leaves unexplained [J]."""
+    terms = trajectory.energy
+    if not {"kinetic", *FORCES} <= set(terms):
+        return Table()
+    return Table(trajectory.t, {"energy of a step [J]": np.abs(terms["kinetic"] - sum(terms[name] for name in FORCES))})

@@ -1,0 +1,65 @@
+"""What a recording tells of its simulation: the configuration, or the description of the robot at least."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from constrained_sim.config import Config, read_config
+from constrained_sim.robot import Robot
+
+INPUT, DESCRIPTION, BASE = "constrained_sim/msg/Input", "std_msgs/msg/String", "nav_msgs/msg/Odometry"
+
+
+@dataclass
+class RecordedConfiguration:
+    """Collects the messages that tell of the simulation.
+
+    Attributes:
+        told: parameters, the folder where relative paths begin, and versions, as the recording has them.
+        inputs: how many things entered the simulation, by their name, the configuration aside.
+        description: of the robot; empty: none was recorded.
+        has_base: whether the base of the robot floats.
+    """
+
+    told: dict[str, Any] = field(default_factory=dict)
+    inputs: dict[str, int] = field(default_factory=dict)
+    description: str = ""
+    has_base: bool = False
+
+    @staticmethod
+    def is_told_by(topic: str, kind: str) -> bool:
+        """Return whether messages of this `topic` and type tell of it."""
+        return kind in (INPUT, BASE) or (kind == DESCRIPTION and topic.endswith("robot_description"))
+
+    def add(self, topic: str, kind: str, message: Any) -> None:
+        """Take a message; one that tells nothing is passed over."""
+        if kind == INPUT and message.name == "configuration":
+            self.told = self.told or json.loads(message.content)
+        elif kind == INPUT:
+            self.inputs[message.name] = self.inputs.get(message.name, 0) + 1
+        elif kind == DESCRIPTION and topic.endswith("robot_description"):
+            self.description = message.data
+        elif kind == BASE:
+            self.has_base = True
+
+    def config(self) -> Config | None:
+        """Return the configuration; None: none was recorded.
+
+        Raises:
+            ConstrainedSimError: one that cannot be read here, as that of a robot whose files are elsewhere.
+        """
+        return read_config(self.told["parameters"], Path(self.told["folder"])) if self.told else None
+
+    def robot(self) -> Robot | None:
+        """Return the robot; None: the recording does not tell of it.
+
+        Raises:
+            ConstrainedSimError: a configuration or a description that cannot be read here.
+        """
+        config = self.config()
+        if config is not None:
+            return config.robot
+        return Robot.from_urdf(self.description, floating_base=self.has_base) if self.description else None
