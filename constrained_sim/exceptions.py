@@ -174,6 +174,7 @@ EXTRAS = {
     "imageio_ffmpeg": "viewer",
     "matplotlib": "plot",
     "mcap": "bag",
+    "plotly": "report",
     "proxsuite": "gauss",
     "pytest": "test",
     "rosbags": "bag",

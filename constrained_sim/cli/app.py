@@ -14,6 +14,7 @@ from constrained_sim.cli.new import new_command
 from constrained_sim.cli.plot import plot_command
 from constrained_sim.cli.recover import recover_command
 from constrained_sim.cli.replay import replay_command
+from constrained_sim.cli.report import report_command
 from constrained_sim.cli.run import run_command
 from constrained_sim.cli.texts import EXIT_CODES, FAILED, INTERRUPTED, say
 from constrained_sim.cli.version import version_command
@@ -35,6 +36,7 @@ app.command("new", epilog=EXIT_CODES)(new_command)
 app.command("view", epilog=EXIT_CODES)(view_command)
 app.command("film", epilog=EXIT_CODES)(film_command)
 app.command("plot", epilog=EXIT_CODES)(plot_command)
+app.command("report", epilog=EXIT_CODES)(report_command)
 app.command("replay", epilog=EXIT_CODES)(replay_command)
 app.command("recover", epilog=EXIT_CODES)(recover_command)
 app.command("compile", epilog=EXIT_CODES)(compile_command)

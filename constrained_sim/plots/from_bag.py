@@ -77,20 +77,24 @@ def read_bag(directory: Path, config: Config | None = None) -> Recording:
         ConfigError: it is no recording.
         MissingLibrary: the one that reads bags.
     """
+    return read_messages(directory).recording(directory.resolve().name, config)
+
+
+def read_messages(directory: Path) -> BagMessages:
+    """Read what is plotted, and what the recording tells of its simulation.
+
+    Raises:
+        ConfigError: it is no recording.
+        MissingLibrary: the one that reads bags.
+    """
     if not (directory / "metadata.yaml").is_file():
         raise ConfigError(f"{str(directory)!r} is not a rosbag2 directory (no metadata.yaml in it)")
     reader_of = optional("rosbags.highlevel", "reading a recording").AnyReader
-    messages = _Messages()
+    messages = BagMessages()
     with reader_of([directory]) as reader:
         for connection, stamp, data in reader.messages(connections=list(filter(_is_wanted, reader.connections))):
             messages.add(connection.topic, connection.msgtype, stamp, reader.deserialize(data, connection.msgtype))
-    name = directory.resolve().name
-    if config is not None:
-        return messages.recording(name, config.robot)
-    try:
-        return messages.recording(name, messages.configuration.robot())
-    except ConstrainedSimError as error:
-        return replace(messages.recording(name, None), notes=(f"without limits and limbs of the robot: {error}",))
+    return messages
 
 
 def _is_wanted(connection: Any) -> bool:
@@ -105,8 +109,12 @@ def _is_wanted(connection: Any) -> bool:
     )
 
 
-class _Messages:
-    """What the messages of a recording tell."""
+class BagMessages:
+    """What the messages of a recording tell.
+
+    Attributes:
+        configuration: of the simulation.
+    """
 
     def __init__(self) -> None:
         """Nothing has been read yet."""
@@ -116,6 +124,11 @@ class _Messages:
         self._links: dict[str, str] = {}
         self._impacts: list[tuple[float, float, dict[str, float]]] = []
         self._statuses: list[tuple[float, Any]] = []
+
+    @property
+    def last_status(self) -> Any:
+        """The last SimulationStatus; None: there is none."""
+        return self._statuses[-1][1] if self._statuses else None
 
     def add(self, topic: str, kind: str, stamp: int, message: Any) -> None:
         """Take a message that was recorded at `stamp` [ns]."""
@@ -147,8 +160,17 @@ class _Messages:
             self._contacts[contact.name].append(row)
             self._links[contact.name] = contact.link
 
-    def recording(self, title: str, robot: Robot | None) -> Recording:
-        """Return all that was taken, with limits and limbs of `robot` if it is known."""
+    def recording(self, title: str, config: Config | None = None) -> Recording:
+        """Return all that was taken, with limits and limbs of the robot of `config`; None: that the recording tells."""
+        if config is not None:
+            return self._recording(title, config.robot)
+        try:
+            return self._recording(title, self.configuration.robot())
+        except ConstrainedSimError as error:
+            note = f"without limits and limbs of the robot: {error}"
+            return replace(self._recording(title, None), notes=(note,))
+
+    def _recording(self, title: str, robot: Robot | None) -> Recording:
         limits = {} if robot is None else joint_limits(robot)
         limbs = None if robot is None else Limbs(robot)
         states = {name: np.array(rows) for name, rows in self._states.items()}

@@ -1,0 +1,1 @@
+"""One HTML file about a recording: summary, warnings, plots, parameters, versions, replay (extra ``report``)."""
