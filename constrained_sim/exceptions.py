@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,42 @@ MOST_SHOWN, MOST_NAMES = 300, 40
 """Characters of a value, and names out of a list, that a message shows at most."""
 
 
-class ConstrainedSimError(Exception):
+EXPLANATIONS = "docs/why.md"
+"""The page of the documentation with a paragraph about each class of this module, under its name."""
+
+ADDRESS = re.compile(rf" ?\({re.escape(EXPLANATIONS)}#\w+\)")
+
+
+class Explained(Exception):
+    """Base class of all that is raised or warned of on purpose; its message ends with the address of an explanation.
+
+    Attributes:
+        message: the text alone, without the address.
+    """
+
+    @property
+    def message(self) -> str:
+        """Return the text alone; that of a cause may stand in it, without its address."""
+        return ADDRESS.sub("", self._text())
+
+    def _text(self) -> str:
+        """Return the text as it was given."""
+        return " ".join(map(str, self.args))
+
+    def __str__(self) -> str:
+        """Return the text and an address: that of a cause in the text, else that of this class."""
+        text = self._text()
+        addresses = ADDRESS.findall(text) or [address_of(type(self))]
+        return f"{ADDRESS.sub('', text)}{addresses[-1]}"
+
+
+def address_of(kind: type[Explained]) -> str:
+    """Return the address of the paragraph about `kind`, or about the first of its bases that this module has."""
+    known = next(base for base in kind.__mro__ if base.__module__ == __name__)
+    return f" ({EXPLANATIONS}#{known.__name__.lower()})"
+
+
+class ConstrainedSimError(Explained):
     """Base class of all errors raised on purpose by this package; each can be pickled, as between processes."""
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -67,12 +103,7 @@ class UnknownName(ConstrainedSimError, KeyError):
     def __init__(self, kind: str, name: Any, known: Iterable[str]) -> None:
         """Say that there is no `kind` called `name`, and list those that are `known`."""
         self.kind, self.name, self.known = kind, name, tuple(known)
-        self._message = f"unknown {kind} {shown(name)}, allowed: {listed(self.known)}"
-        super().__init__(self._message)
-
-    def __str__(self) -> str:
-        """Return the plain message (KeyError would quote it)."""
-        return self._message
+        super().__init__(f"unknown {kind} {shown(name)}, allowed: {listed(self.known)}")
 
 
 class DuplicateName(ConstrainedSimError, ValueError):
@@ -231,7 +262,7 @@ class ContactNotSolved(ConstrainedSimError):
         self.residual = residual
 
 
-class InexactContact(UserWarning):
+class InexactContact(Explained, UserWarning):
     """Contact impulses that no method found exactly, but one closely enough to go on.
 
     Attributes:
@@ -247,15 +278,15 @@ class InexactContact(UserWarning):
         self.residual = residual
 
 
-class UnphysicalInertia(UserWarning):
+class UnphysicalInertia(Explained, UserWarning):
     """An inertia in a robot description that no body has, and that is used as it stands."""
 
 
-class NothingCollides(UserWarning):
+class NothingCollides(Explained, UserWarning):
     """A robot whose description has no collision geometry, in a simulation with collisions."""
 
 
-class LightJoint(UserWarning):
+class LightJoint(Explained, UserWarning):
     """A joint that moves next to nothing at this configuration: inertia times acceleration is nearly singular.
 
     Attributes:
@@ -273,7 +304,7 @@ class LightJoint(UserWarning):
         self.joint, self.share = joint, share
 
 
-class WrongDerivative(UserWarning):
+class WrongDerivative(Explained, UserWarning):
     """A function of a user's constraint that does not fit the others; the motion will leave the constraint.
 
     Attributes:
@@ -293,7 +324,7 @@ class WrongDerivative(UserWarning):
         self.constraint, self.function, self.given, self.found = constraint, function, given, found
 
 
-class CoarseStep(UserWarning):
+class CoarseStep(Explained, UserWarning):
     """A step that is too long to resolve the vibration of a soft contact; forces are stable, but not accurate.
 
     Attributes:
@@ -310,7 +341,7 @@ class CoarseStep(UserWarning):
         self.contact, self.dt = contact, dt
 
 
-class KernelsNotKept(UserWarning):
+class KernelsNotKept(Explained, UserWarning):
     """Compiled kernels that the next process, or the next start of the machine, compiles again.
 
     Attributes:
