@@ -21,7 +21,6 @@ from xml.etree import ElementTree
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-import fresh_clone
 import numpy as np
 import pinocchio as pin
 from rich.console import Console
@@ -43,6 +42,10 @@ from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import SOLVERS, RobotSystem, make_solver
 from constrained_sim.solvers.direct import FACTORIZATIONS
+
+sys.path.append(str(Path(__file__).parent))  # scripts/run leaves it out
+
+import fresh_clone
 
 ROOT = Path(__file__).resolve().parents[1]
 BLOCKS, CALLS = 15, 200
@@ -136,7 +139,7 @@ def steps() -> Iterator[tuple[Robot, np.ndarray, list[Row]]]:
             Row(f"{name}, standing on points", holding(sim, q, *gains)),
             Row(f"{name}, standing on points, a step of a run", running(copy.deepcopy(sim), q, *gains), RUN),
         ]
-        yield robot, q, rows + mujoco_standing(f"MuJoCo mj_step, {name} likewise", robot, q, points, gains)
+        yield robot, q, rows + mujoco_standing(f"MuJoCo mj_step, the same {name}", robot, q, points, gains)
     talos = Robot.from_urdf(ROBOTS / "talos_data/robots/talos_reduced.urdf", floating_base=True)
     ground = Collisions({"ground": Plane(offset=-1.1)}, friction=0.7)
     lying = Simulator(talos, collisions=ground, contact_tolerance=1e-7)
