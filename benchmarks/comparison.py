@@ -6,7 +6,7 @@
 
 Gazebo has no package on PyPI, and is not measured. Gravity is tilted in place of the ground. The expected values are
 closed forms: a block on a slope below the angle of friction stays, above it slides by g (sin a - mu cos a) t^2 / 2, and
-a pendulum without friction keeps its energy.
+a pendulum without friction keeps its energy. Times are processor times.
 """
 
 from __future__ import annotations
@@ -82,11 +82,11 @@ def tilted(angle: float) -> list[float]:
 def slide(step: Callable[[], object], position: Callable[[], np.ndarray], seconds: float) -> Slide:
     """Do so many steps, and note where the block is after each."""
     step()  # the first may load code
-    positions, begin = [], time.perf_counter()
+    positions, begin = [], time.process_time()
     for _ in range(round(seconds / DT) - 1):
         step()
         positions.append(np.array(position()))
-    return Slide(np.array(positions), (time.perf_counter() - begin) / len(positions))
+    return Slide(np.array(positions), (time.process_time() - begin) / len(positions))
 
 
 def energy(q: np.ndarray, v: np.ndarray) -> float:
