@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import shlex
 import subprocess
@@ -97,7 +98,9 @@ def run_command(words: list[str]) -> str:
                 main()
         return printed.getvalue()
     arguments = {"pytest": ["-m", "pytest", "-p", "no:cacheprovider"], "python": []}[words[0]]
-    done = subprocess.run([sys.executable, *arguments, *words[1:]], capture_output=True, text=True, check=False)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+    command = [sys.executable, *arguments, *words[1:]]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     return done.stdout + done.stderr
 
 

@@ -1,6 +1,9 @@
 """The pages that are made from the code, without Sphinx: nothing public is missing from them."""
 
+import pickle
+import re
 import sys
+import warnings
 from dataclasses import fields
 
 import pytest
@@ -9,6 +12,15 @@ from mechanisms import ROOT
 from constrained_sim import CONSTRAINTS, LAWS, SENSORS
 from constrained_sim.cli.app import app
 from constrained_sim.config import NodeOptions, SimulationOptions
+from constrained_sim.exceptions import (
+    EXPLANATIONS,
+    ConfigError,
+    InexactContact,
+    InvalidValue,
+    NonFiniteState,
+    NothingCollides,
+    UnknownName,
+)
 
 sys.path.append(str(ROOT / "docs" / "extensions"))
 
@@ -55,3 +67,32 @@ def test_every_command_is_described():
     assert names >= {"run", "plot", "replay", "recover", "compile", "list", "version"}
     assert all(f"## {name}\n" in text for name in names)
     assert "`--controller`" in text
+
+
+def test_every_exception_and_warning_has_its_paragraph():
+    """On the page to which its message points, under its name, and no other class has one."""
+    text = (ROOT / EXPLANATIONS).read_text()
+    paragraphs = re.findall(
+        r"^### (\w+)\n\n(\S.*?)\n(?:\n|\Z)", text.partition("## Errors")[2], re.MULTILINE | re.DOTALL
+    )
+    assert sorted(name for name, _ in paragraphs) == sorted(api_pages.exception_names())
+    assert all(len(paragraph) > 60 for _, paragraph in paragraphs)
+
+
+def test_messages_end_with_an_address():
+    """That of the class, or of the cause whose text the message has; the text alone is there too, copies included."""
+    unknown, address = UnknownName("link", "thumb", ["tip"]), f"({EXPLANATIONS}#unknownname)"
+    assert str(unknown) == str(pickle.loads(pickle.dumps(unknown))) == f"unknown link 'thumb', allowed: tip {address}"
+    assert unknown.message == "unknown link 'thumb', allowed: tip"
+    assert str(ConfigError(f"{unknown}, in a file")) == f"{unknown.message}, in a file {address}"
+    assert str(NonFiniteState(3, 0.5, "it ended")).endswith(f"it ended ({EXPLANATIONS}#nonfinitestate)")
+    assert str(InexactContact(1e-7)).endswith(f"({EXPLANATIONS}#inexactcontact)")
+    assert str(InvalidValue("x", 1, "2")) == f"x: got 1, allowed: 2 ({EXPLANATIONS}#invalidvalue)"
+
+
+def test_warnings_show_their_address():
+    """However they are raised."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warnings.warn("no geometry", NothingCollides, stacklevel=1)
+    assert str(caught[0].message) == f"no geometry ({EXPLANATIONS}#nothingcollides)"

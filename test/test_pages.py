@@ -9,8 +9,8 @@ from pages import blocks, check_shell, run_page
 
 README = ROOT / "README.md"
 DOCS = ROOT / "docs"
-ELSEWHERE = {"textbook.md"}
-"""Pages with a test of their own."""
+ELSEWHERE = {"textbook.md", "tutorial.md"}
+"""Pages with a test of their own; that of the tutorial needs ROS."""
 
 PAGES = sorted(
     page
@@ -36,7 +36,7 @@ def test_the_readme_is_short():
             check_shell(block.text, f"README.md, line {block.line}")
 
 
-@pytest.mark.parametrize("page", [README, *PAGES, DOCS / "textbook.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [README, *PAGES, *map(DOCS.joinpath, sorted(ELSEWHERE))], ids=lambda page: page.name)
 def test_every_link_leads_somewhere(page):
     """To a file, and to a heading of it where one is named."""
     text = re.sub(r"`[^`]*`", "", page.read_text())

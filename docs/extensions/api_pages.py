@@ -119,7 +119,9 @@ def exception_names() -> list[str]:
     return [
         name
         for name, kind in vars(exceptions).items()
-        if isinstance(kind, type) and issubclass(kind, Exception) and kind.__module__ == exceptions.__name__
+        if isinstance(kind, type)
+        and issubclass(kind, (exceptions.ConstrainedSimError, Warning))
+        and kind.__module__ == exceptions.__name__
     ]
 
 
