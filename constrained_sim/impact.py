@@ -48,9 +48,9 @@ class Impact:
         axes: (k, 3, 3) their rows t1, t2, n, world axes.
         constraints: the constraints that the rows belong to.
         dynamics_residual: of ``M (v_plus - v_minus) = J^T impulse``, relative to its largest term.
-        constraint_residual: of the bilateral rows, relative to their largest term: not small where they contradict each
-            other.
-        without_collision: whether nothing collided: a sliding contact jammed, since no finite force was possible
+        constraint_residual: of the bilateral rows, relative to their largest term; not small where they contradict
+            each other.
+        without_collision: whether nothing collided: a Painleve impact, since no finite force was possible
             (Painleve's paradox).
         moments: (k, 3) angular impulses by which contacts resist rolling and spinning [N m s], on their links about
             their points, world axes.

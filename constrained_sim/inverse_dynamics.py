@@ -59,9 +59,9 @@ class MinimalCoordinates:
     """The motions that constraints leave: ``v = Gamma v_ind``, ``a = Gamma a_ind + a_bias``.
 
     From ``J v = 0`` with the columns of J split into independent and dependent ones, ``Gamma`` is the identity on the
-    independent rows and ``-J_dep^-1 J_ind`` on the others; ``a_bias`` follows from ``J a + gamma = 0`` in the same way.
-    Only the null space of J matters, so a rank-deficient J is replaced by independent rows that span the same. (The
-    text adds ``Gamma^T v = v_ind``. That is not so: ``v_ind`` are the independent entries of v, ``Gamma^+ v``, and
+    independent rows and ``-J_dep^-1 J_ind`` on the others; ``a_bias`` follows from ``J a + gamma = 0``. Only
+    the null space of J matters, so a rank-deficient J is replaced by independent rows that span the same. (The text
+    adds ``Gamma^T v = v_ind``. That is not so: ``v_ind`` are the independent entries of v, ``Gamma^+ v``, and
     ``Gamma^T Gamma`` is not the identity.)
 
     Attributes:

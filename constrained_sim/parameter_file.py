@@ -160,7 +160,7 @@ def load_parameters(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is in either; where both have a value that of `second`, and mappings merged in the same way."""
+    """Return what is in either: of two values that of `second`, of two mappings what this function makes of them."""
     both = dict(first)
     for name, value in second.items():
         old = both.get(name)

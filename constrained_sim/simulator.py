@@ -266,7 +266,7 @@ class Simulator:
         Args:
             name: in ``STEPPERS``.
             integrator: a name in ``INTEGRATORS``; None: the present one if the stepper is the same, else its own.
-            stabilization: how drift is removed; None: the present one if the stepper is the same, else its own.
+            stabilization: how drift is removed; None: the present one if the stepper is the same, else projection.
 
         Raises:
             UnknownName: no such stepper or integrator.

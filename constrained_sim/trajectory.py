@@ -91,7 +91,8 @@ class Trajectory:
         multipliers: (n, rows) mean forces [N, N m], by constraint or contact; NaN while absent.
         energy: (n,) each term of the audit [J], by name, of the single steps.
         impacts: in the order of time.
-        contact_moments: (n, 3) mean moment over the step about the contact point [N m]; those of impacts are not kept.
+        contact_moments: (n, 3) mean moment over the step about the contact point [N m], world axes, by contact; those
+            of percussions are not kept.
         setup: what was simulated, for pictures; None: unknown, as of a file.
     """
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
@@ -108,9 +108,22 @@ def check_yaml(text: str) -> None:
     """Read a part of a parameter file in the place of that of the leg; a workflow of a CI is looked at elsewhere."""
     given = yaml.safe_load(text)
     if "jobs" in given:
+        check_workflow(given)
         return
     parameters = {} if {"robot", "initial"} <= set(given) else load_parameters(ROOT / "config" / "leg.yaml")
     read_config({**parameters, **given}, ROOT / "config")
+
+
+def check_workflow(given: dict[str, Any]) -> None:
+    """Check the steps of each job: an action, or a command that exists."""
+    for job in given["jobs"].values():
+        for step in job["steps"]:
+            words = shlex.split(step.get("run", ""))
+            assert ("uses" in step) != bool(words), step
+            if words and words[0].startswith("constrained_sim/"):
+                assert (ROOT / words[0].removeprefix("constrained_sim/")).exists()
+            else:
+                assert not words or words[0] in {"pip", "pytest"}, step
 
 
 def check_shell(text: str, where: str) -> None:

@@ -43,8 +43,8 @@ class Collisions:
         excluded: further such pairs.
         package_dirs: folders in which ``package://`` is looked up, beside those around the description's file.
         restitution_law: ``"newton"`` or ``"poisson"``, see :class:`~constrained_sim.constraints.PointContact`.
-        torsional_friction: moment about the normal per normal force [m].
-        rolling_friction: moment along the surface per normal force [m].
+        torsional_friction: largest moment about the normal per normal force [m].
+        rolling_friction: largest moment along the surface per normal force [m].
 
     Raises:
         InvalidValue: a value that is not allowed.

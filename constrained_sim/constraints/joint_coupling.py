@@ -25,10 +25,10 @@ class JointCoupling(Bilateral):
 
     Attributes:
         name: unique name.
-        joint: that follows.
-        reference_joint: that it follows.
-        ratio: by which the position of `reference_joint` is multiplied.
-        offset: [rad, m].
+        joint: that follows; with one degree of freedom.
+        reference_joint: that it follows; with one degree of freedom.
+        ratio: of the positions [-, m/rad, rad/m]; whole where the reference is continuous.
+        offset: position of the joint where the reference is at 0 [rad, m].
 
     Raises:
         InvalidValue: a ratio or offset that is not finite, or a joint coupled to itself.

@@ -59,7 +59,7 @@ class Period:
 
     @cached_property
     def mean_moments(self) -> Mapping[str, Array]:
-        """(3,) mean moment of each contact about its point [N m] over the period."""
+        """(3,) mean moment of each contact about its point over the period [N m]."""
         return _means([{name: c.moment for name, c in result.contact_forces.items()} for result in self.results])
 
     @property

@@ -50,7 +50,7 @@ class Part(NamedTuple):
     def external_force(self, robot: Robot, result: StepResult, dynamics: Dynamics) -> Array:
         """Return (6,) what acts on this part from outside, gravity and the cut aside, as :meth:`holding_force` does.
 
-        That is contacts with the world and with links outside the part, anchors to these, and applied wrenches; the
+        That is contacts and anchors with the world and with links outside the part, and applied wrenches; the
         mean forces of a step, at the configuration of `dynamics`. Efforts in joints, also those of couplings, limits
         and custom constraints, act between the bodies that the joint connects: they are no external forces.
         """
