@@ -119,8 +119,9 @@ def read_robot(section: Section, base: Path) -> Robot:
         value = section.take(option, tuple, None)
         options |= {option: value} if value is not None else {}
     joints = {part.name: part.remaining() for part in section.named_sections("joints")}
+    payloads = section.section("payloads").remaining()
     section.finish()
-    return DESCRIPTIONS[kind](resolve_path(text, base), **options).with_joints(joints)
+    return DESCRIPTIONS[kind](resolve_path(text, base), **options).with_joints(joints).with_payloads(payloads)
 
 
 DESCRIPTIONS: dict[str, Callable[..., Robot]] = {

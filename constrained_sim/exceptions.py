@@ -201,12 +201,15 @@ class InconsistentConstraints(ConstrainedSimError):
 
 EXTRAS = {
     "example-robot-data": "robots",
+    "distributed": "campaign",
     "imageio": "viewer",
     "imageio_ffmpeg": "viewer",
     "matplotlib": "plot",
     "mcap": "bag",
     "plotly": "report",
     "proxsuite": "gauss",
+    "psutil": "campaign",
+    "pyarrow": "campaign",
     "pytest": "test",
     "rosbags": "bag",
     "viser": "viewer",
@@ -402,6 +405,36 @@ class SimulationFailed(ConstrainedSimError):
 
 class NoAnswer(ConstrainedSimError, TimeoutError):
     """Something that was waited for and did not come; the message names what is missing."""
+
+
+class RunsFailed(ConstrainedSimError):
+    """A study whose runs cannot be begun.
+
+    Attributes:
+        stderr: what their process wrote.
+    """
+
+    def __init__(self, how: str, stderr: str) -> None:
+        """Say `how` it failed, and what was written last."""
+        super().__init__(f"{how}; it wrote{chr(10) if stderr else ' nothing'}{_tail(stderr)}")
+        self.stderr = stderr
+
+
+class StudyInterrupted(ConstrainedSimError):
+    """A study that came to no end; what was done is kept.
+
+    Attributes:
+        directory: of the results.
+        done: number of runs in it.
+        runs: number of runs of the study.
+    """
+
+    def __init__(self, directory: str, done: int, runs: int, why: str) -> None:
+        """Say how far it came, and `why` no further."""
+        super().__init__(
+            f"the study ended after {done} of {runs} runs, which are in {directory!r} (--resume does the rest): {why}"
+        )
+        self.directory, self.done, self.runs = directory, done, runs
 
 
 TAIL_LINES = 30

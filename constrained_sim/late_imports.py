@@ -13,6 +13,8 @@ MODULES = {
     "read_robot_from_urdf": "descriptions.robot_reader",
     "read_robot_from_sdf": "descriptions.robot_reader",
     "read_robot_from_mjcf": "descriptions.robot_reader",
+    "refuse_impossible_bodies": "descriptions.description",
+    "refuse_massless_joints": "descriptions.description",
     "checked_constraints": "constraints.constraint",
     "joint_limits_of": "constraints.joint_limit",
     "summarize": "bringup.summary",

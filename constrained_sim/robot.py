@@ -25,7 +25,7 @@ from constrained_sim.joints import (
     with_spring,
 )
 from constrained_sim.late_imports import call_late
-from constrained_sim.validation import Array, finite_array, flag, float_array, instance, known, lookup, names
+from constrained_sim.validation import Array, finite_array, flag, float_array, instance, known, lookup, names, number
 
 if TYPE_CHECKING:
     from constrained_sim.descriptions.collision_element import CollisionElement
@@ -186,6 +186,32 @@ class Robot:
         springs = {name: spring for name, spring in springs.items() if spring.stiffness}
         ranges = {name: r for name, r in self.effort_ranges.items() if "effort" not in properties.get(name, ())}
         return replace(self, model=model, springs=springs, effort_ranges=ranges)
+
+    def with_payloads(self, masses: Mapping[str, Any]) -> Robot:
+        """Return this robot with a point mass at the origin of some links.
+
+        Args:
+            masses: [kg] by link; a negative one makes the link lighter.
+
+        Raises:
+            UnknownName: a link that the robot does not have.
+            InvalidValue: no finite number, or a mass on what does not move.
+            ModelError: a body, or what a joint moves, is left without mass or with a negative moment of inertia.
+        """
+        model = pin.Model(self.model)
+        for link, mass in instance("payloads", masses, Mapping, "a mapping from links to masses").items():
+            index, placement = self.link_placement(link)
+            if not index:
+                raise InvalidValue("link of a payload", link, "one that moves")
+            moment = np.zeros((3, 3))
+            payload = pin.Inertia(number(f"payload of {link!r}", mass), placement.translation, moment)
+            model.inertias[index] = model.inertias[index] + payload
+        if masses:
+            if min(inertia.mass for inertia in list(model.inertias)[1:]) < 0.0:
+                raise InvalidValue("payloads", dict(masses), "masses that leave no body with a negative one")
+            call_late("refuse_impossible_bodies", model)
+            call_late("refuse_massless_joints", model)
+        return replace(self, model=model)
 
     def summary(self, dt: float = 1e-3) -> Any:
         """Return what the description holds, as tables to print, with advice for steps of `dt` [s].

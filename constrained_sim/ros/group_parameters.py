@@ -27,6 +27,7 @@ DESCRIPTIONS = {
     "robot.joints.*.lower": "Lower position limit [rad, m].",
     "robot.joints.*.upper": "Upper position limit [rad, m].",
     "robot.joints.*": "What the description of the joint says differently, or not at all.",
+    "robot.payloads.*": "Point mass at the origin of the link [kg].",
     "initial.positions.*": "Initial position of the joint [rad, m].",
     "initial.velocities.*": "Initial velocity of the joint [rad/s, m/s].",
     "initial.base_pose": "(7,) of the floating base: position [m] and quaternion x y z w.",

@@ -1,0 +1,73 @@
+"""External wrenches that act on the robot for a while."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from constrained_sim.campaign.keys import put
+from constrained_sim.exceptions import UnknownName
+from constrained_sim.robot import WORLD
+from constrained_sim.validation import finite_array, number
+from constrained_sim.wrench import Wrench
+
+NOISE = ("position", "velocity", "effort")
+"""What may have noise."""
+
+
+@dataclass(frozen=True)
+class Push:
+    """A wrench on a link for a while.
+
+    Attributes:
+        link: that is pushed.
+        force: (3,) [N].
+        torque: (3,) [N m] about `point`.
+        point: (3,) [m] where the force acts, in the link.
+        axes: whose axes `force` and `torque` are in: ``"world"`` or a link.
+        at: begin [s], to the nearest control period.
+        duration: [s], in whole steps, at least one.
+    """
+
+    link: str
+    force: tuple[float, ...] = (0.0, 0.0, 0.0)
+    torque: tuple[float, ...] = (0.0, 0.0, 0.0)
+    point: tuple[float, ...] = (0.0, 0.0, 0.0)
+    axes: str = WORLD
+    at: float = 0.0
+    duration: float = 0.1
+
+    def __post_init__(self) -> None:
+        """Check the values.
+
+        Raises:
+            InvalidValue: not three finite numbers, or a time that is negative.
+        """
+        for name in ("force", "torque", "point"):
+            given = finite_array(f"{name} of a push", getattr(self, name), (3,))
+            object.__setattr__(self, name, tuple(given.tolist()))
+        number("at of a push", self.at, 0.0)
+        number("duration of a push", self.duration, 0.0)
+
+    @property
+    def wrench(self) -> Wrench:
+        """The wrench."""
+        return Wrench(self.link, self.force, self.torque, self.point, self.axes)
+
+    def with_values(self, values: Mapping[str, Any]) -> Push:
+        """Return this push with other `values`, by key; ``force.0`` means a component.
+
+        Raises:
+            UnknownName: no such key.
+            ConfigError: no such component.
+        """
+        if not values:
+            return self
+        known = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        nested = {name: list(value) if isinstance(value, tuple) else value for name, value in known.items()}
+        for key, value in values.items():
+            if key.split(".")[0] not in known:
+                raise UnknownName("key of a push", key, known)
+            put(nested, key, value)
+        return replace(self, **nested)

@@ -1,0 +1,214 @@
+"""The table of a study on disk: Parquet files in a directory, each written beside its place and renamed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from constrained_sim.campaign.one_run import Row
+from constrained_sim.campaign.study import COLUMNS, Study, kind_of
+from constrained_sim.exceptions import ConfigError
+from constrained_sim.optional import optional
+
+MOST_ROWS = 5000
+"""Rows that wait to be written."""
+
+LONGEST = 5.0
+"""[s] that a row waits to be written."""
+
+ABOUT = "study.json"
+"""What the study was."""
+
+TRAJECTORIES = "trajectories"
+"""Folder of those that are kept."""
+
+TYPES = {float: "float64", int: "int64", bool: "bool_", str: "string"}
+
+
+def schema_of(study: Study) -> Any:
+    """Return the schema of the table: what all have, what varies, measures; any may be null but the first."""
+    arrow = optional("pyarrow", "the table of a study")
+    kinds = dict(zip(COLUMNS, (int, str, bool, str, str), strict=True))
+    columns = [(name, TYPES[kind]) for name, kind in kinds.items()]
+    columns += [(name, TYPES[kind_of(variation)]) for name, variation in study.variations.items()]
+    columns += [(name, "float64") for name in study.measures]
+    return arrow.schema([(name, getattr(arrow, kind)()) for name, kind in columns])
+
+
+def table_of(study: Study, rows: Iterable[Row]) -> Any:
+    """Return `rows` as an Arrow table; true and false of measures are 1 and 0."""
+    arrow = optional("pyarrow", "the table of a study")
+    schema = schema_of(study)
+    records = [
+        {
+            **{name: getattr(row, name) for name in COLUMNS},
+            **row.values,
+            **{name: None if value is None else float(value) for name, value in row.measures.items()},
+        }
+        for row in rows
+    ]
+    return arrow.Table.from_pylist(records, schema=schema)
+
+
+class TableDirectory:
+    """A directory that holds the table of a study, in parts, and its trajectories.
+
+    One process at a time writes: a lock sees to it. Rows wait in memory for a few seconds; a part is there whole, or
+    not at all.
+
+    Attributes:
+        path: the directory.
+    """
+
+    def __init__(self, path: Path, study: Study) -> None:
+        """Take a directory that is there or not; nothing is written yet."""
+        self.path, self._study = path, study
+        self._waiting: list[Row] = []
+        self._written = time.monotonic()
+        self._lock: Any = None
+
+    def begin(self, resume: bool) -> npt.NDArray[np.bool_]:
+        """Make the directory, and return which runs are done already.
+
+        Raises:
+            ConfigError: it is in use, holds results though they are not wanted, or those of another study.
+        """
+        about = self.path / ABOUT
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._take_lock()
+        if about.exists():
+            if not resume:
+                raise ConfigError(f"{str(self.path)!r} holds results already, allowed: --resume, or another directory")
+            if (found := read_about(self.path)["fingerprint"]) != self._study.fingerprint:
+                raise ConfigError(
+                    f"{str(self.path)!r} holds results of another study ({found}, this one is "
+                    f"{self._study.fingerprint}), allowed: the same study, or another directory"
+                )
+        self._write_about()
+        for left in self.path.glob("*.writing"):  # of a process that was killed
+            left.unlink()
+        done = np.zeros(self._study.runs, dtype=np.bool_)
+        for part in self.parts():
+            runs = optional("pyarrow.parquet", "the table of a study").read_table(part, columns=["run"])["run"]
+            runs = runs.to_numpy()
+            done[runs[runs < self._study.runs]] = True
+        return done
+
+    def parts(self) -> list[Path]:
+        """Return the files of the table."""
+        return sorted(self.path.glob("part-*.parquet"))
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """Take `rows`, and write those that wait when they are many, or have waited long.
+
+        Raises:
+            OSError: nothing can be written; the rows still wait.
+        """
+        self._waiting += rows
+        if len(self._waiting) >= MOST_ROWS or time.monotonic() - self._written > LONGEST:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write all that waits.
+
+        Raises:
+            OSError: nothing can be written; the rows still wait.
+        """
+        self._written = time.monotonic()
+        if not self._waiting:
+            return
+        table = table_of(self._study, sorted(self._waiting, key=lambda row: row.run))
+        first = min(row.run for row in self._waiting)
+        target = self.path / f"part-{time.time_ns():020d}-{first:09d}.parquet"
+        parquet = optional("pyarrow.parquet", "the table of a study")
+        with _written_whole(target) as part:
+            parquet.write_table(table, part, compression="zstd")
+        self._waiting = []
+
+    def keep_trajectory(self, run: int, content: bytes) -> None:
+        """Write the file of a trajectory.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        folder = self.path / TRAJECTORIES
+        folder.mkdir(exist_ok=True)
+        with _written_whole(trajectory_file(self.path, run)) as part:
+            part.write_bytes(content)
+
+    def close(self) -> None:
+        """Let others write."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def _take_lock(self) -> None:
+        import fcntl
+
+        self._lock = (self.path / ".lock").open("w")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self.close()
+            raise ConfigError(f"{str(self.path)!r} is in use, allowed: one study at a time") from error
+
+    def _write_about(self) -> None:
+        study = self._study
+        about = {"fingerprint": study.fingerprint, "runs": study.runs, "seed": study.seed, "passed": study.passed}
+        about |= {"variations": list(study.variations), "measures": list(study.measures)}
+        with _written_whole(self.path / ABOUT) as part:
+            part.write_text(json.dumps(about, indent=2), encoding="utf-8")
+
+
+def read_about(directory: Path) -> dict[str, Any]:
+    """Return what the study in a directory of results was.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    try:
+        about = json.loads((directory / ABOUT).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{str(directory)!r} holds no results of a study: {error}") from error
+    return dict(about)
+
+
+def read_table(directory: Path) -> Any:
+    """Return the table in a directory, rows in the order of runs.
+
+    Raises:
+        ConfigError: there is none.
+        MissingLibrary: the one that reads it.
+    """
+    parts = sorted(directory.glob("part-*.parquet"))
+    if not parts:
+        raise ConfigError(f"{str(directory)!r} holds no results of a study")
+    parquet, arrow = optional("pyarrow.parquet", "the table"), optional("pyarrow", "the table")
+    return arrow.concat_tables([parquet.read_table(part) for part in parts]).sort_by("run").combine_chunks()
+
+
+def trajectory_file(directory: Path, run: int) -> Path:
+    """Return where the trajectory of a `run` is kept."""
+    return directory / TRAJECTORIES / f"run-{run:09d}.npz"
+
+
+@contextlib.contextmanager
+def _written_whole(target: Path) -> Iterator[Path]:
+    """Yield a path beside `target`, and rename what is written there; of a failure nothing is left."""
+    part = target.with_name(target.name + ".writing")
+    try:
+        yield part
+        with part.open("rb+") as file:
+            os.fsync(file.fileno())
+        part.replace(target)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
