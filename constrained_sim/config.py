@@ -23,7 +23,9 @@ from typing import Any
 
 from constrained_sim.collision.detector import Collisions
 from constrained_sim.config_sections import (
+    MakeRobot,
     Section,
+    make_robot,
     read_collisions,
     read_constraint,
     read_contact,
@@ -331,8 +333,8 @@ def load_config(path: str | os.PathLike[str]) -> Config:
     return read_config(load_parameters(path), Path(path).resolve().parent)
 
 
-def read_config(parameters: Mapping[str, Any], base: Path | None = None) -> Config:
-    """Make a Config of nested `parameters`; relative paths start at `base`.
+def read_config(parameters: Mapping[str, Any], base: Path | None = None, make: MakeRobot = make_robot) -> Config:
+    """Make a Config of nested `parameters`; relative paths start at `base`, and `make` reads the robot's description.
 
     Raises:
         ConfigError: an unknown key, or a value of the wrong kind.
@@ -341,7 +343,7 @@ def read_config(parameters: Mapping[str, Any], base: Path | None = None) -> Conf
     top = Section("configuration", parameters)
     simulation = SimulationOptions(**top.take_fields(SimulationOptions))
     node = NodeOptions(**top.take_fields(NodeOptions))
-    robot = read_robot(top.section("robot"), base or Path.cwd())
+    robot = read_robot(top.section("robot"), base or Path.cwd(), make)
     constraints: list[Constraint] = [read_contact(section) for section in top.named_sections("contacts")]
     constraints += [read_constraint(section) for section in top.named_sections("constraints")]
     collisions = read_collisions(top, base or Path.cwd())

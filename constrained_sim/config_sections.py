@@ -22,6 +22,9 @@ from constrained_sim.validation import Array, finite_array, lookup, number
 
 T = TypeVar("T")
 
+MakeRobot = Callable[[str, str | Path, tuple[tuple[str, Any], ...]], Robot]
+"""Reads the description of a robot: its kind, the file or text, and options of the reader."""
+
 
 class Section:
     """A mapping of which every key must be taken.
@@ -107,8 +110,19 @@ def _kind_of(hint: Any, default: Any) -> type:
     return tuple if default is MISSING or default is None else type(default)
 
 
-def read_robot(section: Section, base: Path) -> Robot:
-    """Read a robot by the format of its description; relative paths start at `base`."""
+def make_robot(kind: str, path_or_xml: str | Path, options: tuple[tuple[str, Any], ...]) -> Robot:
+    """Return the robot of a description of this `kind`, a name in :data:`DESCRIPTIONS`."""
+    return DESCRIPTIONS[kind](path_or_xml, **dict(options))
+
+
+def read_robot(section: Section, base: Path, make: MakeRobot = make_robot) -> Robot:
+    """Read a robot by the format of its description; relative paths start at `base`.
+
+    Args:
+        section: of the robot.
+        base: that relative paths start at.
+        make: what reads descriptions; who reads one thousands of times keeps what he has read.
+    """
     given = [(kind, text) for kind in DESCRIPTIONS if (text := section.take(kind, str, ""))]
     if len(given) != 1:
         raise ConfigError(f"{section.where}: got {len(given)} descriptions, allowed: one of {', '.join(DESCRIPTIONS)}")
@@ -121,7 +135,8 @@ def read_robot(section: Section, base: Path) -> Robot:
     joints = {part.name: part.remaining() for part in section.named_sections("joints")}
     payloads = section.section("payloads").remaining()
     section.finish()
-    return DESCRIPTIONS[kind](resolve_path(text, base), **options).with_joints(joints).with_payloads(payloads)
+    robot = make(kind, resolve_path(text, base), tuple(options.items()))
+    return robot.with_joints(joints).with_payloads(payloads)
 
 
 DESCRIPTIONS: dict[str, Callable[..., Robot]] = {

@@ -61,7 +61,7 @@ def make_controller(
         efforts = functools.partial(found, **options) if options else found
     if not callable(efforts):
         raise InvalidValue("controller", given, "a function efforts(t, q, v), or a class whose instances have one")
-    return efforts  # type: ignore[no-any-return]
+    return efforts
 
 
 def _posture(config: Config, options: Mapping[str, Any]) -> Posture:
@@ -85,7 +85,7 @@ def _shipped(mode: str, options: Mapping[str, Any], config: Config, robot_name: 
         if name not in constants:
             raise UnknownName(f"constant of {law.__name__}", name, constants)
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
-    return type(law.__name__, (law,), values)(config, mode).efforts  # type: ignore[no-any-return]
+    return type(law.__name__, (law,), values)(config, mode).efforts
 
 
 class NoisyController:

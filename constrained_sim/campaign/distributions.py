@@ -151,7 +151,7 @@ def read_distribution(where: str, content: Any) -> Distribution:
         return kind(tuple(values))
     if len(values) != 2:
         raise ConfigError(f"{where}.{name}: got {len(values)} values, allowed: two numbers")
-    return kind(*(number(f"{where}.{name}", value) for value in values))  # type: ignore[call-arg]
+    return kind(*(number(f"{where}.{name}", value) for value in values))
 
 
 def _check_bounds(kind: str, lower: float, upper: float, least: float) -> None:

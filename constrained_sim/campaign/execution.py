@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -214,7 +214,7 @@ def _take(results: list[Result], table: TableDirectory, state: Progress) -> None
     table.add([result.row for result in results])
 
 
-@contextmanager
+@contextlib.contextmanager
 def _interruptions(table: TableDirectory, state: Progress) -> Iterator[None]:
     """Write what is done, whatever happens.
 
@@ -223,15 +223,14 @@ def _interruptions(table: TableDirectory, state: Progress) -> Iterator[None]:
     """
     try:
         yield
-    except BaseException as error:
-        try:
-            table.flush()
-        except OSError as full:
-            error = full
-        if not isinstance(error, Exception):
-            raise
+    except Exception as error:
         why = f"{type(error).__name__}: {error}"
-        raise StudyInterrupted(str(table.path), state.done, state.runs, why) from error
+        with contextlib.suppress(OSError):  # a full disk is the reason already
+            table.flush()
+        raise StudyInterrupted(str(table.path), table.written, state.runs, why) from error
+    except BaseException:
+        table.flush()
+        raise
 
 
 def _keep_worst(results: Results, table: TableDirectory) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import traceback
 import warnings
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from constrained_sim.campaign.controller import NoisyController, make_controller
@@ -12,7 +14,9 @@ from constrained_sim.campaign.measures import FinishedRun
 from constrained_sim.campaign.sampling import generator
 from constrained_sim.campaign.study import Inputs, Study
 from constrained_sim.config import Config, control_steps, read_config
+from constrained_sim.config_sections import make_robot
 from constrained_sim.linalg.blas_threads import single_threaded_blas
+from constrained_sim.robot import Robot
 from constrained_sim.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -73,7 +77,7 @@ def do_run(study: Study, run: int) -> Outcome:
         with warnings.catch_warnings(), single_threaded_blas():
             warnings.simplefilter("ignore")  # of one run in thousands nobody reads them
             inputs = study.inputs(run)
-            outcome.config = read_config(inputs.configuration, study.folder)
+            outcome.config = read_config(inputs.configuration, study.folder, described_robot)
             finished = _simulate(study, run, inputs, outcome.config)
             outcome.trajectory = finished.trajectory
             row.measures = {name: measure.of(finished) for name, measure in study.measures.items()}
@@ -83,6 +87,12 @@ def do_run(study: Study, run: int) -> Outcome:
         row.status, row.reason, row.traceback = RAISED, _one_line(error), traceback.format_exc()
     row.passed = row.status == DONE and study.condition.holds(row.measures)
     return outcome
+
+
+@functools.lru_cache(maxsize=8)
+def described_robot(kind: str, path_or_xml: str | Path, options: tuple[tuple[str, Any], ...]) -> Robot:
+    """Return the robot of a description, read once: robots never change."""
+    return make_robot(kind, path_or_xml, options)
 
 
 def memory_reason(study: Study) -> str:

@@ -2,41 +2,36 @@
 
 from __future__ import annotations
 
-import json
+import atexit
+import contextlib
 import os
 import pickle
 import signal
 import socket
-import subprocess
-import sys
 import tempfile
 import threading
 import time
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
-from constrained_sim.campaign.leftovers import MARK, end_leftovers, mark
+from constrained_sim.campaign.leftovers import end_leftovers, mark
 from constrained_sim.campaign.one_run import DIED, OUT_OF_MEMORY, TIMED_OUT, Row, memory_reason
 from constrained_sim.campaign.study import Study
+from constrained_sim.campaign.template import Template
 from constrained_sim.exceptions import RunsFailed
 from constrained_sim.optional import optional
 
 LOOK = 0.02
 """[s] between two looks at the memory of a run."""
 
-STARTING_TIME = 600.0
-"""[s] that a process may take to start: the first one on a machine compiles kernels."""
+STARTING_TIME = 60.0
+"""[s] that a process may take to take in the study."""
 
 TELLING_TIME = 1.0
 """[s] that a process has to tell where it is before it is ended."""
 
 TRIES = 3
-"""So often a run is begun whose process somebody else killed: who kills processes at random rarely meets a run thrice."""
-
-PROGRAM = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[3]); "
-    "from constrained_sim.campaign.child import main; main(int(sys.argv[1]), int(sys.argv[2]))"
-)
+"""So often a run is begun whose process dies: who kills processes at random rarely meets one run thrice."""
 
 
 class Result(NamedTuple):
@@ -54,7 +49,7 @@ class Result(NamedTuple):
 class RunProcess:
     """A process that does one run after the other, started anew where one took it along.
 
-    It belongs to the thread that made it: on Linux it ends with that thread, and with this process.
+    On Linux it ends with this process, however that ends.
     """
 
     def __init__(self, study: bytes) -> None:
@@ -62,7 +57,7 @@ class RunProcess:
         self._blob = study
         self._study: Study = pickle.loads(study)
         self._memory: Any = None
-        self._popen: subprocess.Popen[bytes] | None = None
+        self._pid = 0
 
     def run(self, run: int) -> Result:
         """Do a `run`.
@@ -81,8 +76,7 @@ class RunProcess:
 
     def _try(self, run: int) -> tuple[Result | None, str]:
         """Return what comes back of a `run`; else None, and how it ended."""
-        if self._popen is None or self._popen.poll() is not None:
-            self.close()
+        if not self._pid:
             self._start()
         try:
             self._connection.send((run, self._study.keep))
@@ -96,13 +90,24 @@ class RunProcess:
 
     def close(self) -> None:
         """End the process, and what it has started."""
-        if self._popen is not None:
-            self._popen.kill()
-            self._popen.wait()
-            self._connection.close()
-            self._errors.close()
+        self._end()
+
+    def _end(self) -> int:
+        """End the process, where it has not ended by itself, and return its exit code, negative of a signal."""
+        if not self._pid:
+            return 0
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._pid, signal.SIGKILL)
+        try:
+            code = self._template.ending(self._pid)
+        except RunsFailed:  # the template ended, and took it along
+            code = -signal.SIGKILL
+        self._connection.close()
+        self._errors.close()
+        if self._study.uses_ros:
             end_leftovers(self._mark)
-            self._popen = None
+        self._pid = 0
+        return code
 
     def _start(self) -> None:
         """Start the process, with some patience for who kills processes at random.
@@ -127,22 +132,12 @@ class RunProcess:
     def _launch(self) -> None:
         """Start a process that waits for the study."""
         ours, theirs = socket.socketpair()
-        self._errors = tempfile.TemporaryFile()
-        self._mark = mark()
-        environment = os.environ | {MARK: self._mark, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-        words = [PROGRAM, str(theirs.fileno()), str(os.getpid()), json.dumps(sys.path)]
+        self._errors, self._mark = tempfile.TemporaryFile(), mark()
+        self._template = template()
         with theirs:
-            self._popen = subprocess.Popen(
-                [sys.executable, "-c", *words],
-                stdin=subprocess.DEVNULL,
-                stdout=self._errors,
-                stderr=self._errors,
-                env=environment,
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,  # Ctrl-C is for the process that does the study
-            )
+            self._pid = self._template.fork(theirs, self._errors, self._mark)
         self._connection = Connection(ours.detach())
-        self._memory = optional("psutil", "studies").Process(self._popen.pid)
+        self._memory = optional("psutil", "studies").Process(self._pid)
 
     def _wait(self, end: float) -> str:
         """Wait for the result of a run; return why there will be none; empty: it is there."""
@@ -150,8 +145,6 @@ class RunProcess:
         while not self._connection.poll(LOOK):
             if time.monotonic() > end:
                 return TIMED_OUT
-            if self._popen is not None and self._popen.poll() is not None:
-                return "" if self._connection.poll(0) else DIED
             if self._held() > limit:
                 return OUT_OF_MEMORY
         return ""
@@ -165,23 +158,18 @@ class RunProcess:
 
     def _end_with_row(self, run: int, how: str) -> Row:
         """End the process, and return the row of a `run` that ended it."""
-        if how == DIED:
-            code = 0 if self._popen is None else self._popen.wait()
-            name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-            reason = f"its process was ended by {name}"
-        else:
+        if how != DIED:
             self._ask_where_it_is()
-            limit = f"it took more than {self._study.time_limit:g} s"
-            reason = limit if how == TIMED_OUT else memory_reason(self._study)
-        text = self._what_it_wrote()
-        self.close()
+        text, code = self._what_it_wrote(), self._end()
+        ending = f"its process was ended by {signal.Signals(-code).name if code < 0 else f'exit code {code}'}"
+        limit = f"it took more than {self._study.time_limit:g} s"
+        reason = {DIED: ending, TIMED_OUT: limit, OUT_OF_MEMORY: memory_reason(self._study)}[how]
         return Row(run, how, False, reason, text, self._study.values(run))
 
     def _ask_where_it_is(self) -> None:
         """Let the process write its traceback, which it does in compiled code too."""
-        if self._popen is None:
-            return
-        self._popen.send_signal(signal.SIGUSR1)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._pid, signal.SIGUSR1)
         end = time.monotonic() + TELLING_TIME
         while time.monotonic() < end and "most recent call first" not in self._what_it_wrote():
             time.sleep(LOOK)
@@ -196,6 +184,7 @@ class RunProcess:
         os.lseek(self._errors.fileno(), 0, os.SEEK_SET)
 
 
+_template: Template | None = None
 _lock = threading.Lock()
 _processes: dict[int, tuple[bytes, RunProcess]] = {}
 """By the thread that they belong to."""
@@ -220,6 +209,16 @@ def do_runs(study: bytes, runs: list[int]) -> tuple[list[Result], float]:
     begin = time.monotonic()
     results = [process.run(run) for run in runs]
     return results, time.monotonic() - begin
+
+
+def template() -> Template:
+    """Return the process of this one that gives birth to those that do runs, started where there is none."""
+    global _template
+    with _lock:
+        if _template is None or not _template.is_alive:
+            _template = Template()
+            atexit.register(_template.close)
+        return _template
 
 
 def end_processes() -> None:

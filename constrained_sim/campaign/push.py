@@ -65,7 +65,9 @@ class Push:
         if not values:
             return self
         known = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        nested = {name: list(value) if isinstance(value, tuple) else value for name, value in known.items()}
+        nested: dict[str, Any] = {
+            name: list(value) if isinstance(value, tuple) else value for name, value in known.items()
+        }
         for key, value in values.items():
             if key.split(".")[0] not in known:
                 raise UnknownName("key of a push", key, known)

@@ -141,7 +141,9 @@ def _push(section: Section) -> Push:
     zeros = (0.0, 0.0, 0.0)
     push = Push(
         section.take("link", str),
-        *(section.take(name, tuple, zeros) for name in ("force", "torque", "point")),
+        section.take("force", tuple, zeros),
+        section.take("torque", tuple, zeros),
+        section.take("point", tuple, zeros),
         section.take("axes", str, "world"),
         section.take("at", float, 0.0),
         section.take("duration", float, 0.1),

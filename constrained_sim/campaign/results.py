@@ -47,8 +47,10 @@ class Results:
 
     @functools.cached_property
     def table(self) -> Any:
-        """The table, of PyArrow, in the order of runs: columns ``run``, ``status``, ``passed``, ``reason``,
-        ``traceback``, then variations and measures."""
+        """The table, of PyArrow, in the order of runs.
+
+        Columns: ``run``, ``status``, ``passed``, ``reason``, ``traceback``, then variations and measures.
+        """
         return read_table(self.directory)
 
     def column(self, name: str) -> Any:

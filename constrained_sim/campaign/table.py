@@ -66,11 +66,12 @@ class TableDirectory:
 
     Attributes:
         path: the directory.
+        written: number of rows in it.
     """
 
     def __init__(self, path: Path, study: Study) -> None:
         """Take a directory that is there or not; nothing is written yet."""
-        self.path, self._study = path, study
+        self.path, self._study, self.written = path, study, 0
         self._waiting: list[Row] = []
         self._written = time.monotonic()
         self._lock: Any = None
@@ -100,6 +101,7 @@ class TableDirectory:
             runs = optional("pyarrow.parquet", "the table of a study").read_table(part, columns=["run"])["run"]
             runs = runs.to_numpy()
             done[runs[runs < self._study.runs]] = True
+        self.written = int(done.sum())
         return done
 
     def parts(self) -> list[Path]:
@@ -131,6 +133,7 @@ class TableDirectory:
         parquet = optional("pyarrow.parquet", "the table of a study")
         with _written_whole(target) as part:
             parquet.write_table(table, part, compression="zstd")
+        self.written += len(self._waiting)
         self._waiting = []
 
     def keep_trajectory(self, run: int, content: bytes) -> None:

@@ -6,6 +6,7 @@ import sys
 
 import typer
 
+from constrained_sim.cli.campaign import campaign
 from constrained_sim.cli.check import check_command
 from constrained_sim.cli.compile import compile_command
 from constrained_sim.cli.film import film_command
@@ -41,6 +42,7 @@ app.command("replay", epilog=EXIT_CODES)(replay_command)
 app.command("recover", epilog=EXIT_CODES)(recover_command)
 app.command("compile", epilog=EXIT_CODES)(compile_command)
 app.command("list", epilog=EXIT_CODES)(list_command)
+app.add_typer(campaign, name="campaign", epilog=EXIT_CODES)
 app.command("version", epilog=EXIT_CODES)(version_command)
 
 

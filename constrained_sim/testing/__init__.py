@@ -18,6 +18,8 @@ A test of a controller, which runs twice, in the test's own process and over DDS
         assert min(now.position["slider"] for now in leg.run(1.0)) > 0.2
         assert max(required_friction(now.contacts["foot"]) for now in leg.history[1:]) < 0.5
 
+The fixture ``campaign`` does a study: ``campaign("leg_friction.yaml", runs=200).passed_at_least(0.99)``.
+
 The fixture ``simulate`` is for functions ``efforts(t, q, v)``; ``simulate_in_ros`` also takes the command line of a
 controller, or the class of an rclpy node. Without pytest the same is ``with DirectRobot(...) as leg:`` and
 ``with constrained_sim.testing.ros.RosRobot(...) as leg:``. Nothing but ``testing.ros`` needs ROS, and nothing but

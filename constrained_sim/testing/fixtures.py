@@ -6,11 +6,15 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from constrained_sim.testing.direct import DirectRobot
 from constrained_sim.testing.simulated_robot import SimulatedRobot
+
+if TYPE_CHECKING:
+    from constrained_sim.testing.studies import FinishedStudy
 
 Simulate = Callable[..., SimulatedRobot]
 """Starts a simulated robot that ends with the test."""
@@ -40,6 +44,21 @@ def simulate_in_ros(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simula
         patch.setenv("ROS_LOG_DIR", str(folder))
         robots.callback(_show, folder)
         yield lambda *args, **options: robots.enter_context(RosRobot(*args, **{"folder": folder, **options}))
+
+
+@pytest.fixture
+def campaign(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., FinishedStudy]:
+    """Return a function ``campaign(study, runs)`` that does a study (a file, a mapping, or a Study) on this machine.
+
+    What it returns has ``passed_at_least(share)``, whose message names runs that anyone can do again; ``results`` has
+    the table. Needs the extra ``campaign``.
+    """
+    from constrained_sim.testing.studies import finish_study
+
+    def finish(study: Any, runs: int | None = None, workers: int | None = None) -> FinishedStudy:
+        return finish_study(study, runs, tmp_path_factory.mktemp("study"), workers)
+
+    return finish
 
 
 @pytest.fixture(params=["direct", "ros"])

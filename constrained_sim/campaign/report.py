@@ -1,0 +1,166 @@
+"""The report of a study: one page (HTML) that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from constrained_sim.campaign.results import Results
+from constrained_sim.campaign.statistics import Correlation, partial_rank_correlations
+from constrained_sim.campaign.table import trajectory_file
+from constrained_sim.optional import optional
+from constrained_sim.validation import Array
+
+STYLE = """
+body { font: 15px/1.5 sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
+table { border-collapse: collapse; margin: 1rem 0; } td, th { padding: .2rem .7rem; text-align: right; }
+th { border-bottom: 1px solid #888; } td:first-child, th:first-child { text-align: left; }
+code { background: #eee; padding: .1rem .3rem; } img { max-width: 100%; } .weak { color: #888; }
+"""
+
+PASSED, FAILED = "#3a7d44", "#c0392b"
+SIGNIFICANT = 0.01
+MOST_POINTS = 5000
+
+
+def write_report(results: Results, path: Path) -> None:
+    """Write the report of `results` into the file `path`, beside its place first.
+
+    Raises:
+        MissingLibrary: the one that draws.
+    """
+    parts = [_head(results), _endings(results), _distributions(results), _influences(results), _worst(results)]
+    text = f"<!doctype html><html lang=en><meta charset=utf-8><title>Study</title><style>{STYLE}</style>"
+    partial = path.with_name(f"{path.name}.writing")
+    partial.write_text(text + "".join(parts), encoding="utf-8")
+    os.replace(partial, path)
+
+
+def influences(results: Results) -> dict[str, Correlation]:
+    """Return how failing goes with each variation, strongest first; choices count by the order of their values."""
+    names = list(results.study.variations)
+    failed = ~results.column("passed").astype(np.bool_)
+    values = (
+        np.column_stack([_numbers(results.column(name)) for name in names]) if names else np.zeros((len(failed), 0))
+    )
+    found = dict(zip(names, partial_rank_correlations(values, failed.astype(np.float64)), strict=True))
+    return dict(sorted(found.items(), key=lambda item: -abs(item[1].value)))
+
+
+def _head(results: Results) -> str:
+    study, interval = results.study, results.interval()
+    return (
+        f"<h1>{results.passed} of {results.runs} runs passed</h1><p>Share <b>{results.share_passed:.4g}</b>, 95 % "
+        f"confidence {interval.lower:.4g} to {interval.upper:.4g} (Clopper and Pearson; for independent runs). "
+        f"Passed means <code>{html.escape(study.passed or 'came to its end')}</code>. Seed {study.seed}, sampling "
+        f"{study.sampling}, {study.duration:g} s each.</p>"
+    )
+
+
+def _endings(results: Results) -> str:
+    """Return the table of how runs ended."""
+    counts = Counter(zip(results.column("status").tolist(), results.column("reason").tolist(), strict=True))
+    rows = [[status, str(count), html.escape(reason[:200])] for (status, reason), count in counts.most_common(20)]
+    return "<h2>How they ended</h2>" + _table(["", "runs", "reason"], rows)
+
+
+def _distributions(results: Results) -> str:
+    """Return a histogram of each measure, and its quantiles."""
+    if not results.study.measures:
+        return ""
+    figure, axes = _subplots(len(results.study.measures))
+    passed, rows = results.column("passed").astype(np.bool_), []
+    for axis, name in zip(axes, results.study.measures, strict=False):
+        values = _numbers(results.column(name))
+        there = np.isfinite(values)
+        if there.any():
+            bins = np.histogram_bin_edges(values[there], 30)
+            groups = [values[there & passed], values[there & ~passed]]
+            axis.hist(groups, bins, stacked=True, color=[PASSED, FAILED], label=["passed", "failed"])
+            quantiles = np.quantile(values[there], [0.0, 0.05, 0.5, 0.95, 1.0])
+            rows.append([name, *(f"{value:.5g}" for value in quantiles), str(int((~there).sum()))])
+        axis.set_title(name)
+    axes[0].legend()
+    head = ["measure", "least", "5 %", "median", "95 %", "largest", "missing"]
+    return "<h2>Measures</h2>" + _table(head, rows) + _picture(figure)
+
+
+def _influences(results: Results) -> str:
+    """Return which variation matters, and the map of failures in the two that matter most."""
+    found = influences(results)
+    if not found:
+        return ""
+    rows = []
+    for name, correlation in found.items():
+        mark = "" if correlation.p < SIGNIFICANT else " class=weak"
+        rows.append([f"<span{mark}>{html.escape(name)}</span>", f"{correlation.value:+.3f}", f"{correlation.p:.2g}"])
+    text = "<h2>Which variation matters</h2><p>Partial rank correlation with failing; grey: it may be by chance.</p>"
+    text += _table(["variation", "correlation", "p"], rows)
+    names = list(found)[:2]
+    return text + _picture(_map(results, names)) if len(names) == 2 else text
+
+
+def _map(results: Results, names: list[str]) -> Any:
+    """Return a picture of the runs in the plane of two variations."""
+    figure, (axis, *_) = _subplots(1)
+    passed = results.column("passed").astype(np.bool_)[:MOST_POINTS]
+    x, y = (_numbers(results.column(name))[:MOST_POINTS] for name in names)
+    for which, color, label in ((passed, PASSED, "passed"), (~passed, FAILED, "failed")):
+        axis.scatter(x[which], y[which], s=8, color=color, label=label, alpha=0.6)
+    axis.set_xlabel(names[0])
+    axis.set_ylabel(names[1])
+    axis.legend()
+    return figure
+
+
+def _worst(results: Results) -> str:
+    """Return the ten worst runs, with what shows them again."""
+    study, rows = results.study, []
+    table = {row["run"]: row for row in results.table.to_pylist()} if results.runs else {}
+    for run in results.worst(10):
+        row, kept = table[run], trajectory_file(results.directory, run)
+        link = f" <a href='trajectories/{kept.name}'>trajectory</a>" if kept.is_file() else ""
+        measures = [_text(row[name]) for name in study.measures]
+        command = f"<code>constrained_sim campaign replay STUDY {run} --view</code>{link}"
+        rows.append([str(run), "passed" if row["passed"] else "failed", row["status"], *measures, command])
+    by = f", by {results.worst_by}" if study.measures else ""
+    return f"<h2>The ten worst{by}</h2>" + _table(["run", "", "", *study.measures, "again"], rows)
+
+
+def _text(value: float | None) -> str:
+    return "" if value is None else f"{value:.5g}"
+
+
+def _numbers(column: Any) -> Array:
+    """Return (n,) a column as numbers; texts by the order of their values."""
+    if column.dtype == object and any(isinstance(value, str) for value in column):
+        return np.unique(column.astype(str), return_inverse=True)[1].astype(np.float64)
+    return np.asarray(column, dtype=np.float64)
+
+
+def _table(head: list[str], rows: list[list[str]]) -> str:
+    lines = ["".join(f"<td>{cell}</td>" for cell in row) for row in rows]
+    return f"<table><tr>{''.join(f'<th>{cell}</th>' for cell in head)}</tr><tr>{'</tr><tr>'.join(lines)}</tr></table>"
+
+
+def _subplots(count: int) -> tuple[Any, list[Any]]:
+    """Return a figure with so many pictures, three in a row."""
+    figures = optional("matplotlib.figure", "the report of a study")
+    columns = min(3, count)
+    rows = -(-count // columns)
+    figure = figures.Figure(figsize=(max(5.0, 3.6 * columns), 3.0 * rows if count > 1 else 4.0), layout="constrained")
+    return figure, list(np.ravel(figure.subplots(rows, columns)))
+
+
+def _picture(figure: Any) -> str:
+    """Return a figure as part of the page."""
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=110)
+    return f"<img alt='' src='data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}'>"

@@ -1,0 +1,262 @@
+"""`constrained_sim campaign`: studies of thousands of runs, and any run of one again."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from constrained_sim.cli.texts import EXIT_CODES, Json, say, write_json
+
+if TYPE_CHECKING:
+    from constrained_sim.campaign.execution import Progress
+    from constrained_sim.campaign.results import Results
+    from constrained_sim.campaign.study import Study
+
+StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="Study (YAML).", exists=True, dir_okay=False)]
+Directory = Annotated[
+    Path | None, typer.Option("--directory", help="Of the results (default: beside the study, STUDY_results).")
+]
+RunCount = Annotated[
+    int | None, typer.Option("-n", "--runs", help="How many runs the study has (default: as it says).", min=1)
+]
+
+
+class StudyFirst(typer.core.TyperGroup):
+    """A group whose command `run` need not be named."""
+
+    def parse_args(self, context: Any, args: list[str]) -> list[str]:
+        """Put `run` before what is no command, nor asks for help."""
+        if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
+            args = ["run", *args]
+        return super().parse_args(context, args)
+
+
+campaign = typer.Typer(
+    cls=StudyFirst,
+    no_args_is_help=True,
+    help="Simulate one thing thousands of times, with other values each time; `campaign STUDY` means `campaign run`.",
+)
+
+
+def run_study_command(
+    study: StudyFile,
+    runs: RunCount = None,
+    directory: Directory = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with what is done already.")] = False,
+    scheduler: Annotated[
+        str, typer.Option(help="Address of a Dask scheduler (default: a cluster of this machine).")
+    ] = "",
+    workers: Annotated[
+        int | None, typer.Option(help="Processes on this machine (default: one a processor).", min=1)
+    ] = None,
+    dashboard: Annotated[bool, typer.Option("--dashboard", help="Serve Dask's page, on this machine only.")] = False,
+    report: Annotated[bool, typer.Option(help="Write a report, report.html, beside the results.")] = True,
+    as_json: Json = False,
+) -> None:
+    """Do the runs of a study, and keep their table (Parquet).
+
+    What is done is kept, whatever happens; `--resume` does the rest.
+
+    Examples:
+        $ constrained_sim campaign leg_friction.yaml -n 1000
+
+        $ constrained_sim campaign leg_friction.yaml -n 10000 --resume --scheduler tcp://192.168.0.1:8786
+    """
+    from constrained_sim.campaign.cluster import dask_cluster
+    from constrained_sim.campaign.execution import run_study
+
+    read, place = _study(study, runs), directory or default_directory(study)
+    with dask_cluster(scheduler, workers, dashboard) as cluster:
+        if cluster.dashboard:
+            say(f"Dask's page: {cluster.dashboard}")
+        with _Bar(read.runs, quiet=as_json) as bar:
+            results = run_study(read, cluster.executor, place, resume, bar.show, cluster.workers)
+    if report:
+        results.report(place / "report.html")
+    summary = _summary(results, place / "report.html" if report else None)
+    write_json(summary) if as_json else _print(summary, study, results)
+
+
+def replay_run_command(
+    study: StudyFile,
+    run: Annotated[int, typer.Argument(help="Number of the run.", min=0)],
+    runs: RunCount = None,
+    directory: Directory = None,
+    output: Annotated[Path | None, typer.Option(help="Result for Trajectory.load (.npz).")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Picture of forces and motion (.png, .pdf, .svg).")] = None,
+    bag: Annotated[Path | None, typer.Option(help="New directory of a rosbag2 recording (MCAP).")] = None,
+    view: Annotated[bool, typer.Option("--view", help="Show the run in the browser, until Ctrl-C.")] = False,
+    film: Annotated[Path | None, typer.Option(help="Film of the run (.mp4, .gif).")] = None,
+    as_json: Json = False,
+) -> None:
+    """Do one run of a study again, the same bit by bit, without limits of time and memory.
+
+    Examples:
+        $ constrained_sim campaign replay leg_friction.yaml 4711 --bag run_4711 --view
+    """
+    from constrained_sim.campaign.one_run import do_run
+    from constrained_sim.cli.outputs import check_output, checked_outputs
+    from constrained_sim.exceptions import ConfigError
+
+    read = _study(study, runs)
+    if runs is None:
+        read = _as_it_was(read, directory or default_directory(study))
+    outputs = checked_outputs(output, plot, bag)
+    if film is not None:
+        check_output("film", film, (".mp4", ".gif"))
+    outcome = do_run(read, run)
+    row, trajectory, config = outcome.row, outcome.trajectory, outcome.config
+    summary = {name: getattr(row, name) for name in ("run", "status", "passed", "reason", "values", "measures")}
+    if as_json:
+        write_json(summary)
+    else:
+        for name, value in summary.items():
+            print(f"{name}: {value}")
+        print(row.traceback, end="")
+    wanted = bool(outputs) or view or film is not None
+    if trajectory is None or config is None:
+        if wanted:
+            raise ConfigError(f"run {run} has no trajectory to show or to write: {row.reason}")
+        return
+    for write in outputs:
+        write(trajectory, config)
+    if film is not None:
+        _film(trajectory, film)
+    if view:
+        _view(trajectory)
+
+
+def report_command(
+    study: StudyFile,
+    directory: Directory = None,
+    output: Annotated[Path | None, typer.Option(help="Page (default: report.html in the directory).")] = None,
+) -> None:
+    """Write the report of results that are there, also while a study goes on.
+
+    Examples:
+        $ constrained_sim campaign report leg_friction.yaml --output leg.html
+    """
+    from constrained_sim.campaign.results import Results
+
+    place = directory or default_directory(study)
+    page = output or place / "report.html"
+    Results(_as_it_was(_study(study, None), place), place).report(page)
+    print(page)
+
+
+campaign.command("run", epilog=EXIT_CODES)(run_study_command)
+campaign.command("replay", epilog=EXIT_CODES)(replay_run_command)
+campaign.command("report", epilog=EXIT_CODES)(report_command)
+
+
+def default_directory(study: Path) -> Path:
+    """Return where the results of a study's file go."""
+    return study.with_name(f"{study.stem}_results")
+
+
+def _study(path: Path, runs: int | None) -> Study:
+    """Read a study, with another number of runs if one is given."""
+    from constrained_sim.campaign.reader import load_study
+
+    study = load_study(path)
+    return study if runs is None else study.with_runs(runs)
+
+
+def _as_it_was(study: Study, directory: Path) -> Study:
+    """Return a study with as many runs as its results were made for, which a Latin hypercube depends on.
+
+    Raises:
+        ConfigError: the results are those of another study.
+    """
+    from constrained_sim.campaign.table import ABOUT, read_about
+    from constrained_sim.exceptions import ConfigError
+
+    if not (directory / ABOUT).is_file():
+        return study
+    about = read_about(directory)
+    study = study.with_runs(about["runs"])
+    if study.fingerprint != about["fingerprint"]:
+        raise ConfigError(f"the results in {str(directory)!r} are those of another study, allowed: the study as it was")
+    return study
+
+
+class _Bar:
+    """Shows how far a study is on the standard error stream."""
+
+    def __init__(self, runs: int, quiet: bool) -> None:
+        """Show nothing if `quiet`."""
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        columns = BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}")
+        self._bar = Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet)
+        self._task = self._bar.add_task("starting", total=runs)
+
+    def __enter__(self) -> _Bar:
+        """Begin."""
+        self._bar.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """End."""
+        self._bar.stop()
+
+    def show(self, state: Progress) -> None:
+        """Show passed, failed, runs per second and time left."""
+        minutes, seconds = divmod(round(min(state.seconds_left, 1e9)), 60)
+        text = f"{state.passed} passed, {state.failed} failed, {state.rate:.1f} runs/s, {minutes}:{seconds:02d} left"
+        self._bar.update(self._task, completed=state.done, description=text)
+
+
+def _summary(results: Results, report: Path | None) -> dict[str, Any]:
+    """Return what a study came to."""
+    interval = results.interval()
+    statuses = results.column("status").tolist()
+    return {
+        "runs": results.runs,
+        "passed": results.passed,
+        "share_passed": results.share_passed,
+        "confidence_95": [interval.lower, interval.upper],
+        "statuses": {status: statuses.count(status) for status in sorted(set(statuses))},
+        "worst": results.worst(),
+        "directory": str(results.directory),
+        "report": None if report is None else str(report),
+    }
+
+
+def _print(summary: dict[str, Any], study: Path, results: Results) -> None:
+    """Write a summary for people."""
+    lower, upper = summary["confidence_95"]
+    print(f"{summary['passed']} of {summary['runs']} runs passed: {summary['share_passed']:.4g}", end="")
+    print(f" (95 % confidence: {lower:.4g} to {upper:.4g})")
+    for status, count in summary["statuses"].items():
+        print(f"{count:9d}  {status}")
+    if results.failures:
+        print(f"first failures: {', '.join(map(str, results.failures[:10]))}")
+        print(f"constrained_sim campaign replay {study} {results.failures[0]}")
+    print("\n".join(path for path in (summary["directory"], summary["report"]) if path))
+
+
+def _film(trajectory: Any, path: Path) -> None:
+    """Draw a run into a film."""
+    from constrained_sim.viewer.film import FilmOptions, film
+    from constrained_sim.viewer.trajectory_source import TrajectorySource
+
+    setup = trajectory.setup
+    film(TrajectorySource(trajectory, setup.robot, setup.constraints, setup.collisions), path, FilmOptions())
+
+
+def _view(trajectory: Any) -> None:
+    """Show a run in the browser, until Ctrl-C."""
+    from constrained_sim.viewer.page import Page
+    from constrained_sim.viewer.trajectory_source import TrajectorySource
+
+    setup = trajectory.setup
+    with Page(TrajectorySource(trajectory, setup.robot, setup.constraints, setup.collisions), 8080) as page:
+        say(f"shown at {page.url} until Ctrl-C")
+        sys.stderr.flush()
+        page.open()
+        page.serve()

@@ -1,0 +1,64 @@
+"""Controllers and measures of the studies in the tests."""
+
+import ctypes
+
+import numba
+import numpy as np
+
+
+class Hold:
+    """Springs about the initial posture, with gains that a study may vary."""
+
+    def __init__(self, config, stiffness=60.0, damping=1.5):
+        self.goal, self.stiffness, self.damping = config.q[1:], stiffness, damping
+
+    def efforts(self, t, q, v):
+        """Return the efforts of hip and knee."""
+        return self.stiffness * (self.goal - q[1:]) - self.damping * v[1:]
+
+
+class Misbehaves(Hold):
+    """Holds, unless its trouble says otherwise."""
+
+    def __init__(self, config, trouble="none"):
+        super().__init__(config)
+        self.trouble = trouble
+
+    def efforts(self, t, q, v):
+        """Return the efforts of hip and knee, if at all."""
+        if t > 0.01 and self.trouble != "none":
+            TROUBLES[self.trouble]()
+        return super().efforts(t, q, v)
+
+
+def fail():
+    """Raise."""
+    raise RuntimeError("the knee is on fire")
+
+
+@numba.njit
+def hang():
+    """Never return to Python."""
+    x = 0.0
+    while x >= 0.0:
+        x = (x + 1.0) % 7.0
+    return x
+
+
+def devour(kept=[]):  # noqa: B006
+    """Hold more and more memory."""
+    while True:
+        kept.append(np.ones(2_000_000))
+
+
+def crash():
+    """Read where there is nothing."""
+    ctypes.string_at(0)
+
+
+TROUBLES = {"fails": fail, "hangs": hang, "devours": devour, "crashes": crash}
+
+
+def lowest(trajectory):
+    """Return the least height of the slider."""
+    return trajectory.q[:, 0].min()

@@ -1,0 +1,193 @@
+"""Studies done by different executors, killed, interrupted and resumed: the same rows, none lost, none twice."""
+
+import errno
+import threading
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+
+import pytest
+from campaign.studies import leg_study
+
+from constrained_sim.campaign import do_run
+from constrained_sim.campaign.execution import Progress, run_study
+from constrained_sim.campaign.table import table_of
+from constrained_sim.exceptions import ConfigError, StudyInterrupted
+
+psutil = pytest.importorskip("psutil")
+pq = pytest.importorskip("pyarrow.parquet")
+
+pytestmark = pytest.mark.xdist_group("campaign")
+
+
+@pytest.fixture(scope="module")
+def study():
+    return leg_study()
+
+
+@pytest.fixture(scope="module")
+def expected(study):
+    """The table, from Python alone: no process, no executor."""
+    return table_of(study, (do_run(study, run).row for run in range(study.runs)))
+
+
+def test_runs_differ_and_some_fail(expected):
+    """Else what follows would test nothing."""
+    assert set(expected["status"].to_pylist()) == {"done"}
+    assert len(set(expected["lowest"].to_pylist())) == expected.num_rows
+    assert 0 < sum(expected["passed"].to_pylist()) < expected.num_rows
+
+
+def test_one_process_at_a_time_gives_the_same_bits(study, expected):
+    """Without an executor."""
+    assert study.run().table.equals(expected)
+
+
+def test_two_threads_give_the_same_bits(study, expected):
+    """Each with a process of its own."""
+    with ThreadPoolExecutor(2) as executor:
+        assert study.run(executor).table.equals(expected)
+
+
+def test_a_pool_of_processes_gives_the_same_bits_and_takes_its_own_along(study, expected):
+    """Its processes own those that do the runs: these end with them, even one that never returns to Python."""
+    hanging = leg_study(
+        controller="laws.py:Misbehaves", variations={"controller.trouble": {"choice": ["hangs"]}}, runs=1
+    )
+    with ProcessPoolExecutor(1, get_context("spawn")) as executor:
+        assert study.run(executor).table.equals(expected)
+        (owner,) = map(psutil.Process, executor._processes)
+        killer = threading.Thread(target=kill_while_it_hangs, args=(owner, family := []))
+        killer.start()
+        with pytest.raises(StudyInterrupted, match="BrokenProcessPool"):
+            hanging.run(executor)
+        killer.join()
+    _, alive = psutil.wait_procs(family, timeout=10.0)
+    assert len(family) >= 2 and not alive
+
+
+def kill_while_it_hangs(owner, family):
+    """Kill `owner` once it has a run that is busy; tell the processes that it had."""
+    while not any(process.cpu_times().user > 0.3 for process in owner.children(recursive=True)[1:]):
+        time.sleep(0.05)
+    family += owner.children(recursive=True)
+    owner.kill()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_dask_gives_the_same_bits(study, expected, workers):
+    """By an embedded cluster."""
+    pytest.importorskip("distributed")
+    from constrained_sim.campaign.cluster import dask_cluster
+
+    with dask_cluster(workers=workers) as cluster:
+        assert cluster.workers == workers
+        assert run_study(study, cluster.executor, workers=workers).table.equals(expected)
+
+
+def test_killed_processes_change_nothing(study):
+    """Of those that do runs, one is killed now and then."""
+    study = study.with_runs(60)
+    expected = table_of(study, (do_run(study, run).row for run in range(study.runs)))
+    ended, killed = threading.Event(), []
+
+    def kill():
+        while not ended.wait(0.3):
+            for template in psutil.Process().children():
+                for process in template.children()[:1]:
+                    process.kill()
+                    killed.append(process.pid)
+
+    killer = threading.Thread(target=kill)
+    with ThreadPoolExecutor(2) as executor:
+        killer.start()
+        try:
+            found = study.run(executor).table
+        finally:
+            ended.set()
+            killer.join()
+    assert killed and found.equals(expected)
+
+
+def test_an_interrupted_study_goes_on_where_it_was(study, expected, tmp_path):
+    """What was done stays as it is; the rest is added, nothing twice."""
+    stopped_at = []
+
+    def interrupt(state: Progress):
+        if state.done >= 4:
+            stopped_at.append(state.done)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        study.run(directory=tmp_path, progress=interrupt)
+    before = [pq.read_table(part) for part in sorted(tmp_path.glob("part-*"))]
+    assert sum(part.num_rows for part in before) == stopped_at[0] < study.runs
+    with pytest.raises(ConfigError, match="--resume"):
+        study.run(directory=tmp_path)
+    with pytest.raises(ConfigError, match="another study"):
+        leg_study(seed=8).run(directory=tmp_path, resume=True)
+    seen = []
+    results = study.run(directory=tmp_path, resume=True, progress=lambda state: seen.append(state.before))
+    assert set(seen) == {stopped_at[0]}
+    assert results.table.equals(expected)
+
+
+def test_a_full_disk_costs_what_was_not_written(study, tmp_path, monkeypatch):
+    """The study ends with the reason; parts that were written are whole, and no half of one is left."""
+    write = pq.write_table
+
+    def write_half(table, path, **options):
+        write(table.slice(0, 1), path, **options)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("constrained_sim.campaign.table.MOST_ROWS", 1)
+    count = []
+
+    def write_some(table, path, **options):
+        count.append(path)
+        (write if len(count) <= 3 else write_half)(table, path, **options)
+
+    monkeypatch.setattr(pq, "write_table", write_some)
+    with pytest.raises(StudyInterrupted, match="No space left"):
+        study.run(directory=tmp_path)
+    monkeypatch.undo()
+    parts = sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("part"))
+    assert len(parts) == 3 and all(name.endswith(".parquet") for name in parts)
+    assert study.run(directory=tmp_path, resume=True).runs == study.runs
+
+
+def test_two_studies_do_not_write_into_one_directory(study, tmp_path):
+    """The second is refused."""
+
+    def begin_another(state):
+        with pytest.raises(ConfigError, match="in use"):
+            study.run(directory=tmp_path, resume=True)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        study.run(directory=tmp_path, progress=begin_another)
+
+
+def test_troubles_are_rows_with_reason_and_traceback():
+    """A run that raises, hangs in compiled code, eats memory or crashes; the others are as ever."""
+    troubles = "none", "fails", "hangs", "devours", "crashes"
+    study = leg_study(
+        controller="laws.py:Misbehaves",
+        variations={"controller.trouble": {"grid": list(troubles)}},
+        runs=6,
+        time_limit=4.0,
+        memory_limit=700.0,
+    )
+    with ThreadPoolExecutor(2) as executor:
+        rows = study.run(executor).table.to_pylist()
+    found = {row["controller.trouble"]: row for row in rows[:5]}
+    statuses = {trouble: found[trouble]["status"] for trouble in troubles}
+    assert statuses == dict(zip(troubles, ["done", "raised", "timed out", "out of memory", "died"], strict=True))
+    assert found["fails"]["reason"] == "RuntimeError: the knee is on fire"
+    assert found["hangs"]["reason"] == "it took more than 4 s"
+    assert found["devours"]["reason"] == "its process held more than 700 MB"
+    assert found["crashes"]["reason"] == "its process was ended by SIGSEGV"
+    for trouble, function in {"fails": "fail", "hangs": "efforts", "devours": "devour", "crashes": "crash"}.items():
+        assert function in found[trouble]["traceback"], trouble
+    assert not any(row["passed"] for row in rows[1:5])
+    assert rows[5]["status"] == "done" and rows[5]["lowest"] == rows[0]["lowest"]

@@ -1,0 +1,176 @@
+"""What varies from run to run, what is measured, and what is refused."""
+
+import numpy as np
+import pytest
+from campaign.studies import FOLDER, LEG, leg_study
+
+from constrained_sim import load_config
+from constrained_sim.campaign import do_run, read_study
+from constrained_sim.campaign.distributions import read_distribution
+from constrained_sim.campaign.expression import Expression
+from constrained_sim.campaign.sampling import Draws
+from constrained_sim.exceptions import ConfigError, ConstrainedSimError, UnknownName
+from constrained_sim.shipped import shipped_robots
+
+UNIT = {"a": read_distribution("a", {"uniform": [0.0, 1.0]}), "b": read_distribution("b", {"uniform": [0.0, 1.0]})}
+
+
+@pytest.mark.parametrize("sampling", ["independent", "sobol"])
+def test_values_depend_on_seed_and_run_alone(sampling):
+    """Neither on the number of runs nor on their order."""
+    few, many = Draws(UNIT, sampling, 3, 8), Draws(UNIT, sampling, 3, 1000)
+    forth = [few.values(run) for run in range(8)]
+    assert [many.values(run) for run in reversed(range(8))] == forth[::-1]
+    assert Draws(UNIT, sampling, 4, 8).values(0) != forth[0]
+    assert len({values["a"] for values in forth}) == 8
+
+
+def test_a_variation_that_is_added_leaves_the_others():
+    """Where runs are independent."""
+    more = {"c": UNIT["a"], **UNIT}
+    assert Draws(more, "independent", 0, 1).values(5).items() >= Draws(UNIT, "independent", 0, 1).values(5).items()
+
+
+@pytest.mark.parametrize("sampling", ["sobol", "latin_hypercube"])
+def test_even_samplings_have_one_run_in_each_part_of_every_edge(sampling):
+    """Of 64 runs one in each 64th: that makes both what they are."""
+    draws = Draws(UNIT, sampling, 1, 64)
+    values = [draws.values(run) for run in range(64)]
+    for name in UNIT:
+        assert sorted(int(64 * value[name]) for value in values) == list(range(64))
+
+
+def test_grids_go_through_all_combinations():
+    """The last one fastest, beside what is random."""
+    grids = {
+        "x": read_distribution("x", {"grid": [1, 2]}),
+        "y": read_distribution("y", {"grid": ["a", "b", "c"]}),
+        "z": UNIT["a"],
+    }
+    draws = Draws(grids, "independent", 0, 6)
+    assert draws.combinations == 6
+    found = [draws.values(run) for run in range(7)]
+    assert [(v["x"], v["y"]) for v in found[:6]] == [(x, y) for x in (1, 2) for y in "abc"]
+    assert (found[6]["x"], found[6]["y"]) == (1, "a") and found[6]["z"] != found[0]["z"]
+
+
+def test_distributions_have_their_quantiles():
+    """Against closed forms."""
+    assert read_distribution("x", {"uniform": [2.0, 4.0]}).quantile(0.25) == 2.5
+    assert read_distribution("x", {"log_uniform": [1e-2, 1e2]}).quantile(0.75) == pytest.approx(10.0, rel=1e-14)
+    normal = read_distribution("x", {"normal": [1.0, 2.0]})
+    assert normal.quantile(0.5) == 1.0
+    assert normal.quantile(0.8413447460685429) == pytest.approx(3.0, rel=1e-14)
+    assert np.isfinite([normal.quantile(0.0), normal.quantile(1.0)]).all()
+    assert [read_distribution("x", {"choice": [1, 2]}).quantile(share) for share in (0.0, 0.49, 0.5, 1.0)] == [
+        1,
+        1,
+        2,
+        2,
+    ]
+
+
+def test_values_arrive_where_they_are_meant_for():
+    """In the configuration, also in lists; at the controller, the pushes and the noise."""
+    study = leg_study(
+        parameters={"contacts.foot.normal": [0.0, 0.0, 1.0]},
+        variations={
+            "contacts.foot.normal.0": {"choice": [0.25]},
+            "robot.payloads.carriage": {"choice": [0.5]},
+            "controller.stiffness": {"choice": [33.0]},
+            "pushes.shove.force.1": {"choice": [5.0]},
+            "noise.effort": {"choice": [0.125]},
+        },
+    )
+    inputs = study.inputs(0)
+    assert inputs.configuration["contacts"]["foot"]["normal"] == [0.25, 0.0, 1.0]
+    assert inputs.options == {"damping": 1.0, "stiffness": 33.0}
+    assert inputs.pushes[0].force == (0.0, 5.0, 0.0)
+    assert inputs.noise == {"effort": 0.125}
+    robot, before = do_run(study, 0).config.robot, load_config(shipped_robots()["leg"]).robot
+    assert robot.mass == pytest.approx(before.mass + 0.5, rel=1e-15)
+
+
+def test_a_run_equals_the_simulation_that_it_stands_for():
+    """Bit by bit: the push comes at its time, the controller has its gains."""
+    from campaign.laws import Hold
+
+    from constrained_sim import Wrench
+
+    study = leg_study(variations={"contacts.foot.friction": {"choice": [0.4]}})
+    outcome = do_run(study, 0)
+    config = outcome.config
+    assert config.constraints[0].friction == 0.4
+    law, sim = Hold(config, damping=1.0).efforts, config.simulator()
+    parts = [sim.run(0.05, law)]
+    sim.apply(Wrench("carriage"), 0.02)
+    parts.append(sim.run(0.07, law))
+    for name in ("t", "q", "v", "tau"):
+        expected = np.concatenate([getattr(part, name) for part in parts])
+        assert np.array_equal(getattr(outcome.trajectory, name), expected), name
+    assert outcome.row.measures["lowest"] == outcome.trajectory.q[:, 0].min()
+
+
+def test_measures_are_what_they_say():
+    """Of the leg that stands: weight, effort limits, work and height by other means."""
+    measures = ["required_friction", "effort", "effort_share", "tracking_error", "energy", "drift", "displacement"]
+    options = {name: None for name in measures} | {"displacement": {"link": "carriage"}, "fell": {"link": "carriage"}}
+    outcome = do_run(leg_study(variations={}, pushes={}, measures=options, passed="", duration=0.4), 0)
+    run, found = outcome.trajectory, outcome.row.measures
+    forces = run.contact_forces["foot"]
+    pressed = forces[:, 2] > 0.0
+    assert found["required_friction"] == np.abs(forces[pressed, 0] / forces[pressed, 2]).max()
+    assert found["effort"] == np.abs(run.tau).max()
+    assert found["effort_share"] == (np.abs(run.tau) / outcome.config.robot.effort_limits).max()
+    error = run.q[:, 1:] - outcome.config.q[1:]
+    assert found["tracking_error"] == pytest.approx(np.sqrt(np.mean(error**2)), rel=1e-14)
+    assert found["energy"] == pytest.approx(np.sum(run.energy["actuators"]), rel=1e-14)
+    assert 0.0 <= found["drift"] < 1e-9 and found["displacement"] == 0.0
+    assert found["fell"] == bool((run.q[:, 0] < 0.16).any())
+
+
+@pytest.mark.parametrize(
+    "change, named",
+    [
+        ({"varations": {}}, "varations"),
+        ({"variations": {"x": {"uniform": [1.0]}}}, "two numbers"),
+        ({"variations": {"x": {"uniform": [1.0, 0.0]}}}, "upper bound"),
+        ({"variations": {"x": {"gauss": [0.0, 1.0]}}}, "log_uniform"),
+        ({"variations": {"contacts.foot.friction.2": {"choice": [1.0]}}}, "has no place there"),
+        ({"variations": {"pushes.nudge.at": {"choice": [1.0]}}}, "shove"),
+        ({"variations": {"pushes.shove.strength": {"choice": [1.0]}}}, "force"),
+        ({"variations": {"noise.colour": {"choice": [1.0]}}}, "velocity"),
+        ({"measures": {"stumbled": None}}, "fell"),
+        ({"measures": {"fell": {"beneath": 0.1}}}, "below"),
+        ({"passed": "not stumbled"}, "stumbled"),
+        ({"passed": "__import__('os')"}, "abs"),
+        ({"passed": "fell.real"}, "allowed: measures"),
+        ({"sampling": "hammersley"}, "sobol"),
+        ({"keep": "some"}, "worst"),
+        ({"runs": 0}, "runs of a study"),
+        ({"robot": "no such"}, "no such"),
+        ({"pushes": {"shove": {"force": [1.0, 0.0, 0.0]}}}, "link"),
+    ],
+)
+def test_what_a_study_cannot_be_is_refused_by_name(change, named):
+    """With what is allowed."""
+    with pytest.raises(ConstrainedSimError, match=named):
+        read_study({**LEG, **change}, FOLDER)
+
+
+def test_a_key_that_no_simulation_has_is_a_row():
+    """The configuration is read by each run: a name that is not allowed there is its reason."""
+    row = do_run(leg_study(variations={"contacts.foot.fiction": {"choice": [1.0]}}), 0).row
+    assert row.status == "raised" and "fiction" in row.reason and "read_contact" in row.traceback
+
+
+def test_expressions():
+    """Of what is known; where a measure is missing, nothing passed."""
+    passed = Expression("not fell and min(a, 2) < 1 - b", ("fell", "a", "b"))
+    assert passed.holds({"fell": False, "a": 0.5, "b": 0.25})
+    assert not passed.holds({"fell": True, "a": 0.5, "b": 0.25})
+    assert not passed.holds({"fell": None, "a": 0.5, "b": 0.25})
+    with pytest.raises(UnknownName):
+        Expression("c", ("a",))
+    with pytest.raises(ConfigError):
+        Expression("a <", ("a",))
