@@ -160,8 +160,8 @@ class Displacement:
 
     def of(self, run: FinishedRun) -> float:
         """Return it."""
-        ends = [_placement(run.config, self.link, q) for q in (run.config.q, run.trajectory.q[-1])]
-        return float(np.linalg.norm((ends[1].translation - ends[0].translation)[:2]))
+        begin, end = (_place(run.config, self.link, q) for q in (run.config.q, run.trajectory.q[-1]))
+        return float(np.linalg.norm((end - begin)[:2]))
 
 
 @dataclass(frozen=True)
@@ -233,22 +233,27 @@ def read_measure(name: str, content: Any, find: Callable[[str], Any]) -> Measure
     return made
 
 
-def _placement(config: Config, link: str, q: Array) -> pin.SE3:
-    """Return where a link is, link to world; empty: the root of a floating base."""
+def _link(config: Config, link: str) -> tuple[int, pin.SE3]:
+    """Return the joint that moves a link, and where the link is in its frame; empty: the root of a floating base."""
     robot = config.robot
     if not link and not robot.floating_base:
         raise InvalidValue("link of a measure", link, "a link, since this robot has no floating base")
-    joint, offset = robot.link_placement(link or robot.root_link)
-    there = kinematics_at(robot, q, 0.0).placements[joint]
-    return pin.SE3(np.asarray(there[:3]).T, np.asarray(there[3])) * offset
+    return robot.link_placement(link or robot.root_link)
+
+
+def _place(config: Config, link: str, q: Array) -> Array:
+    """Return (3,) where the origin of a link is [m], world frame."""
+    joint, offset = _link(config, link)
+    there = kinematics_at(config.robot, q).placements[joint]
+    return np.asarray(there[3] + offset.translation @ there[:3])
 
 
 def _heights(run: FinishedRun, link: str) -> tuple[float, Array, Array]:
     """Return the height [m] of a link in the beginning, at all steps, and how upright (cosine) it is at all steps."""
-    begin = float(_placement(run.config, link, run.config.q).translation[2])
-    if not link:  # the free-flyer itself
-        q = run.trajectory.q
-        return begin, q[:, 2], 1.0 - 2.0 * (q[:, 3] ** 2 + q[:, 4] ** 2)
-    places = [_placement(run.config, link, q) for q in run.trajectory.q]
-    heights = np.array([place.translation[2] for place in places])
-    return begin, heights, np.array([place.rotation[2, 2] for place in places])
+    joint, offset = _link(run.config, link)
+    begin = float(_place(run.config, link, run.config.q)[2])
+    verticals = np.empty((len(run.trajectory.q), 4))  # of the joint's axes and of its origin
+    for vertical, q in zip(verticals, run.trajectory.q, strict=True):
+        vertical[:] = kinematics_at(run.config.robot, q).placements[joint, :, 2]
+    heights = verticals[:, 3] + verticals[:, :3] @ offset.translation
+    return begin, heights, verticals[:, :3] @ offset.rotation[:, 2]

@@ -87,12 +87,12 @@ def test_dask_gives_the_same_bits(study, expected, workers):
 
 def test_killed_processes_change_nothing(study):
     """Of those that do runs, one is killed now and then."""
-    study = study.with_runs(60)
+    study = study.with_runs(30)
     expected = table_of(study, (do_run(study, run).row for run in range(study.runs)))
     ended, killed = threading.Event(), []
 
     def kill():
-        while not ended.wait(0.3):
+        while not ended.wait(0.2):
             for template in psutil.Process().children():
                 for process in template.children()[:1]:
                     process.kill()

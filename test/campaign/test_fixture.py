@@ -2,16 +2,18 @@
 
 import json
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import yaml
 from campaign.studies import FOLDER, LEG, leg_study
+from typer.testing import CliRunner
 
 from constrained_sim import Trajectory
 from constrained_sim.campaign import do_run
+from constrained_sim.campaign.table import read_table, table_of
+from constrained_sim.cli.app import app
+from constrained_sim.exceptions import ConfigError
 
 pytest.importorskip("psutil")
 pytest.importorskip("pyarrow")
@@ -30,6 +32,16 @@ def file(tmp_path):
     return path
 
 
+def cli(*words, error=None):
+    """Return what the command writes to standard output; or the error that it ends with."""
+    done = CliRunner().invoke(app, list(map(str, words)))
+    if error is not None:
+        assert isinstance(done.exception, error)
+        return done.exception
+    assert done.exit_code == 0, (done.exception, done.output)
+    return done.stdout
+
+
 def test_what_fails_can_be_had_again(campaign, file):
     """By the command that the message ends with: the same measures, and the trajectory bit by bit."""
     finished = campaign(file, runs=8)
@@ -40,9 +52,8 @@ def test_what_fails_can_be_had_again(campaign, file):
     run = finished.results.failures[0]
     assert f"seed 7, runs that failed: {run}" in message
     words = re.search(r"again: constrained_sim (.*)", message)[1].split()
-    output = file.with_name("run.npz")
-    command = [sys.executable, "-P", "-m", "constrained_sim", *words, "--output", str(output), "--json"]
-    summary = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    output, bag = file.with_name("run.npz"), file.with_name("bag")
+    summary = json.loads(cli(*words, "--output", output, "--bag", bag, "--json"))
     row = finished.results.table.to_pylist()[run]
     assert summary["values"] == {name: row[name] for name in LEG["variations"]}
     assert summary["measures"] == {name: row[name] for name in LEG["measures"]}
@@ -50,6 +61,23 @@ def test_what_fails_can_be_had_again(campaign, file):
     for name in ("t", "q", "v", "tau"):
         assert np.array_equal(getattr(again, name), getattr(here, name)), name
     assert np.array_equal(again.contact_forces["foot"], here.contact_forces["foot"], equal_nan=True)
+    with pytest.importorskip("rosbags.highlevel").AnyReader([bag]) as reader:
+        messages = [(c.topic, reader.deserialize(data, c.msgtype)) for c, _, data in reader.messages()]
+    assert np.array_equal([state.position for topic, state in messages if topic == "/joint_states"], here.q)
+
+
+def test_the_command_goes_on_with_what_is_done(file):
+    """Some runs, then the rest: the table that Python gives; what is there is not written over."""
+    pytest.importorskip("distributed")
+    first = json.loads(cli("campaign", file, "-n", 4, "--workers", 1, "--json"))
+    assert (first["runs"], first["statuses"]) == (4, {"done": 4})
+    assert "--resume" in str(cli("campaign", file, "-n", 8, error=ConfigError))
+    second = json.loads(cli("campaign", "run", file, "-n", 8, "--resume", "--workers", 1, "--json"))
+    rows = [do_run(leg_study(), run).row for run in range(8)]
+    assert (second["runs"], second["passed"]) == (8, sum(row.passed for row in rows))
+    assert read_table(file.with_name("leg_results")).equals(table_of(leg_study(), rows))
+    assert "of 8 runs passed" in file.with_name("leg_results").joinpath("report.html").read_text()
+    assert cli("campaign", "report", file).strip() == str(file.with_name("leg_results") / "report.html")
 
 
 def test_trajectories_that_are_kept_are_those_of_the_runs(tmp_path):
