@@ -975,9 +975,7 @@ def test_standing_leg_does_not_notice_the_solver():
         assert np.abs(plain.state.v - mixed.state.v).max() < 1e-9
 
 
-WITH_FRICTION = [
-    method for method in METHODS if SOLVERS[method[0]]().supports(PointContact("foot", "foot", friction=1.0))
-]
+WITH_FRICTION = [method for method in METHODS if method[0] not in ("gauss", "proximal")]
 
 
 @pytest.mark.parametrize(("name", "options"), WITH_FRICTION, ids=str)
