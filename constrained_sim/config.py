@@ -196,6 +196,9 @@ class NodeOptions:
         marker_rate: [Hz] simulated, of contact_markers; 0: none.
         marker_scale: [m/N] of the arrows.
         record: directory of the rosbag2 recording; empty: none.
+        record_topics: names of the topics that are recorded, before remapping, with ``*`` for any characters; empty:
+            all. ~/inputs is always recorded, so that the recording can be replayed.
+        record_compression: of the recording: ``none``, ``zstd`` or ``lz4``.
     """
 
     control_period: float = at_least(0.0, 0.0)
@@ -226,6 +229,8 @@ class NodeOptions:
     marker_rate: float = within(30.0, 0.0, RATES[1])
     marker_scale: float = above(0.005, 0.0)
     record: str = ""
+    record_topics: tuple[str, ...] = ()
+    record_compression: str = one_of("none", "zstd", "lz4")
 
     def __post_init__(self) -> None:
         """Check the values.

@@ -17,6 +17,10 @@ QOS_KEY = "offered_qos_profiles"
 """Under which rosbag2 keeps the quality of service of a topic, in the MCAP file and in metadata.yaml."""
 
 
+HASH_KEY = "topic_type_hash"
+"""Under which rosbag2 keeps the hash of a topic's type in the MCAP file."""
+
+
 class RecordedTopic(NamedTuple):
     """A topic of a recording.
 

@@ -10,10 +10,15 @@ import yaml
 from mcap.records import Channel, Schema
 from mcap.writer import CompressionType, Writer
 
-from constrained_sim.ros.bag import QOS_KEY
+from constrained_sim.ros.bag import HASH_KEY, QOS_KEY
 
-CHUNK_BYTES = 64 << 10
+CHUNK_BYTES = {"none": 64 << 10, "lz4": 256 << 10, "zstd": 256 << 10}
+"""[bytes] of a chunk before compression: what is compressed together is smaller."""
+
 METADATA = "metadata.yaml"
+
+STORAGE, DISTRO_KEY = "rosbag2", "ROS_DISTRO"
+"""Name of the metadata record of the MCAP file that tells of ROS, and its key for the distribution."""
 
 NEW = ".new"
 """Ends the name of metadata before they take the place of older ones, followed by the suffix of the writer."""
@@ -78,14 +83,20 @@ class AppendedFile:
 
 
 class BagWriter:
-    """Writes a rosbag2 directory with one MCAP file, see the rosbag2 metadata format, version 5.
+    """Writes a rosbag2 directory with one MCAP file, see the rosbag2 metadata format, version 8.
 
     Attributes:
         written: messages that are in the file, readable, whatever happens now.
     """
 
     def __init__(
-        self, directory: Path, name: str = "", suffix: str = "", profile: str = "ros2", metadata: bool = True
+        self,
+        directory: Path,
+        name: str = "",
+        suffix: str = "",
+        profile: str = "ros2",
+        metadata: bool = True,
+        compression: str = "none",
     ) -> None:
         """Open the file, empty, and write the first metadata.
 
@@ -95,19 +106,25 @@ class BagWriter:
             suffix: appended to the names of the file and of the metadata while they are written.
             profile: of the MCAP file.
             metadata: write metadata.yaml from the beginning, not only at the end.
+            compression: of the chunks of messages: ``none``, ``zstd`` or ``lz4``.
 
         Raises:
             OSError: they cannot be written.
         """
         self._directory, self._name, self._suffix = directory, name or f"{directory.name}_0.mcap", suffix
         self._file = AppendedFile(directory / (self._name + suffix))
-        self._writer = Writer(self._file, chunk_size=CHUNK_BYTES, compression=CompressionType.NONE)  # type: ignore[arg-type]
+        self._writer = Writer(
+            self._file,  # type: ignore[arg-type]
+            chunk_size=CHUNK_BYTES[compression],
+            compression=CompressionType[compression.upper()],
+        )
         self._writer.start(profile=profile, library="constrained_sim")
         self._schemas: dict[tuple[str, str, bytes], int] = {}
         self._channels: dict[int, tuple[int, Channel, str]] = {}
         self._counts: Counter[int] = Counter()
         self._first: int | None = None
         self._last = self.written = 0
+        self._distribution = ""
         self._early_metadata = metadata
         if metadata:
             self._file.flush()
@@ -156,11 +173,15 @@ class BagWriter:
         """Append an attachment, after the messages before it."""
         self.flush()
         self._writer.add_attachment(created, logged, name, media_type, data)
+        self._append()
 
     def add_metadata(self, name: str, data: dict[str, str]) -> None:
-        """Append a metadata record of MCAP, after the messages before it."""
+        """Append a metadata record of MCAP, after the messages before it; that of rosbag2 tells the distribution."""
         self.flush()
         self._writer.add_metadata(name, data)
+        self._append()
+        if name == STORAGE:
+            self._distribution = data.get(DISTRO_KEY, self._distribution)
 
     def flush(self) -> None:
         """Write what was added to the file: what is in a chunk is readable only when the chunk is complete.
@@ -216,9 +237,10 @@ class BagWriter:
                 "type": type_name,
                 "serialization_format": channel.message_encoding,
                 QOS_KEY: channel.metadata.get(QOS_KEY, ""),
+                "type_description_hash": channel.metadata.get(HASH_KEY, ""),
             }
         return {
-            "version": 5,
+            "version": 8,
             "storage_identifier": "mcap",
             "duration": duration,
             "starting_time": begin,
@@ -232,4 +254,6 @@ class BagWriter:
             "files": [
                 {"path": self._name, "starting_time": dict(begin), "duration": dict(duration), "message_count": total}
             ],
+            "custom_data": {},
+            "ros_distro": self._distribution,
         }

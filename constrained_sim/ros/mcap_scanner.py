@@ -84,6 +84,7 @@ class McapScanner:
         promised: messages, attachments and metadata records by the statistics at the end; None: there are none.
         is_complete: whether the file ends as a finished file does; known after the last record.
         cut_off: bytes at the end that are no complete record.
+        compression: of the chunks, as far as they were unpacked: ``none``, ``zstd`` or ``lz4``.
     """
 
     def __init__(self, path: Path) -> None:
@@ -100,6 +101,7 @@ class McapScanner:
         self.promised: tuple[int, ...] | None = None
         self.found = [0, 0, 0]
         self.damages = self.cut_off = 0
+        self.compression = "none"
         self.is_complete = self._has_chunks = self._has_end = False
         self._definition_bytes = self._work = self._candidates = 0
         try:
@@ -337,9 +339,11 @@ class McapScanner:
         self._spend(size)
         compression = body[CHUNK.size : CHUNK.size + name]
         try:
-            return size, checksum, decompress(compression, body[begin:], size)
+            data = decompress(compression, body[begin:], size)
         except (zstandard.ZstdError, RuntimeError, EOFError) as error:
             raise Damaged(f"a chunk that cannot be decompressed ({error})") from error
+        self.compression = compression.decode() or self.compression
+        return size, checksum, data
 
     def _keep_definitions(self, frame: Frame) -> None:
         """Keep the definitions of a damaged chunk that are known from nowhere else."""

@@ -15,7 +15,7 @@ from rclpy.parameter import Parameter
 
 from constrained_sim.compilation.build import load_kernels
 from constrained_sim.compilation.progress import PROGRESS
-from constrained_sim.config import CHANGEABLE, configured_solver, read_config
+from constrained_sim.config import CHANGEABLE, Config, configured_solver, read_config
 from constrained_sim.exceptions import ConfigError, ConstrainedSimError, NoAnswer
 from constrained_sim.linalg.blas_threads import single_threaded_blas
 from constrained_sim.parameter_file import read_yaml
@@ -37,6 +37,7 @@ from constrained_sim.ros.replay import describe
 from constrained_sim.ros.requests import Requests
 from constrained_sim.ros.services import Services
 from constrained_sim.ros.simulation_interfaces import SimulationInterfaces
+from constrained_sim.ros.topic_choice import TopicChoice
 from constrained_sim.ros.usage import check_command_line, simulator_parameters
 from constrained_sim.ros.world import World
 
@@ -82,7 +83,9 @@ class SimulationNode(Node):
         joints = JointNames(config.robot, config.node.joints)
         self._recorder = make_recorder(config.node)
         clock = ClockOwner(self, config.node.publish_clock, began)
-        outputs = Outputs(NodeTopics(self, self._recorder), world, joints, clock.publishes)
+        topics = self._recorded_topics(config)
+        outputs = Outputs(topics, world, joints, clock.publishes)
+        self._check_recording(topics)
         commands = Commands(self, world, joints, outputs)
         pace = make_pace(config.node, world.period_ns * 1e-9)
         watches = (Namesakes(self).look, lambda: clock.look(outputs.leave_clock))
@@ -105,7 +108,7 @@ class SimulationNode(Node):
         """
         single_threaded_blas()  # for good: the process is the node's
         try:
-            self._outputs.start(describe(nested_parameters(self), self._config))
+            self._outputs.start(describe(nested_parameters(self), self._config, self.get_namespace()))
             self._load_kernels()
             gc.freeze()  # what is there by now stays: a collection that looked at all of it would hold up a period
             self._control.run()
@@ -123,6 +126,23 @@ class SimulationNode(Node):
             code = self._finish_recording()
             self.destroy_node()
             leave(code)
+
+    def _recorded_topics(self, config: Config) -> NodeTopics:
+        chosen = TopicChoice(config.node.record_topics, self.get_namespace(), self.get_name())
+        return NodeTopics(self, self._recorder, chosen)
+
+    def _check_recording(self, topics: NodeTopics) -> None:
+        """Check that all topics are there that are to be recorded.
+
+        Raises:
+            ConfigError: one is not; there is no recording.
+        """
+        try:
+            topics.check_recorded()
+        except ConfigError:
+            if self._recorder is not None:
+                self._recorder.discard()
+            raise
 
     def _finish_recording(self) -> int:
         """Complete the bag; return 0, or 1 where messages are missing in it, and say so."""

@@ -16,6 +16,7 @@ from constrained_sim.exceptions import InvalidValue
 from constrained_sim.ros.bag import RecordedTopic
 from constrained_sim.ros.message_types import published_type, type_name
 from constrained_sim.ros.recorder import Recorder
+from constrained_sim.ros.topic_choice import TopicChoice
 from constrained_sim.ros.topics import RELIABLE, Topic
 
 FLUSH_PERIOD = 0.01
@@ -28,9 +29,10 @@ SHOWN = 60
 class NodeTopics:
     """Topics of a node, recorded where there is a recorder."""
 
-    def __init__(self, node: Node, recorder: Recorder | None) -> None:
-        """Publish from `node`."""
-        self._node, self._recorder = node, recorder
+    def __init__(self, node: Node, recorder: Recorder | None, recorded: TopicChoice | None = None) -> None:
+        """Publish from `node`, and record what is among those `recorded`; None: everything."""
+        self._node, self._recorder, self._choice = node, recorder, recorded or TopicChoice()
+        self._opened: set[str] = set()
         self._publishers: dict[str, Publisher] = {}
         self._flushed = 0.0
         self._recorded = functools.cache(self._recorded_topic)
@@ -42,7 +44,9 @@ class NodeTopics:
             InvalidValue: a name that :meth:`check` refuses.
         """
         self.check(name)
-        record = self._recorder.sink(self._recorded_topic(kind, name, qos)) if self._recorder is not None else None
+        self._opened.add(name)
+        chosen = self._recorder is not None and name in self._choice
+        record = self._recorder.sink(self._recorded_topic(kind, name, qos)) if self._recorder and chosen else None
         published = published_type(kind) if publish else None
         if published is None:
             return Topic(None, record, always=record is not None)
@@ -74,6 +78,14 @@ class NodeTopics:
             raise InvalidValue("topic", shown, f"what ROS takes as a name ({why})") from None
         if resolved in self._publishers:
             raise InvalidValue("topic", shown, f"one that nothing else is published on, unlike {resolved}")
+
+    def check_recorded(self) -> None:
+        """Check that all topics are there that are to be recorded.
+
+        Raises:
+            ConfigError: one is not.
+        """
+        self._choice.check(self._opened)
 
     def close(self, name: str) -> None:
         """Close the topic `name`: its publisher is destroyed."""

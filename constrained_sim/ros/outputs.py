@@ -104,8 +104,8 @@ class Outputs:
 
     def send_period(self, period: Period) -> None:
         """Publish the results of a control period; the clock comes last."""
+        self.send_impacts(period.impacts)  # they were earlier than the end of the period
         self.states.send_period(period)
-        self.send_impacts(period.impacts)
         self.states.send_markers(period)
         self._sensors.send(period)
         self._send_clock()

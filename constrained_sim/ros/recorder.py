@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import select
+import shutil
 import struct
 import subprocess
 import sys
@@ -48,10 +49,12 @@ class Recorder:
     Attributes:
         directory: of the bag; made here.
         patient: the simulation waits while there is no room; else messages are lost, and time goes on.
+        compression: of the bag: ``none``, ``zstd`` or ``lz4``.
     """
 
     directory: Path
     patient: bool = True
+    compression: str = "none"
     _topics: dict[str, int] = field(default_factory=dict)
     _buffer: bytearray = field(default_factory=bytearray)
     _reported: bytearray = field(default_factory=bytearray)
@@ -73,7 +76,7 @@ class Recorder:
         except OSError as error:
             raise ConfigError(f"cannot record to {str(self.directory)!r}: {error}; give a new directory") from error
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "constrained_sim.ros.recording_process", str(self.directory)],
+            [sys.executable, "-m", "constrained_sim.ros.recording_process", str(self.directory), self.compression],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,
@@ -153,6 +156,11 @@ class Recorder:
         elif not self._failure:
             self._fail("its process does not answer; what it has not confirmed counts as lost")
 
+    def discard(self) -> None:
+        """End a recording that nothing was written to, and remove it."""
+        self.close()
+        shutil.rmtree(self.directory)
+
     def _read_reports(self) -> bool:
         """Take in what the process says; return whether it said anything."""
         try:
@@ -190,4 +198,4 @@ def make_recorder(options: NodeOptions) -> Recorder | None:
     if not options.record:
         return None
     optional("mcap", f"recording to {options.record!r}")
-    return Recorder(Path(options.record), options.clock_mode != "realtime")
+    return Recorder(Path(options.record), options.clock_mode != "realtime", options.record_compression)

@@ -16,11 +16,12 @@ from pathlib import Path
 
 from mcap.records import Channel, Schema
 
-from constrained_sim.ros.bag import QOS_KEY, RecordedTopic
+from constrained_sim.ros.bag import HASH_KEY, QOS_KEY, RecordedTopic
 from constrained_sim.ros.bag_lock import bag_lock
-from constrained_sim.ros.bag_writer import BagWriter
+from constrained_sim.ros.bag_writer import DISTRO_KEY, STORAGE, BagWriter
 from constrained_sim.ros.message_definitions import message_definition
 from constrained_sim.ros.recorder import FRAME, NEW_TOPIC, PIPE_BYTES
+from constrained_sim.ros.type_hashes import type_hash
 
 FLUSH_PERIOD = 0.5
 
@@ -40,13 +41,14 @@ class _Reports:
             os.write(self._stream, line.encode())
 
 
-def write_bag(stream: int, directory: Path, reports: int) -> int:
+def write_bag(stream: int, directory: Path, reports: int, compression: str = "none") -> int:
     """Write everything that comes out of the file descriptor `stream` until it ends; return an exit code."""
     back, writer = _Reports(reports), None
     error = ""
     try:
-        writer = BagWriter(directory)
+        writer = BagWriter(directory, compression=compression)
         with bag_lock(directory):
+            writer.add_metadata(STORAGE, {DISTRO_KEY: os.environ.get("ROS_DISTRO", "")})
             _write_all(stream, writer, back)
             writer.finish()
     except OSError as problem:
@@ -58,7 +60,7 @@ def write_bag(stream: int, directory: Path, reports: int) -> int:
 
 
 def _write_all(stream: int, writer: BagWriter, back: _Reports) -> None:
-    waiting, flushed = bytearray(), time.monotonic()
+    waiting, flushed, channels = bytearray(), time.monotonic(), _Channels(writer)
     while True:
         left = flushed + FLUSH_PERIOD - time.monotonic()
         if left <= 0.0:
@@ -70,11 +72,31 @@ def _write_all(stream: int, writer: BagWriter, back: _Reports) -> None:
             if not data:
                 return
             waiting += data
-            _take_frames(waiting, writer)
+            _take_frames(waiting, channels)
 
 
-def _take_frames(waiting: bytearray, writer: BagWriter) -> None:
-    """Hand all complete frames at the beginning of `waiting` to `writer`, and remove them."""
+class _Channels:
+    """The topics of a recording."""
+
+    def __init__(self, writer: BagWriter) -> None:
+        self._writer, self._latest = writer, 0
+
+    def add(self, number: int, topic: RecordedTopic) -> None:
+        """Begin the topic `number`."""
+        schema = Schema(0, message_definition(topic.type_name).encode(), "ros2msg", topic.type_name)
+        about = {QOS_KEY: topic.qos, HASH_KEY: type_hash(topic.type_name)}
+        self._writer.add_channel(number, Channel(number, topic.name, "cdr", about, 0), schema)
+
+    def take(self, number: int, stamp: int, payload: bytes) -> None:
+        """Write a message; where time goes back, at a reset, a new chunk begins: times never fall within one."""
+        if stamp < self._latest:
+            self._writer.flush()
+        self._latest = stamp
+        self._writer.add_message(number, stamp, payload)
+
+
+def _take_frames(waiting: bytearray, channels: _Channels) -> None:
+    """Hand all complete frames at the beginning of `waiting` to `channels`, and remove them."""
     begin = 0
     while len(waiting) - begin >= FRAME.size:
         number, stamp, size = FRAME.unpack_from(waiting, begin)
@@ -83,20 +105,18 @@ def _take_frames(waiting: bytearray, writer: BagWriter) -> None:
             break
         payload = bytes(waiting[begin + FRAME.size : end])
         if stamp == NEW_TOPIC:
-            topic = RecordedTopic(*json.loads(payload))
-            schema = Schema(0, message_definition(topic.type_name).encode(), "ros2msg", topic.type_name)
-            writer.add_channel(number, Channel(number, topic.name, "cdr", {QOS_KEY: topic.qos}, 0), schema)
+            channels.add(number, RecordedTopic(*json.loads(payload)))
         else:
-            writer.add_message(number, stamp, payload)
+            channels.take(number, stamp, payload)
         begin = end
     del waiting[:begin]
 
 
 def main() -> int:
-    """Write the bag in the directory named on the command line from standard input; only its end stops this."""
+    """Write the bag in the directory named on the command line, compressed as it says, until standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    return write_bag(sys.stdin.fileno(), Path(sys.argv[1]), sys.stdout.fileno())
+    return write_bag(sys.stdin.fileno(), Path(sys.argv[1]), sys.stdout.fileno(), sys.argv[2])
 
 
 if __name__ == "__main__":

@@ -93,7 +93,7 @@ def _recover(file: Path, delete_original: bool) -> Recovery:
         raise ConfigError(f"nothing in {str(file)!r} can be read: {_reason(present)}")
     source = McapScanner(file)
     try:
-        _check(directory / (file.name + BESIDE), _copy(source, directory, file.name))
+        _check(directory / (file.name + BESIDE), _copy(source, directory, file.name, present.compression))
         originals = _replace(directory, file.name)
     finally:
         for name in (file.name, METADATA, METADATA + NEW):
@@ -106,15 +106,17 @@ def _recover(file: Path, delete_original: bool) -> Recovery:
     return Recovery(source.count, tuple(source.damage), source.is_whole, originals)
 
 
-def _copy(source: McapScanner, directory: Path, name: str) -> Counter[str]:
+def _copy(source: McapScanner, directory: Path, name: str, compression: str) -> Counter[str]:
     """Copy everything that `source` can read into files beside the originals; return messages by topic.
+
+    The copy is compressed as the original is.
 
     Raises:
         OSError: they cannot be written.
     """
     records = source.records()
     counts: Counter[str] = Counter()
-    writer = BagWriter(directory, name, BESIDE, source.profile, metadata=False)
+    writer = BagWriter(directory, name, BESIDE, source.profile, False, compression)
     numbers: dict[tuple[object, ...], int] = {}
     try:
         for record in records:

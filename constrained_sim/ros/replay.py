@@ -30,6 +30,7 @@ from constrained_sim.ros.message_json import from_json, to_plain
 from constrained_sim.ros.message_types import TRANSFORMS, message_type, type_name
 from constrained_sim.ros.outputs import Outputs
 from constrained_sim.ros.requests import Requests
+from constrained_sim.ros.topic_choice import TopicChoice
 from constrained_sim.ros.topics import RELIABLE, Topic
 from constrained_sim.ros.world import World
 
@@ -45,11 +46,12 @@ LIBRARIES = ("numpy", "scipy", "numba", "pin")
 EPILOG = "example: replay recordings/leg_bag; exit codes: 0 identical; 1 differs, or refused; 2 wrong command line"
 
 
-def describe(parameters: Mapping[str, Any], config: Config) -> dict[str, Any]:
+def describe(parameters: Mapping[str, Any], config: Config, namespace: str = "/") -> dict[str, Any]:
     """Return what has to be the same for a replay: the configuration, a digest of the model, versions."""
     return {
         "parameters": parameters,
         "folder": str(Path.cwd()),  # where relative paths begin
+        "namespace": namespace,
         "digest": digest(parameters, config.robot),
         "versions": {library: version(library) for library in LIBRARIES} | {"machine": machine()},
     }
@@ -83,13 +85,13 @@ class _Produced:
     lost = 0
     problem = ""
 
-    def __init__(self, left_out: Set[str]) -> None:
+    def __init__(self, left_out: Set[str], recorded: TopicChoice) -> None:
         self.queue: deque[tuple[str, bytes]] = deque()
-        self._left_out = left_out
+        self._left_out, self._recorded = left_out, recorded
 
     def open(self, kind: type, name: str, qos: QoSProfile = RELIABLE, publish: bool = True) -> Topic:
         kind_name = type_name(kind)
-        if kind_name in self._left_out:
+        if kind_name in self._left_out or name not in self._recorded:
             return Topic(None)
         return Topic(lambda data, stamp: self.queue.append((kind_name, data)))
 
@@ -115,19 +117,22 @@ class _Produced:
 class Replay:
     """A simulation that is driven by the inputs of a recording."""
 
-    def __init__(self, parameters: Mapping[str, Any], folder: Path, left_out: Set[str] = frozenset()) -> None:
+    def __init__(
+        self, parameters: Mapping[str, Any], folder: Path, left_out: Set[str] = frozenset(), namespace: str = "/"
+    ) -> None:
         """Set up the configured world.
 
         Args:
             parameters: of the recording.
             folder: where relative paths begin.
             left_out: types of messages that the recording holds none of.
+            namespace: of the node that recorded, in which the names of recorded topics are.
 
         Raises:
             ConstrainedSimError: a configuration that is refused here.
         """
         config = read_config(parameters, folder)
-        self.world, self._topics = World(config), _Produced(left_out)
+        self.world, self._topics = World(config), _Produced(left_out, TopicChoice(config.node.record_topics, namespace))
         self._outputs = Outputs(self._topics, self.world, JointNames(config.robot, config.node.joints))
         self._requests = Requests(self.world, self._outputs)
         self._prefix = config.node.frame_prefix
@@ -179,7 +184,8 @@ def replay(directory: Path) -> Comparison:
     beginning = list(islice(records, 10))
     configuration = _configuration(beginning)
     left_out = OPTIONAL - {record.topic.type_name for record in beginning}
-    simulation = Replay(_completed(configuration["parameters"]), Path(configuration["folder"]), left_out)
+    folder, namespace = Path(configuration["folder"]), configuration.get("namespace", "/")
+    simulation = Replay(_completed(configuration["parameters"]), folder, left_out, namespace)
     warnings = _changes(configuration, digest(configuration["parameters"], simulation.world.config.robot))
     counts: Counter[str] = Counter()
     difference = ""

@@ -1,16 +1,23 @@
 """The recorder: rosbag2 directories that hold every control period, whatever happens to the node."""
 
+import json
 import os
 import random
 import signal
 import time
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
 import yaml
+from ament_index_python.packages import get_package_share_directory
 from mcap.reader import make_reader
+from mcap.records import Chunk, Message
+from mcap.stream_reader import StreamReader, breakup_chunk
 from ros.bags import TYPES, Bag, Mechanics
 from ros.live import CONFIG, NODE, PERIOD, URDF, Process, arguments, free_domain, stamp
 from rosbags.highlevel import AnyReader
+from rosbags.typesys import Stores, get_typestore
 
 from constrained_sim import load_config
 from constrained_sim.ros.bag import bag_file, read_records
@@ -19,6 +26,29 @@ from constrained_sim.ros.recover import recover
 from constrained_sim.ros.replay import replay
 
 TOPICS = set(TYPES) - {"/constraint_forces"}  # the leg has no bilateral constraints
+
+
+def log_times(file):
+    """Return the log times of the messages of an MCAP file, a list for each chunk."""
+    with file.open("rb") as stream:
+        records = StreamReader(stream, emit_chunks=True).records
+        return [
+            [part.log_time for part in breakup_chunk(record) if isinstance(part, Message)]
+            for record in records
+            if isinstance(record, Chunk)
+        ]
+
+
+@pytest.fixture(scope="module")
+def reset_once(simulate, tmp_path_factory):
+    """A bag in which time is turned back once, amidst a chunk."""
+    folder = tmp_path_factory.mktemp("reset") / "bag"
+    with simulate(clock_mode="fast", start_paused=True, record=folder) as sim:
+        sim.meet()
+        sim.step(20)
+        sim.reset()
+        sim.step(20)
+    return Bag(folder)
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +99,84 @@ def test_metadata_tells_what_is_in_the_bag(dropped, hopping):
         assert metadata["starting_time"]["nanoseconds_since_epoch"] == 1_000_000_000
         assert metadata["duration"]["nanoseconds"] == stamp(bag.messages("/clock")[-1]) - 1_000_000_000
         assert [(bag.path / path).exists() for path in metadata["relative_file_paths"]] == [True]
+
+
+def generated_hash(type_name):
+    """Return the hash of a message type that rosidl has left beside its definition."""
+    package, _, name = type_name.split("/")
+    file = Path(get_package_share_directory(package)) / "msg" / f"{name}.json"
+    return json.loads(file.read_text())["type_hashes"][0]["hash_string"]
+
+
+def test_metadata_is_of_version_8(standing):
+    """Distribution and hashes of types are those that ROS computes, in metadata.yaml and in the file."""
+    metadata = standing.metadata
+    assert (metadata["version"], metadata["ros_distro"], metadata["custom_data"]) == (8, os.environ["ROS_DISTRO"], {})
+    topics = [topic["topic_metadata"] for topic in metadata["topics_with_message_count"]]
+    with bag_file(standing.path).open("rb") as stream:
+        reader = make_reader(stream)
+        channels = {c.topic: c.metadata for c in reader.get_summary().channels.values()}
+        assert [(m.name, m.metadata) for m in reader.iter_metadata()] == [
+            ("rosbag2", {"ROS_DISTRO": os.environ["ROS_DISTRO"]})
+        ]
+    known = get_typestore(Stores.ROS2_JAZZY)
+    for topic in topics:
+        assert channels[topic["name"]]["topic_type_hash"] == topic["type_description_hash"]
+        if topic["type"] in known.types:
+            assert topic["type_description_hash"] == known.hash_rihs01(topic["type"])
+        else:
+            assert topic["type_description_hash"] == generated_hash(topic["type"])
+
+
+def test_log_times_never_fall_within_a_chunk(hopping, reset_once):
+    """Messages are in the order of their times; only a reset, which turns time back, begins anew, in another chunk."""
+    assert len(hopping.raw["/impacts"]) > 3  # earlier than the ends of their periods
+    for bag, resets in ((hopping, 0), (reset_once, 1)):
+        chunks = log_times(bag_file(bag.path))
+        assert all(times == sorted(times) for times in chunks)
+        every = [time for times in chunks for time in times]
+        assert sum(after < before for before, after in pairwise(every)) == resets
+    assert replay(reset_once.path).difference == ""
+
+
+@pytest.mark.parametrize("compression", ["zstd", "lz4"])
+def test_chosen_topics_compressed(run_to_end, dropped, compression):
+    """A compressed bag of some topics is read by rosbags and mcap, recovered, and replayed from all that entered."""
+    chosen = ["joint_states", "/contact_f*"]
+    bag = run_to_end("none", 0.4, clock_mode="fast", record_topics=chosen, record_compression=compression)
+    assert set(bag.raw) == {"/joint_states", "/contact_forces", f"{NODE}/inputs"}
+    for topic in ("/joint_states", "/contact_forces"):
+        assert bag.raw[topic] == dropped.raw[topic]
+    file = bag_file(bag.path)
+    with file.open("rb") as stream:
+        reader = make_reader(stream, validate_crcs=True)
+        assert {chunk.compression for chunk in reader.get_summary().chunk_indexes} == {compression}
+        assert sum(1 for _ in reader.iter_messages()) == bag.metadata["message_count"]
+    comparison = replay(bag.path)
+    assert comparison.difference == ""
+    assert comparison.counts == {topic: len(bag.raw[topic]) for topic in ("/joint_states", "/contact_forces")}
+    whole = list(read_records(file))
+    file.write_bytes(file.read_bytes()[: int(0.6 * file.stat().st_size)])
+    assert recover(bag.path).is_whole
+    found = list(read_records(file))
+    assert 0 < len(found) < len(whole) and found == whole[: len(found)]
+    with file.open("rb") as stream:
+        chunks = make_reader(stream).get_summary().chunk_indexes
+    assert {chunk.compression for chunk in chunks} == {compression}
+    assert Bag(bag.path).metadata["ros_distro"] == os.environ["ROS_DISTRO"]
+
+
+def test_topic_that_is_not_there_is_refused(tmp_path):
+    """A topic to be recorded that nobody publishes is named, with those that there are; no bag is left behind."""
+    words = arguments(record=tmp_path / "bag", record_topics=["joint_states", "/contact_force"])
+    process = Process(tmp_path, free_domain(), "simulator", *words)
+    try:
+        assert process.wait(20.0) == 1
+    finally:
+        process.stop()
+    assert "nothing is published on ['/contact_force'], allowed: [" in process.stderr
+    assert "'contact_forces'" in process.stderr
+    assert not (tmp_path / "bag").exists()
 
 
 def test_bag_tells_with_which_qos_topics_were_published(standing):
