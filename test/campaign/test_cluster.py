@@ -5,19 +5,15 @@ import os
 import subprocess
 import sys
 
+import distributed
+import psutil
 import pytest
 from campaign.studies import FOLDER, leg_study
 
-from constrained_sim.campaign import do_run
+from constrained_sim.campaign import cluster, do_run
 from constrained_sim.campaign.execution import run_study
 from constrained_sim.campaign.table import table_of
 from constrained_sim.exceptions import ConfigError
-
-distributed = pytest.importorskip("distributed")
-psutil = pytest.importorskip("psutil")
-pytest.importorskip("pyarrow")
-
-from constrained_sim.campaign import cluster
 
 pytestmark = pytest.mark.xdist_group("campaign")
 
@@ -75,7 +71,7 @@ def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
     """Within the time that it may take."""
     monkeypatch.setattr(cluster, "CONNECTING_TIME", 0.5)
     with (
-        pytest.raises(ConfigError, match="nothing answers at 'tcp://127.0.0.1:9'"),
+        pytest.raises(ConfigError, match=r"nothing answers at 'tcp://127\.0\.0\.1:9'"),
         cluster.dask_cluster("tcp://127.0.0.1:9"),
     ):
         pass
