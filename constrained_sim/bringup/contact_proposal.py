@@ -147,9 +147,9 @@ def _points(shape: Shape, placement: pin.SE3) -> tuple[Array, float]:
         return shape.points, shape.radius
     axis = placement.rotation @ shape.placement.rotation[:, 2]
     if abs(axis[2]) < 0.5:
-        return shape.rims, float(shape.solid.radius)
+        return shape.cap_centers, float(shape.solid.radius)
     across = float(shape.solid.radius) * shape.placement.rotation[:, :2].T
-    return np.array([rim + sign * way for rim in shape.rims for way in across for sign in (1.0, -1.0)]), 0.0
+    return np.array([rim + sign * way for rim in shape.cap_centers for way in across for sign in (1.0, -1.0)]), 0.0
 
 
 def _sole(candidates: Sequence[_Candidate], friction: float) -> list[PointContact]:
