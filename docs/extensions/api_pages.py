@@ -63,6 +63,11 @@ GROUPS = {
         "Ways to solve ``M x - J^T lam = f``, ``J x = b``.",
         ("SOLVERS", "solve_kkt", "kkt_inverse", "ContactConsistentDynamics"),
     ),
+    "bringup": Group(
+        "Bring your robot",
+        "Where a new robot touches the ground, how it stands, and with which gains.",
+        ("propose_contacts", "propose_posture", "set_on_ground", "standing_efforts", "suggest_gains"),
+    ),
     "sensors": Group("Sensors", "What is measured on the robot.", ("SENSORS", "SensorSet", "Imu", "ForceTorque")),
 }
 
