@@ -110,7 +110,7 @@ class ContactRows:
         return cls(np.zeros((0, nv)), np.zeros(0), np.zeros(0), np.zeros((0, 2)))
 
 
-class Motion(NamedTuple):
+class ConstrainedSolution(NamedTuple):
     """Solution of ``M x - J^T lam - J_c^T impulse = f`` with the bilateral rows ``J x = b`` and the contact law.
 
     Attributes:
@@ -150,7 +150,7 @@ def solve_constrained_dynamics(
     contacts: ContactRows,
     method: ContactMethod = EXACTLY,
     start: Array = NOTHING_KNOWN,
-) -> Motion:
+) -> ConstrainedSolution:
     """Solve for the motion and all multipliers.
 
     The solver gives the motion without contact x0 and the response X to unit contact impulses, bilateral rows held;
@@ -189,10 +189,10 @@ def solve_constrained_dynamics(
         impulse = solution.impulse
         x, lam = x + impulse @ response, lam + impulse @ bilateral
     dynamics = dynamics_residual(system.M, x, f, lam @ system.J + impulse @ contacts.J)
-    return Motion(x, lam, impulse, solution, dynamics, row_residual(system, f, b, x))
+    return ConstrainedSolution(x, lam, impulse, solution, dynamics, row_residual(system, f, b, x))
 
 
-def _solve_program(solver: Solver, system: System, f: Array, b: Array, contacts: ContactRows) -> Motion:
+def _solve_program(solver: Solver, system: System, f: Array, b: Array, contacts: ContactRows) -> ConstrainedSolution:
     """Solve with the normal rows of frictionless contacts as inequalities of Gauss' principle."""
     J, offset, normals = contacts.J, contacts.offset, contacts.normals
     if contacts.lower.any():
@@ -208,17 +208,17 @@ def _solve_program(solver: Solver, system: System, f: Array, b: Array, contacts:
     problem = ContactProblem(delassus, J @ x + offset - delassus @ impulse, *contacts.laws)
     dynamics = dynamics_residual(system.M, x, f, lam @ system.J + impulse @ J)
     solution = problem.judged(impulse, solver.name)
-    return Motion(x, lam, impulse, solution, dynamics, row_residual(system, f, b, x))
+    return ConstrainedSolution(x, lam, impulse, solution, dynamics, row_residual(system, f, b, x))
 
 
 def _solve_free(
     solver: Solver, system: System, f: Array, contacts: ContactRows, method: ContactMethod, start: Array
-) -> Motion:
+) -> ConstrainedSolution:
     """Solve without bilateral rows: with all rows of contacts held by the solver, else by contact methods."""
     J, laws = contacts.J, contacts.laws
     if not len(J):
         x, dynamics = free_motion(system.M, system.parents, f)
-        return Motion(x, np.zeros(0), np.zeros(0), None, dynamics, 0.0)
+        return ConstrainedSolution(x, np.zeros(0), np.zeros(0), None, dynamics, 0.0)
     if contacts.compliance is None:
         held = _solve_held(solver, system, f, contacts, method)
         if held is not None:
@@ -234,12 +234,12 @@ def _solve_free(
     else:
         solution = solve_fallback(ContactProblem(delassus, free, *laws), method, tuple(quick), start)
         x, dynamics = free_motion(system.M, system.parents, f + solution.impulse @ J)
-    return Motion(x, np.zeros(0), solution.impulse, solution, dynamics, 0.0)
+    return ConstrainedSolution(x, np.zeros(0), solution.impulse, solution, dynamics, 0.0)
 
 
 def _solve_held(
     solver: Solver, system: System, f: Array, contacts: ContactRows, method: ContactMethod
-) -> Motion | None:
+) -> ConstrainedSolution | None:
     """Let the solver hold all rows of contacts; return None where forces are not those that the contact law allows."""
     J, offset = contacts.J, contacts.offset
     if solver.held_rows is not None:
@@ -262,7 +262,7 @@ def _solve_held(
     if not solved:
         return None
     solution = method.quick_solution(impulse, status, (BY_STICKING, 0), residual, magnitude)
-    return Motion(x, np.zeros(0), impulse, solution, dynamics, 0.0)
+    return ConstrainedSolution(x, np.zeros(0), impulse, solution, dynamics, 0.0)
 
 
 @kernel

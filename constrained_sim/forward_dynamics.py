@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.actuation import actuation_matrix
-from constrained_sim.constrained_dynamics import ContactRows, Motion, solve_constrained_dynamics
+from constrained_sim.constrained_dynamics import ConstrainedSolution, ContactRows, solve_constrained_dynamics
 from constrained_sim.constraints import Constraint, ConstraintStack
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact.compliance import soft_forces
@@ -46,7 +46,7 @@ class ConstrainedAcceleration:
     lam: Array
     gamma: Array
     moments: Array
-    _motion: Motion
+    _motion: ConstrainedSolution
     _constraints: ConstraintSet
     _state: tuple[Robot, Array, Array, float]
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from constrained_sim.constrained_dynamics import EXACTLY, ContactRows, Motion, solve_constrained_dynamics
+from constrained_sim.constrained_dynamics import EXACTLY, ConstrainedSolution, ContactRows, solve_constrained_dynamics
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact_solvers import ContactMethod
@@ -183,7 +183,7 @@ class ImpactProblem:
     turning: Array
     rolling: Array
 
-    def solve(self, solver: Solver, method: ContactMethod) -> tuple[Motion, float]:
+    def solve(self, solver: Solver, method: ContactMethod) -> tuple[ConstrainedSolution, float]:
         """Return the motion after the impact and the factor by which restitution was reduced.
 
         Either law of restitution with friction may create energy, beside the work of what drives the bilateral rows,
@@ -209,7 +209,7 @@ class ImpactProblem:
             motion = self._solve(solver, method, factor)
         return motion, factor
 
-    def _solve(self, solver: Solver, method: ContactMethod, factor: float) -> Motion:
+    def _solve(self, solver: Solver, method: ContactMethod, factor: float) -> ConstrainedSolution:
         """Return the motion after both phases, with all coefficients multiplied by `factor`."""
         system, rows, s = self.system, self._rows(), self.contacts @ self.v_minus
         newton = np.where(self.poisson, 0.0, factor * self.restitution)
@@ -222,8 +222,8 @@ class ImpactProblem:
         return self._expand(solver, method, rows, compressed, restored) if restored.any() else compressed
 
     def _expand(
-        self, solver: Solver, method: ContactMethod, rows: ContactRows, compressed: Motion, restored: Array
-    ) -> Motion:
+        self, solver: Solver, method: ContactMethod, rows: ContactRows, compressed: ConstrainedSolution, restored: Array
+    ) -> ConstrainedSolution:
         """Return the motion after the phase of expansion, with the impulses of both phases.
 
         Contacts push by z beside what they restore. Coulomb's disc under ``restored + z`` is the sum of a disc of fixed
@@ -264,14 +264,14 @@ class ImpactProblem:
         rolling[:, RADIUS] = rolling[:, COEFFICIENT] * restored[rolling[:, CONTACT].astype(np.intp)]
         return self.turning, np.zeros(len(self.turning)), rolling
 
-    def _excess(self, motion: Motion) -> float:
+    def _excess(self, motion: ConstrainedSolution) -> float:
         """Return the kinetic energy that the impact created [J], the work of drives aside; all of it if unsolved."""
         if motion.contact is not None and not motion.contact.converged:
             return float(self.v_minus @ self.system.M @ self.v_minus)
         change = 0.5 * float((motion.x - self.v_minus) @ self.system.M @ (motion.x + self.v_minus))
         return change - self.driven(motion)
 
-    def driven(self, motion: Motion) -> float:
+    def driven(self, motion: ConstrainedSolution) -> float:
         """Return the work [J] of the bilateral rows that depend on time, ``-lam phi_t`` with ``s = J v + phi_t``."""
         return float(motion.lam @ (self.system.J @ self.v_minus - self.s_minus))
 
@@ -446,10 +446,10 @@ def bouncing(bound: ConstraintSet, closing: npt.NDArray[np.intp], s_normal: Arra
     return bound.rows(np.zeros(bound.bilateral.dim), restitution)
 
 
-def _succeeding(first: Motion, second: Motion, impulse: Array) -> Motion:
+def _succeeding(first: ConstrainedSolution, second: ConstrainedSolution, impulse: Array) -> ConstrainedSolution:
     """Return two phases of one impact as one motion; its residuals are the larger ones."""
     solutions = [motion.contact for motion in (first, second) if motion.contact is not None]
-    return Motion(
+    return ConstrainedSolution(
         second.x,
         first.lam + second.lam,
         impulse,

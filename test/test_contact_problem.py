@@ -26,7 +26,7 @@ from mechanisms import (
 from scipy.optimize import minimize
 
 from constrained_sim import LAWS, Frictionless, Plane, Rigid, Sticking
-from constrained_sim.constrained_dynamics import Motion
+from constrained_sim.constrained_dynamics import ConstrainedSolution
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact_solvers import (
     METHODS,
@@ -595,7 +595,7 @@ def test_unsolved_problem_is_told_or_refused():
     def motion(residual):
         none = np.zeros(0)
         solution = ContactSolution(none, np.zeros(0, dtype=np.int64), "newton", 1, residual)
-        return Motion(none, none, none, solution, 0.0, 0.0)
+        return ConstrainedSolution(none, none, none, solution, 0.0, 0.0)
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")

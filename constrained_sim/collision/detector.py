@@ -301,7 +301,7 @@ class CollisionGeometry:
                     )  # fmt: skip
 
     def _feature_at(self, place: int, axes: Array) -> Feature:
-        """Return the core, joint's frame, at one of the points near a plane, for `axes` (c, 3, 3) of the cylinders."""
+        """Return the feature, joint's frame, at a point near a plane, for `axes` (c, 3, 3) of the cylinders."""
         circle = self._circles[place]
         if circle < 0:
             return Feature(self._points[place].copy(), float(self._radii[place]))

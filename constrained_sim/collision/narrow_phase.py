@@ -21,7 +21,7 @@ class ContactPoint(NamedTuple):
     """Where two bodies are near, world frame.
 
     Attributes:
-        one: core of the first body; of a face any point of it.
+        one: feature of the first body; of a face any point of it.
         two: of the second body.
         normal: (3,) unit, from the second body to the first.
         gap: [m]; negative where they penetrate.
@@ -88,7 +88,7 @@ def _parting(first: Shape, here: Array, second: Shape, there: Array, normal: Arr
 def _contact_point(
     one: Feature, two: Feature, touching: tuple[Array, Array], normal: Array, gap: float
 ) -> ContactPoint:
-    """Return where two cores are nearest: at the points `touching` (3,), with the `normal` (3,) and `gap` [m] there."""
+    """Return where two features are nearest: at the points `touching` (3,), with `normal` (3,) and `gap` [m]."""
     if two.is_flat or one.is_flat:
         return ContactPoint(one, two, normal, gap, NormalOwner.SECOND if two.is_flat else NormalOwner.FIRST)
     if not any(
@@ -146,7 +146,7 @@ def _line_points(
 
 
 def _between(one: Feature, two: Feature, normal: Array) -> ContactPoint:
-    """Return the touch of two cores at their points; what has no radius, or coincides, touches along `normal` (3,)."""
+    """Return the contact point of two features; what has no radius, or coincides, touches along `normal` (3,)."""
     arm, radii = one.point - two.point, one.radius + two.radius
     distance = float(np.linalg.norm(arm))
     if radii == 0.0 or distance <= manifold.SAME:
@@ -161,7 +161,7 @@ def _line(shape: Shape, placement: Array, direction: Array) -> Line | None:
 
 
 def _over(shape: Shape, placement: Array, face: Face, margin: float) -> list[tuple[Feature, Feature, float]]:
-    """Return the cores of a shape over a face, the points of the face below them, and their gaps [m]."""
+    """Return the features of a shape over a face, the points of the face below them, and their gaps [m]."""
     normal, radius = face.normal, shape.radius
     points = shape.towards(placement[:3] @ -normal) @ placement[:3] + placement[3]
     touching, gaps = manifold.over_face(points, radius, face.corners, normal, margin)

@@ -92,7 +92,7 @@ class Feature(NamedTuple):
 
     Attributes:
         point: (3,) [m].
-        radius: by which the core is grown [m].
+        radius: by which the feature is grown [m].
         line: (3,) unit direction of an edge, or of what is curved in one direction only; axis of a rim; else zero.
         is_flat: whether it is a face.
         rim: radius of a circle about `point` [m].
@@ -105,7 +105,7 @@ class Feature(NamedTuple):
     rim: float = 0.0
 
     def placed(self, placement: Array) -> Feature:
-        """Return this core of a joint's frame in the world, for the `placement` (4, 3) of the joint."""
+        """Return this feature of a joint's frame in the world, for the `placement` (4, 3) of the joint."""
         return self._replace(point=self.point @ placement[:3] + placement[3], line=self.line @ placement[:3])
 
     def tangent(self, nearest: Array) -> Feature:
@@ -321,7 +321,7 @@ class Shape:
         return feature.placed(placement)
 
     def _round_feature(self, point: Array) -> Feature:
-        """Return the core of a sphere or a capsule at `point` (3,), joint's frame."""
+        """Return the feature of a sphere or a capsule at `point` (3,), joint's frame."""
         if self.is_ball:
             return Feature(self.points[0], self.radius)
         axis, half = self.placement.rotation[:, 2], self.solid.halfLength
@@ -331,7 +331,7 @@ class Shape:
         return Feature(feature, self.radius, axis if between else NO_LINE)
 
     def _cylinder_feature(self, point: Array, outwards: Array) -> Feature:
-        """Return the core of a cylinder at `point` (3,): its axis, a face, or a rim; joint's frame."""
+        """Return the feature of a cylinder at `point` (3,): its axis, a face, or a rim; joint's frame."""
         across, radius = self._across(outwards), float(self.solid.radius)
         length = np.linalg.norm(across)
         if length <= EDGE:
@@ -362,9 +362,9 @@ class Shape:
         return Feature(point, 0.0, line, independent == 1)
 
     def features(self, points: Array, direction: Array) -> list[Feature]:
-        """Return the cores at `points` (n, 3) that may touch a face along the unit `direction` (3,); joint's frame.
+        """Return the features at `points` (n, 3) that may touch a face along the unit `direction` (3,); joint's frame.
 
-        Points of the core of what has a radius, else of the surface; those farthest out of a cylinder that does not
+        Points of the feature of what has a radius, else of the surface; those farthest out of a cylinder that does not
         stand are on circles about its axis.
         """
         features = [Feature(point, self.radius) for point in points]

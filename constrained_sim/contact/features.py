@@ -1,8 +1,8 @@
 """Where two rounded bodies touch: the axes of their contact, its gap and its rows.
 
-A body is, near a contact, a core grown by a radius: a point, a line for what is curved in one direction only, or a
+A body is, near a contact, a feature grown by a radius: a point, a line for what is curved in one direction only, or a
 circle for the rim of a disc. Which way they face each other is up to the flat one of them, whose normal turns with it;
-else the normal goes from core to core.
+else the normal goes from feature to feature.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ PARALLEL = 1e-6
 
 
 UNDIRECTED = read_only(np.zeros((2, 3)))
-"""Directions of two cores that are points."""
+"""Directions of two features that are points."""
 
 
 class NormalOwner(IntEnum):
-    """What the normal of a contact follows: a face of the first body, one of the second, or the cores of both."""
+    """What the normal of a contact follows: a face of the first body, one of the second, or the features of both."""
 
     FIRST = 0
     SECOND = 1
@@ -42,9 +42,9 @@ class ContactFeatures(NamedTuple):
 
     Attributes:
         bodies: (k, 2) joints that carry them, 0 for the world.
-        offsets: (k, 2, 3) points of their cores in the joints' frames [m]; the middle of a circle, of a flat body any
-            point of the face.
-        radii: (k, 2) by which the cores are grown [m]; of a flat body 0.
+        offsets: (k, 2, 3) points of their features in the joints' frames [m]; the middle of a circle, of a flat body
+            any point of the face.
+        radii: (k, 2) by which the features are grown [m]; of a flat body 0.
         normal_owner: (k,) see :class:`NormalOwner`.
         axes: (k, 3, 3) rows t1, t2, n of each contact as they were once, world axes: t1 is as near to that as the
             normal allows, and of crossing lines n tells the side.
@@ -187,10 +187,10 @@ def turn_axes(axes, normal):  # type: ignore[no-untyped-def]
 
 @kernel
 def face_each_other(first, second, one, two, rim_radii, normal_owner, axes):  # type: ignore[no-untyped-def]
-    """Move the points of two cores to where these are nearest, and turn `axes` there unless a face says, in place.
+    """Move the points of two features to where these are nearest, and turn `axes` there unless a face says, in place.
 
     Args:
-        first: (3,) point of the first core [m], world frame.
+        first: (3,) point of the first feature [m], world frame.
         second: (3,) of the second [m].
         one: (3,) direction of the first, world axes.
         two: (3,) of the second.
@@ -219,7 +219,7 @@ def nearest_on_rim(middle, axis, radius, towards):  # type: ignore[no-untyped-de
 
 @kernel(inline=True)
 def unless_parallel(one, two):  # type: ignore[no-untyped-def]
-    """Return the direction `one` (3,) of a core; zero, as of a point, beside a parallel line `two` (3,)."""
+    """Return the direction `one` (3,) of a feature; zero, as of a point, beside a parallel line `two` (3,)."""
     cosine = np.dot(one, two)
     return np.zeros(3) if one.any() and two.any() and 1.0 - cosine * cosine <= PARALLEL else one
 
@@ -229,9 +229,9 @@ def normal_between(first, second, one, two, side):  # type: ignore[no-untyped-de
     """Return the unit normal (3,) between points or lines, and move the points to where these are nearest, in place.
 
     Args:
-        first: (3,) point of the first core [m].
+        first: (3,) point of the first feature [m].
         second: (3,) of the second [m].
-        one: (3,) direction of the first core; zero of a point.
+        one: (3,) direction of the first feature; zero of a point.
         two: (3,) of the second.
         side: (3,) to which the normal of crossing lines points.
     """

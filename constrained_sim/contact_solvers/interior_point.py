@@ -39,7 +39,7 @@ FINISH = 10
 """Steps of Newton's method from where this ends."""
 
 SMOOTHING = 0.0, 0.3
-"""How blurred the slip is where it begins, and where it begins again since that led nowhere."""
+"""How smooth the slip is where it begins, and where it begins again since that led nowhere."""
 
 
 class Interior(NamedTuple):
@@ -249,10 +249,10 @@ def _advance(interior, coupling, smoothing):  # type: ignore[no-untyped-def]
         rest[cones + bounds[w]] += sides[w] * multipliers[w]
     for c in range(x.shape[0]):
         square = y[c, 1] ** 2 + y[c, 2] ** 2
-        blurred = max(square + smoothing * mu, 1e-300)
-        rest[3 * c] -= square / np.sqrt(blurred)
+        smoothed = max(square + smoothing * mu, 1e-300)
+        rest[3 * c] -= square / np.sqrt(smoothed)
         for i in range(2):
-            slip[c, i] = coupling * (2.0 - square / blurred) * y[c, 1 + i] / np.sqrt(blurred)
+            slip[c, i] = coupling * (2.0 - square / smoothed) * y[c, 1 + i] / np.sqrt(smoothed)
         _scale(x[c], y[c], W[c], inverse[c])
     _couple(slip, rest)
     stiffness = np.zeros(z.shape[0])
@@ -360,13 +360,13 @@ def _towards(matrix, rest, W, point, products, bounds, sides, slack, multipliers
 
 
 @kernel
-def _possible(x, dx, y, dy, of_room, of_push):  # type: ignore[no-untyped-def]
+def _possible(x, dx, y, dy, of_slack, of_multipliers):  # type: ignore[no-untyped-def]
     """Return which part of a step can be done, at most 1, for the parts by which slack and multipliers change."""
     loss = INSIDE
     for c in range(x.shape[0]):
         loss = max(loss, _loss(x[c], dx[c]), _loss(y[c], dy[c]))
-    for w in range(of_room.shape[0]):
-        loss = max(loss, -of_room[w], -of_push[w])
+    for w in range(of_slack.shape[0]):
+        loss = max(loss, -of_slack[w], -of_multipliers[w])
     return INSIDE / loss
 
 

@@ -16,7 +16,7 @@ from constrained_sim.validation import Array
 
 RELATIVE_TOLERANCE = 1e-13
 SUFFICIENT = 1e-11
-"""Error relative to the impulses in play at which no other method is tried; each aims at ``RELATIVE_TOLERANCE``."""
+"""Error relative to the impulse scale at which no other method is tried; each aims at ``RELATIVE_TOLERANCE``."""
 
 ACCEPTABLE_RESIDUAL = 1e-9
 STRONG = 100.0

@@ -1,4 +1,4 @@
-"""Parts of a step of time stepping between which nothing closes: compiled where they can be, else the general way."""
+"""Parts of a step of time stepping between which nothing closes: compiled where they can be, else interpreted."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class CompiledParts(SmoothParts):
     def _predicted(
         self, begin: Evaluation, h: float, inputs: StepInputs, excluded: npt.NDArray[np.intp], near: Array
     ) -> Trial:
-        """Predict `h` [s] the general way."""
+        """Predict `h` [s] interpreted."""
         predicted = self._predict(begin, h, inputs, excluded, near)
         part, active = self._held(begin, predicted, self._end(begin, predicted), inputs, excluded)
         return Trial(part, lambda: self._finish(begin, predicted, part, active, inputs))

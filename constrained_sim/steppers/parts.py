@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from constrained_sim.constrained_dynamics import Motion
+from constrained_sim.constrained_dynamics import ConstrainedSolution
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.contact_solvers.problem import TOLERABLE_RESIDUAL
 from constrained_sim.energy import EnergyTerms
@@ -55,7 +55,7 @@ class Prediction(NamedTuple):
     h: float
     q_mid: Array
     v_mid: Array
-    motion: Motion
+    motion: ConstrainedSolution
     impulses: Array
     impulse: Array
     joint_friction: Array
@@ -100,15 +100,15 @@ class Part(NamedTuple):
     moments: Array
     status: npt.NDArray[np.int64]
     energy: Array
-    motion: Motion
-    decisive: Motion
+    motion: ConstrainedSolution
+    decisive: ConstrainedSolution
     v: Array
 
     def checked(self) -> Part:
         """Return this, unless its contact problem is not solved: what is thrown away need not be.
 
         Raises:
-            ContactNotSolved: see :meth:`~constrained_sim.constrained_dynamics.Motion.check_contacts`.
+            ContactNotSolved: see :meth:`~constrained_sim.constrained_dynamics.ConstrainedSolution.check_contacts`.
         """
         self.decisive.check_contacts(TOLERABLE_RESIDUAL)
         return self

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from numba.extending import register_jitable
 
-from constrained_sim.constrained_dynamics import NOTHING_KNOWN, Motion
+from constrained_sim.constrained_dynamics import NOTHING_KNOWN, ConstrainedSolution
 from constrained_sim.contact.features import ContactGeometry
 from constrained_sim.steppers.state_checks import largest_violation
 from constrained_sim.steppers.stepper import Evaluation, StepOutcome
@@ -236,11 +236,11 @@ class RecordedOutcome(StepOutcome):
         return dynamics, 0.0, contact
 
     @cached_property
-    def motion(self) -> Motion:  # type: ignore[override]
+    def motion(self) -> ConstrainedSolution:  # type: ignore[override]
         """Solution of the step's problem."""
         method, status, rows, members, how, residual, magnitude, dynamics = self.solved
         x, row_impulses, solution = self.parts[7], self.parts[8][:rows], None
         if len(self.parts[8]):
             first = len(self.status)
             solution = method.quick_solution(row_impulses, status[first : first + members], how, residual, magnitude)
-        return Motion(x, NOTHING_KNOWN, row_impulses, solution, dynamics, 0.0)
+        return ConstrainedSolution(x, NOTHING_KNOWN, row_impulses, solution, dynamics, 0.0)

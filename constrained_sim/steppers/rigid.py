@@ -1,7 +1,7 @@
 """A step with rigid contacts, joint limits and dry joint friction, compiled whole: what the time stepper tries first.
 
-It is no method of its own: the kernels of the general way, one after the other, without the interpreter between them.
-It leaves off where it cannot go on, and the interpreted step goes on from there.
+It is no method of its own: the kernels of the interpreted step, one after the other, without the interpreter between
+them. It leaves off where it cannot go on, and the interpreted step goes on from there.
 """
 
 from __future__ import annotations

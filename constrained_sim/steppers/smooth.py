@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from constrained_sim.constrained_dynamics import ContactRows, Motion, solve_constrained_dynamics
+from constrained_sim.constrained_dynamics import ConstrainedSolution, ContactRows, solve_constrained_dynamics
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact_solvers import ContactMethod
@@ -72,7 +72,7 @@ class Smooth(Stepper):
 class _Field:
     """Acceleration, constraint forces and powers of the causes in the order of ``FORCES``, and of ``M a``."""
 
-    motion: Motion
+    motion: ConstrainedSolution
 
     def __init__(
         self, stepper: Smooth, bound: ConstraintSet, tau: Array, wrenches: tuple[Wrench, ...], solver: Solver

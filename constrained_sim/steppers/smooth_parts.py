@@ -1,4 +1,4 @@
-"""Parts of a step of time stepping between which nothing closes, done the general way."""
+"""Parts of a step of time stepping between which nothing closes, interpreted."""
 
 from __future__ import annotations
 

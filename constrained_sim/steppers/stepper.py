@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from constrained_sim.constrained_dynamics import Motion
+from constrained_sim.constrained_dynamics import ConstrainedSolution
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact.features import ContactGeometry
@@ -120,7 +120,7 @@ class StepOutcome:
     status: npt.NDArray[np.int64]
     impacts: tuple[Impact, ...]
     energy: Array
-    motion: Motion
+    motion: ConstrainedSolution
     moments: Array
 
     @property

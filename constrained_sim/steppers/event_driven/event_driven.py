@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from constrained_sim.constrained_dynamics import ContactRows, Motion, solve_constrained_dynamics
+from constrained_sim.constrained_dynamics import ConstrainedSolution, ContactRows, solve_constrained_dynamics
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.contact_solvers.contact_modes import SLIP_SPEED, Mode
@@ -33,7 +33,7 @@ BOUNCE_VELOCITY = 1e-6
 """Approach speed [m/s] below which restitution counts as 0, so that bounces end in contact."""
 
 APPROACH_RATIO = 1e-7
-"""Approach by which contacts jam, relative to their largest speed: too small to matter, too large to be overlooked."""
+"""Approach in a Painleve impact, relative to their largest speed: too small to matter, too large to be overlooked."""
 
 MOST_EVENTS = 5000
 """In one step."""
@@ -64,10 +64,10 @@ class EventDriven(Stepper):
     there (:mod:`~constrained_sim.contact_solvers.max_margin_forces`); the motion is the same.
 
     With friction at acceleration level there may be no solution (Painleve's paradox: pressing more makes a sliding
-    contact sink faster). Then forces grow beyond all bounds in no time: the contact jams, an impact without collision,
+    contact sink faster). Then forces grow beyond all bounds in no time: a Painleve impact, one without collision,
     which the impact map resolves with the vanishing approach that the forces would have to stop
-    (:attr:`Impact.without_collision`). Where a contact may as well lift off as jam, it lifts off here; time stepping,
-    which sees impulses only, may let it jam, with a force of about 1 / dt.
+    (:attr:`Impact.without_collision`). Where a contact may as well lift off as have a Painleve impact, it lifts off
+    here; time stepping, which sees impulses only, may let it stay, with a force of about 1 / dt.
 
     A mechanism passes its singular positions (:mod:`~constrained_sim.steppers.event_driven.singular_crossing`), of
     which ``memory`` tells the next step.
@@ -76,8 +76,8 @@ class EventDriven(Stepper):
     long as these are inside their cones without being forced to, else those nearest to the ones at the beginning of the
     step.
 
-    Efforts and external wrenches are constant during a step. Forces of the result are means over it, percussions
-    excluded, integrated with the motion; so is the work of each cause.
+    Efforts and external wrenches are constant during a step. Forces of the result are means over it, impulses of
+    impacts excluded, integrated with the motion; so is the work of each cause.
 
     Sources: Tedrake, sec. 3; Genot and Brogliato, New results on Painleve paradoxes, 1999; Leine and van de Wouw,
     Stability and convergence of mechanical systems with unilateral constraints, 2008, sec. 5.3, for moments.
@@ -138,7 +138,7 @@ class EventDriven(Stepper):
 
     def _settle(
         self, here: Evaluation, inputs: StepInputs, ledger: _Ledger, painleve: bool
-    ) -> tuple[Evaluation, Mode, Motion]:
+    ) -> tuple[Evaluation, Mode, ConstrainedSolution]:
         """Resolve all impacts at this instant, and return what follows them, and the mode that begins.
 
         The first of them is a Painleve impact, if the motion up to here `painleve`.
@@ -316,7 +316,7 @@ class _Ledger:
         start: Evaluation,
         end: Evaluation,
         mode: Mode,
-        motion: Motion,
+        motion: ConstrainedSolution,
         dt: float,
         friction_dofs: npt.NDArray[np.intp],
     ) -> StepOutcome:

@@ -65,7 +65,7 @@ NEWTON_STEPS = 12
 """Most with which the direction of an onset is found."""
 
 PAINLEVE_RATIO = 1e6
-"""Ratio of accelerations with and without friction from which on the integrator meets rounding only: a jam."""
+"""Ratio of accelerations with and without friction from which on the integrator meets rounding: a Painleve impact."""
 
 SMALL_ANGLE = 1e-6
 """[rad] Of the differences that these steps take."""
