@@ -53,10 +53,10 @@ def touch(contact: DetectedContact, dynamics: Dynamics) -> tuple[np.ndarray, np.
     centre = contact.point @ here[:3] + here[3]
     other = contact.other_point @ there[:3] + there[3]
     normal = contact.normal @ there[:3]
-    if contact.rims[0]:
+    if contact.rim_radii[0]:
         axis = contact.directions[0] @ here[:3]
         down = (axis @ normal) * axis - normal
-        centre = centre + contact.rims[0] * down / np.linalg.norm(down)
+        centre = centre + contact.rim_radii[0] * down / np.linalg.norm(down)
     gap = float(normal @ (centre - other)) - contact.radius - contact.other_radius
     assert gap == pytest.approx(contact.gap, abs=1e-9)
     assert np.linalg.norm(normal) == pytest.approx(1.0, abs=1e-12)

@@ -9,7 +9,6 @@ from constrained_sim import Robot
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.dynamics.tree import (
     bias_forces,
-    carry,
     contract,
     find_axes,
     find_bodies,
@@ -19,6 +18,7 @@ from constrained_sim.dynamics.tree import (
     place,
     pose_of,
     potential_energy,
+    shift_base_to_com,
     tree_of,
 )
 from constrained_sim.linalg.inertia_factor import factor_inertia
@@ -158,14 +158,14 @@ def test_what_a_free_flyer_carries_is_moved_as_a_whole(model):
     data, robot, joint = model.createData(), Robot(model, ()), 1
     for q, _ in states(model):
         tree, pose = placed(model, q)
-        centre, changed = np.array([0.3, -0.2, 0.9]), q.copy()
-        carry(tree, changed, pose.placements, robot.support, joint, centre)
+        com, changed = np.array([0.3, -0.2, 0.9]), q.copy()
+        shift_base_to_com(tree, changed, pose.placements, robot.support, joint, com)
         pin.centerOfMass(model, data, changed)
-        assert np.abs(data.oMi[joint].act(data.com[joint]) - centre).max() < 1e-13
+        assert np.abs(data.oMi[joint].act(data.com[joint]) - com).max() < 1e-13
         assert np.abs(pose.placements - placed(model, changed)[1].placements).max() < 1e-13
         first = model.idx_qs[joint]
         assert np.array_equal(np.delete(changed, range(first, first + 3)), np.delete(q, range(first, first + 3)))
-        assert np.abs(changed - Dynamics(robot).carried(q, np.array([joint]), centre[None])).max() < 1e-13
+        assert np.abs(changed - Dynamics(robot).with_com_at(q, np.array([joint]), com[None])).max() < 1e-13
 
 
 def test_robots_with_other_joints_have_no_tree():
