@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,8 +60,8 @@ def _form(name: str) -> Form:
 
 
 def _is_declarable(kind: type) -> bool:
-    """Whether the message has all fields of a kind of constraint."""
-    return issubclass(kind, Constraint) and all(_form(f.name).field in SLOTS for f in fields(kind))  # type: ignore[arg-type]
+    """Whether a kind of constraint has fields, and the message has them all."""
+    return is_dataclass(kind) and all(_form(f.name).field in SLOTS for f in fields(kind))
 
 
 KINDS = {name: kind for name, kind in CONSTRAINTS.items() if not kind.is_unilateral and _is_declarable(kind)}
