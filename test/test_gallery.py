@@ -6,7 +6,11 @@ import pytest
 from mechanisms import ROOT
 
 SCRIPTS = sorted((ROOT / "examples" / "gallery").glob("*.py"))
-OPTIONS = {"shipped_robots": {"seconds": 0.1, "names": ("leg", "four_bar")}}
+OPTIONS = {
+    "shipped_robots": {"seconds": 0.1, "names": ("leg", "four_bar")},
+    "stewart_platform": {"frames": 10},
+    "wiping_arm": {"seconds": 1.0},
+}
 """What a script does in a test in place of all that it can do."""
 
 

@@ -33,7 +33,7 @@ def main(picture="billiards.png", dt=1e-3):
     for column, name, color in ((0, "white", "gray"), (1, "red", "tab:red")):
         axes.plot(run.t, speeds[:, column], color=color, label=name)
     axes.axvline(hit.t, linestyle=":", color="black")
-    axes.set(xlabel="t [s]", ylabel="speed along the table [m/s]", title="slides, rolls, hits, draws back")
+    axes.set(xlabel="t [s]", ylabel="speed along the table [m/s]", title="slides, rolls, hits, follows")
     axes.legend()
     figure.tight_layout()
     figure.savefig(picture)
