@@ -61,9 +61,7 @@ def test_report_opens_without_a_network(landing, tmp_path, browser):
     tab.locator("path.js-line").first.wait_for(state="attached")
     assert asked == [f"file://{tmp_path}/report.html"]
     assert not errors
-    assert (
-        tab.locator(".plot path.js-line").count() == 3 + 3 + 3 + 2
-    )  # forces, positions, velocities, efforts of the motors
+    assert tab.locator(".scatterlayer path.js-line").count() == 3 + 3 + 3 + 2  # forces and states; two motors
     assert "cannot be replayed" in tab.inner_text("body")
     context.close()
 
