@@ -18,6 +18,10 @@ CONNECTING_TIME = 20.0
 """[s] that a scheduler may take to answer."""
 
 
+LOOPBACK = "127.0.0.1:0"
+"""Where an embedded cluster serves its pages; Dask by itself would serve them to everybody."""
+
+
 class Cluster(NamedTuple):
     """A cluster that is in use.
 
@@ -49,12 +53,14 @@ def dask_cluster(scheduler: str = "", workers: int | None = None, dashboard: boo
         ConfigError: no scheduler answers, or it has no workers.
     """
     distributed = optional("distributed", "studies")
+    if dashboard:
+        optional("bokeh", "Dask's page")
     end_orphans()
     with contextlib.ExitStack() as stack:
         if scheduler:
             client = stack.enter_context(_connected(distributed, scheduler))
         else:
-            cluster = stack.enter_context(_embedded(distributed, workers or _processors(), dashboard))
+            cluster = stack.enter_context(_embedded(distributed, workers or _processors()))
             client = stack.enter_context(distributed.Client(cluster))
         count = sum(client.nthreads().values())
         if not count:
@@ -75,14 +81,15 @@ def _connected(distributed: Any, scheduler: str) -> Any:
         raise ConfigError(f"scheduler: nothing answers at {scheduler!r} ({error})") from error
 
 
-def _embedded(distributed: Any, workers: int, dashboard: bool) -> Any:
+def _embedded(distributed: Any, workers: int) -> Any:
     """Return a cluster in this process."""
     return distributed.LocalCluster(
         n_workers=1,
         threads_per_worker=workers,
         processes=False,
         memory_limit=0,  # the runs' own processes have a limit
-        dashboard_address="127.0.0.1:0" if dashboard else None,
+        dashboard_address=LOOPBACK,
+        worker_dashboard_address=LOOPBACK,
         silence_logs=40,
     )
 

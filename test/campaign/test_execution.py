@@ -82,6 +82,8 @@ def test_dask_gives_the_same_bits(study, expected, workers):
 
     with dask_cluster(workers=workers) as cluster:
         assert cluster.workers == workers
+        listening = {port.laddr.ip for port in psutil.Process().net_connections() if port.status == "LISTEN"}
+        assert listening <= {"127.0.0.1"}
         assert run_study(study, cluster.executor, workers=workers).table.equals(expected)
 
 

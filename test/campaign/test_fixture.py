@@ -28,7 +28,7 @@ def file(tmp_path):
     for name in ("laws.py",):
         (tmp_path / name).write_text((FOLDER / name).read_text())
     path = tmp_path / "leg.yaml"
-    path.write_text(yaml.safe_dump(LEG))
+    path.write_text(yaml.safe_dump(LEG, sort_keys=False))
     return path
 
 
