@@ -119,7 +119,7 @@ def _stepped(simulate):
 def stepped(_stepped):
     """A paused node in mode fast, just reset, solver as configured; shared by tests, which step it."""
     _stepped.pause()
-    assert _stepped.call(SetSolver, "set_solver", solver="direct", factorization="lu", contact_method="newton").success
+    assert _stepped.call(SetSolver, "set_solver", solver="range_space", contact_method="newton").success
     assert stamp(_stepped.reset()) == START_TIME * 1e9
     _stepped.settle()
     _stepped.forget()

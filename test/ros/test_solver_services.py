@@ -39,6 +39,13 @@ def values(sim, *names):
     return [parameter_value_to_python(value) for value in answer.values]
 
 
+@pytest.fixture
+def stepped(stepped):
+    """The paused node with the solver of CONFIGURED."""
+    assert stepped.call(SetSolver, "set_solver", solver="direct", factorization="lu").success
+    return stepped
+
+
 @pytest.fixture(scope="module")
 def fall():
     """Where 200 periods of falling and landing lead, by solver; filled by the tests."""

@@ -68,6 +68,7 @@ def impact_bits(robot):
 SETTINGS = {
     "four steps in a period, another solver": {
         "control_period": 0.004,
+        "solver": "direct",
         "factorization": "qr",
         "contact_method": "gauss_seidel",
     },
