@@ -3,11 +3,31 @@
 import pkgutil
 import subprocess
 import sys
+from importlib.metadata import version
+
+from catkin_pkg.package import parse_package
+from ros.live import ROOT
 
 import constrained_sim.ros
 
 OF_LAUNCH = {"launch_arguments", "launching"}
 """Modules of the launch files, which need the launch system."""
+
+
+def test_messages_cost_what_messages_cost():
+    """A logger that only listens loads neither the dynamics nor the compiler."""
+    code = "import sys; from constrained_sim.msg import ContactForces; ContactForces(); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "constrained_sim.msg" in done.stdout.split()
+    assert not {"pinocchio", "numba", "scipy", "llvmlite"} & set(done.stdout.split())
+
+
+def test_rosdep_needs_no_pip():
+    """The manifest is valid, and asks rosdep for nothing that comes from pip, which Ubuntu 24.04 refuses."""
+    manifest = parse_package(str(ROOT))
+    manifest.validate()
+    assert not [depend.name for depend in manifest.exec_depends if depend.name.endswith("-pip")]
+    assert manifest.version == version("constrained_sim")
 
 
 def test_every_module_finds_what_it_needs():

@@ -143,23 +143,24 @@ def test_log_times_never_fall_within_a_chunk(hopping, reset_once):
 def test_chosen_topics_compressed(run_to_end, dropped, compression):
     """A compressed bag of some topics is read by rosbags and mcap, recovered, and replayed from all that entered."""
     chosen = ["joint_states", "/contact_f*"]
-    bag = run_to_end("none", 0.4, clock_mode="fast", record_topics=chosen, record_compression=compression)
+    bag = run_to_end("none", 1.2, clock_mode="fast", record_topics=chosen, record_compression=compression)
     assert set(bag.raw) == {"/joint_states", "/contact_forces", f"{NODE}/inputs"}
     for topic in ("/joint_states", "/contact_forces"):
-        assert bag.raw[topic] == dropped.raw[topic]
+        assert bag.raw[topic][: len(dropped.raw[topic])] == dropped.raw[topic]
     file = bag_file(bag.path)
     with file.open("rb") as stream:
         reader = make_reader(stream, validate_crcs=True)
-        assert {chunk.compression for chunk in reader.get_summary().chunk_indexes} == {compression}
+        chunks = reader.get_summary().chunk_indexes  # two at least: there is more than fits into one
+        assert {chunk.compression for chunk in chunks} == {compression}
         assert sum(1 for _ in reader.iter_messages()) == bag.metadata["message_count"]
     comparison = replay(bag.path)
     assert comparison.difference == ""
     assert comparison.counts == {topic: len(bag.raw[topic]) for topic in ("/joint_states", "/contact_forces")}
     whole = list(read_records(file))
-    file.write_bytes(file.read_bytes()[:-40])
+    file.write_bytes(file.read_bytes()[: chunks[-1].chunk_start_offset + 20])
     assert recover(bag.path).is_whole
     found = list(read_records(file))
-    assert found and found == whole[: len(found)]
+    assert 0 < len(found) < len(whole) and found == whole[: len(found)]
     with file.open("rb") as stream:
         chunks = make_reader(stream).get_summary().chunk_indexes
     assert {chunk.compression for chunk in chunks} == {compression}
@@ -216,7 +217,7 @@ def test_definitions_in_the_bag_suffice_to_read_it(standing):
     assert seen["/contact_forces"].contacts[0].normal_force == last.normal_force
     assert seen["/contact_forces"].contacts[0].name == "foot"
     assert seen["/robot_description"].data == URDF.read_text()
-    assert seen[f"{NODE}/status"].solver == "range_space"
+    assert seen[f"{NODE}/status"].solver == "direct"
 
 
 def test_bag_holds_what_the_core_computes(dropped):
