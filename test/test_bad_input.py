@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 import pytest
-from mechanisms import ROOT, leg
+from mechanisms import ROOT, ball, leg
 
 import constrained_sim as cs
 from constrained_sim.exceptions import ConstrainedSimError, InvalidValue, NonFiniteMotion, UnknownName, shown
@@ -203,6 +203,16 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "Robot.clamp": (robot.clamp, {"tau": TAU}),
         "Robot.link_point": (robot.link_point, {"link": "foot", "point": (0, 0, 0)}),
         "Robot.link_placement": (robot.link_placement, {"link": "foot"}),
+        "Robot.with_payloads": (robot.with_payloads, {"masses": {"foot": 0.1}}),
+        "Robot.summary": (robot.summary, {"dt": 1e-3}),
+        "propose_contacts": (cs.propose_contacts, {"robot": robot, "q": Q, "friction": 0.8}),
+        "propose_posture": (cs.propose_posture, {"robot": robot, "contacts": [foot]}),
+        "set_on_ground": (cs.set_on_ground, {"robot": BALL, "q": BALL.neutral(), "contacts": [POINT]}),
+        "standing_efforts": (cs.standing_efforts, {"robot": BALL, "q": BALL.neutral(), "contacts": [POINT]}),
+        "suggest_gains": (
+            cs.suggest_gains,
+            {"robot": robot, "q": Q, "dt": 1e-3, "contacts": [foot], "frequency": 5.0},
+        ),
         "Robot.within_limits": (robot.within_limits, {"q": np.array(Q)}),
         "Robot.tangent_limits": (robot.tangent_limits, {"q": np.array(Q)}),
         "SensorSet": (cs.SensorSet, {"robot": robot, "sensors": [], "period": 1e-3, "seed": 0}),
@@ -243,6 +253,7 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "Trajectory": (cs.Trajectory, {name: getattr(run, name) for name in run.__dataclass_fields__}),
         "Trajectory.joined": (cs.Trajectory.joined, {"parts": [run, run]}),
         "Trajectory.load": (cs.Trajectory.load, {"path": file}),
+        "Trajectory.plot": (run.plot, {"path": file.with_name("run.png"), "kinds": ["energy"], "setup": run.setup}),
         "Trajectory.save": (run.save, {"path": file}),
         "Trajectory.view": (Closed(run.view), {"setup": run.setup, "port": 8080}),
         "Wrench": (
@@ -316,6 +327,9 @@ INTERNAL = {
     "Robot.spring_energy",
 }
 """Methods of classes that are for the package itself."""
+
+BALL = ball()
+POINT = cs.PointContact("bottom", BALL.root_link, (0.0, 0.0, -0.1))
 
 PARTS = [(name, argument) for name, (_, arguments) in calls(Path(mkdtemp())).items() for argument in arguments]
 

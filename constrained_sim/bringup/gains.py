@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from constrained_sim.bringup.ground import checked_contacts
 from constrained_sim.constraints import PointContact
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.dynamics.dynamics import Dynamics
@@ -88,7 +89,7 @@ def suggest_gains(
     omega = 2.0 * np.pi * number("frequency", frequency, 0.0, open_lower=True)
     if not robot.nu:
         raise InvalidValue("robot", "no actuated joint", "one at least")
-    air, standing = _mobility(robot, q, ()), _mobility(robot, q, contacts)
+    air, standing = _mobility(robot, q, ()), _mobility(robot, q, checked_contacts(contacts))
     scale = np.sqrt(np.diag(air))
     largest = float(np.linalg.eigvalsh(air / np.outer(scale, scale)).max())
     inertia = 1.0 / np.diag(air)

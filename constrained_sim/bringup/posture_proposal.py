@@ -10,7 +10,7 @@ from scipy.optimize import least_squares
 
 from constrained_sim.assembly import assemble
 from constrained_sim.bringup.contact_proposal import propose_contacts
-from constrained_sim.bringup.ground import set_on_ground
+from constrained_sim.bringup.ground import checked_contacts, set_on_ground
 from constrained_sim.constraints import PointContact
 from constrained_sim.dynamics.dynamics import integrate, kinematics_at
 from constrained_sim.exceptions import ConstrainedSimError, InvalidValue
@@ -52,7 +52,7 @@ def propose_posture(robot: Robot, contacts: Sequence[PointContact] = ()) -> Arra
     Raises:
         InvalidValue: a floating base, and nothing that could be a foot.
     """
-    start = comfortable(checked_robot(robot))
+    start, contacts = comfortable(checked_robot(robot)), checked_contacts(contacts)
     if not robot.floating_base:
         return assembled(robot, start)
     contacts = contacts or propose_contacts(robot, start)

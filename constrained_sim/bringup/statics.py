@@ -9,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import lsq_linear
 
+from constrained_sim.bringup.ground import checked_contacts
 from constrained_sim.constraints import PointContact
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.linalg.rank import least_squares
 from constrained_sim.robot import Robot, checked_robot
-from constrained_sim.validation import Array, instance
+from constrained_sim.validation import Array
 
 EQUILIBRIUM = 1e4
 """Weight of the equations of motion against the size of the forces, in the bounded problem."""
@@ -84,9 +85,7 @@ def standing_efforts(robot: Robot, q: Any, contacts: Sequence[PointContact]) -> 
         UnknownName: a contact on a link that does not exist.
     """
     q = checked_robot(robot).checked_configuration(q)
-    contacts = list(contacts)
-    for contact in contacts:
-        instance("contact to stand on", contact, PointContact, "a PointContact")
+    contacts = checked_contacts(contacts)
     statics = _statics(robot, q, contacts)
     x: Array = least_squares(statics.rows.T, statics.b)
     friction = np.array([float(contact.friction) for contact in contacts])
