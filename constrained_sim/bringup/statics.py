@@ -62,13 +62,13 @@ class _Statics(NamedTuple):
 def standing_efforts(robot: Robot, q: Any, contacts: Sequence[PointContact]) -> Standing:
     """Return the efforts and contact forces of least norm that hold a robot at rest.
 
-    The equations of motion with v = 0 and a = 0,
+    The equations of motion with v = 0 and a = 0 are::
 
         S^T tau + J_b^T lam + J_c^T f = h - (springs in joints),
 
     J_b the bilateral constraints of the robot, J_c the contacts: their three directions, or where the friction
     coefficient is zero the normal alone. The solution of least norm is taken where it keeps the limits of efforts and
-    ``f_n >= 0, |f_t| <= friction f_n``. Elsewhere a bounded least-squares problem is solved,
+    ``f_n >= 0, |f_t| <= friction f_n``. Elsewhere a bounded least-squares problem is solved::
 
         min |W (A x - b)|^2 + |x|^2,    W = 1e4,
 
