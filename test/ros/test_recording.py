@@ -217,7 +217,7 @@ def test_definitions_in_the_bag_suffice_to_read_it(standing):
     assert seen["/contact_forces"].contacts[0].normal_force == last.normal_force
     assert seen["/contact_forces"].contacts[0].name == "foot"
     assert seen["/robot_description"].data == URDF.read_text()
-    assert seen[f"{NODE}/status"].solver == "direct"
+    assert seen[f"{NODE}/status"].solver == "range_space"
 
 
 def test_bag_holds_what_the_core_computes(dropped):
