@@ -20,6 +20,7 @@ from test_constraints import SpeedLimit, circling, make, radius_constraint
 
 from constrained_sim import (
     CustomConstraint,
+    FrameAnchor,
     JointLimit,
     JointVelocity,
     PointAnchor,
@@ -27,6 +28,7 @@ from constrained_sim import (
     Simulator,
     check_constraint,
 )
+from constrained_sim.constraints.check import STEP
 from constrained_sim.exceptions import InvalidValue, WrongDerivative
 
 KINDS = (
@@ -68,6 +70,15 @@ def test_our_own_kinds_fit(kind, seed):
     robot = random_tree(rng, 5, floating_base=bool(seed % 2))
     q, v = random_state(robot, rng)
     check = check_constraint(robot, make(kind, robot, rng), q, v, t=0.3)
+    assert check.consistent, check.wrong
+
+
+@pytest.mark.parametrize("beyond", [0.5, 1.5, -0.5, -1.5])
+def test_half_a_turn_is_no_slip(beyond):
+    """There log6 jumps by a whole turn: differences across the jump say nothing against the constraint."""
+    wheel = chain((0.5,))
+    anchor = FrameAnchor("weld", "rod0", np.eye(4), placement_b=np.eye(4))
+    check = check_constraint(wheel, anchor, [np.pi + beyond * STEP], [0.8])
     assert check.consistent, check.wrong
 
 

@@ -125,6 +125,7 @@ def test_continuous_joint_takes_an_angle():
 
 def test_configuration_of_joints_with_several_coordinates():
     """Quaternions and (cos, sin) are normalised where they are, in planar, spherical and composite joints."""
+    pin.seed(1)
     model, inertia = pin.Model(), pin.Inertia.Random()
     turns = pin.JointModelComposite(pin.JointModelRUBZ())
     turns.addJoint(pin.JointModelPX())

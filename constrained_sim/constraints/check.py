@@ -153,10 +153,17 @@ def warn_of_wrong_derivatives(robot: Robot, bound: BoundConstraint, q: Array, v:
 
 
 def difference_of(function: Callable[[float], Array]) -> tuple[Array, Array]:
-    """Return the derivative of `function` at 0 by differences of fourth order, and what these may be wrong by."""
-    near, far = function(STEP) - function(-STEP), function(2.0 * STEP) - function(-2.0 * STEP)
-    found = (8.0 * near - far) / (12.0 * STEP)
-    return found, np.abs(found - near / (2.0 * STEP)) + ROUNDING
+    """Return the derivative of `function` at 0 by differences of fourth order, and what these may be wrong by.
+
+    The doubt is their distance from differences of second order, and the fourth difference over the step: of order
+    ``STEP^3`` where the function is smooth, and more than the error where it jumps within the differences, as the
+    logarithm of a rotation does at half a turn.
+    """
+    before, here, after = function(-STEP), function(0.0), function(STEP)
+    far_before, far_after = function(-2.0 * STEP), function(2.0 * STEP)
+    found = (8.0 * (after - before) - (far_after - far_before)) / (12.0 * STEP)
+    jump = far_before - 4.0 * before + 6.0 * here - 4.0 * after + far_after
+    return found, np.abs(found - (after - before) / (2.0 * STEP)) + np.abs(jump) / STEP + ROUNDING
 
 
 def _compared(given: Array, found: Array, doubt: Array, size: Array) -> Derivative:
