@@ -22,16 +22,16 @@ from constrained_sim.contact_solvers.reduced_rows import (
     reduce_vector,
 )
 from constrained_sim.contact_solvers.rolling_rows import no_rolling
-from constrained_sim.contact_solvers.solve import ContactMethod, solve_contacts, solve_fallback
+from constrained_sim.contact_solvers.solve import ContactMethod, solve_fallback
 from constrained_sim.contact_solvers.sticking import judge_sticking, solve_sticking
 from constrained_sim.exceptions import ContactNotSolved, InexactContact, NotSupported
 from constrained_sim.linalg.cholesky import independent_factor, substitute_twice
 from constrained_sim.linalg.inertia_factor import factor_inertia, unwhiten_one, whiten, whiten_one
-from constrained_sim.linalg.products import gram, matvec, vecdot, vecmat
+from constrained_sim.linalg.products import entries, gram, matvec, vecdot, vecmat
 from constrained_sim.linalg.rank import LARGE_PIVOT
 from constrained_sim.solvers import Solver, System
-from constrained_sim.solvers.held_rows import hold_rows
-from constrained_sim.solvers.solver import remainder_of, row_residual
+from constrained_sim.solvers.held_rows import hold_first, hold_rows
+from constrained_sim.solvers.solver import row_residual
 from constrained_sim.validation import Array
 
 EXACTLY = ContactMethod()
@@ -104,6 +104,19 @@ class ContactRows:
             rolling=np.vstack([self.rolling, rolling]),
         )
 
+    def with_bilateral(self, J: Array, b: Array) -> ContactRows:
+        """Return these rows with the bilateral ``J x = b`` (m,) too, as the last of the box rows, without bounds."""
+        if not len(b):
+            return self
+        end = 3 * len(self.friction) + len(self.lower)
+        return replace(
+            self,
+            J=np.insert(self.J, end, J, axis=0),
+            offset=np.insert(self.offset, end, -b),
+            lower=np.concatenate([self.lower, np.full(len(b), -np.inf)]),
+            upper=np.concatenate([self.upper, np.full(len(b), np.inf)]),
+        )
+
     @classmethod
     def none(cls, nv: int) -> ContactRows:
         """Return no rows."""
@@ -153,10 +166,10 @@ def solve_constrained_dynamics(
 ) -> ConstrainedSolution:
     """Solve for the motion and all multipliers.
 
-    The solver gives the motion without contact x0 and the response X to unit contact impulses, bilateral rows held;
-    the contact law acts on ``G = J_c X`` and ``J_c x0 + offset`` alone; the rest is superposition. So the solver is
-    linear algebra and the law is physics, and neither knows the other. Without bilateral rows there is nothing for
-    the solvers to differ in.
+    The solver holds all rows first, bilateral ones and those of contacts. If the forces obey the contact law, that is
+    the solution. Else the contact law acts on ``G = J_c X`` and ``J_c x0 + offset`` alone, with x0 the motion without
+    contact and X the response to unit contact impulses, bilateral rows held; and the solver gives the motion under
+    these impulses. So the solver is linear algebra and the law is physics, and neither knows the other.
 
     Args:
         solver: how to solve the linear part.
@@ -172,24 +185,23 @@ def solve_constrained_dynamics(
     """
     if solver.decides_contacts and len(contacts.offset):
         return _solve_program(solver, system, f, b, contacts)
+    if not len(contacts.offset):
+        return _without_contacts(solver, system, f, b)
+    if contacts.compliance is None:
+        held = _solve_held(solver, system, f, b, contacts, method)
+        if held is not None:
+            return held
+    return _solve_contacts(solver, system, f, b, contacts, method, start)
+
+
+def _without_contacts(solver: Solver, system: System, f: Array, b: Array) -> ConstrainedSolution:
+    """Solve with bilateral rows only, or without any."""
     if not len(b):
-        return _solve_free(solver, system, f, contacts, method, start)
-    factorization = solver.factor(system)
-    x, lam = factorization.solve(f, b)
-    terms = remainder_of(system, f, x)
-    impulse, solution = np.zeros(0), None
-    if len(contacts.offset):
-        response, bilateral = factorization.solve(contacts.J, np.zeros((len(contacts.J), len(b))))
-        delassus, free = delassus_system(contacts.J, response, x, contacts.offset)
-        whitened = system.whiten(contacts.J)
-        drop_held(delassus, free, contacts.J, terms, np.einsum("ij,ij->i", whitened, whitened))
-        if contacts.compliance is not None:
-            delassus[np.diag_indices_from(delassus)] += contacts.compliance
-        solution = solve_contacts(ContactProblem(delassus, free, *contacts.laws), method, start if start.size else None)
-        impulse = solution.impulse
-        x, lam = x + impulse @ response, lam + impulse @ bilateral
-    dynamics = dynamics_residual(system.M, x, f, lam @ system.J + impulse @ contacts.J)
-    return ConstrainedSolution(x, lam, impulse, solution, dynamics, row_residual(system, f, b, x))
+        x, dynamics = free_motion(system.M, system.parents, f)
+        return ConstrainedSolution(x, no_values(), no_values(), None, dynamics, 0.0)
+    x, lam = solver.factor(system).solve(f, b)
+    dynamics = dynamics_residual(system.M, x, f, lam @ system.J)
+    return ConstrainedSolution(x, lam, no_values(), None, dynamics, row_residual(system, f, b, x))
 
 
 def _solve_program(solver: Solver, system: System, f: Array, b: Array, contacts: ContactRows) -> ConstrainedSolution:
@@ -211,84 +223,110 @@ def _solve_program(solver: Solver, system: System, f: Array, b: Array, contacts:
     return ConstrainedSolution(x, lam, impulse, solution, dynamics, row_residual(system, f, b, x))
 
 
-def _solve_free(
-    solver: Solver, system: System, f: Array, contacts: ContactRows, method: ContactMethod, start: Array
+def _solve_contacts(
+    solver: Solver, system: System, f: Array, b: Array, contacts: ContactRows, method: ContactMethod, start: Array
 ) -> ConstrainedSolution:
-    """Solve without bilateral rows: with all rows of contacts held by the solver, else by contact methods."""
+    """Solve by contact methods, for the motion that bilateral rows leave."""
     J, laws = contacts.J, contacts.laws
-    if not len(J):
-        x, dynamics = free_motion(system.M, system.parents, f)
-        return ConstrainedSolution(x, np.zeros(0), np.zeros(0), None, dynamics, 0.0)
-    if contacts.compliance is None:
-        held = _solve_held(solver, system, f, contacts, method)
-        if held is not None:
-            return held
     compliance = np.zeros(len(J)) if contacts.compliance is None else contacts.compliance
-    may_stick = contacts.compliance is not None or not method.quick_steps
-    settings = start, method.tolerance, method.quick_steps, may_stick
-    x, delassus, free, *quick, solved, dynamics = quick_dynamics(
-        system.M, system.parents, f, J, contacts.offset, compliance, *laws, *settings
-    )
+    may_stick = bool(contacts.compliance is not None or not method.quick_steps or len(b))
+    x, delassus, free, *quick, solved = quick_contacts(
+        system.M, system.parents, f, system.J, b, J, contacts.offset, compliance, *laws,
+        start, method.tolerance, method.quick_steps, may_stick,
+    )  # fmt: skip
     if solved:
         solution = method.quick_solution(*quick)
     else:
         solution = solve_fallback(ContactProblem(delassus, free, *laws), method, tuple(quick), start)
-        x, dynamics = free_motion(system.M, system.parents, f + solution.impulse @ J)
-    return ConstrainedSolution(x, np.zeros(0), solution.impulse, solution, dynamics, 0.0)
+    total = f + solution.impulse @ J
+    if solved and not len(b):
+        dynamics = dynamics_residual(system.M, x, total, np.zeros_like(f))
+        return ConstrainedSolution(x, no_values(), solution.impulse, solution, dynamics, 0.0)
+    return _without_contacts(solver, system, total, b)._replace(impulse=solution.impulse, contact=solution)
 
 
 def _solve_held(
-    solver: Solver, system: System, f: Array, contacts: ContactRows, method: ContactMethod
+    solver: Solver, system: System, f: Array, b: Array, contacts: ContactRows, method: ContactMethod
 ) -> ConstrainedSolution | None:
-    """Let the solver hold all rows of contacts; return None where forces are not those that the contact law allows."""
-    J, offset = contacts.J, contacts.offset
+    """Let the solver hold all rows; return None where forces are not those that the contact law allows."""
+    rows = contacts.with_bilateral(system.J, b)
+    J, offset = rows.J, rows.offset
     if solver.held_rows is not None:
         solver.calls += 1
-        x, impulse, status, residual, magnitude, solved, dynamics = sticking_dynamics(
-            solver.held_rows, system.M, system.parents, f, J, own_rows(len(J)), offset, NO_DRY_FRICTION, *contacts.laws,
+        x, forces, status, residual, magnitude, solved, dynamics = sticking_dynamics(
+            solver.held_rows, system.M, system.parents, f, J, own_rows(len(J)), offset, NO_DRY_FRICTION, *rows.laws,
             method.tolerance,
         )  # fmt: skip
     else:
-        held = system.with_rows(J)
-        x, impulse = solver.factor(held).solve(f, -offset)
-        rows = held.whitened_rows
-        scale = inverse_diagonal(np.einsum("ij,ij->i", rows, rows), len(contacts.friction), contacts.rolling)
-        free = rows @ system.whiten(f[None])[0] + offset
-        status, error, magnitude = judge_sticking(
-            J @ x + offset, free, *contacts.laws, scale, impulse, RELATIVE_TOLERANCE
-        )
+        every, m, end = system.with_rows(contacts.J), len(b), 3 * len(contacts.friction) + len(contacts.lower)
+        x, found = solver.factor(every).solve(f, np.concatenate([b, -contacts.offset]))
+        forces = np.insert(found[m:], end, found[:m])
+        whitened = np.insert(every.whitened_rows[m:], end, every.whitened_rows[:m], axis=0)
+        scale = inverse_diagonal(np.einsum("ij,ij->i", whitened, whitened), len(rows.friction), rows.rolling)
+        free = whitened @ system.whiten(f[None])[0] + offset
+        status, error, magnitude = judge_sticking(J @ x + offset, free, *rows.laws, scale, forces, RELATIVE_TOLERANCE)
         solved = error <= max(RELATIVE_TOLERANCE * magnitude, method.tolerance)
-        residual, dynamics = error / magnitude, dynamics_residual(system.M, x, f, impulse @ J)
+        residual, dynamics = error / magnitude, dynamics_residual(system.M, x, f, forces @ J)
     if not solved:
         return None
-    solution = method.quick_solution(impulse, status, (BY_STICKING, 0), residual, magnitude)
-    return ConstrainedSolution(x, np.zeros(0), impulse, solution, dynamics, 0.0)
+    members, m = len(contacts.friction) + len(contacts.lower), len(b)
+    first = members + 2 * len(contacts.friction)
+    impulse, some = np.delete(forces, slice(first, first + m)), np.delete(status, slice(members, members + m))
+    solution = method.quick_solution(impulse, some, (BY_STICKING, 0), residual, magnitude)
+    lam = forces[first : first + m]
+    return ConstrainedSolution(x, lam, impulse, solution, dynamics, row_residual(system, f, b, x))
 
 
 @kernel
-def quick_dynamics(  # type: ignore[no-untyped-def]
-    M, parents, f, J, offset, compliance, friction, slip, lower, upper, rolling, start, tolerance, steps, may_stick
-):
-    """Solve for the motion without bilateral rows, as ``solve_quick`` does.
+def quick_contacts(  # type: ignore[no-untyped-def]
+    M, parents, f, held, b, J, offset, compliance, friction, slip, lower, upper, rolling, start, tolerance, steps,
+    may_stick,
+):  # fmt: skip
+    """Solve the contact problem of the motion that bilateral rows leave, as ``solve_quick`` does.
 
     The compliance may be that of the first rows only; others have none.
 
+    Args:
+        M: (nv, nv) inertia.
+        parents: (nv,) parent of each degree of freedom.
+        f: (nv,) force or momentum.
+        held: (m, nv) bilateral rows.
+        b: (m,) what ``held x`` is to be.
+        J: (n, nv) rows of the contacts, and so on.
+        offset: (n,) what is added to ``J x``.
+        compliance: (n,) or fewer, added to the diagonal of G.
+        friction: (k,) this and what follows: see ``solve_quick``.
+        slip: (k, 2).
+        lower: of the box rows.
+        upper: of the box rows.
+        rolling: (e, 6).
+        start: (n,) or (0,).
+        tolerance: [N s].
+        steps: of Newton's method.
+        may_stick: whether all contacts may.
+
     Returns:
-        (x, G, b, the six values of ``solve_quick``, relative residual of the equation of motion).
+        (x, G, b of the contacts, the six values of ``solve_quick``).
     """
     L = factor_inertia(M, parents)
     rows, free = whiten(L, parents, J), whiten_one(L, parents, f)
-    G, b = gram(rows), matvec(rows, free)
-    b += offset
+    if b.shape[0]:
+        diagonal, unconstrained = np.diag(gram(rows)).copy(), unwhiten_one(L, parents, free)
+        hold_first(whiten(L, parents, held), b, rows, free)
+        x = unwhiten_one(L, parents, free)
+        G, bias = gram(rows), matvec(J, x)
+        bias += offset
+        drop_held(G, bias, J, np.maximum(np.abs(x), np.abs(unconstrained)), diagonal)
+    else:
+        G, bias = gram(rows), matvec(rows, free)
+        bias += offset
     for i in range(compliance.shape[0]):
         G[i, i] += compliance[i]
     impulse, status, how, residual, magnitude, solved = solve_quick(
-        G, b, friction, slip, lower, upper, rolling, start, tolerance, steps, may_stick
+        G, bias, friction, slip, lower, upper, rolling, start, tolerance, steps, may_stick
     )
     free += vecmat(impulse, rows)
-    x = unwhiten_one(L, parents, free)
-    dynamics = dynamics_residual(M, x, f, vecmat(impulse, J))
-    return x, G, b, impulse, status, how, residual, magnitude, solved, dynamics
+    return unwhiten_one(L, parents, free), G, bias, impulse, status, how, residual, magnitude, solved
 
 
 @kernel
@@ -360,10 +398,10 @@ def _without_held(factorization, M, parents, f, J, reduced, offset, joint_fricti
     for i in range(d):
         x[held[i]] = -offset[n + i]
     given, columns = offset[:n] + matvec(J[:n], x), np.arange(rows.shape[0])
-    inertia, force = _entries(M, others, others), (f - matvec(M, x))[others]
+    inertia, force = entries(M, others, others), (f - matvec(M, x))[others]
     alone = reduced[0][:n], reduced[1][:n], reduced[2][:n], rows.shape[0]
     moved, some, before, G, is_regular = hold_rows(
-        factorization, inertia, parents_of_others, _entries(rows, columns, others), force, -reduce_vector(alone, given)
+        factorization, inertia, parents_of_others, entries(rows, columns, others), force, -reduce_vector(alone, given)
     )
     if not is_regular:
         return x, impulse, b, scale, False
@@ -374,16 +412,6 @@ def _without_held(factorization, M, parents, f, J, reduced, offset, joint_fricti
         impulse[n + i], scale[n + i] = missing[held[i]], 1.0 / M[held[i], held[i]]
         b[n + i] = -scale[n + i] * impulse[n + i]
     return x, impulse, b, scale, True
-
-
-@kernel
-def _entries(A, rows, columns):  # type: ignore[no-untyped-def]
-    """Return the entries of a matrix that are in these rows and columns."""
-    chosen = np.empty((rows.shape[0], columns.shape[0]))
-    for i in range(rows.shape[0]):
-        for j in range(columns.shape[0]):
-            chosen[i, j] = A[rows[i], columns[j]]
-    return chosen
 
 
 @kernel

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pinocchio as pin
 
+from constrained_sim.dynamics.springs import SpringTable, spring_effort, spring_energy
 from constrained_sim.dynamics.tree import Tree, tree_of
 from constrained_sim.exceptions import InvalidValue, ModelError, UnknownName
 from constrained_sim.joints import (
@@ -378,32 +379,28 @@ class Robot:
         return self.dry_friction[self.friction_dofs]
 
     @cached_property
-    def spring_table(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Array, Array]:
-        """Indices into q and v, stiffness [N m/rad, N/m] and reference [rad, m] of the springs in joints."""
+    def spring_table(self) -> SpringTable:
+        """The springs in joints as arrays."""
         joints = [self.joint_models[name] for name in self.springs]
         at_q = np.array([joint.idx_q for joint in joints], dtype=np.intp)
         at_v = np.array([joint.idx_v for joint in joints], dtype=np.intp)
         values = np.array(list(self.springs.values()), dtype=np.float64).reshape(-1, 2)
-        return at_q, at_v, values[:, 0], values[:, 1]
+        return SpringTable(at_q, at_v, values[:, 0].copy(), values[:, 1].copy())
 
     @cached_property
     def stiffness(self) -> Array:
         """(nv,) of the springs in joints [N m/rad, N/m]."""
         stiffness = np.zeros(self.nv)
-        stiffness[self.spring_table[1]] = self.spring_table[2]
+        stiffness[self.spring_table.at_v] = self.spring_table.stiffness
         return stiffness
 
     def spring_effort(self, q: Array) -> Array:
         """Return (nv,) the efforts of the springs in joints [N m, N]."""
-        at_q, at_v, stiffness, reference = self.spring_table
-        effort = np.zeros(self.nv)
-        effort[at_v] = stiffness * (reference - q[at_q])
-        return effort
+        return np.asarray(spring_effort(self.spring_table, q, self.nv))
 
     def spring_energy(self, q: Array) -> float:
         """Return the energy [J] in the springs of joints."""
-        at_q, _, stiffness, reference = self.spring_table
-        return 0.5 * float(stiffness @ (q[at_q] - reference) ** 2)
+        return float(spring_energy(self.spring_table, q))
 
     @cached_property
     def is_damped(self) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pinocchio as pin
 
+from constrained_sim.constraints.bilateral_rows import BilateralRows
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.robot import Robot
@@ -112,6 +113,10 @@ class BoundConstraint(ABC):
         """Return (dim,) s [m/s, rad/s] at the configuration of `dynamics`, for the velocity `v` (nv,) at time `t`."""
         return self.jacobian(dynamics) @ v
 
+    def arrays(self) -> BilateralRows | None:
+        """Return its rows as kernels know them; None of a kind that only Python evaluates."""
+        return None
+
     def wrench(self, dynamics: Dynamics, multipliers: Array, link: str) -> Array:
         """Return (6,) force [N] and moment [N m] about the point where it acts, on `link`, world axes.
 
@@ -189,7 +194,7 @@ class ConstraintStack:
 
     def __init__(self, members: tuple[BoundConstraint, ...], nv: int) -> None:
         """Stack `members` in their order."""
-        self.members = members
+        self.members, self._nv = members, nv
         self._no_values, self._no_rows = np.zeros(0), np.zeros((0, nv))
         ends = np.cumsum([0, *(member.dim for member in members)])
         self.slices = {m.name: slice(a, b) for m, a, b in zip(members, ends[:-1], ends[1:], strict=True)}
@@ -210,6 +215,13 @@ class ConstraintStack:
     def gamma(self, dynamics: Dynamics) -> Array:
         """Return (dim,)."""
         return self._stack([member.gamma(dynamics) for member in self.members], self._no_values)
+
+    @cached_property
+    def arrays(self) -> BilateralRows | None:
+        """All rows as kernels know them; None where one of the kinds is only evaluated by Python."""
+        parts = [member.arrays() for member in self.members]
+        known = [part for part in parts if part is not None]
+        return BilateralRows.stacked(known, self._nv) if len(known) == len(parts) else None
 
     @cached_property
     def is_position_level(self) -> npt.NDArray[np.bool_]:

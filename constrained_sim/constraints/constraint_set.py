@@ -32,10 +32,11 @@ class ConstraintSet:
         contacts: the contacts and all other one-sided rows, as a table.
         slices: rows of each member among all rows, by name.
         dim: number of all rows.
-        places: (dim,) where the rows are among those of the table of contacts, in the order of declaration; of sets
-            with bilateral rows of no use.
-        bounds: of the joints, where besides there are only rigid contacts that resist neither rolling nor spinning; of
-            sets with anything else None.
+        bounds: of the joints; None where there are other one-sided rows.
+        places: (dim,) where the rows are, in the order of declaration, among those of the table of contacts and then
+            the bilateral ones.
+        is_of_arrays: whether kernels know all: rigid contacts that resist neither rolling nor spinning, limits of
+            joints, and bilateral rows without functions of the user's.
     """
 
     def __init__(self, robot: Robot, members: Sequence[BoundConstraint | BoundContact]) -> None:
@@ -57,11 +58,12 @@ class ConstraintSet:
             count = member.dim if isinstance(member, BoundConstraint) else 3
             self.slices[member.name] = slice(self.dim, self.dim + count)
             self.dim += count
-        beyond_arrays = self.bilateral.dim or self.contacts.soft.size or self.contacts.resistance.dim
-        self.bounds = limits.bounds if isinstance(limits, JointLimitStack) and not beyond_arrays else None
+        self.bounds = limits.bounds if isinstance(limits, JointLimitStack) else None
+        beyond_arrays = self.contacts.soft.size or self.contacts.resistance.dim
+        self.is_of_arrays = not beyond_arrays and self.bounds is not None and self.bilateral.arrays is not None
         self._bilateral_rows = self._rows_of(self.bilateral.slices)
         self._contact_rows = self._rows_of(self.contacts.slices)
-        self.places = np.argsort(self._contact_rows)
+        self.places = np.argsort(np.concatenate([self._contact_rows, self._bilateral_rows]))
 
     @classmethod
     def bind(cls, robot: Robot, q: Array, constraints: Iterable[Constraint]) -> ConstraintSet:
@@ -132,12 +134,8 @@ class ConstraintSet:
 
     def rows(self, bilateral: Array, contact: Array) -> Array:
         """Return (..., dim) values of all rows in the order of declaration, from the two kinds."""
-        if not self.bilateral.dim:
-            return np.take(contact, self.places, axis=-1)
-        combined = np.zeros((*contact.shape[:-1], self.dim))
-        combined[..., self._bilateral_rows] = bilateral
-        combined[..., self._contact_rows] = contact
-        return combined
+        every = np.concatenate([contact, bilateral], axis=-1) if self.bilateral.dim else contact
+        return np.take(every, self.places, axis=-1)
 
     def split(self, rows: Array) -> tuple[Array, Array]:
         """Return the bilateral and the contact part of `rows` (..., dim)."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from constrained_sim.constraints.bilateral_rows import BilateralRows, within_half_a_period
 from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, checked_joints, checked_name
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue
@@ -97,12 +98,24 @@ class BoundJointCoupling(BoundConstraint):
         declaration = self.declaration
         position, reference = self._joint.position(dynamics.q), self._reference.position(dynamics.q)
         phi = position - declaration.ratio * reference - declaration.offset
-        half = 0.5 * self._period
-        return np.array([phi if np.isinf(half) else np.remainder(phi + half, self._period) - half])
+        return np.array([within_half_a_period(phi, self._period)])
 
     def jacobian(self, dynamics: Dynamics) -> Array:
         """Return (1, nv), constant."""
         return self._jacobian
+
+    def arrays(self) -> BilateralRows:
+        """Return the row as kernels know it."""
+        joint, reference, declaration = self._joint, self._reference, self.declaration
+        return BilateralRows.without_function(1, self._jacobian.shape[1])._replace(
+            couplings=np.zeros(1, dtype=np.int64),
+            at_q=np.array([[joint.q, reference.q]]),
+            turns=np.array([[joint.turns, reference.turns]]),
+            ratios=np.array([declaration.ratio]),
+            positions=np.array([declaration.offset]),
+            periods=np.array([self._period]),
+            constant=self._jacobian,
+        )
 
     def gamma(self, dynamics: Dynamics) -> Array:
         """Return 0."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from constrained_sim.constraints.bilateral_rows import BilateralRows
 from constrained_sim.constraints.constraint import (
     BoundConstraint,
     Constraint,
@@ -136,6 +137,19 @@ class BoundJointLimit(BoundConstraint):
     def gamma(self, dynamics: Dynamics) -> Array:
         """Return 0."""
         return np.zeros(self.dim)
+
+    def arrays(self) -> BilateralRows:
+        """Return the row of equal bounds, which is bilateral, as kernels know it: a coupling to nothing."""
+        at_q, values = self.bounds.at_q, self.bounds.values
+        return BilateralRows.without_function(*self.bounds.rows.shape)._replace(
+            couplings=np.arange(self.dim),
+            at_q=np.stack([at_q, at_q], axis=1),
+            turns=np.zeros((self.dim, 2), dtype=np.bool_),
+            ratios=np.zeros(self.dim),
+            positions=values,
+            periods=np.full(self.dim, np.inf),
+            constant=self.bounds.rows,
+        )
 
 
 class JointLimitStack(ConstraintStack):

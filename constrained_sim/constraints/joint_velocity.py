@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from constrained_sim.constraints.bilateral_rows import BilateralRows
 from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, checked_joints, checked_name
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.joints import SingleJoint
@@ -83,6 +84,13 @@ class BoundJointVelocity(BoundConstraint):
     def jacobian(self, dynamics: Dynamics) -> Array:
         """Return (1, nv), constant."""
         return self._jacobian
+
+    def arrays(self) -> BilateralRows | None:
+        """Return the row as kernels know it; None of one whose velocity is a function of the user's."""
+        if self.declaration.asks_user:
+            return None
+        rates = np.array([float(self.declaration.velocity)])  # type: ignore[arg-type]
+        return BilateralRows.without_function(*self._jacobian.shape)._replace(constant=self._jacobian, rates=rates)
 
     def velocity(self, dynamics: Dynamics, v: Array, t: float) -> Array:
         """Return (1,) ``v_joint - w(t)`` [rad/s, m/s]."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
+from constrained_sim.constraints.bilateral_rows import BilateralRows
 from constrained_sim.constraints.constraint import BetweenLinks, BoundConstraint, checked_links, checked_name
 from constrained_sim.dynamics import kinematics
 from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at
@@ -102,7 +103,7 @@ class BoundPointAnchor(BoundConstraint):
         self._joints = np.array([joint_a, joint_b])
         normals = np.eye(3) if declaration.normals is None else declaration.normals
         self._normals = np.ascontiguousarray(normals @ placement_b.rotation.T)
-        self.dim = len(normals)
+        self.dim, self._nv = len(normals), robot.nv
         self._frame_b = placement_b
         if callable(declaration.point_b):
             offset_b = placement_b.translation
@@ -123,6 +124,17 @@ class BoundPointAnchor(BoundConstraint):
         robot = dynamics.robot
         return kinematics.anchor_rows(
             self._joints, self._offsets, self._normals, dynamics.placements, dynamics.joint_axes, robot.support
+        )
+
+    def arrays(self) -> BilateralRows | None:
+        """Return the rows as kernels know them; None of an anchor that moves."""
+        if self.declaration.asks_user:
+            return None
+        return BilateralRows.without_function(self.dim, self._nv)._replace(
+            anchors=np.array([[0, self.dim]]),
+            anchor_joints=self._joints[None],
+            anchor_offsets=self._offsets[None],
+            normals=self._normals,
         )
 
     def velocity(self, dynamics: Dynamics, v: Array, t: float) -> Array:

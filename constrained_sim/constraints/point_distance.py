@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from constrained_sim.constraints.bilateral_rows import BilateralRows
 from constrained_sim.constraints.constraint import BetweenLinks, BoundConstraint, checked_links, checked_name
 from constrained_sim.dynamics import kinematics
 from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at
@@ -76,7 +77,7 @@ class BoundPointDistance(BoundConstraint):
         ends = (declaration.link_a, declaration.point_a), (declaration.link_b, declaration.point_b)
         joints, offsets = zip(*(robot.link_point(link, point) for link, point in ends), strict=True)
         self._joints, self._offsets = np.array(joints), np.array(offsets)
-        wanted = declaration.distance
+        wanted, self._nv = declaration.distance, robot.nv
         self._distance = self._line(kinematics_at(robot, q))[1] if wanted is None else wanted
 
     def phi(self, dynamics: Dynamics) -> Array:
@@ -90,6 +91,15 @@ class BoundPointDistance(BoundConstraint):
         in_b = direction @ dynamics.placements[self._joints[1]][:3].T
         return kinematics.anchor_rows(
             self._joints, self._offsets, in_b[None], dynamics.placements, dynamics.joint_axes, robot.support
+        )
+
+    def arrays(self) -> BilateralRows:
+        """Return the row as kernels know it."""
+        return BilateralRows.without_function(1, self._nv)._replace(
+            distances=np.zeros(1, dtype=np.int64),
+            distance_joints=self._joints[None],
+            distance_offsets=self._offsets[None],
+            lengths=np.array([self._distance]),
         )
 
     def gamma(self, dynamics: Dynamics) -> Array:

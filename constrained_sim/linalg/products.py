@@ -64,6 +64,16 @@ def gram(A):  # type: ignore[no-untyped-def]
     return product
 
 
+@kernel
+def entries(A, rows, columns):  # type: ignore[no-untyped-def]
+    """Return the entries of a matrix that are in these rows and columns."""
+    chosen = np.empty((rows.shape[0], columns.shape[0]))
+    for i in range(rows.shape[0]):
+        for j in range(columns.shape[0]):
+            chosen[i, j] = A[rows[i], columns[j]]
+    return chosen
+
+
 @kernel(inline=True)
 def largest_entry(x):  # type: ignore[no-untyped-def]
     """Return the largest magnitude of the entries of x (n,); NaN if there is one among them, 0 if there is none."""

@@ -13,7 +13,8 @@ from constrained_sim.linalg.cholesky import independent_factor, pivoted_factor, 
 from constrained_sim.linalg.elimination import eliminate, substitute
 from constrained_sim.linalg.householder import null_space_bases, null_space_solve
 from constrained_sim.linalg.inertia_factor import factor_inertia, unwhiten_one, whiten, whiten_one
-from constrained_sim.linalg.products import gram, matvec, vecmat
+from constrained_sim.linalg.products import entries, gram, matvec, vecmat
+from constrained_sim.linalg.rank import scaled_rows
 
 DIRECT, RANGE_SPACE, NULL_SPACE = range(3)
 """Factorisations that kernels have: LU of the whole matrix, Cholesky of the Delassus matrix, QR of the rows."""
@@ -46,24 +47,19 @@ def hold_rows(factorization, M, parents, J, f, b):  # type: ignore[no-untyped-de
     if factorization == RANGE_SPACE and is_regular:
         y = substitute_twice(U, b - before)
         return unwhiten_one(L, parents, free + vecmat(y, rows)), y, before, G, True
-    F = U
-    if is_regular:
-        chosen = np.flatnonzero(np.isfinite(np.diag(U)))
-    else:
-        F, chosen = pivoted_factor(G)
-    scale = np.empty(chosen.shape[0])
-    for i in range(chosen.shape[0]):
-        scale[i] = 1.0 / np.sqrt(G[chosen[i], chosen[i]])
+    F, chosen = _independent(G, U, is_regular)
+    goal = b[chosen]
+    scale = np.sqrt(np.diag(G))
     if factorization == RANGE_SPACE:
-        U, _ = independent_factor(_part(G, chosen))
-        some = substitute_twice(U, (b - before)[chosen])
+        U, _ = independent_factor(entries(G, chosen, chosen))
+        some = substitute_twice(U, goal - before[chosen])
         x = unwhiten_one(L, parents, free + vecmat(some, rows[chosen]))
     elif factorization == DIRECT:
-        x, some = _direct(M, _scaled(J, chosen, scale), f, b[chosen] * scale)
-        some *= scale
+        x, some = _direct(M, scaled_rows(J, chosen, scale), f, goal / scale[chosen])
+        some /= scale[chosen]
     else:
-        x, some = _null_space(M, _scaled(J, chosen, scale), f, b[chosen] * scale)
-        some *= scale
+        x, some = _null_space(M, scaled_rows(J, chosen, scale), f, goal / scale[chosen])
+        some /= scale[chosen]
     y = np.zeros(b.shape[0])
     if is_regular:
         y[chosen] = some
@@ -71,6 +67,53 @@ def hold_rows(factorization, M, parents, J, f, b):  # type: ignore[no-untyped-de
         factors, pivots = eliminate(F.T @ F)
         y[:] = F @ substitute(factors, pivots, vecmat(some, F[chosen]))
     return x, y, before, G, is_regular
+
+
+@kernel
+def _independent(G, U, is_regular):  # type: ignore[no-untyped-def]
+    """Return a factor F of G with ``G = F F^T``, where rows depend on each other, and the rows that do not.
+
+    Args:
+        G: (m, m) the Delassus matrix.
+        U: (m, m) what :func:`~constrained_sim.linalg.cholesky.independent_factor` has found of it.
+        is_regular: and whether rows are independent; then F is of no use.
+    """
+    if is_regular:
+        return U, np.flatnonzero(np.isfinite(np.diag(U)))
+    return pivoted_factor(G)
+
+
+@kernel
+def hold_first(W, b, rows, free):  # type: ignore[no-untyped-def]
+    """Take what other rows hold out of `rows`, and of the motion that is free of these, in place.
+
+    All are whitened. With the independent rows ``W_I = U^T Q``, Q of orthonormal rows, the motion becomes
+    ``free + Q^T (U^-T b_I - Q free)``, and each row ``row - row Q^T Q``: their products are the Delassus matrix of what
+    is left to them.
+
+    Args:
+        W: (m, nv) rows that are held.
+        b: (m,) what they are to have.
+        rows: (n, nv) changes.
+        free: (nv,) changes.
+    """
+    G = gram(W)
+    U, is_regular = independent_factor(G)
+    _, chosen = _independent(G, U, is_regular)
+    goal = b[chosen]
+    U, _ = independent_factor(entries(G, chosen, chosen))
+    Q = W[chosen]
+    for i in range(chosen.shape[0]):
+        for k in range(i):
+            goal[i] -= U[k, i] * goal[k]
+            for j in range(Q.shape[1]):
+                Q[i, j] -= U[k, i] * Q[k, j]
+        goal[i] /= U[i, i]
+        for j in range(Q.shape[1]):
+            Q[i, j] /= U[i, i]
+    free += vecmat(goal - matvec(Q, free), Q)
+    for row in rows:
+        row -= vecmat(matvec(Q, row), Q)
 
 
 @kernel
@@ -94,23 +137,3 @@ def _null_space(M, J, f, b):  # type: ignore[no-untyped-def]
     """Return x and y through bases of the motions that the rows leave and of those that they take."""
     x, y = null_space_solve(M, *null_space_bases(M, J), f.reshape((1, -1)), b.reshape((1, -1)))
     return x[0].copy(), y[0].copy()
-
-
-@kernel
-def _part(G, chosen):  # type: ignore[no-untyped-def]
-    """Return the rows and columns of G that are `chosen`."""
-    part = np.empty((chosen.shape[0], chosen.shape[0]))
-    for i in range(chosen.shape[0]):
-        for j in range(chosen.shape[0]):
-            part[i, j] = G[chosen[i], chosen[j]]
-    return part
-
-
-@kernel
-def _scaled(J, chosen, scale):  # type: ignore[no-untyped-def]
-    """Return the `chosen` rows of J, each times its `scale`."""
-    part = np.empty((chosen.shape[0], J.shape[1]))
-    for i in range(chosen.shape[0]):
-        for j in range(J.shape[1]):
-            part[i, j] = scale[i] * J[chosen[i], j]
-    return part

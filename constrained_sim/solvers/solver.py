@@ -283,16 +283,28 @@ def row_residual(system: System, f: Array, b: Array, x: Array) -> float:
     """Return the largest ``|J x - b|`` relative to b and to what x is the remainder of; 0 without rows."""
     if not len(b):
         return 0.0
-    largest = max(np.abs(b).max(), (np.abs(system.J) @ remainder_of(system, f, x)).max())
-    return float(np.abs(system.J @ x - b).max() / largest) if largest > 0.0 else 0.0
+    return float(largest_row_error(system.J, b, x, system.unwhiten(system.whiten(f[None]))[0]))
 
 
-def remainder_of(system: System, f: Array, x: Array) -> Array:
-    """Return (nv,) the magnitudes of which `x` is the remainder: its own, and those of the motion without rows.
+@kernel
+def largest_row_error(J, b, x, unconstrained):  # type: ignore[no-untyped-def]
+    """Return the largest ``|J x - b|`` relative to b and to what x is the remainder of.
 
-    What constraints cut away by cancellation leaves rounding of this size, however small the rest is.
+    Args:
+        J: (m, nv) rows.
+        b: (m,) what they are to have.
+        x: (nv,) motion.
+        unconstrained: (nv,) motion without rows: what constraints cut away of it leaves rounding of its size, however
+            small the rest is.
     """
-    return np.maximum(np.abs(x), np.abs(system.unwhiten(system.whiten(f[None]))[0]))
+    worst = largest = 0.0
+    for i in range(b.shape[0]):
+        total = size = 0.0
+        for j in range(x.shape[0]):
+            total += J[i, j] * x[j]
+            size += abs(J[i, j]) * max(abs(x[j]), abs(unconstrained[j]))
+        worst, largest = max(worst, abs(total - b[i])), max(largest, abs(b[i]), size)
+    return worst / largest if largest > 0.0 else 0.0
 
 
 def check_consistency(system: System, residual: float) -> None:

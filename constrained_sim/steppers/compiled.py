@@ -22,6 +22,7 @@ from constrained_sim.steppers.record import (
     RecordedOutcome,
     RecordedState,
     Sizes,
+    SolvedProblem,
     count_all,
     count_state,
     cut_outcome,
@@ -41,7 +42,7 @@ WHOLE, PART, TRIAL = range(3)
 
 
 class CompiledSteps:
-    """Steps of one robot under rigid contacts and joint limits only: a set of constraints that has ``bounds``.
+    """Steps of one robot under constraints that kernels know: a set that ``is_of_arrays``.
 
     Attributes:
         bound: the constraints.
@@ -53,15 +54,23 @@ class CompiledSteps:
     def __init__(self, robot: Robot, model: Model, bound: ConstraintSet, scheme: Scheme) -> None:
         """Prepare steps of `robot`, of which kernels know the `model`."""
         self.bound, contact_set, nv = bound, bound.contacts, robot.nv
-        counts = len(robot.free_joints[0]), len(contact_set.members), contact_set.dim, len(robot.friction_dofs)
-        self.sizes = Sizes(robot.nq, nv, *counts)
+        self.sizes = Sizes(
+            nq=robot.nq,
+            nv=nv,
+            flyers=len(robot.free_joints[0]),
+            contacts=len(contact_set.members),
+            rows=contact_set.dim,
+            joint_friction=len(robot.friction_dofs),
+            bilateral=bound.bilateral.dim,
+        )
         middle = cut_state(np.zeros(count_state(self.sizes)), self.sizes)
         velocities = np.zeros(nv), np.zeros(nv), np.zeros(contact_set.dim + len(robot.friction_dofs))
         self.work = WorkSpace(middle, pose_of(model.tree), pose_of(model.tree), np.zeros((6, nv)), *velocities)
         contacts = Contacts(
             tuple(contact_set.features), contact_set.friction, contact_set.normals, contact_set.shares_bodies
         )
-        self.problem = make_problem(model, contacts, bound.bounds, scheme, tuple(self.sizes), bound.places, self.work)
+        rows, sizes = (bound.bounds, bound.bilateral.arrays), tuple(self.sizes)
+        self.problem = make_problem(model, contacts, *rows, scheme, sizes, bound.places, self.work)
         self._length, self._members = count_all(self.sizes), 2 * len(contact_set) + len(robot.friction_dofs)
 
     def step(
@@ -77,7 +86,7 @@ class CompiledSteps:
         """Do a step of `h` [s], see :func:`step`; where this does not come so far there is nothing in its record."""
         sizes, (acceleration, passes), (solver, method) = self.sizes, memory, (inputs.solver, inputs.method)
         record, status = np.zeros(self._length), np.zeros(self._members, dtype=np.int64)
-        reached, calls, *solved = step(
+        reached, calls, rows, members, how, residual, magnitude, dynamics, inconsistent = step(
             self.problem,
             (h, passes, solver.held_rows, method.tolerance, method.quick_steps, kind),
             record_of(begin, sizes),
@@ -89,7 +98,8 @@ class CompiledSteps:
             status,
         )
         solver.calls += calls
-        return RecordedOutcome(RecordedState(begin, begin.t + h, record, sizes), reached, (method, status, *solved))
+        solved = SolvedProblem(method, status, rows, members, how, residual, magnitude, dynamics, inconsistent)
+        return RecordedOutcome(RecordedState(begin, begin.t + h, record, sizes), reached, solved)
 
 
 @kernel
@@ -114,8 +124,8 @@ def step(  # type: ignore[no-untyped-def]
     Returns:
         How far this came: :data:`CLOSING`, or what ``advance`` says, and ``UNSOLVED`` where the state is not finite;
         how often rows were held; how many rows and forces, and how many contacts, one-sided rows and degrees of freedom
-        with dry friction took part in the contact problem; then what :func:`~constrained_sim.steppers.rigid.predict`
-        returns after these, but whether it is solved.
+        with dry friction took part in the contact problem; which method solved it, and steps; its relative residual;
+        impulse scale; relative residuals of the equation of motion and of the bilateral rows.
     """
     h, passes, factorization, tolerance, newton_steps, kind = settings
     normals, sizes = borrowed(problem.contacts).normals, problem.sizes
@@ -132,9 +142,10 @@ def step(  # type: ignore[no-untyped-def]
         problem.scheme.impact_speed,
         np.empty(count, dtype=np.int64),
     ):
-        return CLOSING, 0, 0, 0, (BY_STICKING, 0), 0.0, 0.0, 0.0
-    energy, a, forces, mean_axes, efforts, impulse, friction, x, all_impulses = cut_outcome(record, sizes)
-    reached, (row_impulses, row_status, how, residual, magnitude, _, dynamics), calls = advance(
+        return CLOSING, 0, 0, 0, (BY_STICKING, 0), 0.0, 0.0, 0.0, 0.0
+    happened = cut_outcome(record, sizes)
+    impulse, friction, lam = happened.impulse, happened.joint_friction, happened.lam
+    reached, predicted, calls = advance(
         problem,
         (h, kind != TRIAL, passes, factorization, tolerance, newton_steps),
         start,
@@ -142,19 +153,21 @@ def step(  # type: ignore[no-untyped-def]
         tau,
         excluded,
         near,
-        (impulse, friction, all_status[:count], energy),
+        (impulse, friction, lam, all_status[:count], happened.energy),
         end,
     )
     if reached == UNSOLVED or not are_finite(end.q, end.v):
-        return UNSOLVED, calls, 0, 0, (BY_STICKING, 0), 0.0, 0.0, 0.0
-    rows, members = row_impulses.shape[0], row_status.shape[0]
-    all_impulses[:rows], all_status[count : count + members] = row_impulses, row_status
-    x[:] = borrowed(problem.work).x
-    a[:] = (end.v - start.v) / h
-    for i in range(forces.shape[0]):
-        forces[i] = impulse[problem.order[i]] / h
-    mean_axes[:] = 0.5 * (start.axes + end.axes)
+        return UNSOLVED, calls, 0, 0, (BY_STICKING, 0), 0.0, 0.0, 0.0, 0.0
+    rows, members = predicted.impulse.shape[0], predicted.status.shape[0]
+    happened.row_impulses[:rows], all_status[count : count + members] = predicted.impulse, predicted.status
+    happened.x[:] = borrowed(problem.work).x
+    happened.a[:] = (end.v - start.v) / h
+    for i in range(happened.forces.shape[0]):
+        place = problem.order[i] - impulse.shape[0]
+        happened.forces[i] = (lam[place] if place >= 0 else impulse[problem.order[i]]) / h
+    happened.axes[:] = 0.5 * (start.axes + end.axes)
     friction_dofs = borrowed(problem.robot).friction_dofs
     for i in range(friction.shape[0]):
-        efforts[friction_dofs[i]] = friction[i] / h
-    return reached, calls, rows, members, how, residual, magnitude, dynamics
+        happened.efforts[friction_dofs[i]] = friction[i] / h
+    residuals = predicted.residual, predicted.magnitude, predicted.dynamics_residual, predicted.constraint_residual
+    return reached, calls, rows, members, predicted.how, *residuals

@@ -26,7 +26,7 @@ care of it. Less, and the feet of a humanoid that comes to rest rock from corner
 
 
 class CompiledParts(SmoothParts):
-    """Does parts of a step in one kernel where it can: rigid contacts, joint limits, dry friction and efforts only.
+    """Does parts of a step in one kernel where it can: efforts, and constraints and springs that kernels know.
 
     The interpreted step goes on where the kernel leaves off, as where the quick methods do not solve a contact problem.
     """
@@ -99,7 +99,8 @@ class CompiledParts(SmoothParts):
         """Return the smooth problem that a kernel has solved last."""
         work, none, status = self._compiled(begin).work, NOTHING_KNOWN, found.status.copy()
         q_mid, v_mid, impulses = work.middle.q.copy(), work.middle.v.copy(), work.impulses.copy()
-        impulse, joint_friction, energy, deflection = found.parts[5], found.parts[6], found.energy, begin.deflection
+        happened, deflection = found.happened, begin.deflection
+        impulse, joint_friction, energy = happened.impulse, happened.joint_friction, happened.energy
         return Prediction(
             h, q_mid, v_mid, found.motion, impulses, impulse, joint_friction, none, status, energy, deflection
         )
@@ -123,7 +124,7 @@ class CompiledParts(SmoothParts):
 
     def _can_compile(self, begin: Evaluation, inputs: StepInputs) -> bool:
         """Whether the kernels of a whole step can do what is declared, and what acts."""
-        return inputs.are_plain and begin.bound.bounds is not None and self._model is not None
+        return inputs.are_plain and begin.bound.is_of_arrays and self._model is not None
 
     def _compiled(self, begin: Evaluation) -> CompiledSteps:
         """Return the compiled steps under the constraints that act at the `begin`."""

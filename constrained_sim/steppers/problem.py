@@ -10,6 +10,7 @@ from numba import types
 from numba.experimental import structref
 
 from constrained_sim.compilation.kernel import kernel
+from constrained_sim.dynamics.springs import SpringTable
 from constrained_sim.dynamics.tree import Pose, Tree, contract
 from constrained_sim.robot import Robot
 from constrained_sim.steppers.record import State
@@ -23,6 +24,8 @@ class Model(NamedTuple):
         tree: joints and bodies.
         support: (n, nv) see :func:`~constrained_sim.dynamics.kinematics.row_jacobian`.
         damping: (nv,) of the joints [N m s/rad, N s/m].
+        stiffness: (nv,) of the springs in joints [N m/rad, N/m].
+        springs: these.
         actuation: (nu,) velocity index of every effort.
         friction_dofs: (d,) degrees of freedom with dry friction.
         coulomb_effort: (d,) their Coulomb efforts [N m, N].
@@ -35,6 +38,8 @@ class Model(NamedTuple):
     tree: Tree
     support: npt.NDArray[np.bool_]
     damping: Array
+    stiffness: Array
+    springs: SpringTable
     actuation: npt.NDArray[np.intp]
     friction_dofs: npt.NDArray[np.intp]
     coulomb_effort: Array
@@ -46,11 +51,23 @@ class Model(NamedTuple):
 
 def model_of(robot: Robot) -> Model | None:
     """Return what kernels know of a robot; None of one that is not for them."""
-    if robot.tree is None or robot.springs:
+    if robot.tree is None:
         return None
-    joint_friction, others = (robot.friction_dofs, robot.coulomb_effort), contract(robot.tree.rows, robot.friction_dofs)
+    free, free_rows = robot.free_joints
+    others, parents_of_others = contract(robot.tree.rows, robot.friction_dofs)
     return Model(
-        robot.tree, robot.support, robot.damping, robot.actuation, *joint_friction, *robot.free_joints, *others
+        tree=robot.tree,
+        support=robot.support,
+        damping=robot.damping,
+        stiffness=robot.stiffness,
+        springs=robot.spring_table,
+        actuation=robot.actuation,
+        friction_dofs=robot.friction_dofs,
+        coulomb_effort=robot.coulomb_effort,
+        free=free,
+        free_rows=free_rows,
+        others=others,
+        parents_of_others=parents_of_others,
     )
 
 
@@ -127,18 +144,47 @@ class Problem(structref.StructRefProxy):
         robot: a :class:`Model`.
         contacts: see :class:`Contacts`.
         limits: the bounds of joints, see :class:`~constrained_sim.constraints.joint_limit.Bounds`.
+        bilateral: see :class:`~constrained_sim.constraints.bilateral_rows.BilateralRows`.
         scheme: see :class:`Scheme`.
         sizes: of the parts of records.
-        order: of the rows of contacts and limits in that of declaration.
+        order: where each row is, in the order of declaration, among those of contacts, of limits, and bilateral ones.
         work: a :class:`WorkSpace`.
     """
 
 
-FIELDS = ["robot", "contacts", "limits", "scheme", "sizes", "order", "work"]
+FIELDS = ["robot", "contacts", "limits", "bilateral", "scheme", "sizes", "order", "work"]
 structref.define_proxy(Problem, ProblemType, FIELDS)
 
 
 @kernel
-def make_problem(robot, contacts, limits, scheme, sizes, order, work):  # type: ignore[no-untyped-def]
+def make_problem(robot, contacts, limits, bilateral, scheme, sizes, order, work):  # type: ignore[no-untyped-def]
     """Return the :class:`Problem` with these fields."""
-    return Problem(robot, contacts, limits, scheme, sizes, order, work)
+    return Problem(robot, contacts, limits, bilateral, scheme, sizes, order, work)
+
+
+class RowSolution(NamedTuple):
+    """What all rows of a step come to.
+
+    Attributes:
+        x: (nv,) velocity.
+        impulse: (n + d,) of contacts and one-sided rows that take part, and of dry friction [N s, N m s].
+        lam: (m,) of the bilateral rows [N s, N m s].
+        status: of the contacts, one-sided rows and degrees of freedom with dry friction that take part.
+        how: which method found them, and steps.
+        residual: relative, of the contact law.
+        magnitude: impulse scale [N s].
+        solved: whether the contact problem is.
+        dynamics_residual: relative, of the equation of motion.
+        constraint_residual: relative, of the bilateral rows.
+    """
+
+    x: Array
+    impulse: Array
+    lam: Array
+    status: npt.NDArray[np.int64]
+    how: tuple[int, int]
+    residual: float
+    magnitude: float
+    solved: bool
+    dynamics_residual: float
+    constraint_residual: float

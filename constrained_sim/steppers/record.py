@@ -6,7 +6,7 @@ To make an array of each takes longer than the step of a leg.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from numba.extending import register_jitable
 
 from constrained_sim.constrained_dynamics import NOTHING_KNOWN, ConstrainedSolution
 from constrained_sim.contact.features import ContactGeometry
+from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.steppers.state_checks import largest_violation
 from constrained_sim.steppers.stepper import Evaluation, StepOutcome
 from constrained_sim.validation import Array, read_only
@@ -29,6 +30,7 @@ class Sizes(NamedTuple):
         contacts: number k of contacts.
         rows: number of rows, 3 k + l.
         joint_friction: number of degrees of freedom with dry friction.
+        bilateral: number m of bilateral rows.
     """
 
     nq: int
@@ -37,6 +39,7 @@ class Sizes(NamedTuple):
     contacts: int
     rows: int
     joint_friction: int
+    bilateral: int
 
 
 class State(NamedTuple):
@@ -51,8 +54,11 @@ class State(NamedTuple):
         points: (k, 3) [m].
         distances: (k,) [m].
         gaps: (k + l,) [m, rad].
+        phi: (m,) violations of the bilateral rows [m, rad].
+        s_bilateral: (m,) their velocities [m/s, rad/s].
         J: (3 k + l, nv) rows.
         s: (3 k + l,) their velocities [m/s, rad/s].
+        J_bilateral: (m, nv).
     """
 
     q: Array
@@ -63,34 +69,74 @@ class State(NamedTuple):
     points: Array
     distances: Array
     gaps: Array
+    phi: Array
+    s_bilateral: Array
     J: Array
     s: Array
+    J_bilateral: Array
+
+
+class Happened(NamedTuple):
+    """What happened during a step.
+
+    Attributes:
+        energy: (9,) terms of the audit.
+        a: (nv,) mean acceleration.
+        forces: (3 k + l + m,) mean forces of all rows, in the order of declaration [N, N m].
+        axes: (k, 3, 3) mean axes of the contacts.
+        efforts: (nv,) mean efforts of dry friction [N m, N].
+        impulse: (3 k + l,) of contacts and one-sided rows [N s, N m s].
+        joint_friction: (d,) impulses of dry friction [N m s, N s].
+        lam: (m,) impulses of the bilateral rows [N s, N m s].
+        x: (nv,) velocity of the prediction.
+        row_impulses: (3 k + l + d,) impulses of all that took part in it, which may be fewer.
+    """
+
+    energy: Array
+    a: Array
+    forces: Array
+    axes: Array
+    efforts: Array
+    impulse: Array
+    joint_friction: Array
+    lam: Array
+    x: Array
+    row_impulses: Array
+
+
+@register_jitable
+def first_gap(sizes):  # type: ignore[no-untyped-def]
+    """Return where in a record the gaps begin; then come violations and velocities of the bilateral rows."""
+    nq, nv, flyers, k, _, _, _ = sizes
+    return nq + nv * (nv + 1) + 12 * flyers + 13 * k
 
 
 @register_jitable
 def count_state(sizes):  # type: ignore[no-untyped-def]
     """Return how many numbers :func:`cut_state` cuts."""
-    nq, nv, flyers, k, rows, _ = sizes
-    return nq + nv * (nv + rows + 1) + 12 * flyers + 11 * k + 2 * rows
+    _, nv, _, k, rows, _, m = sizes
+    return first_gap(sizes) + (rows - 2 * k) + 2 * m + rows * (nv + 1) + m * nv
 
 
 @register_jitable
 def count_all(sizes):  # type: ignore[no-untyped-def]
     """Return the length of a record."""
-    _, nv, _, k, rows, joint_friction = sizes
-    return count_state(sizes) + 9 + 3 * nv + 3 * rows + 9 * k + 2 * joint_friction
+    _, nv, _, k, rows, joint_friction, m = sizes
+    return count_state(sizes) + 9 + 3 * nv + 3 * rows + 9 * k + 2 * joint_friction + 2 * m
 
 
 @register_jitable
 def cut_state(record, sizes):  # type: ignore[no-untyped-def]
     """Return the :class:`State` with which a `record` begins: the one at the end of a step."""
-    nq, nv, flyers, k, rows, _ = sizes
+    nq, nv, flyers, k, rows, _, m = sizes
     M = nq + nv
     frames = M + nv * nv
     axes = frames + 12 * flyers
     points, distances, gaps = axes + 9 * k, axes + 12 * k, axes + 13 * k
-    J = gaps + rows - 2 * k
+    phi = gaps + rows - 2 * k
+    s_bilateral, J = phi + m, phi + 2 * m
     s = J + rows * nv
+    J_bilateral = s + rows
     return State(
         record[:nq],
         record[nq:M],
@@ -99,36 +145,35 @@ def cut_state(record, sizes):  # type: ignore[no-untyped-def]
         record[axes:points].reshape((k, 3, 3)),
         record[points:distances].reshape((k, 3)),
         record[distances:gaps],
-        record[gaps:J],
+        record[gaps:phi],
+        record[phi:s_bilateral],
+        record[s_bilateral:J],
         record[J:s].reshape((rows, nv)),
-        record[s : s + rows],
+        record[s:J_bilateral],
+        record[J_bilateral : J_bilateral + m * nv].reshape((m, nv)),
     )
 
 
 @register_jitable
 def cut_outcome(record, sizes):  # type: ignore[no-untyped-def]
-    """Return the other parts of a `record`: what happened during the step.
-
-    Terms of the audit (9,); mean acceleration (nv,); mean forces of contacts and one-sided rows (3 k + l,) in the order
-    of declaration [N, N m]; mean axes (k, 3, 3); mean efforts of dry friction (nv,) [N m, N]; impulses of contacts and
-    one-sided rows (3 k + l,) and of dry friction (d,) [N s, N m s]; of the prediction the velocity (nv,), and the
-    impulses of all that took part (3 k + l + d,), which may be fewer.
-    """
-    _, nv, _, k, rows, joint_friction = sizes
+    """Return the other parts of a `record`: what :class:`Happened` during the step."""
+    _, nv, _, k, rows, joint_friction, m = sizes
     energy = count_state(sizes)
     a, forces = energy + 9, energy + 9 + nv
-    axes = forces + rows
+    axes = forces + rows + m
     efforts = axes + 9 * k
-    impulse, friction, x = efforts + nv, efforts + nv + rows, efforts + nv + rows + joint_friction
+    impulse, friction = efforts + nv, efforts + nv + rows
+    lam, x = friction + joint_friction, friction + joint_friction + m
     row_impulses = x + nv
-    return (
+    return Happened(
         record[energy:a],
         record[a:forces],
         record[forces:axes],
         record[axes:efforts].reshape((k, 3, 3)),
         record[efforts:impulse],
         record[impulse:friction],
-        record[friction:x],
+        record[friction:lam],
+        record[lam:x],
         record[x:row_impulses],
         record[row_impulses:],
     )
@@ -147,7 +192,6 @@ class RecordedState(Evaluation):
         self.bound, self.t, self.record, self.sizes = before.bound, t, record, sizes
         self.q = read_only(record[: sizes.nq].copy())
         self.v = read_only(record[sizes.nq : sizes.nq + sizes.nv].copy())
-        self.phi, self.J_bilateral, self.s_bilateral = before.phi, before.J_bilateral, before.s_bilateral
         self.deflection, self.turning = before.deflection, before.turning
 
     @cached_property
@@ -168,23 +212,80 @@ class RecordedState(Evaluation):
     @cached_property
     def contact(self) -> ContactGeometry:  # type: ignore[override]
         """Points, gaps and rows of the contacts."""
-        axes, points, distances, gaps, J, s = self._parts[4:]
-        return ContactGeometry(axes, points, distances, gaps, J, s, self.bound.contacts.normals)
+        here, normals = self._parts, self.bound.contacts.normals
+        return ContactGeometry(here.axes, here.points, here.distances, here.gaps, here.J, here.s, normals)
+
+    @cached_property
+    def phi(self) -> Array:  # type: ignore[override]
+        """(m,) violations of the bilateral rows."""
+        return self._parts.phi
+
+    @cached_property
+    def J_bilateral(self) -> Array:  # type: ignore[override]
+        """(m, nv)."""
+        return self._parts.J_bilateral
+
+    @cached_property
+    def s_bilateral(self) -> Array:  # type: ignore[override]
+        """(m,)."""
+        return self._parts.s_bilateral
 
     @property
     def largest_violation(self) -> tuple[float, float]:
-        """The largest depth of a contact [m, rad], and bilateral row velocity: 0."""
-        _, nv, _, k, rows, _ = self.sizes
-        end = count_state(self.sizes) - rows * (nv + 1)
-        return largest_violation(self.phi, self.record[end - rows + 2 * k : end], self.s_bilateral)
+        """The largest bilateral violation or depth of a contact [m, rad], and bilateral row velocity."""
+        sizes, record, gaps = self.sizes, self.record, first_gap(self.sizes)
+        phi = gaps + sizes.rows - 2 * sizes.contacts
+        s = phi + sizes.bilateral
+        return largest_violation(record[phi:s], record[gaps:phi], record[s : s + sizes.bilateral])
 
 
 def record_of(state: Evaluation, sizes: Sizes) -> Array:
     """Return an array that begins with the parts of a `state`; its record, where it has one."""
     if isinstance(state, RecordedState):
         return state.record
-    parts = state.q, state.v, state.M, state.frames, *state.contact[:-1]
+    contact = state.contact
+    parts = State(
+        q=state.q,
+        v=state.v,
+        M=state.M,
+        frames=state.frames,
+        axes=contact.axes,
+        points=contact.points,
+        distances=contact.distances,
+        gaps=contact.gaps,
+        phi=state.phi,
+        s_bilateral=state.s_bilateral,
+        J=contact.J,
+        s=contact.s,
+        J_bilateral=state.J_bilateral,
+    )
     return np.concatenate([part.ravel() for part in parts])
+
+
+class SolvedProblem(NamedTuple):
+    """How a compiled step solved its contact problem.
+
+    Attributes:
+        method: of contact problems.
+        status: of all contacts and one-sided rows, then of what took part in the problem.
+        rows: how many rows took part.
+        members: how many contacts, one-sided rows and degrees of freedom with dry friction did.
+        how: which method solved it, and steps.
+        residual: relative, of the contact law.
+        magnitude: impulse scale [N s].
+        dynamics_residual: relative, of the equation of motion.
+        constraint_residual: relative, of the bilateral rows.
+    """
+
+    method: ContactMethod
+    status: npt.NDArray[np.int64]
+    rows: int
+    members: int
+    how: tuple[int, int]
+    residual: float
+    magnitude: float
+    dynamics_residual: float
+    constraint_residual: float
 
 
 class RecordedOutcome(StepOutcome):
@@ -192,55 +293,56 @@ class RecordedOutcome(StepOutcome):
 
     Attributes:
         reached: how far it came, see :func:`~constrained_sim.steppers.compiled.step`; what is done has a whole record.
-        solved: the method of contact problems; the status of all contacts and one-sided rows, then of what took part in
-            the problem; how many rows and how many of these did; which method solved it, and steps; relative residual;
-            impulse scale; relative residual of the equation of motion.
+        solved: how the contact problem of the step was solved.
+        happened: what happened during the step.
     """
 
     impacts = ()
     moments = NOTHING_KNOWN
 
-    def __init__(self, end: RecordedState, reached: int, solved: tuple[Any, ...]) -> None:
+    def __init__(self, end: RecordedState, reached: int, solved: SolvedProblem) -> None:
         """Take over what a step left at its `end`."""
         self.end: RecordedState
         self.end, self.reached, self.solved = end, reached, solved
-        self.parts: tuple[Array, ...] = cut_outcome(end.record, end.sizes)
-        self.energy = self.parts[0]
-        self.a = self.parts[1].copy()
+        self.happened: Happened = cut_outcome(end.record, end.sizes)
+        self.energy = self.happened.energy
+        self.a = self.happened.a.copy()
 
     @cached_property
     def lam(self) -> Array:  # type: ignore[override]
         """(rows,) mean forces [N, N m]."""
-        return read_only(self.parts[2].copy())
+        return read_only(self.happened.forces.copy())
 
     @cached_property
     def axes(self) -> Array:  # type: ignore[override]
         """(k, 3, 3) along which those of the contacts act."""
-        return self.parts[3]
+        return self.happened.axes
 
     @cached_property
     def dry_friction(self) -> Array:  # type: ignore[override]
         """(nv,) mean efforts [N m, N]."""
-        return read_only(self.parts[4].copy())
+        return read_only(self.happened.efforts.copy())
 
     @cached_property
     def status(self) -> npt.NDArray[np.int64]:  # type: ignore[override]
         """(k + l,) of the contacts and one-sided rows."""
         sizes = self.end.sizes
-        return read_only(self.solved[1][: sizes.rows - 2 * sizes.contacts])
+        return read_only(self.solved.status[: sizes.rows - 2 * sizes.contacts])
 
     @property
     def residuals(self) -> tuple[float, float, float]:
         """Relative residuals: of the equation of motion, of the bilateral rows, of the contact problem."""
-        *_, contact, _, dynamics = self.solved
-        return dynamics, 0.0, contact
+        solved = self.solved
+        return solved.dynamics_residual, solved.constraint_residual, solved.residual
 
     @cached_property
     def motion(self) -> ConstrainedSolution:  # type: ignore[override]
         """Solution of the step's problem."""
-        method, status, rows, members, how, residual, magnitude, dynamics = self.solved
-        x, row_impulses, solution = self.parts[7], self.parts[8][:rows], None
-        if len(self.parts[8]):
+        solved, happened = self.solved, self.happened
+        row_impulses, solution = happened.row_impulses[: solved.rows], None
+        if len(happened.row_impulses):
             first = len(self.status)
-            solution = method.quick_solution(row_impulses, status[first : first + members], how, residual, magnitude)
-        return ConstrainedSolution(x, NOTHING_KNOWN, row_impulses, solution, dynamics, 0.0)
+            status = solved.status[first : first + solved.members]
+            solution = solved.method.quick_solution(row_impulses, status, solved.how, solved.residual, solved.magnitude)
+        residuals = solved.dynamics_residual, solved.constraint_residual
+        return ConstrainedSolution(happened.x, happened.lam, row_impulses, solution, *residuals)

@@ -1,4 +1,4 @@
-"""A step with rigid contacts, joint limits and dry joint friction, compiled whole: what the time stepper tries first.
+"""A step with rigid contacts, joint limits, dry joint friction and bilateral rows, compiled: what is tried first.
 
 It is no method of its own: the kernels of the interpreted step, one after the other, without the interpreter between
 them. It leaves off where it cannot go on, and the interpreted step goes on from there.
@@ -10,18 +10,21 @@ import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.constrained_dynamics import (
+    dynamics_residual,
     free_motion,
-    quick_dynamics,
+    quick_contacts,
     smallest_motion,
     smallest_reduced_motion,
     sticking_dynamics,
 )
+from constrained_sim.constraints.bilateral_rows import evaluate_bilateral
 from constrained_sim.contact.features import contact_rows
 from constrained_sim.contact_solvers.problem import TOLERABLE_RESIDUAL
 from constrained_sim.contact_solvers.quick_methods import BY_STICKING
 from constrained_sim.contact_solvers.reduced_rows import reduce_contact_rows
 from constrained_sim.contact_solvers.rolling_rows import no_rolling
 from constrained_sim.dynamics.free_flyer import end_momentum, end_velocities, generalized_momentum, middle_coms
+from constrained_sim.dynamics.springs import spring_effort, spring_energy
 from constrained_sim.dynamics.tree import (
     bias_forces,
     find_axes,
@@ -35,6 +38,8 @@ from constrained_sim.dynamics.tree import (
 )
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.linalg.products import matvec, vecdot, vecmat
+from constrained_sim.solvers.held_rows import hold_rows
+from constrained_sim.solvers.solver import largest_row_error
 from constrained_sim.steppers.borrowed import borrowed
 from constrained_sim.steppers.contact_selection import (
     active_set,
@@ -45,6 +50,7 @@ from constrained_sim.steppers.contact_selection import (
     spread,
 )
 from constrained_sim.steppers.midpoint_friction import correct_midpoint_friction, predict_midpoint_friction
+from constrained_sim.steppers.problem import RowSolution
 from constrained_sim.steppers.state_checks import LEVER, MOST_PROJECTIONS, exceeds, largest_drift
 from constrained_sim.steppers.step_energy import attribute_friction_work, attribute_work, energy_of
 
@@ -69,7 +75,8 @@ def advance(problem, settings, begin, acceleration, tau, excluded, near, found, 
         acceleration: (nv,) of the last step.
         tau: (nu,) efforts [N m, N].
         excluded: contacts and limits that carry no force, whatever becomes of their gaps.
-        near: impulses near those of the rows that take part; of another length than these, and nothing is known.
+        near: impulses near those of the rows that take part, but bilateral ones; of another length than these, and
+            nothing is known.
         found: see :func:`predict`; corrected, where this comes so far.
         end: filled with the state at the end.
 
@@ -87,13 +94,16 @@ def advance(problem, settings, begin, acceleration, tau, excluded, near, found, 
     tolerable = 0.0 if corrects else TOLERABLE_RESIDUAL  # what is only tried need not be solved
     laws = contacts.friction, joint_friction, theta, factorization, tolerance, steps, tolerable
     opening = begin.gaps, contacts.normals, begin.s
+    pull = spring_effort(robot.springs, begin.q, v.shape[0])
+    for i in range(v.shape[0]):
+        pull[i] -= 0.25 * h * robot.stiffness[i] * v[i]
 
     com = middle_coms((1.0 - theta) * h, begin.M, v, begin.frames, robot.free_rows)
     move(tree, begin.q, (1.0 - theta) * h, v, middle.q)
     place(tree, middle.q, pose)
     for i in range(free.shape[0]):
         shift_base_to_com(tree, middle.q, pose.placements, robot.support, free[i], com[i])
-    evaluate_contacts(problem, pose, v, middle)
+    evaluate_rows(problem, pose, v, middle)
     evaluate_inertia(problem, pose, middle)
     start, last, calls = near, acceleration, 0
     for done in range(passes + 1):
@@ -106,10 +116,12 @@ def advance(problem, settings, begin, acceleration, tau, excluded, near, found, 
         for i in range(v.shape[0]):
             middle.v[i] = v[i] + (1.0 - theta) * h * acceleration[i]
         bias = bias_forces(tree, pose, middle.v)
-        predicted = predict(h, problem, laws, opening, v, bias, tau, excluded, start, found)
-        start = predicted[0]
-        calls += min(start.shape[0], 1)
-        if not predicted[5]:
+        predicted, will_do = predict(
+            h, problem, laws, opening, v, begin.s_bilateral, pull - bias, tau, excluded, start, found
+        )
+        start = predicted.impulse
+        calls += min(start.shape[0] + predicted.lam.shape[0], 1)
+        if not will_do:
             return UNSOLVED, predicted, calls
 
     masses, frames = (begin.M, v, middle.M), (begin.frames, middle.frames)
@@ -119,11 +131,12 @@ def advance(problem, settings, begin, acceleration, tau, excluded, near, found, 
     place(tree, end.q, end_pose)
     for i in range(free.shape[0]):
         shift_base_to_com(tree, end.q, end_pose.placements, robot.support, free[i], com[i] + theta * h * flown[i])
-    evaluate_contacts(problem, end_pose, x, end)
-    active, held = active_set(found[2], begin.gaps, end.gaps, excluded)
-    if largest_drift(end.gaps[:0], end.gaps, held) > problem.scheme.position_tolerance:
+    evaluate_rows(problem, end_pose, x, end)
+    _, _, _, status, energy = found
+    active, held = active_set(status, begin.gaps, end.gaps, excluded)
+    if largest_drift(end.phi, end.gaps, held) > problem.scheme.position_tolerance:
         evaluate_inertia(problem, end_pose, end)
-        found[3][PROJECTION] += hold(problem, held, found[2], end_pose, end)
+        energy[PROJECTION] += hold(problem, held, status, end_pose, end)
     evaluate_inertia(problem, end_pose, end)
     if not (exceeds(v, rest_speed) or exceeds(middle.v, rest_speed) or exceeds(x, rest_speed)):
         return DONE, predicted, calls
@@ -132,13 +145,14 @@ def advance(problem, settings, begin, acceleration, tau, excluded, near, found, 
     v_mean = v + (1.0 - theta) * (x - v)
     inertial = bias - pose.weight + kinetic_gradient(tree, pose, v_mean)
     total = end_momentum(h, *masses, inertial, impulses, tree.gravity, end.M, robot.free_rows, *frames, end.frames)
-    reached, more = correct(problem, h, total, v, last, laws, active, opening, end, found)
+    w = matvec(begin.J_bilateral, v)
+    reached, more = correct(problem, h, total, v, w, last, laws, active, opening, end, found)
     return reached, predicted, calls + more
 
 
 @kernel
-def evaluate_contacts(problem, pose, v, state):  # type: ignore[no-untyped-def]
-    """Fill in what a `state` has of contacts and limits, at its configuration, the joints of which are placed.
+def evaluate_rows(problem, pose, v, state):  # type: ignore[no-untyped-def]
+    """Fill in what a `state` has of constraints, at its configuration, the joints of which are placed.
 
     Args:
         problem: see :func:`advance`.
@@ -156,6 +170,9 @@ def evaluate_contacts(problem, pose, v, state):  # type: ignore[no-untyped-def]
         state.J[3 * k + i] = limits.rows[i]
         state.s[3 * k + i] = vecdot(limits.rows[i], v)
         state.gaps[k + i] = limits.signs[i] * state.q[limits.at_q[i]] - limits.values[i]
+    if state.phi.shape[0]:
+        rows = state.phi, state.J_bilateral, state.s_bilateral
+        evaluate_bilateral(borrowed(problem.bilateral), state.q, pose.placements, pose.axes, robot.support, v, *rows)
 
 
 @kernel
@@ -170,7 +187,7 @@ def evaluate_inertia(problem, pose, state):  # type: ignore[no-untyped-def]
 
 @kernel
 def hold(problem, held, status, pose, end):  # type: ignore[no-untyped-def]
-    """Move the configuration at the `end` of a step back onto the contacts and limits that are `held`, and drifted.
+    """Move the configuration at the `end` of a step back onto bilateral rows, and contacts and limits that are `held`.
 
     As :meth:`~constrained_sim.steppers.stepper.Stepper.hold_positions` does in the metric of the kinetic energy.
 
@@ -178,48 +195,55 @@ def hold(problem, held, status, pose, end):  # type: ignore[no-untyped-def]
         problem: see :func:`advance`.
         held: what presses or has sunk, ascending.
         status: of all contacts and limits.
-        pose: at the end; changes, as far as :func:`evaluate_contacts` knows it.
-        end: see :func:`advance`; the configuration changes, and what :func:`evaluate_contacts` fills in.
+        pose: at the end; changes, as far as :func:`evaluate_rows` knows it.
+        end: see :func:`advance`; the configuration changes, and what :func:`evaluate_rows` fills in.
 
     Returns:
         The potential energy [J] that this brings in.
     """
-    tree, contacts = borrowed(problem.robot).tree, borrowed(problem.contacts)
-    none, energy = np.empty(0), potential_energy(tree, pose.placements)
-    drift = largest_drift(none, end.gaps, held)
+    robot, contacts = borrowed(problem.robot), borrowed(problem.contacts)
+    tree, energy = robot.tree, potential_energy(robot.tree, pose.placements) + spring_energy(robot.springs, end.q)
+    drift = largest_drift(end.phi, end.gaps, held)
     rows, target = held_rows(held, contacts.normals, status), np.zeros(end.s.shape[0])
     for _ in range(MOST_PROJECTIONS):
         target[contacts.normals] = end.gaps
-        if contacts.shares:
+        if end.phi.shape[0]:
+            step_back = smallest_motion(
+                end.M,
+                tree.rows,
+                np.concatenate((end.J_bilateral, end.J[rows])),
+                np.concatenate((end.phi, target[rows])),
+            )
+        elif contacts.shares:
             reduced = reduce_contact_rows(rows, contacts.features[0], end.axes, end.points)
             step_back = smallest_reduced_motion(end.M, tree.rows, end.J[rows], reduced, target[rows])
         else:
             step_back = smallest_motion(end.M, tree.rows, end.J[rows], target[rows])
-        if np.abs(step_back).max() > LEVER * drift:
+        if held.shape[0] and np.abs(step_back).max() > LEVER * drift:
             break
         before = end.q.copy()
         move(tree, before, 1.0, step_back, end.q)
         place(tree, end.q, pose)
-        evaluate_contacts(problem, pose, end.v, end)
-        left = largest_drift(none, end.gaps, held)
+        evaluate_rows(problem, pose, end.v, end)
+        left = largest_drift(end.phi, end.gaps, held)
         if not left < 0.5 * drift:
             end.q[:] = before
             place(tree, end.q, pose)
-            evaluate_contacts(problem, pose, end.v, end)
+            evaluate_rows(problem, pose, end.v, end)
             break
         drift = left
         if drift <= problem.scheme.position_tolerance:
             break
-    return potential_energy(tree, pose.placements) - energy
+    return potential_energy(tree, pose.placements) + spring_energy(robot.springs, end.q) - energy
 
 
 @kernel
-def predict(h, problem, laws, begin, v, bias, tau, excluded, start, found):  # type: ignore[no-untyped-def]
+def predict(h, problem, laws, begin, v, s_bilateral, forces, tau, excluded, start, found):  # type: ignore[no-untyped-def]
     """Solve the smooth problem of a step, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
     Args:
         h: length of the step [s].
-        problem: see :func:`advance`; the robot's damping acts at the velocity at the end.
+        problem: see :func:`advance`; damping acts at the velocity at the end, springs at the mean of the positions.
         laws: (k,) coefficients of friction; of dry friction the (d,) degrees of freedom, their largest impulses (d,)
             [N m s, N s], and the others with their parents; share of
             :func:`~constrained_sim.steppers.contact_selection.allow_approach`; factorisation of the rows held, one of
@@ -229,28 +253,29 @@ def predict(h, problem, laws, begin, v, bias, tau, excluded, start, found):  # t
         begin: gaps (k + l,) at the beginning [m, rad]; which rows open and close (k + l,); row velocities (3 k + l,)
             there [m/s, rad/s].
         v: (nv,) velocity there.
-        bias: (nv,) Coriolis, centrifugal and gravity forces in the middle state of the work space.
+        s_bilateral: (m,) velocities of the bilateral rows there [m/s, rad/s].
+        forces: (nv,) of gravity and inertia in the middle state of the work space, and of springs [N m, N].
         tau: (nu,) efforts [N m, N].
         excluded: contacts and limits that take no part.
         start: impulses near those of the rows that take part, see ``advance``.
         found: filled with the impulses of contacts and one-sided rows (3 k + l,) [N s, N m s], those of dry friction
-            (d,) [N m s, N s], the status (k + l,), and the terms of the audit (9,).
+            (d,) [N m s, N s], those of the bilateral rows (m,) [N s, N m s], the status (k + l,), and the terms of the
+            audit (9,).
 
     Returns:
-        (impulses of the rows that take part, their status, which method found them and how many steps that took,
-        residual of the contact law, impulse scale, whether the contact problem is solved, or nearly
-        where that will do, residual of the equation of motion); if it is not solved, nothing else counts.
+        A :class:`~constrained_sim.steppers.problem.RowSolution`, and whether it is solved, or nearly where that will
+        do; if it is not, nothing else counts.
     """
     friction, by_joint, theta, factorization, tolerance, steps, tolerable = laws
     robot, features, work = borrowed(problem.robot), borrowed(problem.contacts).features, borrowed(problem.work)
     damping, friction_dofs, middle, impulses, x = robot.damping, robot.friction_dofs, work.middle, work.impulses, work.x
     gaps, normals, s = begin
-    impulse, joint_friction, status, energy = found
+    impulse, joint_friction, lam, status, energy = found
     impulses[:] = 0.0
     inertia = middle.M.copy()
     for i in range(v.shape[0]):
-        impulses[0, i] = -h * bias[i]
-        inertia[i, i] += h * damping[i]
+        impulses[0, i] = h * forces[i]
+        inertia[i, i] += h * damping[i] + 0.25 * h**2 * robot.stiffness[i]
     for i in range(tau.shape[0]):
         impulses[1, robot.actuation[i]] = h * tau[i]
     candidates, rows, J, offset = candidate_rows(
@@ -259,27 +284,31 @@ def predict(h, problem, laws, begin, v, bias, tau, excluded, start, found):  # t
     f, where = generalized_momentum(middle.M, v, impulses), (features[0], middle.axes, middle.points)
     if start.shape[0] != offset.shape[0]:
         start = np.empty(0)
-    v_plus, row_impulses, row_status, how, residual, magnitude, solved, dynamics = _solve(
-        factorization, inertia, robot.tree.rows, f, J, offset, friction, candidates, rows, where, by_joint, start,
-        tolerance, steps,
+    # The rows move at the end as at the beginning, but for what their velocity changes by from there to the middle.
+    bilateral = middle.J_bilateral, matvec(middle.J_bilateral, v) - 2.0 * middle.s_bilateral + s_bilateral
+    solution = _solve(
+        factorization, inertia, robot.tree.rows, f, J, offset, bilateral, friction, candidates, rows, where, by_joint,
+        start, tolerance, steps,
     )  # fmt: skip
-    if not (solved or residual <= tolerable):
-        return row_impulses, row_status, how, residual, magnitude, False, dynamics
-    x[:] = v_plus
-    end = rows.shape[0]
+    if not (solution.solved or solution.residual <= tolerable):
+        return solution, False
+    x[:], lam[:] = solution.x, solution.lam
+    row_impulses, end = solution.impulse, rows.shape[0]
     for i in range(v.shape[0]):
+        impulses[0, i] -= 0.25 * h**2 * robot.stiffness[i] * x[i]
         impulses[3, i] = -h * damping[i] * x[i]
     for i in range(friction_dofs.shape[0]):
         joint_friction[i] = row_impulses[end + i]
         impulses[3, friction_dofs[i]] += joint_friction[i]
     impulses[4] = vecmat(row_impulses[:end], J[:end])
-    spread(candidates, normals, row_impulses, row_status, impulse, status)
+    impulses[5] = vecmat(lam, middle.J_bilateral)
+    spread(candidates, normals, row_impulses, solution.status, impulse, status)
     energy[:] = energy_of(v, x, middle.M, impulses)
-    return row_impulses, row_status, how, residual, magnitude, True, dynamics
+    return solution, True
 
 
 @kernel
-def correct(problem, h, total, v, last, laws, active, begin, state, found):  # type: ignore[no-untyped-def]
+def correct(problem, h, total, v, w, last, laws, active, begin, state, found):  # type: ignore[no-untyped-def]
     """Correct what was predicted, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
     Args:
@@ -287,6 +316,7 @@ def correct(problem, h, total, v, last, laws, active, begin, state, found):  # t
         h: length of the step [s].
         total: (nv,) generalised momentum at the end, with all impulses of the prediction.
         v: (nv,) velocity at the beginning.
+        w: (m,) what the bilateral rows there make of it.
         last: (nv,) acceleration of the last step.
         laws: see :func:`predict`.
         active: contacts and one-sided rows that carry force in the prediction, ascending.
@@ -301,7 +331,7 @@ def correct(problem, h, total, v, last, laws, active, begin, state, found):  # t
     """
     friction, by_joint, theta, factorization, tolerance, steps, _ = laws
     gaps, normals, s = begin
-    impulse, joint_friction, status, energy = found
+    impulse, joint_friction, lam, status, energy = found
     robot, work, x, M = borrowed(problem.robot), borrowed(problem.work), state.v, state.M
     friction_dofs, where = robot.friction_dofs, (borrowed(problem.contacts).features[0], state.axes, state.points)
     contacts, places = np.searchsorted(active, friction.shape[0]), rows_of(active, normals, friction.shape[0])
@@ -314,16 +344,18 @@ def correct(problem, h, total, v, last, laws, active, begin, state, found):  # t
     for i in range(friction_dofs.shape[0]):
         J[end + i, friction_dofs[i]] = 1.0
         predicted[end + i], s_begin[end + i] = joint_friction[i], v[friction_dofs[i]]
-    free = total - vecmat(predicted, J)
+    free = total - vecmat(predicted, J) - vecmat(lam, state.J_bilateral)
+    bilateral = state.J_bilateral, matvec(state.J_bilateral, x) - state.s_bilateral
     predict_midpoint_friction(s_begin, matvec(J, x), contacts, NO_ROLLING, offset)
     row_impulses, gained = predicted, h * matvec(J, last)
     for turns in range(2):
-        v_plus, row_impulses, row_status, _, _, _, solved, _ = _solve(
-            factorization, M, robot.tree.rows, free, J, offset, friction, active, places, where, by_joint, row_impulses,
-            tolerance, steps,
+        solution = _solve(
+            factorization, M, robot.tree.rows, free, J, offset, bilateral, friction, active, places, where, by_joint,
+            row_impulses, tolerance, steps,
         )  # fmt: skip
-        if not solved:
+        if not solution.solved:
             return TURNED if turns else PREDICTED, turns + 1
+        v_plus, row_impulses = solution.x, solution.impulse
         work.x_first[:], work.row_impulses_first[: row_impulses.shape[0]] = v_plus, row_impulses
         s_end = matvec(J, v_plus)
         friction_rows = friction_dofs.shape[0]
@@ -337,22 +369,27 @@ def correct(problem, h, total, v, last, laws, active, begin, state, found):  # t
     for i in range(friction_dofs.shape[0]):
         change[3, friction_dofs[i]] = row_impulses[end + i] - joint_friction[i]
     change[4] = vecmat(row_impulses[:end] - predicted[:end], J[:end])
+    change[5] = vecmat(solution.lam - lam, state.J_bilateral)
     energy += energy_of(x, v_plus, M, change)
-    impulse[places], status[active] = row_impulses[:end], row_status[: active.shape[0]]
+    impulse[places], status[active] = row_impulses[:end], solution.status[: active.shape[0]]
+    lam[:] = solution.lam
     state.s[:] = matvec(state.J, v_plus)
-    attribute_work(energy, 0.5 * (vecdot(impulse, s) + vecdot(impulse, state.s)), 0.0)
+    state.s_bilateral[:] = state.s_bilateral + matvec(state.J_bilateral, v_plus - x)
+    by_contacts = 0.5 * (vecdot(impulse, s) + vecdot(impulse, state.s))
+    attribute_work(energy, by_contacts, 0.5 * vecdot(lam, w + matvec(state.J_bilateral, v_plus)))
     if friction_dofs.shape[0]:
         attribute_friction_work(
             energy, v[friction_dofs], x[friction_dofs], v_plus[friction_dofs], joint_friction, row_impulses[end:]
         )
     joint_friction[:], x[:] = row_impulses[end:], v_plus
-    return DONE, min(count, 1) * (turns + 1)
+    return DONE, min(count + lam.shape[0], 1) * (turns + 1)
 
 
 @kernel
 def _solve(  # type: ignore[no-untyped-def]
-    factorization, M, parents, f, J, offset, friction, chosen, rows, where, joint_friction, start, tolerance, steps
-):
+    factorization, M, parents, f, J, offset, bilateral, friction, chosen, rows, where, joint_friction, start, tolerance,
+    steps,
+):  # fmt: skip
     """Solve for the velocity: first with all rows held, and where the contact law forbids that, by contact methods.
 
     Args:
@@ -362,6 +399,7 @@ def _solve(  # type: ignore[no-untyped-def]
         f: (nv,) momentum.
         J: (n + d, nv) rows of what is `chosen`, then of dry friction.
         offset: (n + d,) what is added to ``J x``.
+        bilateral: (m, nv) rows, and what their ``J x`` is to be (m,).
         friction: (k,) coefficients of all contacts.
         chosen: contacts and one-sided rows, ascending.
         rows: (n,) of what is `chosen`, among those of all contacts.
@@ -372,27 +410,49 @@ def _solve(  # type: ignore[no-untyped-def]
         steps: of Newton's method.
 
     Returns:
-        Velocity, impulses, status, and the rest of what
-        :func:`~constrained_sim.constrained_dynamics.quick_dynamics` returns.
+        A :class:`~constrained_sim.steppers.problem.RowSolution`.
     """
-    if not offset.shape[0]:
+    held_J, b = bilateral
+    m, n, d = b.shape[0], rows.shape[0], offset.shape[0] - rows.shape[0]
+    if not (n + d + m):
         x, dynamics = free_motion(M, parents, f)
-        return x, np.empty(0), np.empty(0, dtype=np.int64), (BY_STICKING, 0), 0.0, 1.0, True, dynamics
+        return RowSolution(
+            x, np.empty(0), np.empty(0), np.empty(0, dtype=np.int64), (BY_STICKING, 0), 0.0, 1.0, True, dynamics, 0.0
+        )
     held, most, others, parents_of_others = joint_friction
     contacts = np.searchsorted(chosen, friction.shape[0])
     one_sided = chosen.shape[0] - contacts
-    lower, upper = np.zeros(one_sided + most.shape[0]), np.full(one_sided + most.shape[0], np.inf)
-    lower[one_sided:], upper[one_sided:] = -most, most
+    lower, upper = np.zeros(one_sided + m + d), np.full(one_sided + m + d, np.inf)
+    lower[one_sided : one_sided + m] = -np.inf
+    lower[one_sided + m :], upper[one_sided + m :] = -most, most
     slip, coefficients = np.zeros((contacts, 2)), friction[chosen[:contacts]]
-    reduced = reduce_contact_rows(np.append(rows, np.full(most.shape[0], 3 * friction.shape[0])), *where)
-    x, impulse, status, residual, magnitude, solved, dynamics = sticking_dynamics(
-        factorization, M, parents, f, J, reduced, offset, (held, others, parents_of_others), coefficients, slip,
+    reduced = reduce_contact_rows(np.append(rows, np.full(m + d, 3 * friction.shape[0])), *where)
+    every, offsets = J, offset
+    if m:
+        every = np.concatenate((J[:n], held_J, J[n:]))
+        offsets = np.concatenate((offset[:n], -b, offset[n:]))
+    x, forces, status, residual, magnitude, solved, dynamics = sticking_dynamics(
+        factorization, M, parents, f, every, reduced, offsets, (held, others, parents_of_others), coefficients, slip,
         lower, upper, NO_ROLLING, tolerance,
     )  # fmt: skip
-    if solved:
-        return x, impulse, status, (BY_STICKING, 0), residual, magnitude, True, dynamics
-    x, _, _, impulse, status, how, residual, magnitude, solved, dynamics = quick_dynamics(
-        M, parents, f, J, offset, offset[:0], coefficients, slip, lower, upper, NO_ROLLING, start, tolerance, steps,
-        steps == 0,
-    )  # fmt: skip
-    return x, impulse, status, how, residual, magnitude, solved, dynamics
+    if not m:
+        impulse, lam = forces, np.empty(0)
+    else:
+        impulse, lam = np.concatenate((forces[:n], forces[n + m :])), forces[n : n + m].copy()
+        status = np.concatenate((status[: chosen.shape[0]], status[chosen.shape[0] + m :]))
+    how, inconsistent = (BY_STICKING, 0), 0.0
+    if not (n + d):
+        residual, magnitude, solved = 0.0, 1.0, True
+    elif not solved:
+        lower, upper = np.append(lower[:one_sided], -most), np.append(upper[:one_sided], most)
+        x, _, _, impulse, status, how, residual, magnitude, solved = quick_contacts(
+            M, parents, f, held_J, b, J, offset, offset[:0], coefficients, slip, lower, upper, NO_ROLLING, start,
+            tolerance, steps, steps == 0 or m > 0,
+        )  # fmt: skip
+        total = f + vecmat(impulse, J)
+        if m:
+            x, lam, _, _, _ = hold_rows(factorization, M, parents, held_J, total, b)
+        dynamics = dynamics_residual(M, x, f, total - f + vecmat(lam, held_J))
+    if m:
+        inconsistent = largest_row_error(held_J, b, x, free_motion(M, parents, f)[0])
+    return RowSolution(x, impulse, lam, status, how, residual, magnitude, solved, dynamics, inconsistent)

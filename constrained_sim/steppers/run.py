@@ -33,7 +33,8 @@ def run_steps(  # type: ignore[no-untyped-def]
         acceleration: (nv,) of the last step; changes to that of the last of these steps.
         there: another record, work space.
         records: filled, a row for each step: q (n, nq), v (n, nv), tau (n, nu), impulses of contacts and one-sided rows
-            (n, 3 k + l) [N s, N m s], means (n, k, 3, 3) of the contacts' axes, and terms of the audit (n, 9).
+            and bilateral rows (n, 3 k + l + m) [N s, N m s], means (n, k, 3, 3) of the contacts' axes, and terms of the
+            audit (n, 9).
 
     Returns:
         How many steps were done, the time [s], and how often rows were held.
@@ -44,10 +45,11 @@ def run_steps(  # type: ignore[no-untyped-def]
     least, most, tau = efforts
     every, wait = asked
     begin, end = cut_state(here, sizes), cut_state(there, sizes)
-    energy, _, _, _, _, impulse, joint_friction, _, _ = cut_outcome(there, sizes)
+    happened = cut_outcome(there, sizes)
+    impulse, joint_friction, lam, energy = happened.impulse, happened.joint_friction, happened.lam, happened.energy
     all_q, all_v, all_tau, all_impulses, all_axes, all_energy = records
     closing = np.empty(begin.gaps.shape[0], dtype=np.int64)
-    found = impulse, joint_friction, np.zeros_like(closing), energy
+    found = impulse, joint_friction, lam, np.zeros_like(closing), energy
     nothing, unknown, steps, calls = np.empty(0, dtype=np.int64), np.empty(0), 0, 0
     for i in range(all_q.shape[0]):
         closes = begin.gaps, normals, begin.s, begin.J, acceleration, h, problem.scheme.impact_speed, closing
@@ -66,7 +68,8 @@ def run_steps(  # type: ignore[no-untyped-def]
         for k in range(acceleration.shape[0]):
             acceleration[k] = (end.v[k] - begin.v[k]) / h
         all_q[i], all_v[i], all_tau[i] = end.q, end.v, tau
-        all_impulses[i], all_axes[i], all_energy[i] = impulse, 0.5 * (begin.axes + end.axes), energy
+        all_impulses[i, : impulse.shape[0]], all_impulses[i, impulse.shape[0] :] = impulse, lam
+        all_axes[i], all_energy[i] = 0.5 * (begin.axes + end.axes), energy
         begin, end = end, begin
         steps, t, passes = i + 1, t + h, 1
     if steps % 2:

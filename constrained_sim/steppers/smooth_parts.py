@@ -266,7 +266,7 @@ class SmoothParts(Stepper):
         w = begin.turning @ begin.v
         s = np.concatenate([begin.contact.s[rows], begin.v[self.robot.friction_dofs], w[turning]])
         system = RobotSystem(self._here, end.J_bilateral, end.bound.bilateral.members)
-        free = momentum - predicted @ contacts.J
+        free = momentum - predicted @ contacts.J - part.lam @ end.J_bilateral
         b = end.J_bilateral @ end.v - end.s_bilateral
         count = len(contacts.friction), len(part.joint_friction)
         predict_midpoint_friction(s, contacts.J @ end.v, count[0], rolling, contacts.offset)
@@ -290,11 +290,10 @@ class SmoothParts(Stepper):
         impulses[0] = momentum - end.M @ end.v
         impulses[3, self.robot.friction_dofs] = joint_friction - part.joint_friction
         impulses[4] = (impulse[rows] - part.impulse[rows]) @ J + (moments - part.moments) @ end.turning
-        impulses[5] = motion.lam @ end.J_bilateral
+        impulses[5] = (motion.lam - part.lam) @ end.J_bilateral
         corrected = end.with_velocity(motion.x)
         energy = part.energy + energy_of(end.v, motion.x, end.M, impulses)
-        lam = part.lam + motion.lam
-        held_work = 0.5 * float(lam @ (begin.J_bilateral @ begin.v + end.J_bilateral @ motion.x))
+        held_work = 0.5 * float(motion.lam @ (begin.J_bilateral @ begin.v + end.J_bilateral @ motion.x))
         contact_work = 0.5 * float(impulse @ (begin.contact.s + corrected.contact.s))
         if moments.size:
             contact_work += 0.5 * float(moments @ (w + end.turning @ motion.x))
@@ -311,7 +310,7 @@ class SmoothParts(Stepper):
             )
         return part._replace(
             end=corrected,
-            lam=lam,
+            lam=motion.lam,
             impulse=impulse,
             joint_friction=joint_friction,
             moments=moments,

@@ -11,7 +11,6 @@ from constrained_sim.constrained_dynamics import NOTHING_KNOWN
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact.contact_set import TOUCHING
 from constrained_sim.contact_solvers import ContactMethod
-from constrained_sim.contact_solvers.problem import no_values
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.impact import Impact, bouncing, impact_at
 from constrained_sim.integrators import Midpoint
@@ -94,7 +93,7 @@ class TimeStepping(CompiledParts):
         inputs = StepInputs.of(tau, wrenches, solver, method)
         found = self._compiled_step(start, self.dt, inputs, WHOLE) if self._can_compile(start, inputs) else None
         if found is not None and found.reached == DONE:
-            self._acceleration, self._passes = found.parts[1], 1
+            self._acceleration, self._passes = found.happened.a, 1
             return found
         parts: list[Part] = []
         impacts: list[Impact] = []
@@ -141,7 +140,7 @@ class TimeStepping(CompiledParts):
         compiled = self._compiled(start)
         here = record_of(start, compiled.sizes).copy()
         q, v, taus = np.empty((steps, robot.nq)), np.empty((steps, robot.nv)), np.empty((steps, robot.nu))
-        impulses, energy = np.empty((steps, len(contact.s))), np.empty((steps, len(vars(EnergyTerms()))))
+        impulses, energy = np.empty((steps, bound.dim)), np.empty((steps, len(vars(EnergyTerms()))))
         axes, acceleration = np.empty((steps, *contact.axes.shape)), self._acceleration.copy()
         limits = robot.least_efforts, robot.effort_limits, tau
         records = q, v, taus, impulses, axes, energy
@@ -163,7 +162,7 @@ class TimeStepping(CompiledParts):
         if done < steps:
             records = tuple(record[:done].copy() for record in records)  # type: ignore[assignment]
         q, v, taus, impulses, axes, energy = records
-        lam = bound.rows(no_values(), impulses / self.dt)
+        lam = np.take(impulses / self.dt, bound.places, axis=-1)
         return Run(RecordedState(start, t, here, compiled.sizes), (acceleration, 1), q, v, taus, lam, axes, energy)
 
     def _closing(self, here: Evaluation, rest: float, settled: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
