@@ -55,7 +55,7 @@ def hold_rows(factorization, M, parents, J, f, b):  # type: ignore[no-untyped-de
     for i in range(chosen.shape[0]):
         scale[i] = 1.0 / np.sqrt(G[chosen[i], chosen[i]])
     if factorization == RANGE_SPACE:
-        U, _ = independent_factor(_part(G, chosen))
+        U = np.ascontiguousarray(F[chosen].T)
         some = substitute_twice(U, (b - before)[chosen])
         x = unwhiten_one(L, parents, free + vecmat(some, rows[chosen]))
     elif factorization == DIRECT:
@@ -94,16 +94,6 @@ def _null_space(M, J, f, b):  # type: ignore[no-untyped-def]
     """Return x and y through bases of the motions that the rows leave and of those that they take."""
     x, y = null_space_solve(M, *null_space_bases(M, J), f.reshape((1, -1)), b.reshape((1, -1)))
     return x[0].copy(), y[0].copy()
-
-
-@kernel
-def _part(G, chosen):  # type: ignore[no-untyped-def]
-    """Return the rows and columns of G that are `chosen`."""
-    part = np.empty((chosen.shape[0], chosen.shape[0]))
-    for i in range(chosen.shape[0]):
-        for j in range(chosen.shape[0]):
-            part[i, j] = G[chosen[i], chosen[j]]
-    return part
 
 
 @kernel
