@@ -14,7 +14,8 @@ where only forces are open, and their bounds are those of pressing, it has the f
 with the same slip, are of least norm too: see :mod:`~constrained_sim.contact_solvers.least_norm`.
 
 It costs more than most solutions, and is looked for only where rows that press, or would without others, depend on
-each other. Where the way turns back before c = 0, the solution that the method found stays.
+each other, unless all contacts rest well inside their cones: then only forces are open. Where the way turns back before
+c = 0, the solution that the method found stays.
 
 Source: Tikhonov and Arsenin, Solutions of ill-posed problems, 1977, for limits of this kind.
 """
@@ -34,6 +35,9 @@ from constrained_sim.linalg.cholesky import independent_factor
 MOST, LEAST, STIFFER = 0.1, 1e-6, 100.0
 """The first and the last compliance, relative to the mean diagonal entry of the Delassus matrix, and how many times
 stiffer the next is: less where that leads too far. What is left to the limit is extrapolated."""
+
+MARGIN = 1e-6
+"""Of friction, relative to the largest, with which nothing is about to slip."""
 
 COMPLIANCES, STEPS = 16, 20
 """How many compliances are tried at most, and the steps of Newton's method for each."""
@@ -58,9 +62,14 @@ def choose_solution(G, b, friction, slip, lower, upper, rolling, p, r, error, mo
     """
     if rolling.shape[0]:
         return r
-    rows = _rows_that_may_press(G @ r + b, b, friction, slip, lower, upper, p, 10.0 * error)
+    status = by_motion(G @ r + b, friction, slip, lower, upper, p, 10.0 * error)
+    rows = _rows_that_may_press(status, b, friction.shape[0])
     if independent_factor(G[rows][:, rows])[1]:
         return r
+    if (status[: friction.shape[0]] == STICKING).all():
+        x = with_least_norm(G, b, friction, slip, lower, upper, rolling, p, r, error, most)
+        if _is_inside(friction, x):
+            return x
     limit, left = rigid_limit(G, b, friction, slip, lower, upper, rolling, p)
     if left <= SUFFICIENT * largest_impulse(p, b, limit):
         r, error = limit, max(left, RELATIVE_TOLERANCE * np.abs(p * b).max())
@@ -98,14 +107,23 @@ def rigid_limit(G, b, friction, slip, lower, upper, rolling, p):  # type: ignore
 
 
 @kernel
-def _rows_that_may_press(u, b, friction, slip, lower, upper, p, tolerance):  # type: ignore[no-untyped-def]
-    """Return the rows that a solution with the row velocities u (n,) holds, and the normal ones of what would sink.
+def _rows_that_may_press(status, b, contacts):  # type: ignore[no-untyped-def]
+    """Return the rows that a solution of this `status` (k + m,) holds, and the normal ones of what would sink.
 
-    What would sink does so without any forces; another solution may hold it. Other arguments as in
-    :func:`choose_solution`; `tolerance` is one of impulses [N s].
+    What would sink does so without any forces, with the row velocities b (n,); another solution may hold it.
     """
-    status, contacts = by_motion(u, friction, slip, lower, upper, p, tolerance), friction.shape[0]
+    status = status.copy()
     for j in range(status.shape[0]):
         if status[j] == OPEN and b[3 * j + 2 if j < contacts else 2 * contacts + j] < 0.0:
             status[j] = SLIDING if j < contacts else STICKING
     return rows_at_rest(status, contacts)
+
+
+@kernel
+def _is_inside(friction, r):  # type: ignore[no-untyped-def]
+    """Return whether the forces r (n,) of all contacts are inside their cones, or zero."""
+    for c in range(friction.shape[0]):
+        i = 3 * c
+        if np.hypot(r[i], r[i + 1]) > (1.0 - MARGIN) * friction[c] * r[i + 2]:
+            return False
+    return True
