@@ -98,7 +98,8 @@ def solve_contacts(
     then the others in turn, until one converges or all have had their say: Newton's, an interior-point method, Lemke's
     pivoting, projected Gauss-Seidel, Pinocchio's ADMM, each with Newton's method from where it ends. The first aim at
     the tolerance, or rounding; the slow ones, from pivoting on, are left out where what was found is acceptable. Where
-    forces are not unique, those of least norm with the same slip are returned.
+    dependent rows leave a choice of forces or of motions, what is returned is the one solution that
+    :mod:`~constrained_sim.contact_solvers.vanishing_compliance` explains, whichever was found.
 
     Args:
         problem: what to solve.
