@@ -7,13 +7,13 @@ import numpy as np
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact_solvers.active_set_newton import finish
 from constrained_sim.contact_solvers.interior_point import SMOOTHING, solve_from_center
-from constrained_sim.contact_solvers.least_norm import with_least_norm
 from constrained_sim.contact_solvers.natural_map import inverse_scale, natural_map
 from constrained_sim.contact_solvers.problem import ACCEPTABLE_RESIDUAL, RELATIVE_TOLERANCE, SUFFICIENT
 from constrained_sim.contact_solvers.projected_gauss_seidel import projected_gauss_seidel
 from constrained_sim.contact_solvers.semismooth_newton import semismooth_newton
 from constrained_sim.contact_solvers.status import classify, largest_impulse
 from constrained_sim.contact_solvers.sticking import judge_sticking, solve_sticking
+from constrained_sim.contact_solvers.vanishing_compliance import choose_solution
 from constrained_sim.linalg.products import matvec
 
 NEWTON_STEPS, INTERIOR_STEPS = 12, 50
@@ -100,7 +100,7 @@ def solve_quick(G, b, friction, slip, lower, upper, rolling, start, tolerance, s
         status = classify(G @ r + b, friction, slip, lower, upper, rolling, p, r.copy(), 10.0 * error)
         return r, status, how, error / magnitude, magnitude, False
     reached = max(rounding, error)
-    r = with_least_norm(*problem, r, reached, min(max(wanted, 10.0 * reached), largest))
+    r = choose_solution(*problem, r, reached, min(max(wanted, 10.0 * reached), largest))
     u = G @ r + b
     status = classify(u, friction, slip, lower, upper, rolling, p, r, 10.0 * RELATIVE_TOLERANCE * magnitude)
     error, magnitude = np.abs(natural_map(*problem, r)).max(), largest_impulse(p, b, r)

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from constrained_sim.contact_solvers.admm import admm
 from constrained_sim.contact_solvers.interior_point import interior_point
-from constrained_sim.contact_solvers.least_norm import with_least_norm
 from constrained_sim.contact_solvers.natural_map import inverse_scale
 from constrained_sim.contact_solvers.pivoting import pivoting
 from constrained_sim.contact_solvers.problem import (
@@ -33,6 +32,7 @@ from constrained_sim.contact_solvers.quick_methods import (
 )
 from constrained_sim.contact_solvers.semismooth_newton import semismooth_newton
 from constrained_sim.contact_solvers.status import classify
+from constrained_sim.contact_solvers.vanishing_compliance import choose_solution
 from constrained_sim.exceptions import NonFiniteMotion
 from constrained_sim.validation import Array, finite_array, lookup, number
 
@@ -98,7 +98,8 @@ def solve_contacts(
     then the others in turn, until one converges or all have had their say: Newton's, an interior-point method, Lemke's
     pivoting, projected Gauss-Seidel, Pinocchio's ADMM, each with Newton's method from where it ends. The first aim at
     the tolerance, or rounding; the slow ones, from pivoting on, are left out where what was found is acceptable. Where
-    forces are not unique, those of least norm with the same slip are returned.
+    dependent rows leave a choice of forces or of motions, what is returned is the one solution that
+    :mod:`~constrained_sim.contact_solvers.vanishing_compliance` explains, whichever was found.
 
     Args:
         problem: what to solve.
@@ -187,7 +188,7 @@ def _solve_fallback(
     if error <= largest:
         reached = max(rounding, error)
         most = min(max(tolerance, 10.0 * reached), largest)
-        impulse = with_least_norm(G, b, *laws, scale, impulse, reached, most)
+        impulse = choose_solution(G, b, *laws, scale, impulse, reached, most)
     status = classify(G @ impulse + b, *laws, scale, impulse, 10.0 * RELATIVE_TOLERANCE * magnitude)
     acceptable = method.acceptable(problem.magnitude(scale, impulse))
     return ContactSolution(impulse, status, used, iterations, problem.residual(impulse), acceptable)

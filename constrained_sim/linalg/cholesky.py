@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.linalg.rank import DELASSUS_TOLERANCE, PIVOT_TOLERANCE
+from constrained_sim.linalg.rank import DELASSUS_TOLERANCE, PIVOT_ROUNDING, PIVOT_TOLERANCE
 
 
 @kernel
@@ -48,10 +48,11 @@ def range_factor(G):  # type: ignore[no-untyped-def]
 def independent_factor(G):  # type: ignore[no-untyped-def]
     """Return U (n, n), upper triangular, with ``G = U^T U``, and whether rows are independent; else it is of no use.
 
-    Rows of zeros do not count; their pivot is infinite, so that their unknowns come out as zero.
+    Rows of zeros do not count; their pivot is infinite, so that their unknowns come out as zero. Rounding of a pivot
+    grows with the inverse of those before it: after a small one, a row that depends on others has more than rounding.
     """
     n = G.shape[0]
-    largest = 0.0
+    largest, least = 0.0, 1.0
     for i in range(n):
         largest = max(largest, G[i, i])
     U = np.zeros((n, n))
@@ -67,8 +68,9 @@ def independent_factor(G):  # type: ignore[no-untyped-def]
             factor = other[0]
             for j in range(row.shape[0]):
                 row[j] -= factor * other[j]
-        if row[0] <= PIVOT_TOLERANCE * G[i, i]:
+        if row[0] <= max(PIVOT_TOLERANCE, PIVOT_ROUNDING / least) * G[i, i]:
             return U, False
+        least = min(least, row[0] / G[i, i])
         pivot = np.sqrt(row[0])
         for j in range(row.shape[0]):
             row[j] /= pivot

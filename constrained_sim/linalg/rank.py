@@ -23,6 +23,9 @@ DELASSUS_TOLERANCE = 1e-11
 PIVOT_TOLERANCE = 1e-9
 """Pivot, relative to the diagonal entry it began as, below which a row of a Delassus matrix depends on others."""
 
+PIVOT_ROUNDING = 1e-14
+"""Rounding of a pivot, relative to the diagonal entry it began as, per inverse of the least such pivot before it."""
+
 BASIS_TOLERANCE = 1e-12
 """Length, relative to the largest of its kind, of what is left of a column that depends on those before it."""
 

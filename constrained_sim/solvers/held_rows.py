@@ -51,8 +51,7 @@ def hold_rows(factorization, M, parents, J, f, b):  # type: ignore[no-untyped-de
     goal = b[chosen]
     scale = np.sqrt(np.diag(G))
     if factorization == RANGE_SPACE:
-        U, _ = independent_factor(entries(G, chosen, chosen))
-        some = substitute_twice(U, goal - before[chosen])
+        some = substitute_twice(np.ascontiguousarray(F[chosen].T), goal - before[chosen])
         x = unwhiten_one(L, parents, free + vecmat(some, rows[chosen]))
     elif factorization == DIRECT:
         x, some = _direct(M, scaled_rows(J, chosen, scale), f, goal / scale[chosen])
@@ -99,10 +98,9 @@ def hold_first(W, b, rows, free):  # type: ignore[no-untyped-def]
     """
     G = gram(W)
     U, is_regular = independent_factor(G)
-    _, chosen = _independent(G, U, is_regular)
-    goal = b[chosen]
-    U, _ = independent_factor(entries(G, chosen, chosen))
-    Q = W[chosen]
+    F, chosen = _independent(G, U, is_regular)
+    U = entries(U, chosen, chosen) if is_regular else np.ascontiguousarray(F[chosen].T)
+    goal, Q = b[chosen], W[chosen]
     for i in range(chosen.shape[0]):
         for k in range(i):
             goal[i] -= U[k, i] * goal[k]
