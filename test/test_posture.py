@@ -10,6 +10,7 @@ import pytest
 from mechanisms import (
     BLOCK_HALF,
     LIMIT,
+    ROOT,
     bias_of,
     block,
     corners,
@@ -26,7 +27,20 @@ from mechanisms import (
     urdf,
 )
 
-from constrained_sim import JointLimit, PointAnchor, Posture, Robot, Simulator, Trajectory, Wrench
+from constrained_sim import (
+    JointCoupling,
+    JointLimit,
+    JointVelocity,
+    PointAnchor,
+    PointDistance,
+    Posture,
+    Robot,
+    Simulator,
+    Trajectory,
+    Wrench,
+    load_config,
+    project_velocity,
+)
 from constrained_sim.contact_solvers import METHODS
 from constrained_sim.exceptions import InvalidValue, NonFiniteState, UnknownName
 
@@ -164,7 +178,47 @@ def tree_in_flight():
     return simulator(robot, robot.neutral(), rng.normal(size=robot.nv)), Posture(robot, robot.neutral(), 1.0, 0.1)
 
 
-SCENES = [falling_leg, limp_leg, overcharged_leg, sliding_solo, rubbing_pendulum, sliding_block, tree_in_flight]
+def driven_linkage():
+    """Return the shipped four-bar linkage, whose crank a spring drives."""
+    config = load_config(ROOT / "config" / "four_bar.yaml")
+    return config.simulator(), Posture(config.robot, config.q, 0.5, 0.01, 0.2)
+
+
+def falling_cassie():
+    """Return Cassie, with its closed loops and its springs, that falls onto its feet with limp motors."""
+    config = load_config(ROOT / "config" / "cassie.yaml")
+    q = config.q.copy()
+    q[2] += 0.02
+    return simulator(config.robot, q, constraints=config.constraints), Posture(config.robot, config.q, 100.0, 5.0)
+
+
+def tied_tree():
+    """Return a tree on a free-flyer with dry friction, tied by a rod, an anchor, a gear, a motor and a locked joint."""
+    robot = random_tree(np.random.default_rng(5), 7, floating_base=True).with_joints({"joint6": {"friction": 0.05}})
+    constraints = [
+        PointDistance("rod", "link3", (0.1, 0.0, 0.0), "world", (0.0, 0.0, 1.0)),
+        PointAnchor("slide", "link5", (0.0, 0.1, 0.0), "link0", None, [(1.0, 0.0, 0.0)]),
+        JointCoupling("gear", "joint1", "joint2", 2.0),
+        JointVelocity("motor", "joint4", 0.3),
+        JointLimit("locked", "joint7", 0.0, 0.0),
+    ]
+    q = robot.neutral()
+    v = project_velocity(robot, q, np.random.default_rng(6).normal(size=robot.nv), constraints)
+    return simulator(robot, q, v, constraints), Posture(robot, q, 1.0, 0.1)
+
+
+SCENES = [
+    falling_leg,
+    limp_leg,
+    overcharged_leg,
+    sliding_solo,
+    rubbing_pendulum,
+    sliding_block,
+    tree_in_flight,
+    driven_linkage,
+    falling_cassie,
+    tied_tree,
+]
 
 
 def assert_same_bits(one, other):
@@ -197,6 +251,21 @@ def test_many_steps_at_once_are_those_steps(scene, period):
     assert sim.largest_violation() == twin.largest_violation()
     assert sim.active_rows() == twin.active_rows()
     assert_same_bits(sim.run(0.05, posture, period), twin.run(0.05, law, period))
+
+
+@pytest.mark.parametrize("scene", [driven_linkage, falling_cassie, tied_tree, rubbing_pendulum])
+def test_a_wrench_of_nothing_changes_rounding_only(scene):
+    """The step with a push and the one without solve the same problem: motion, forces and energies."""
+    sim, _ = scene()
+    nothing = Wrench(next(name for name in sim.robot.links if name not in ("universe", "world")), (0.0, 0.0, 0.0))
+    for _ in range(30):
+        twin = copy.deepcopy(sim)
+        one, other = sim.step(), twin.step(wrenches=[nothing])
+        largest = max(np.abs(one.lam).max(), 1.0)
+        assert np.abs(one.state.q - other.state.q).max() < 1e-12
+        assert np.abs(one.state.v - other.state.v).max() < 1e-10
+        assert np.abs(one.lam - other.lam).max() < 1e-8 * largest
+        assert sim.energy.as_array() == pytest.approx(twin.energy.as_array(), abs=1e-9)
 
 
 def test_runs_in_parts_are_one_run():

@@ -1,9 +1,9 @@
 """Among all contact forces that obey the contact laws with the same slip, those of least norm.
 
 Where dependent rows press, as the four legs of a table do, the laws do not tell the forces; where such rows slide, nor
-the motion: the friction of a box that turns on its four corners depends on how they share its weight. What opens, sticks and
-slides is not chosen here but in :mod:`~constrained_sim.contact_solvers.vanishing_compliance`. For that, this choice
-depends on neither the method that found a solution nor where that began, but in the last case below.
+the motion: the friction of a box that turns on its four corners depends on how they share its weight. What opens,
+sticks and slides is not chosen here but in :mod:`~constrained_sim.contact_solvers.vanishing_compliance`. For that, this
+choice depends on neither the method that found a solution nor where that began, but in the last case below.
 
 With a solution r and its row velocities u known, let K be the product of convex sets: nothing where a contact opens, a
 ray opposite to the slip where it slides, Coulomb's cone where it is at rest. Among these forces,
