@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from mechanisms import inertia_of, pseudo_kkt, random_state, random_tree, relative
+from mechanisms import double_pendulum, inertia_of, pseudo_kkt, random_state, random_tree, relative
 
+from constrained_sim import JointVelocity, Simulator
 from constrained_sim.constrained_dynamics import smallest_motion, smallest_reduced_motion, sticking_dynamics
 from constrained_sim.contact_solvers.reduced_rows import (
     expand_rows,
@@ -230,3 +231,16 @@ def test_products(shape):
         assert np.isnan(matvec(A, x)).all()
         assert np.isnan(largest_entry(x))
         assert np.isnan(largest_entry(x[::-1]))
+
+
+@pytest.mark.parametrize("solver", ["direct", "range_space", "null_space", "projected", "gauss", "kokkevis"])
+def test_rows_that_contradict_each_other_are_met_halfway(solver):
+    """Two speeds are asked of one joint: least squares give their mean, and equal multipliers, whatever the solver."""
+    robot = double_pendulum()
+    motors = [JointVelocity(f"to {speed}", robot.joint_names[0], speed) for speed in (0.3, 0.5)]
+    sim = Simulator(robot, motors, q=[0.1, 0.2], v=[0.4, 0.0], solver=solver)
+    for _ in range(20):
+        low, high = sim.step().constraint_forces.values()
+        assert sim.state.v[0] == pytest.approx(0.4, abs=1e-14)
+        assert low.multipliers == pytest.approx(high.multipliers, rel=1e-9)
+        assert (low.velocity_error, high.velocity_error) == (pytest.approx(0.1), pytest.approx(-0.1))

@@ -26,6 +26,9 @@ PIVOT_TOLERANCE = 1e-9
 PIVOT_ROUNDING = 1e-14
 """Rounding of a pivot, relative to the diagonal entry it began as, per inverse of the least such pivot before it."""
 
+CONSISTENT = 1e-9
+"""Relative residual up to which rows do not contradict each other; more where rounding alone makes more of it."""
+
 BASIS_TOLERANCE = 1e-12
 """Length, relative to the largest of its kind, of what is left of a column that depends on those before it."""
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.linalg.cholesky import independent_factor, pivoted_factor, substitute_twice
+from constrained_sim.linalg.cholesky import independent_factor, pivoted_factor, solve_lower, substitute_twice
 from constrained_sim.linalg.elimination import eliminate, substitute
 from constrained_sim.linalg.householder import null_space_bases, null_space_solve
 from constrained_sim.linalg.inertia_factor import factor_inertia, unwhiten_one, whiten, whiten_one
-from constrained_sim.linalg.products import entries, gram, matvec, vecmat
-from constrained_sim.linalg.rank import scaled_rows
+from constrained_sim.linalg.products import entries, gram, largest_entry, matvec, vecmat
+from constrained_sim.linalg.rank import CONSISTENT, scaled_rows
 
 DIRECT, RANGE_SPACE, NULL_SPACE = range(3)
 """Factorisations that kernels have: LU of the whole matrix, Cholesky of the Delassus matrix, QR of the rows."""
@@ -26,7 +26,7 @@ def hold_rows(factorization, M, parents, J, f, b):  # type: ignore[no-untyped-de
 
     Rows that depend on others are left to them, and y is then the one of least norm with the same ``J^T y``: with
     the factor ``G = F F^T`` of the Delassus matrix, I the independent rows and y_I their multipliers,
-    ``y = F (F^T F)^-1 F_I^T y_I``. Rows that contradict each other are not met.
+    ``y = F (F^T F)^-1 F_I^T y_I``. Rows that contradict each other are met as well as can be, in least squares.
 
     Args:
         factorization: of the independent rows, one of those above.
@@ -47,8 +47,7 @@ def hold_rows(factorization, M, parents, J, f, b):  # type: ignore[no-untyped-de
     if factorization == RANGE_SPACE and is_regular:
         y = substitute_twice(U, b - before)
         return unwhiten_one(L, parents, free + vecmat(y, rows)), y, before, G, True
-    F, chosen = _independent(G, U, is_regular)
-    goal = b[chosen]
+    F, chosen, goal = _independent(G, U, is_regular, b)
     scale = np.sqrt(np.diag(G))
     if factorization == RANGE_SPACE:
         some = substitute_twice(np.ascontiguousarray(F[chosen].T), goal - before[chosen])
@@ -69,17 +68,31 @@ def hold_rows(factorization, M, parents, J, f, b):  # type: ignore[no-untyped-de
 
 
 @kernel
-def _independent(G, U, is_regular):  # type: ignore[no-untyped-def]
-    """Return a factor F of G with ``G = F F^T``, where rows depend on each other, and the rows that do not.
+def _independent(G, U, is_regular, b):  # type: ignore[no-untyped-def]
+    """Choose rows that do not depend on each other, and what they are to have.
+
+    All rows are ``F F_I^-1`` times those, so they can have ``F c`` alone. Rows that agree have it with
+    ``F_I c = b_I``. Rows that contradict each other are met in least squares: ``c = (F^T F)^-1 F^T b``.
 
     Args:
         G: (m, m) the Delassus matrix.
         U: (m, m) what :func:`~constrained_sim.linalg.cholesky.independent_factor` has found of it.
-        is_regular: and whether rows are independent; then F is of no use.
+        is_regular: and whether rows are independent.
+        b: (m,) what all rows are to have.
+
+    Returns:
+        (F (m, r) with ``G = F F^T``, of use where rows depend on each other; I (r,); ``F_I c`` (r,)).
     """
     if is_regular:
-        return U, np.flatnonzero(np.isfinite(np.diag(U)))
-    return pivoted_factor(G)
+        chosen = np.flatnonzero(np.isfinite(np.diag(U)))
+        return U, chosen, b[chosen]
+    F, chosen = pivoted_factor(G)
+    goal = b[chosen]
+    contradiction = b - matvec(F, solve_lower(F[chosen], goal.reshape((1, -1)))[0])
+    if largest_entry(contradiction) > CONSISTENT * largest_entry(b):
+        factors, pivots = eliminate(F.T @ F)
+        goal += matvec(F[chosen], substitute(factors, pivots, vecmat(contradiction, F)))
+    return F, chosen, goal
 
 
 @kernel
@@ -98,9 +111,9 @@ def hold_first(W, b, rows, free):  # type: ignore[no-untyped-def]
     """
     G = gram(W)
     U, is_regular = independent_factor(G)
-    F, chosen = _independent(G, U, is_regular)
+    F, chosen, goal = _independent(G, U, is_regular, b)
     U = entries(U, chosen, chosen) if is_regular else np.ascontiguousarray(F[chosen].T)
-    goal, Q = b[chosen], W[chosen]
+    Q = W[chosen]
     for i in range(chosen.shape[0]):
         for k in range(i):
             goal[i] -= U[k, i] * goal[k]

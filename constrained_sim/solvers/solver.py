@@ -16,7 +16,7 @@ from constrained_sim.compilation.kernel import kernel
 from constrained_sim.constraints.constraint import Constraint
 from constrained_sim.exceptions import InconsistentConstraints, InvalidValue, NotSupported
 from constrained_sim.linalg.inertia_factor import factor_inertia, unwhiten, whiten
-from constrained_sim.linalg.rank import regular_rows
+from constrained_sim.linalg.rank import CONSISTENT, regular_rows
 from constrained_sim.linalg.row_space import RowSpace
 from constrained_sim.validation import Array, finite_array, shape_of
 
@@ -275,10 +275,6 @@ class FreeMotion(FullRankFactorization):
         return self._system.unwhiten(self._system.whiten(f)), b
 
 
-CONSISTENT, EPS = 1e-9, np.finfo(np.float64).eps
-"""Relative residual up to which rows do not contradict each other; more where rounding alone makes more of it."""
-
-
 def row_residual(system: System, f: Array, b: Array, x: Array) -> float:
     """Return the largest ``|J x - b|`` relative to b and to what x is the remainder of; 0 without rows."""
     if not len(b):
@@ -305,6 +301,10 @@ def largest_row_error(J, b, x, unconstrained):  # type: ignore[no-untyped-def]
             size += abs(J[i, j]) * max(abs(x[j]), abs(unconstrained[j]))
         worst, largest = max(worst, abs(total - b[i])), max(largest, abs(b[i]), size)
     return worst / largest if largest > 0.0 else 0.0
+
+
+EPS = np.finfo(np.float64).eps
+"""Relative rounding of a number."""
 
 
 def check_consistency(system: System, residual: float) -> None:
