@@ -20,6 +20,7 @@ from constrained_sim.late_imports import call_late
 from constrained_sim.step_result import StepResult
 from constrained_sim.steppers import Run
 from constrained_sim.validation import Array, instance, items, names, path
+from constrained_sim.whole_file import written_whole
 
 if TYPE_CHECKING:
     from constrained_sim.collision.detector import Collisions
@@ -317,18 +318,12 @@ def _write(target: str, arrays: Mapping[str, Array]) -> None:
     Raises:
         InvalidValue: a path at which no file can be written.
     """
-    part = Path(f"{target}.{os.getpid()}.part")
     try:
-        with part.open("xb") as file:
+        with written_whole(Path(target)) as part, part.open("wb") as file:
             np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
-        os.replace(part, target)
-    except BaseException as error:
-        if not isinstance(error, FileExistsError):
-            part.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            reason = error.strerror or str(error)
-            raise InvalidValue("path of a trajectory", target, f"one that can be written ({reason})") from error
-        raise
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InvalidValue("path of a trajectory", target, f"one that can be written ({reason})") from error
 
 
 def _read(source: str) -> dict[str, Array]:

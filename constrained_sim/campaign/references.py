@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import importlib
 import sys
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
 from constrained_sim.exceptions import ConfigError
+from constrained_sim.python_file import load_python_file
 
 
 @functools.cache
@@ -28,22 +28,8 @@ def find_object(text: str, folder: Path) -> Any:
     return getattr(module, name)
 
 
-@functools.cache
-def _file(path: Path) -> Any:
-    """Return the module in a Python file.
-
-    Raises:
-        ConfigError: no such file, or an error in it.
-    """
-    spec = spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None or not path.is_file():
-        raise ConfigError(f"got {str(path)!r}, allowed: a Python file")
-    module = module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise ConfigError(f"{str(path)!r} cannot be loaded: {type(error).__name__}: {error}") from error
-    return module
+_file = functools.cache(load_python_file)
+"""Of a file, whose module is made once."""
 
 
 def _module(name: str, folder: Path) -> Any:

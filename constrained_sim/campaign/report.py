@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import html
 import io
-import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from constrained_sim.campaign.statistics import Correlation, partial_rank_correl
 from constrained_sim.campaign.table import trajectory_file
 from constrained_sim.optional import optional
 from constrained_sim.validation import Array
+from constrained_sim.whole_file import written_whole
 
 STYLE = """
 body { font: 15px/1.5 sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
@@ -38,9 +38,8 @@ def write_report(results: Results, path: Path) -> None:
     """
     parts = [_head(results), _endings(results), _distributions(results), _influences(results), _worst(results)]
     text = f"<!doctype html><html lang=en><meta charset=utf-8><title>Study</title><style>{STYLE}</style>"
-    partial = path.with_name(f"{path.name}.writing")
-    partial.write_text(text + "".join(parts), encoding="utf-8")
-    os.replace(partial, path)
+    with written_whole(path) as part:
+        part.write_text(text + "".join(parts), encoding="utf-8")
 
 
 def influences(results: Results) -> dict[str, Correlation]:
@@ -123,15 +122,20 @@ def _map(results: Results, names: list[str]) -> Any:
 def _worst(results: Results) -> str:
     """Return the ten worst runs, with what shows them again."""
     study, rows = results.study, []
-    table = {row["run"]: row for row in results.table.to_pylist()} if results.runs else {}
     for run in results.worst(10):
-        row, kept = table[run], trajectory_file(results.directory, run)
+        row, kept = _row(results, run), trajectory_file(results.directory, run)
         link = f" <a href='trajectories/{kept.name}'>trajectory</a>" if kept.is_file() else ""
         measures = [_text(row[name]) for name in study.measures]
         command = f"<code>constrained_sim campaign replay STUDY {run} --view</code>{link}"
         rows.append([str(run), "passed" if row["passed"] else "failed", row["status"], *measures, command])
     by = f", by {results.worst_by}" if study.measures else ""
     return f"<h2>The ten worst{by}</h2>" + _table(["run", "", "", *study.measures, "again"], rows)
+
+
+def _row(results: Results, run: int) -> dict[str, Any]:
+    """Return the row of a `run` that is done."""
+    place = int(np.searchsorted(results.column("run"), run))
+    return dict(results.table.slice(place, 1).to_pylist()[0])
 
 
 def _text(value: float | None) -> str:

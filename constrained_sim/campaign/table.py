@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ from constrained_sim.campaign.one_run import Row
 from constrained_sim.campaign.study import COLUMNS, Study, kind_of
 from constrained_sim.exceptions import ConfigError
 from constrained_sim.optional import optional
+from constrained_sim.whole_file import written_whole
 
 MOST_ROWS = 5000
 """Rows that wait to be written."""
@@ -131,7 +130,7 @@ class TableDirectory:
         first = min(row.run for row in self._waiting)
         target = self.path / f"part-{time.time_ns():020d}-{first:09d}.parquet"
         parquet = optional("pyarrow.parquet", "the table of a study")
-        with _written_whole(target) as part:
+        with written_whole(target) as part:
             parquet.write_table(table, part, compression="zstd")
         self.written += len(self._waiting)
         self._waiting = []
@@ -144,7 +143,7 @@ class TableDirectory:
         """
         folder = self.path / TRAJECTORIES
         folder.mkdir(exist_ok=True)
-        with _written_whole(trajectory_file(self.path, run)) as part:
+        with written_whole(trajectory_file(self.path, run)) as part:
             part.write_bytes(content)
 
     def close(self) -> None:
@@ -167,7 +166,7 @@ class TableDirectory:
         study = self._study
         about = {"fingerprint": study.fingerprint, "runs": study.runs, "seed": study.seed, "passed": study.passed}
         about |= {"variations": list(study.variations), "measures": list(study.measures)}
-        with _written_whole(self.path / ABOUT) as part:
+        with written_whole(self.path / ABOUT) as part:
             part.write_text(json.dumps(about, indent=2), encoding="utf-8")
 
 
@@ -201,17 +200,3 @@ def read_table(directory: Path) -> Any:
 def trajectory_file(directory: Path, run: int) -> Path:
     """Return where the trajectory of a `run` is kept."""
     return directory / TRAJECTORIES / f"run-{run:09d}.npz"
-
-
-@contextlib.contextmanager
-def _written_whole(target: Path) -> Iterator[Path]:
-    """Yield a path beside `target`, and rename what is written there; of a failure nothing is left."""
-    part = target.with_name(target.name + ".writing")
-    try:
-        yield part
-        with part.open("rb+") as file:
-            os.fsync(file.fileno())
-        part.replace(target)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from constrained_sim.config import Config
 from constrained_sim.controllers import CONTROLLERS
 from constrained_sim.exceptions import ConfigError, UnknownName
+from constrained_sim.python_file import load_python_file
 from constrained_sim.validation import Array
 
 Efforts = Callable[[float, Array, Array], Array]
@@ -39,15 +39,7 @@ def _function(path: Path, name: str) -> Efforts:
     Raises:
         ConfigError: the file cannot be loaded, or has none.
     """
-    spec = spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None or not path.is_file():
-        raise ConfigError(f"controller: got {str(path)!r}, allowed: a Python file")
-    module = module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise ConfigError(f"controller: {str(path)!r} cannot be loaded: {type(error).__name__}: {error}") from error
-    function = getattr(module, name, None)
+    function = getattr(load_python_file(path), name, None)
     if not callable(function) or isinstance(function, type):
         raise ConfigError(f"controller: {str(path)!r} has no function {name!r}")
     found: Efforts = function
