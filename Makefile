@@ -8,7 +8,7 @@ VIEW ?=
 JOBS ?= 2
 
 .DEFAULT_GOAL := leg
-.PHONY: leg quadruped four_bar cassie test test-processors test-versions lint docs build bench bench-node lock clean help
+.PHONY: leg quadruped four_bar cassie test test-processors test-versions lint docs build bench bench-node bench-campaign lock clean help
 
 leg: ## simulate a hopping leg and its controller (DURATION, CONTROLLER, CLOCK_MODE, SOLVER, ARGS; VIEW=1: in the browser)
 quadruped: ## the same of a trotting quadruped
@@ -45,6 +45,9 @@ bench: ## measure speed and accuracy
 
 bench-node: ## measure the node: lock-step, real time, start, kills, memory
 	@scripts/run python benchmarks/node.py $(ARGS)
+
+bench-campaign: ## measure studies: throughput, overhead, memory, kills, ROS, beside the rollout of MuJoCo
+	@scripts/run python benchmarks/campaign.py $(ARGS)
 
 lock: ## renew the locked versions in requirements/
 	@scripts/lock

@@ -101,5 +101,7 @@ def _processors() -> int:
 
 def _end_processes(client: Any) -> None:
     """End the processes for runs on all workers, where these still answer."""
+    if client.status != "running":  # the scheduler is gone, and its workers end by themselves
+        return
     with contextlib.suppress(Exception):
         client.run(end_processes)

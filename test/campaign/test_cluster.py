@@ -12,8 +12,8 @@ from campaign.studies import FOLDER, leg_study
 
 from constrained_sim.campaign import cluster, do_run
 from constrained_sim.campaign.execution import run_study
-from constrained_sim.campaign.table import table_of
-from constrained_sim.exceptions import ConfigError
+from constrained_sim.campaign.table import read_table, table_of
+from constrained_sim.exceptions import ConfigError, StudyInterrupted
 
 pytestmark = pytest.mark.xdist_group("campaign")
 
@@ -65,6 +65,26 @@ def test_two_workers_of_other_environments_give_the_same_bits_though_one_is_kill
 
         assert run_study(study, dask.executor, progress=kill, workers=2).table.equals(expected)
         assert killed
+
+
+def test_a_killed_scheduler_loses_no_run_that_was_done(scheduler, tmp_path):
+    """The study ends with the reason; the rest is done elsewhere."""
+    address, processes = scheduler
+    study = leg_study(runs=40)
+    expected = table_of(study, (do_run(study, run).row for run in range(study.runs)))
+    done = []
+
+    def kill(state):
+        done.append(state.done)
+        if len(done) == 2:
+            processes[0].kill()
+
+    with pytest.raises(StudyInterrupted, match="resume"), cluster.dask_cluster(address) as dask:
+        run_study(study, dask.executor, tmp_path / "results", progress=kill, workers=2)
+    kept = read_table(tmp_path / "results")
+    assert done[1] <= kept.num_rows < study.runs
+    resumed = study.run(directory=tmp_path / "results", resume=True)
+    assert resumed.table.equals(expected)
 
 
 def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):

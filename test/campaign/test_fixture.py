@@ -2,6 +2,9 @@
 
 import json
 import re
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -15,7 +18,7 @@ from constrained_sim.campaign.table import read_table, table_of
 from constrained_sim.cli.app import app
 from constrained_sim.exceptions import ConfigError
 
-pytest.importorskip("psutil")
+psutil = pytest.importorskip("psutil")
 pytest.importorskip("pyarrow")
 
 pytest_plugins = ["constrained_sim.testing.fixtures"]
@@ -78,6 +81,29 @@ def test_the_command_goes_on_with_what_is_done(file):
     assert read_table(file.with_name("leg_results")).equals(table_of(leg_study(), rows))
     assert "of 8 runs passed" in file.with_name("leg_results").joinpath("report.html").read_text()
     assert cli("campaign", "report", file).strip() == str(file.with_name("leg_results") / "report.html")
+
+
+def test_a_command_that_is_killed_loses_little_and_leaves_nothing_behind(file):
+    """Its runs' processes end with it; what was written is taken, and the rest is done, nothing twice."""
+    pytest.importorskip("distributed")
+    results = file.with_name("leg_results")
+    words = [sys.executable, "-m", "constrained_sim", "campaign", str(file), "-n", "3000", "--workers", "2"]
+    command = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+    while not list(results.glob("part-*.parquet")):
+        assert command.poll() is None
+        time.sleep(0.05)
+    family = psutil.Process(command.pid).children(recursive=True)
+    command.kill()
+    command.wait()
+    _, alive = psutil.wait_procs(family, timeout=10.0)
+    assert family and not alive
+    before = read_table(results)["run"].to_pylist()
+    runs = max(before) + 21
+    assert json.loads(cli("campaign", file, "-n", runs, "--resume", "--workers", 2, "--json"))["runs"] == runs
+    found = read_table(results)
+    assert found["run"].to_pylist() == list(range(runs))
+    some = range(max(before) - 5, runs)
+    assert found.slice(some[0]).equals(table_of(leg_study(), [do_run(leg_study(), run).row for run in some]))
 
 
 def test_trajectories_that_are_kept_are_those_of_the_runs(tmp_path):
