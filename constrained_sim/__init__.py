@@ -38,6 +38,7 @@ __all__ = [
     "Rigid",
     "Robot",
     "SensorSet",
+    "Servo",
     "Simulator",
     "Sphere",
     "SpringDamper",

@@ -30,6 +30,7 @@ from constrained_sim.inverse_dynamics import inverse_dynamics, minimal_accelerat
 from constrained_sim.posture import Posture
 from constrained_sim.robot import Robot
 from constrained_sim.sensors import SENSORS, ForceTorque, Imu, SensorSet
+from constrained_sim.servo import Servo
 from constrained_sim.simulator import Simulator
 from constrained_sim.solvers import SOLVERS, ContactConsistentDynamics, kkt_inverse, solve_kkt
 from constrained_sim.stabilization import Baumgarte, Projection, project_position, project_velocity

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import operator
 import warnings
-from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from constrained_sim.actuators import Actuators, Command, Efforts
 from constrained_sim.assembly import assemble_members
 from constrained_sim.collision.detector import CollisionDetector, Collisions
 from constrained_sim.constraints import BoundConstraint, Constraint, ConstraintStack
@@ -44,7 +44,7 @@ from constrained_sim.solvers import DEFAULT, Solver, System, as_solver
 from constrained_sim.stabilization import ACCEPTABLE_VIOLATION, Projection, Stabilization
 from constrained_sim.state import State
 from constrained_sim.step_result import StepResult
-from constrained_sim.steppers import STEPPERS, Evaluation, Stepper
+from constrained_sim.steppers import STEPPERS, Evaluation, StepOutcome, Stepper
 from constrained_sim.steppers.state_checks import are_finite
 from constrained_sim.trajectory import Setup, Trajectory
 from constrained_sim.user_functions import ask_user, is_of_user
@@ -142,8 +142,8 @@ class Simulator:
         self.robot = checked_robot(robot)
         self._dt = number("dt", dt, 0.0, open_lower=True)
         self.position_tolerance = number("position_tolerance", position_tolerance, 0.0)
-        self.velocity_limits = flag("velocity_limits", velocity_limits)
-        self._delay = self._multiple_of_dt("command_delay", command_delay, MOST_DELAYED)
+        delay = self._multiple_of_dt("command_delay", command_delay, MOST_DELAYED)
+        self._actuators = Actuators(robot, flag("velocity_limits", velocity_limits), delay)
         self._declared: dict[str, Constraint] = _by_name([*robot.constraints, *checked_constraints(constraints)])
         self._detector = _detector_of(robot, collisions)
         self._disabled: set[str] = set()
@@ -151,7 +151,6 @@ class Simulator:
         self.set_solver(solver)
         self._method = ContactMethod(contact_method, contact_tolerance)
         self._applied: list[tuple[Wrench, int]] = []
-        self._commands: deque[Array] = deque()
         self._unchecked = {name for name, constraint in self._declared.items() if constraint.asks_user}
         self._start_time, self.steps, self._energy = 0.0, 0, EnergyTerms().as_array()
         self._begun: Evaluation | None = None
@@ -165,6 +164,11 @@ class Simulator:
     def dt(self) -> float:
         """Step [s]; that of a simulation stays as it is."""
         return self._dt
+
+    @property
+    def velocity_limits(self) -> bool:
+        """Whether no effort drives a joint on beyond its velocity limit."""
+        return self._actuators.velocity_limits
 
     @property
     def _evaluation(self) -> Evaluation:
@@ -310,7 +314,7 @@ class Simulator:
         self._start_time, self.steps, self.early_impacts = t, 0, 0
         self._energy = EnergyTerms().as_array()
         self._applied.clear()
-        self._commands = deque(np.zeros((self._delay, self.robot.nu)))
+        self._actuators.reset()
         self._evaluation = here
         self._initial_energy = self.mechanical_energy()
         self._warn_of_light_joint()
@@ -401,8 +405,9 @@ class Simulator:
         """Advance by dt.
 
         Args:
-            tau: (nu,) efforts of ``robot.actuated_joints`` [N m, N], limited to the effort limits; None: zero. With a
-                command delay, what acts now is what was passed so much earlier.
+            tau: (nu,) efforts of ``robot.actuated_joints`` [N m, N], limited to the effort limits; or targets that a
+                :class:`~constrained_sim.servo.Servo` follows; None: zero. With a command delay, what acts now is what
+                was passed so much earlier.
             wrenches: external wrenches during this step, beside those given to :meth:`apply`.
 
         Raises:
@@ -415,8 +420,7 @@ class Simulator:
         Warns:
             WrongDerivative: at the first step, functions of a constraint that contradict each other.
         """
-        commanded = np.zeros(self.robot.nu) if tau is None else self.robot.clamp(tau)
-        tau = self._effective(self._commands[0] if self._commands else commanded)
+        commanded = self._actuators.checked(tau)
         acting = (*checked_wrenches(wrenches), *(wrench for wrench, _ in self._applied))
         here = self._evaluation if self._detector is None else self._with_detected(self._detector)
         self._evaluation = here
@@ -424,9 +428,7 @@ class Simulator:
             self._check_user_code(here)
         memory = self._stepper.memory
         try:
-            outcome = self._stepper.step(here, tau, acting, self._solver, self._method)
-            if not are_finite(outcome.end.q, outcome.end.v):
-                raise NonFiniteMotion("the equations of motion gave NaN or infinity")
+            outcome, given = self._step_within_limits(here, self._actuators.after_delay(commanded), acting)
         except BaseException as error:  # an interrupt too
             self._stepper.memory = memory
             is_ours = not is_of_user(error) and not isinstance(error, InvalidValue | NotSupported)
@@ -435,13 +437,30 @@ class Simulator:
             raise
         self._evaluation = outcome.end
         self.steps += 1
-        if self._commands:
-            self._commands.append(commanded)
-            self._commands.popleft()
+        self._actuators.advance(commanded)
         self._applied = [(wrench, end) for wrench, end in self._applied if end > self.steps]
         self._energy += outcome.energy
         self.early_impacts += sum(impact.early for impact in outcome.impacts)
-        return StepResult(self.state, read_only(outcome.a), read_only(tau), outcome, acting, self.dt, self.robot)
+        return StepResult(self.state, read_only(outcome.a), read_only(given), outcome, acting, self.dt, self.robot)
+
+    def _step_within_limits(
+        self, here: Evaluation, command: Command, acting: tuple[Wrench, ...]
+    ) -> tuple[StepOutcome, Array]:
+        """Return a step, and the (nu,) mean efforts of the actuators [N m, N].
+
+        Raises:
+            NonFiniteMotion: the state at its end is not finite.
+        """
+        actuators, memory = self._actuators, self._stepper.memory
+        efforts: Efforts | None = actuators.efforts(command, here.q, here.v, self.dt)
+        while efforts is not None:
+            self._stepper.memory = memory
+            outcome = self._stepper.step(here, efforts, acting, self._solver, self._method)
+            if not are_finite(outcome.end.q, outcome.end.v):
+                raise NonFiniteMotion("the equations of motion gave NaN or infinity")
+            given = efforts.at(outcome.damped_velocity[self.robot.actuation])
+            efforts = actuators.within_limits(efforts, given, here.v)
+        return outcome, given
 
     def run(
         self,
@@ -554,7 +573,7 @@ class Simulator:
 
     def _run_compiled(self, law: JointFeedback, asked: tuple[int, int], tau: Array, steps: int) -> Trajectory | None:
         """Do as many of `steps` steps as the stepper can at once; None if the first of them needs :meth:`step`."""
-        if self._detector is not None or self._applied or self._delay or self.velocity_limits:
+        if self._detector is not None or self._applied or not self._actuators.is_direct:
             return None
         run = self._stepper.run(self._evaluation, law, asked, tau, steps, self._solver, self._method)
         if run is None:
@@ -701,13 +720,6 @@ class Simulator:
         least = int(np.argmin(shares))
         if not shares[least] >= LIGHT:
             warnings.warn(LightJoint(self.robot.velocity_names[least], float(shares[least])), stacklevel=3)
-
-    def _effective(self, tau: Array) -> Array:
-        """Return the efforts that the actuators give of `tau` (nu,) at the present velocity."""
-        if not self.velocity_limits:
-            return tau
-        v, limits = self.state.v[self.robot.actuation], self.robot.velocity_limits[self.robot.actuation]
-        return np.where((np.abs(v) >= limits) & (tau * v > 0.0), 0.0, tau)
 
     def _multiple_of_dt(self, what: str, period: float, most: float = MOST_STEPS) -> int:
         count = self._steps_in(what, period, most)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from constrained_sim.actuators import Efforts
 from constrained_sim.constrained_dynamics import ConstrainedSolution
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.contact_solvers.problem import TOLERABLE_RESIDUAL
@@ -23,7 +24,7 @@ class StepInputs(NamedTuple):
     """What acts on the robot during a step, and how its problems are solved.
 
     Attributes:
-        tau: (nu,) efforts [N m, N].
+        efforts: of the actuators.
         wrenches: external ones.
         solver: of the linear part.
         method: of contact problems.
@@ -31,7 +32,7 @@ class StepInputs(NamedTuple):
         turned: of those in which friction was turned against the mean slip: Newton's method seldom gets on from there.
     """
 
-    tau: Array
+    efforts: Efforts
     wrenches: tuple[Wrench, ...]
     solver: Solver
     method: ContactMethod
@@ -39,9 +40,9 @@ class StepInputs(NamedTuple):
     turned: ContactMethod
 
     @classmethod
-    def of(cls, tau: Array, wrenches: tuple[Wrench, ...], solver: Solver, method: ContactMethod) -> StepInputs:
+    def of(cls, efforts: Efforts, wrenches: tuple[Wrench, ...], solver: Solver, method: ContactMethod) -> StepInputs:
         """Return the loads of a step whose contact problems are solved by `method`."""
-        return cls(tau, wrenches, solver, method, method, method.without_newton)
+        return cls(efforts, wrenches, solver, method, method, method.without_newton)
 
     @property
     def are_plain(self) -> bool:
@@ -146,16 +147,18 @@ def outcome_of(
 ) -> StepOutcome:
     """Put the parts of a step together; `end` is the state after them and all impacts."""
     last = parts[-1]
-    rows, energy, moments, joint_friction, change = (
+    rows, energy, moments, joint_friction, change, moved = (
         last.rows,
         last.energy,
         last.moments,
         last.joint_friction,
         last.end.v - last.v,
+        last.h * last.motion.x,
     )
     for part in parts[:-1]:
         rows, energy, moments = rows + part.rows, energy + part.energy, moments + part.moments
         joint_friction, change = joint_friction + part.joint_friction, change + (part.end.v - part.v)
+        moved = moved + part.h * part.motion.x
     if impacts:
         lost = sum(impact.energy_lost for impact in impacts)
         energy = energy + EnergyTerms(impact_losses=lost).as_array()
@@ -165,5 +168,5 @@ def outcome_of(
     forces, turning, status = read_only(rows / dt), read_only(moments / dt), read_only(last.status)
     axes, motion = end.mean_axes(start), last.motion
     return StepOutcome(
-        end, change / dt, forces, axes, read_only(efforts), status, tuple(impacts), energy, motion, turning
+        end, change / dt, forces, axes, read_only(efforts), status, tuple(impacts), energy, motion, turning, moved / dt
     )

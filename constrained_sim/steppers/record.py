@@ -330,6 +330,11 @@ class RecordedOutcome(StepOutcome):
         return read_only(self.solved.status[: sizes.rows - 2 * sizes.contacts])
 
     @property
+    def damped_velocity(self) -> Array:  # type: ignore[override]
+        """(nv,) at which the damping of joints and of their feedback acted."""
+        return self.happened.x
+
+    @property
     def residuals(self) -> tuple[float, float, float]:
         """Relative residuals: of the equation of motion, of the bilateral rows, of the contact problem."""
         solved = self.solved

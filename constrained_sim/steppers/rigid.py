@@ -63,7 +63,7 @@ PROJECTION = list(vars(EnergyTerms())).index("projection")
 
 
 @kernel
-def advance(problem, settings, begin, acceleration, tau, excluded, near, found, end):  # type: ignore[no-untyped-def]
+def advance(problem, settings, begin, acceleration, efforts, excluded, near, found, end):  # type: ignore[no-untyped-def]
     """Do a step without impact, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
     Args:
@@ -73,7 +73,7 @@ def advance(problem, settings, begin, acceleration, tau, excluded, near, found, 
             :func:`~constrained_sim.contact_solvers.quick_methods.solve_quick`.
         begin: the :class:`~constrained_sim.steppers.record.State` at the beginning.
         acceleration: (nv,) of the last step.
-        tau: (nu,) efforts [N m, N].
+        efforts: of the actuators, see :class:`~constrained_sim.actuators.Efforts`.
         excluded: contacts and limits that carry no force, whatever becomes of their gaps.
         near: impulses near those of the rows that take part, but bilateral ones; of another length than these, and
             nothing is known.
@@ -117,7 +117,7 @@ def advance(problem, settings, begin, acceleration, tau, excluded, near, found, 
             middle.v[i] = v[i] + (1.0 - theta) * h * acceleration[i]
         bias = bias_forces(tree, pose, middle.v)
         predicted, will_do = predict(
-            h, problem, laws, opening, v, begin.s_bilateral, pull - bias, tau, excluded, start, found
+            h, problem, laws, opening, v, begin.s_bilateral, pull - bias, efforts, excluded, start, found
         )
         start = predicted.impulse
         calls += min(start.shape[0] + predicted.lam.shape[0], 1)
@@ -238,7 +238,7 @@ def hold(problem, held, status, pose, end):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def predict(h, problem, laws, begin, v, s_bilateral, forces, tau, excluded, start, found):  # type: ignore[no-untyped-def]
+def predict(h, problem, laws, begin, v, s_bilateral, forces, efforts, excluded, start, found):  # type: ignore[no-untyped-def]
     """Solve the smooth problem of a step, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
     Args:
@@ -255,7 +255,7 @@ def predict(h, problem, laws, begin, v, s_bilateral, forces, tau, excluded, star
         v: (nv,) velocity there.
         s_bilateral: (m,) velocities of the bilateral rows there [m/s, rad/s].
         forces: (nv,) of gravity and inertia in the middle state of the work space, and of springs [N m, N].
-        tau: (nu,) efforts [N m, N].
+        efforts: of the actuators, see :class:`~constrained_sim.actuators.Efforts`.
         excluded: contacts and limits that take no part.
         start: impulses near those of the rows that take part, see ``advance``.
         found: filled with the impulses of contacts and one-sided rows (3 k + l,) [N s, N m s], those of dry friction
@@ -276,8 +276,10 @@ def predict(h, problem, laws, begin, v, s_bilateral, forces, tau, excluded, star
     for i in range(v.shape[0]):
         impulses[0, i] = h * forces[i]
         inertia[i, i] += h * damping[i] + 0.25 * h**2 * robot.stiffness[i]
-    for i in range(tau.shape[0]):
-        impulses[1, robot.actuation[i]] = h * tau[i]
+    for i in range(robot.actuation.shape[0]):
+        k = robot.actuation[i]
+        impulses[1, k] = h * efforts.constant[i]
+        inertia[k, k] += h * efforts.damping[i]
     candidates, rows, J, offset = candidate_rows(
         gaps, normals, s, v, middle.J, excluded, h, theta, problem.scheme.activation_distance, friction_dofs
     )
@@ -297,6 +299,9 @@ def predict(h, problem, laws, begin, v, s_bilateral, forces, tau, excluded, star
     for i in range(v.shape[0]):
         impulses[0, i] -= 0.25 * h**2 * robot.stiffness[i] * x[i]
         impulses[3, i] = -h * damping[i] * x[i]
+    for i in range(robot.actuation.shape[0]):
+        k = robot.actuation[i]
+        impulses[1, k] -= h * efforts.damping[i] * x[k]
     for i in range(friction_dofs.shape[0]):
         joint_friction[i] = row_impulses[end + i]
         impulses[3, friction_dofs[i]] += joint_friction[i]

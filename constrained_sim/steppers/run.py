@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from constrained_sim.actuators import Efforts
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.posture import feedback_efforts
 from constrained_sim.steppers.borrowed import borrowed
@@ -50,6 +51,7 @@ def run_steps(  # type: ignore[no-untyped-def]
     all_q, all_v, all_tau, all_impulses, all_axes, all_energy = records
     closing = np.empty(begin.gaps.shape[0], dtype=np.int64)
     found = impulse, joint_friction, lam, np.zeros_like(closing), energy
+    no_damping = np.zeros_like(tau)
     nothing, unknown, steps, calls = np.empty(0, dtype=np.int64), np.empty(0), 0, 0
     for i in range(all_q.shape[0]):
         closes = begin.gaps, normals, begin.s, begin.J, acceleration, h, problem.scheme.impact_speed, closing
@@ -61,7 +63,9 @@ def run_steps(  # type: ignore[no-untyped-def]
                 break
             tau = np.maximum(np.minimum(wanted, most), least)
         settings = h, True, passes, factorization, tolerance, newton_steps
-        reached, _, held = advance(problem, settings, begin, acceleration, tau, nothing, unknown, found, end)
+        reached, _, held = advance(
+            problem, settings, begin, acceleration, Efforts(tau, no_damping), nothing, unknown, found, end
+        )
         calls += held
         if reached != DONE or not are_finite(end.q, end.v):
             break

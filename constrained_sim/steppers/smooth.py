@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from constrained_sim.actuators import Efforts
 from constrained_sim.constrained_dynamics import ConstrainedSolution, ContactRows, solve_constrained_dynamics
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact_solvers import ContactMethod
-from constrained_sim.dynamics.dynamics import Dynamics
+from constrained_sim.dynamics.dynamics import Dynamics, difference
 from constrained_sim.energy import FORCES
 from constrained_sim.forward_dynamics import acceleration_rows
 from constrained_sim.integrators import RK4
@@ -41,10 +42,10 @@ class Smooth(Stepper):
         return self.evaluate(bound, t, q, v, deflection)
 
     def step(
-        self, start: Evaluation, tau: Array, wrenches: tuple[Wrench, ...], solver: Solver, method: ContactMethod
+        self, start: Evaluation, efforts: Efforts, wrenches: tuple[Wrench, ...], solver: Solver, method: ContactMethod
     ) -> StepOutcome:
         """Advance by dt, see the class."""
-        field = _Field(self, start.bound, tau, wrenches, solver)
+        field = _Field(self, start.bound, efforts, wrenches, solver)
         q, v, integrals = self.integrator.step(field, self.robot, start.t, start.q, start.v, self.dt)
         end = self.evaluate(start.bound, start.t + self.dt, q, v)
         rows = start.bound.bilateral.dim
@@ -55,8 +56,9 @@ class Smooth(Stepper):
             end, energy[-1] = self._project(end, self.stabilization, solver)
         lam = start.bound.rows(integrals[:rows] / self.dt, np.zeros(0))
         rest = read_only(np.zeros(self.robot.nv))
+        moved = difference(self.robot, start.q, end.q) / self.dt
         axes = end.contact.axes
-        return StepOutcome(end, a, read_only(lam), axes, rest, NO_CONTACT, (), energy, field.motion, np.zeros(0))
+        return StepOutcome(end, a, read_only(lam), axes, rest, NO_CONTACT, (), energy, field.motion, np.zeros(0), moved)
 
     def _project(self, end: Evaluation, projection: Projection, solver: Solver) -> tuple[Evaluation, float]:
         """Return the state projected onto the constraints, and the energy [J] that this brings in."""
@@ -75,10 +77,10 @@ class _Field:
     motion: ConstrainedSolution
 
     def __init__(
-        self, stepper: Smooth, bound: ConstraintSet, tau: Array, wrenches: tuple[Wrench, ...], solver: Solver
+        self, stepper: Smooth, bound: ConstraintSet, efforts: Efforts, wrenches: tuple[Wrench, ...], solver: Solver
     ) -> None:
         self._dynamics, self._bilateral = Dynamics(stepper.robot), bound.bilateral
-        self._tau, self._wrenches, self._solver = tau, wrenches, solver
+        self._efforts, self._wrenches, self._solver = efforts, wrenches, solver
         feedback = stepper.stabilization
         self._feedback = feedback if isinstance(feedback, Baumgarte) else None
 
@@ -88,7 +90,7 @@ class _Field:
         forces = np.zeros((len(FORCES), robot.nv))
         gravity_coriolis, actuators, external, damping, _, constraint = forces
         gravity_coriolis += robot.spring_effort(q) - dynamics.h
-        actuators[robot.actuation] = self._tau
+        actuators[robot.actuation] = self._efforts.at(v[robot.actuation])
         external += generalised_force(robot, dynamics, self._wrenches)
         damping -= robot.damping * v
         J, _, b = acceleration_rows(self._bilateral, dynamics, self._feedback)

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import numpy.typing as npt
 
+from constrained_sim.actuators import Efforts
 from constrained_sim.constrained_dynamics import NOTHING_KNOWN, ContactRows, solve_constrained_dynamics
 from constrained_sim.contact.compliance import SoftRows, slide_springs, soft_rows
 from constrained_sim.dynamics import free_flyer
@@ -124,18 +125,19 @@ class SmoothParts(Stepper):
         gravity_coriolis -= h * mid.h
         if robot.springs:
             gravity_coriolis += h * (robot.spring_effort(begin.q) - 0.25 * h * robot.stiffness * v)
-        actuators[robot.actuation] = h * inputs.tau
+        actuators[robot.actuation] = h * inputs.efforts.constant
         if inputs.wrenches:
             external += h * generalised_force(robot, mid, inputs.wrenches)
         candidates, turning, rows, soft = self._unilateral_rows(begin, h, excluded)
         bilateral, b = self._bilateral_rows(begin, h)
-        system = RobotSystem(mid, bilateral, begin.bound.bilateral.members, self._implicit(h))
+        system = RobotSystem(mid, bilateral, begin.bound.bilateral.members, self._implicit(h, inputs.efforts))
         momentum = generalized_momentum(mid.M, v, impulses)
         start = start if len(start) == len(rows.offset) else NOTHING_KNOWN  # what takes part depends on h
         method = inputs.near if len(start) else inputs.method
         motion = solve_constrained_dynamics(inputs.solver, system, momentum, b, rows, method, start)
         row_impulses, joint_friction, turned = self._split(motion.impulse, len(turning))
         damping -= h * robot.damping * motion.x
+        actuators[robot.actuation] -= h * inputs.efforts.damping * motion.x[robot.actuation]
         if robot.springs:
             gravity_coriolis -= 0.25 * h**2 * robot.stiffness * motion.x
         damping[robot.friction_dofs] += joint_friction
@@ -331,16 +333,20 @@ class SmoothParts(Stepper):
         end, energy = self.hold_positions(self.stabilization, here, inputs.solver, held, rows)
         return part._replace(end=end, energy=part.energy + energy * PROJECTED)
 
-    def _implicit(self, h: float) -> Array | None:
+    def _implicit(self, h: float, efforts: Efforts) -> Array | None:
         """Return (nv,) what forces that depend on the velocity at the end add to the inertia, or None.
 
-        Joint damping acts at that velocity; springs act at the mean of the positions at both ends, which keeps their
-        energy whatever their frequency.
+        Damping of joints and of their feedback acts at that velocity; springs act at the mean of the positions at both
+        ends, which keeps their energy whatever their frequency.
         """
         robot = self.robot
-        if not robot.springs:
-            return h * robot.damping if robot.is_damped else None
-        return h * robot.damping + 0.25 * h**2 * robot.stiffness
+        has_feedback = efforts.damping.any()
+        if not (robot.springs or robot.is_damped or has_feedback):
+            return None
+        added = h * robot.damping + 0.25 * h**2 * robot.stiffness
+        if has_feedback:
+            added[robot.actuation] += h * efforts.damping
+        return added
 
     # -- constraints
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from constrained_sim.actuators import Efforts
 from constrained_sim.constrained_dynamics import ConstrainedSolution
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
@@ -110,6 +111,7 @@ class StepOutcome:
         energy: (9,) terms of the audit, in the order of :class:`~constrained_sim.energy.EnergyTerms`.
         motion: solution of the step's problem, with residuals.
         moments: (e,) mean moments by which contacts resist rolling and spinning [N m].
+        damped_velocity: (nv,) at which the damping of joints and of their feedback acted, mean over the step.
     """
 
     end: Evaluation
@@ -122,6 +124,7 @@ class StepOutcome:
     energy: Array
     motion: ConstrainedSolution
     moments: Array
+    damped_velocity: Array
 
     @property
     def residuals(self) -> tuple[float, float, float]:
@@ -288,7 +291,7 @@ class Stepper(ABC):
     def step(
         self,
         start: Evaluation,
-        tau: Array,
+        efforts: Efforts,
         wrenches: tuple[Wrench, ...],
         solver: Solver,
         method: ContactMethod,
@@ -297,7 +300,7 @@ class Stepper(ABC):
 
         Args:
             start: the state at the beginning.
-            tau: (nu,) efforts [N m, N], within the limits.
+            efforts: of the actuators.
             wrenches: external forces during the step.
             solver: of the linear part.
             method: of the contact problem.

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from constrained_sim.actuators import Efforts
 from constrained_sim.constrained_dynamics import NOTHING_KNOWN
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact.contact_set import TOUCHING
@@ -84,13 +85,13 @@ class TimeStepping(CompiledParts):
     def step(
         self,
         start: Evaluation,
-        tau: Array,
+        efforts: Efforts,
         wrenches: tuple[Wrench, ...],
         solver: Solver,
         method: ContactMethod,
     ) -> StepOutcome:
         """Advance by dt, see the class."""
-        inputs = StepInputs.of(tau, wrenches, solver, method)
+        inputs = StepInputs.of(efforts, wrenches, solver, method)
         found = self._compiled_step(start, self.dt, inputs, WHOLE) if self._can_compile(start, inputs) else None
         if found is not None and found.reached == DONE:
             self._acceleration, self._passes = found.happened.a, 1
@@ -134,7 +135,7 @@ class TimeStepping(CompiledParts):
         method: ContactMethod,
     ) -> Run | None:
         """Do steps in one kernel, see the base class."""
-        if not self._can_compile(start, StepInputs.of(tau, (), solver, method)):
+        if not self._can_compile(start, StepInputs.of(Efforts(tau, np.zeros_like(tau)), (), solver, method)):
             return None
         robot, contact, bound = self.robot, start.contact, start.bound
         compiled = self._compiled(start)

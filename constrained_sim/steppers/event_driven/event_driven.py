@@ -7,17 +7,20 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from constrained_sim.actuators import Efforts
 from constrained_sim.constrained_dynamics import ConstrainedSolution, ContactRows, solve_constrained_dynamics
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.contact_solvers.contact_modes import SLIP_SPEED, Mode
 from constrained_sim.contact_solvers.max_margin_forces import max_margin_forces
 from constrained_sim.contact_solvers.problem import STRONG, ContactSolution
+from constrained_sim.dynamics.dynamics import difference
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.exceptions import NonFiniteMotion
 from constrained_sim.forward_dynamics import acceleration_rows
 from constrained_sim.impact import Impact, bouncing, impact_at
 from constrained_sim.integrators import Adaptive, Integrator
+from constrained_sim.robot import Robot
 from constrained_sim.solvers import RobotSystem, Solver
 from constrained_sim.stabilization import Baumgarte, Projection
 from constrained_sim.steppers.event_driven.segment import DEPTH, RESTING, Segment, StepInputs
@@ -99,7 +102,7 @@ class EventDriven(Stepper):
         return self.evaluate(bound, t, q, v, deflection)
 
     def step(
-        self, start: Evaluation, tau: Array, wrenches: tuple[Wrench, ...], solver: Solver, method: ContactMethod
+        self, start: Evaluation, efforts: Efforts, wrenches: tuple[Wrench, ...], solver: Solver, method: ContactMethod
     ) -> StepOutcome:
         """Advance by dt, see the class.
 
@@ -108,7 +111,7 @@ class EventDriven(Stepper):
             NonFiniteMotion: events that accumulate without end.
         """
         feedback = self.stabilization if isinstance(self.stabilization, Baumgarte) else None
-        inputs = StepInputs(tau, wrenches, solver, method, feedback)
+        inputs = StepInputs(efforts, wrenches, solver, method, feedback)
         ledger = _Ledger(start, len(self.robot.friction_dofs))
         here, end, stalled, painleve = start, start.t + self.dt, 0, False
         for _ in range(MOST_EVENTS):
@@ -132,7 +135,7 @@ class EventDriven(Stepper):
                 break
         else:
             raise NonFiniteMotion(f"more than {MOST_EVENTS} events within one step")
-        return ledger.outcome(start, here, mode, motion, self.dt, self.robot.friction_dofs)
+        return ledger.outcome(start, here, mode, motion, self.dt, self.robot)
 
     # -- events
 
@@ -318,11 +321,11 @@ class _Ledger:
         mode: Mode,
         motion: ConstrainedSolution,
         dt: float,
-        friction_dofs: npt.NDArray[np.intp],
+        robot: Robot,
     ) -> StepOutcome:
         """Return the step as a whole."""
         joint_friction = np.zeros(len(end.v))
-        joint_friction[friction_dofs] = self._joint_friction / dt
+        joint_friction[robot.friction_dofs] = self._joint_friction / dt
         self.energy[-2] += sum(impact.energy_lost for impact in self.impacts)
         status = mode.status()
         soft = end.bound.contacts.soft
@@ -339,6 +342,7 @@ class _Ledger:
             self.energy,
             motion,
             read_only(self._moments / dt),
+            difference(robot, start.q, end.q) / dt,
         )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from constrained_sim.actuators import Efforts
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact.compliance import soft_forces
 from constrained_sim.contact.features import ContactGeometry
@@ -74,7 +75,7 @@ SMALL_ANGLE = 1e-6
 class StepInputs(NamedTuple):
     """What acts on the robot during a step, and how its problems are solved."""
 
-    tau: Array
+    efforts: Efforts
     wrenches: tuple[Wrench, ...]
     solver: Solver
     method: ContactMethod
@@ -91,7 +92,7 @@ class StepInputs(NamedTuple):
         forces = np.zeros((len(FORCES), robot.nv))
         gravity_coriolis, actuators, external, damping, contact, _ = forces
         gravity_coriolis += robot.spring_effort(dynamics.q) - dynamics.h
-        actuators[robot.actuation] = self.tau
+        actuators[robot.actuation] = self.efforts.at(v[robot.actuation])
         external += generalised_force(robot, dynamics, self.wrenches)
         damping -= robot.damping * v
         if not bound.contacts.soft.size:

@@ -1,0 +1,112 @@
+"""From what is commanded to what the actuators give: limits, delay, and joint feedback within a step."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from constrained_sim.posture import JointFeedback, feedback_efforts
+from constrained_sim.robot import Robot
+from constrained_sim.servo import JointTargets
+from constrained_sim.validation import Array
+
+Command = Array | JointFeedback
+"""(nu,) efforts [N m, N], or the feedback that finds them."""
+
+
+class Efforts(NamedTuple):
+    """Efforts ``constant - damping v`` of actuated joints, v their velocities at the end of a step.
+
+    Attributes:
+        constant: (nu,) [N m, N].
+        damping: (nu,) [N m s/rad, N s/m], not negative.
+    """
+
+    constant: Array
+    damping: Array
+
+    def at(self, v: Array) -> Array:
+        """Return (nu,) the efforts [N m, N] at the velocities `v` (nu,)."""
+        return self.constant - self.damping * v if self.damping.any() else self.constant
+
+
+class Actuators:
+    """The actuators of a robot.
+
+    Joint feedback asks for ``tau = effort + K (position - q') + D (velocity - v')`` with the velocity v' at the end of
+    a step of h seconds and ``q' = q + h v'``: that is ``constant - damping v'`` with ``damping = D + h K``, which joins
+    the inertia of the step. So it is stable at any gain: of one joint of inertia m, free or held by whatever, with
+    ``a = h damping / (m + h damping)`` and ``b = h^2 K / (m + h damping)``, positions from the goal and velocities are
+    multiplied in each step by a matrix with determinant ``1 - a + b/2`` and trace ``2 - a - b/2`` (``midpoint``), and
+    ``0 < b <= a <= 1`` is all that its eigenvalues need to stay within the unit circle.
+
+    Attributes:
+        velocity_limits: whether no effort drives a joint on beyond its velocity limit.
+        is_direct: whether a command acts at once, whatever the velocity.
+    """
+
+    def __init__(self, robot: Robot, velocity_limits: bool, delay: int) -> None:
+        """Let commands act so many steps later."""
+        self._robot, self.velocity_limits, self._delay = robot, velocity_limits, delay
+        self._delayed: deque[Command] = deque()
+        self.is_direct = not (delay or velocity_limits)
+        self._nothing = np.zeros(robot.nu)
+
+    def reset(self) -> None:
+        """Forget commands; until the first one acts there is no effort."""
+        self._delayed = deque(np.zeros((self._delay, self._robot.nu)))
+
+    def checked(self, tau: Any) -> Command:
+        """Return a command that may act, efforts within their limits.
+
+        Raises:
+            InvalidValue: efforts of wrong length, or that are not finite; targets of another robot.
+        """
+        if tau is None:
+            return np.zeros(self._robot.nu)
+        return tau.of(self._robot) if isinstance(tau, JointTargets) else self._robot.clamp(tau)
+
+    def after_delay(self, commanded: Command) -> Command:
+        """Return the command that acts in the next step."""
+        return self._delayed[0] if self._delayed else commanded
+
+    def advance(self, commanded: Command) -> None:
+        """Count a step as done."""
+        if self._delayed:
+            self._delayed.append(commanded)
+            self._delayed.popleft()
+
+    def efforts(self, command: Command, q: Array, v: Array, h: float) -> Efforts:
+        """Return the efforts over a step of `h` [s] from `q` (nq,) and `v` (nv,) on, if no feedback meets a limit."""
+        if not isinstance(command, JointFeedback):
+            return Efforts(self._slowed(command, v), self._nothing)
+        constant = feedback_efforts(command._replace(damping=self._nothing), q, v)
+        damping = command.damping + h * command.stiffness
+        return Efforts(np.where(damping > 0.0, constant, self._slowed(self._robot.clamp(constant), v)), damping)
+
+    def within_limits(self, asked: Efforts, given: Array, v: Array) -> Efforts | None:
+        """Return what to try in place of `asked`; None: all is within the limits.
+
+        A joint whose feedback asked for more than its limit gives that much, constantly.
+
+        Args:
+            asked: efforts of a step that was tried.
+            given: (nu,) what they came to [N m, N].
+            v: (nv,) velocity at its beginning.
+        """
+        if not asked.damping.any():
+            return None
+        allowed = self._slowed(self._robot.clamp(given), v)
+        beyond = (allowed != given) & (asked.damping > 0.0)
+        if not beyond.any():
+            return None
+        return Efforts(np.where(beyond, allowed, asked.constant), np.where(beyond, 0.0, asked.damping))
+
+    def _slowed(self, tau: Array, v: Array) -> Array:
+        """Return what is left of the efforts `tau` (nu,) where none may drive a joint beyond its velocity limit."""
+        if not self.velocity_limits:
+            return tau
+        rates, limits = v[self._robot.actuation], self._robot.velocity_limits[self._robot.actuation]
+        return np.where((np.abs(rates) >= limits) & (tau * rates > 0.0), 0.0, tau)
