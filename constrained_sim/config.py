@@ -32,6 +32,7 @@ from constrained_sim.config_sections import (
     read_initial,
     read_robot,
     read_sensor,
+    read_servo,
 )
 from constrained_sim.constraints import (
     Constraint,
@@ -42,6 +43,7 @@ from constrained_sim.integrators import INTEGRATORS
 from constrained_sim.parameter_file import load_parameters
 from constrained_sim.robot import Robot
 from constrained_sim.sensors import Sensor, SensorSet
+from constrained_sim.servo import Servo
 from constrained_sim.simulator import Simulator
 from constrained_sim.solvers import DEFAULT, SOLVERS, Solver, make_solver
 from constrained_sim.stabilization import Baumgarte, Projection, Stabilization
@@ -254,6 +256,7 @@ class Config:
         node: how the ROS node runs it.
         collisions: what the collision geometry of the robot may touch; None: nothing.
         sensors: on the robot.
+        servo: follows positions and velocities that are commanded; None: efforts alone can be commanded.
     """
 
     robot: Robot
@@ -264,6 +267,7 @@ class Config:
     node: NodeOptions = field(default_factory=NodeOptions)
     collisions: Collisions | None = None
     sensors: tuple[Sensor, ...] = ()
+    servo: Servo | None = None
 
     def simulator(
         self,
@@ -353,6 +357,7 @@ def read_config(parameters: Mapping[str, Any], base: Path | None = None, make: M
     constraints += [read_constraint(section) for section in top.named_sections("constraints")]
     collisions = read_collisions(top, base or Path.cwd())
     sensors = tuple(read_sensor(section) for section in top.named_sections("sensors"))
+    servo = read_servo(top, robot)
     q, v = read_initial(top.section("initial"), robot)
     top.finish()
     whole_nanoseconds("dt", simulation.dt)
@@ -367,7 +372,7 @@ def read_config(parameters: Mapping[str, Any], base: Path | None = None, make: M
         constraints += robot.joint_limits()
     for constraint in constraints:
         constraint.bind(robot, q)  # names that do not exist are refused now
-    config = Config(robot, tuple(constraints), q, v, simulation, node, collisions, sensors)
+    config = Config(robot, tuple(constraints), q, v, simulation, node, collisions, sensors, servo)
     config.sensor_set()  # names, rates and seeds that are not allowed are refused now
     return config
 

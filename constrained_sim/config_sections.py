@@ -18,6 +18,7 @@ from constrained_sim.exceptions import ConfigError, InvalidValue, UnknownName, s
 from constrained_sim.package_paths import resolve_path
 from constrained_sim.robot import Robot
 from constrained_sim.sensors import SENSORS, Sensor
+from constrained_sim.servo import Servo
 from constrained_sim.validation import Array, finite_array, lookup, number
 
 T = TypeVar("T")
@@ -137,6 +138,21 @@ def read_robot(section: Section, base: Path, make: MakeRobot = make_robot) -> Ro
     section.finish()
     robot = make(kind, resolve_path(text, base), tuple(options.items()))
     return robot.with_joints(joints).with_payloads(payloads)
+
+
+def read_servo(top: Section, robot: Robot) -> Servo | None:
+    """Read the gains of the joints that follow positions and velocities; None where there are none."""
+    gains = {section.name: read_gains(section) for section in top.named_sections("servo")}
+    if not gains:
+        return None
+    return Servo(robot, *({name: values[i] for name, values in gains.items()} for i in range(2)))
+
+
+def read_gains(section: Section) -> tuple[float, float]:
+    """Read stiffness and damping of a joint."""
+    gains = section.take("stiffness", float, 0.0), section.take("damping", float, 0.0)
+    section.finish()
+    return gains
 
 
 DESCRIPTIONS: dict[str, Callable[..., Robot]] = {

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isnan
+from math import nan as NAN
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -13,7 +15,27 @@ from constrained_sim.exceptions import InvalidValue
 from constrained_sim.joints import SingleJoint
 from constrained_sim.posture import JointFeedback
 from constrained_sim.robot import Robot, checked_robot
-from constrained_sim.validation import Array, finite_array, number
+from constrained_sim.validation import Array, finite_array, number, sparse_array
+
+
+class JointCommand(NamedTuple):
+    """What one joint is told.
+
+    Attributes:
+        effort: [N m, N].
+        position: to follow [rad, m]; NaN: none.
+        velocity: to follow [rad/s, m/s]; NaN: none.
+    """
+
+    effort: float = 0.0
+    position: float = NAN
+    velocity: float = NAN
+
+    @property
+    def mode(self) -> str:
+        """What is followed: ``effort``, ``position``, ``velocity``, or ``position+velocity``."""
+        followed = [name for name in ("position", "velocity") if not isnan(getattr(self, name))]
+        return "+".join(followed) or "effort"
 
 
 class JointTargets(NamedTuple):
@@ -114,9 +136,5 @@ class Servo:
 
     def _optional(self, what: str, value: Any) -> Array:
         """Return (nu,) targets, NaN where there is none."""
-        nothing = np.full(self._robot.nu, np.nan)
-        if value is None:
-            return nothing
-        given = np.array(value, dtype=np.float64, ndmin=1)
-        known = finite_array(what, np.where(np.isnan(given), 0.0, given), (self._robot.nu,))
-        return np.where(np.isnan(given), nothing, known)
+        nu = self._robot.nu
+        return np.full(nu, np.nan) if value is None else sparse_array(f"{what} of joints", value, (nu,))

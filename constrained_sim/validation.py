@@ -35,6 +35,18 @@ def finite_array(what: str, value: Any, shape: tuple[int, ...]) -> Array:
     return array
 
 
+def sparse_array(what: str, value: Any, shape: tuple[int, ...]) -> Array:
+    """Return `value` as a new float array of exactly `shape`, whose entries may be NaN: nothing is given there.
+
+    Raises:
+        InvalidValue: wrong shape, not numbers, or infinity.
+    """
+    array = _floats(value)
+    if array is None or array.shape != shape or np.isinf(array).any():
+        raise InvalidValue(what, _listed(value), f"{_sizes(shape)} number(s), finite or NaN")
+    return array
+
+
 def float_array(what: str, value: Any, shape: tuple[int, ...]) -> Array:
     """Return `value` itself if it is a float array of exactly `shape`, all entries finite: for what is asked often.
 

@@ -101,6 +101,7 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
     sim = cs.Simulator(robot, [anchor()], q=Q)
     stepped = sim.step()
     sim.reset(Q)
+    servo = cs.Servo(robot, 1.0, 1.0)
     posture, dynamics = cs.Posture(robot, Q, 1.0, 1.0), cs.ContactConsistentDynamics(M, J)
     motion = cs.constrained_acceleration(robot, Q, V, TAU, [anchor()])
     impact = cs.resolve_impact(robot, Q, V, [anchor()])
@@ -184,6 +185,8 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             | {"distance": 1.0},
         ),
         "Posture": (cs.Posture, {"robot": robot, "q": Q, "stiffness": 1.0, "damping": 1.0, "feed_forward": 0.0}),
+        "Servo": (cs.Servo, {"robot": robot, "stiffness": 1.0, "damping": 1.0}),
+        "Servo.targets": (servo.targets, {"position": [0.1] * robot.nu, "velocity": [0.1] * robot.nu, "effort": 0.0}),
         "Posture.about": (posture.about, {"q": Q}),
         "Posture.efforts": (posture.efforts, {"q": np.array(Q), "v": np.array(V)}),
         "Projection": (cs.Projection, {"metric": "mass", "position_tolerance": 1e-9, "velocity_tolerance": 1e-9}),
@@ -345,7 +348,15 @@ def test_everything_public_is_tried(public):
     registries = {name for name in cs.__all__ if isinstance(getattr(cs, name), dict)}
     tried = {name.split(".")[0].split()[0] for name in public}
     assert set(cs.__all__) - registries - RESULTS <= tried
-    for kind in (cs.Robot, cs.Simulator, cs.Trajectory, cs.Posture, cs.SensorSet, cs.ContactConsistentDynamics):
+    for kind in (
+        cs.Robot,
+        cs.Simulator,
+        cs.Trajectory,
+        cs.Posture,
+        cs.Servo,
+        cs.SensorSet,
+        cs.ContactConsistentDynamics,
+    ):
         for name, member in inspect.getmembers(kind, lambda m: inspect.isfunction(m) or inspect.ismethod(m)):
             takes_something = len(set(inspect.signature(member).parameters) - {"self"}) > 0
             if not name.startswith("_") and takes_something and f"{kind.__name__}.{name}" not in INTERNAL:

@@ -4,25 +4,45 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from math import nan as NAN
 from typing import NamedTuple
 
 from sensor_msgs.msg import JointState
 
 from constrained_sim.exceptions import InvalidValue
-from constrained_sim.ros.cdr import Form, deserialise
+from constrained_sim.ros.cdr import Form, deserialise, serialise
 from constrained_sim.ros.conversions import NANOSECONDS, JointNames, to_nanoseconds
-from constrained_sim.validation import finite_array
+from constrained_sim.servo import JointCommand
+from constrained_sim.validation import finite_array, sparse_array
+
+STAMP = 2
+"""Numbers of the stamp, before those of the joints."""
 
 KEPT = 8
 """Number of forms of commands that are kept: of as many controllers."""
 
 
 class _Known(NamedTuple):
-    """Commands of a form: how many joints they name, and the index into tau of those that are actuated, by place."""
+    """Commands of a form: the index into tau of joints that are actuated, by place, and where their numbers begin.
+
+    These are of effort, position and velocity; None: a command of this form has none.
+    """
 
     form: Form
-    count: int
     drives: dict[int, int]
+    begins: tuple[int | None, ...]
+
+    def commands(self, numbers: list[float]) -> dict[int, JointCommand]:
+        """Return the commands by index into tau."""
+        effort, position, velocity = self.begins
+        return {
+            index: JointCommand(
+                0.0 if effort is None else numbers[effort + place],
+                NAN if position is None else numbers[position + place],
+                NAN if velocity is None else numbers[velocity + place],
+            )
+            for place, index in self.drives.items()
+        }
 
 
 class CommandReader:
@@ -44,32 +64,51 @@ class CommandReader:
         self._joints, self._strict, self._ignored = joints, strict, ignored
         self._known: list[_Known] = []
 
-    def read(self, data: bytes) -> tuple[int, dict[int, float]]:
-        """Return the stamp [ns] of a serialised sensor_msgs/JointState, and its efforts by index into tau.
+    def read(self, data: bytes) -> tuple[int, dict[int, JointCommand]]:
+        """Return the stamp [ns] of a serialised sensor_msgs/JointState, and its commands by index into tau.
+
+        Positions and velocities that are NaN, or left out, are no targets; efforts that are left out are zero.
 
         Raises:
             UnknownName: a joint that the robot does not have, or, if strict, does not actuate.
-            InvalidValue: no such message, not one effort for each name, a name twice, NaN or infinity.
+            InvalidValue: no such message, neither nothing nor one number for each name, a name twice, infinity, an
+                effort that is NaN.
         """
-        for form, count, drives in self._known:
-            numbers = form.numbers(data)
+        for known in self._known:
+            numbers = known.form.numbers(data)
             if numbers is None:
                 continue
-            efforts = numbers[len(numbers) - count :]  # the last field of the message
-            taken = {index: efforts[place] for place, index in drives.items()}
-            if all(map(math.isfinite, taken.values())):
+            taken = known.commands(numbers)
+            if all(map(_is_allowed, taken.values())):
                 return int(numbers[0]) * NANOSECONDS + int(numbers[1]), taken
         return self._read_unknown(deserialise("joint command", data, JointState))
 
-    def _read_unknown(self, message: JointState) -> tuple[int, dict[int, float]]:
+    def _read_unknown(self, message: JointState) -> tuple[int, dict[int, JointCommand]]:
         """Read a command of a form that is not known yet, or one with something wrong in it."""
         names = list(message.name)
         drives = self._joints.drives(names, self._strict)
-        if len(message.effort) != len(names):
-            raise InvalidValue("effort of a joint command", list(message.effort), f"{len(names)} numbers, one a name")
-        efforts = finite_array("effort of a joint command", [message.effort[place] for place in drives], (len(drives),))
+        begins, begin = {}, STAMP
+        for what in ("position", "velocity", "effort"):
+            values = list(getattr(message, what))
+            if values and len(values) != len(names):
+                raise InvalidValue(f"{what} of a joint command", values, f"{len(names)} numbers, one a name, or none")
+            driven = [values[place] for place in drives if values]
+            check = finite_array if what == "effort" else sparse_array
+            check(f"{what} of a joint command", driven, (len(driven),))
+            begins[what], begin = begin if values else None, begin + len(values)
+        if names and not any(value is not None for value in begins.values()):
+            raise InvalidValue("joint command", "names alone", "efforts, positions or velocities, one a name")
         if len(drives) < len(names):
             self._ignored([name for place, name in enumerate(names) if place not in drives])
-        self._known.insert(0, _Known(Form(message), len(names), drives))
+        form = Form(message)
+        known = _Known(form, drives, (begins["effort"], begins["position"], begins["velocity"]))
+        self._known.insert(0, known)
         del self._known[KEPT:]
-        return to_nanoseconds(message.header.stamp), dict(zip(drives.values(), efforts.tolist(), strict=True))
+        numbers = form.numbers(serialise(message))
+        assert numbers is not None, "a form knows its own message"
+        return to_nanoseconds(message.header.stamp), known.commands(numbers)
+
+
+def _is_allowed(command: JointCommand) -> bool:
+    """Return whether no number of a command is infinite, nor its effort NaN."""
+    return math.isfinite(command.effort) and not (math.isinf(command.position) or math.isinf(command.velocity))

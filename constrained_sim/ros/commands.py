@@ -15,9 +15,10 @@ from constrained_sim.ros.command_reader import CommandReader
 from constrained_sim.ros.conversions import JointNames
 from constrained_sim.ros.declarations import wrench_from_topic
 from constrained_sim.ros.inbox import Inbox
-from constrained_sim.ros.message_json import to_json
+from constrained_sim.ros.message_json import commands_to_plain, to_json
 from constrained_sim.ros.outputs import Outputs
 from constrained_sim.ros.world import World
+from constrained_sim.servo import JointCommand
 from constrained_sim.validation import finite_array
 
 DEPTH = 100
@@ -73,14 +74,14 @@ class Commands:
 
     def _by_name(self, data: bytes) -> None:
         try:
-            stamp, efforts = self._reader.read(data)
+            stamp, commands = self._reader.read(data)
         except ConstrainedSimError as error:
             self._refuse(error)
             return
         if self._match_stamps and not self.any_stamp and stamp not in (0, self._world.stamp):
             self._outputs.counters.commands_dropped += stamp != self._repeated
             return
-        self._merge(efforts)
+        self._merge(commands)
 
     def _in_order(self, message: Float64MultiArray) -> None:
         order = self._joints.order
@@ -89,12 +90,16 @@ class Commands:
         except ConstrainedSimError as error:
             self._refuse(error)
             return
-        self._merge(dict(zip(self._all, efforts.tolist(), strict=True)))
+        self._merge(dict(zip(self._all, map(JointCommand, efforts.tolist()), strict=True)))
 
-    def _merge(self, efforts: dict[int, float]) -> None:
-        self._world.command(efforts)
-        self._outputs.record_input("commands", {str(index): effort for index, effort in efforts.items()})
-        self._received[frozenset(efforts)] += 1
+    def _merge(self, commands: dict[int, JointCommand]) -> None:
+        try:
+            self._world.command(commands)
+        except ConstrainedSimError as error:
+            self._refuse(error)
+            return
+        self._outputs.record_input("commands", commands_to_plain(commands))
+        self._received[frozenset(commands)] += 1
 
     def _push(self, message: WrenchStamped) -> None:
         try:

@@ -95,6 +95,7 @@ def status_message(world: World, health: Health, counters: Counters, actuated: l
         early_impacts=sim.early_impacts,
         solver_calls=sim.solver.calls,
         actuated_joints=actuated,
+        command_modes=[command.mode for command in world.commands],
     )
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from constrained_sim.ros.message_types import message_type
+from constrained_sim.servo import JointCommand
 
 SEQUENCE = re.compile(r"sequence<(?P<item>.+?)(, \d+)?>|(?P<fixed>.+)\[\d+\]")
 
@@ -30,6 +33,26 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, (str, bool, int, float)):
         return value
     return [item.item() if isinstance(item, np.generic) else to_plain(item) for item in value]
+
+
+def commands_to_plain(commands: Mapping[int, JointCommand]) -> dict[str, Any]:
+    """Return joint commands by index: efforts alone, or effort, position and velocity with None for what is NaN."""
+    return {
+        str(index): command.effort
+        if command.mode == "effort"
+        else [None if math.isnan(value) else value for value in command]
+        for index, command in commands.items()
+    }
+
+
+def commands_from_json(text: str) -> dict[int, JointCommand]:
+    """Return the joint commands in a JSON object of what :func:`commands_to_plain` gave."""
+    return {
+        int(index): JointCommand(*(math.nan if part is None else part for part in value))
+        if isinstance(value, list)
+        else JointCommand(value)
+        for index, value in json.loads(text).items()
+    }
 
 
 def _filled(message: Any, values: dict[str, Any]) -> Any:

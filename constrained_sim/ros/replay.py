@@ -26,7 +26,7 @@ from constrained_sim.robot import Robot
 from constrained_sim.ros.bag import Record, bag_file, read_records
 from constrained_sim.ros.conversions import NANOSECONDS, JointNames
 from constrained_sim.ros.declarations import wrench_from_topic
-from constrained_sim.ros.message_json import from_json, to_plain
+from constrained_sim.ros.message_json import commands_from_json, from_json, to_plain
 from constrained_sim.ros.message_types import TRANSFORMS, message_type, type_name
 from constrained_sim.ros.outputs import Outputs
 from constrained_sim.ros.requests import Requests
@@ -147,7 +147,7 @@ class Replay:
         if given.name == "configuration":
             return
         if given.name == "commands":
-            self.world.command({int(index): effort for index, effort in json.loads(given.content).items()})
+            self.world.command(commands_from_json(given.content))
         elif given.name == "external_wrench":
             self.world.push(wrench_from_topic(from_json(WrenchStamped, given.content), self._prefix))
         elif given.name == "parameters":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import JointState, MultiDOFJointState
@@ -67,7 +68,7 @@ class StateTopics:
 
     def _initial(self) -> Present:
         state = self._world.sim.state
-        return Present(state.q, state.v, 0.0 * self._world.tau)
+        return Present(state.q, state.v, np.zeros(self._world.config.robot.nu))
 
     # -- periods
 

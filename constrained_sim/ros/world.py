@@ -11,8 +11,9 @@ import numpy as np
 
 from constrained_sim.config import Config, control_steps, whole_nanoseconds
 from constrained_sim.constraints import PointContact
-from constrained_sim.exceptions import ConstrainedSimError
+from constrained_sim.exceptions import ConstrainedSimError, InvalidValue
 from constrained_sim.impact import Impact
+from constrained_sim.servo import JointCommand, JointTargets
 from constrained_sim.step_result import ConstraintForce, ContactForce, StepResult
 from constrained_sim.validation import Array
 from constrained_sim.wrench import Wrench
@@ -111,7 +112,7 @@ class World:
     Attributes:
         config: what was configured.
         sim: the simulator.
-        tau: (nu,) commanded efforts; a joint that is not commanded keeps its last value.
+        commands: of the (nu) efforts; a joint that is not commanded keeps its last one.
         stamp: [ns] of the present state.
         period_ns: control period [ns].
         frozen: why the simulation cannot go on; empty while it can.
@@ -136,7 +137,8 @@ class World:
 
     def _forget(self) -> None:
         self._stamp_at_reset = self.stamp
-        self.tau = np.zeros(self.config.robot.nu)
+        self.commands = [JointCommand()] * self.config.robot.nu
+        self._tau: Array | JointTargets = np.zeros(self.config.robot.nu)
         self.frozen = ""
         self.last: StepResult | None = None
         self.residuals = Residuals()
@@ -149,11 +151,21 @@ class World:
         """Declared contacts by name, disabled ones too."""
         return {c.name: c for c in (*self.sim.constraints, *self.sim.disabled) if isinstance(c, PointContact)}
 
-    def command(self, efforts: Mapping[int, float]) -> None:
-        """Take over efforts [N m, N] by index into tau."""
-        for index, effort in efforts.items():
-            self.tau[index] = effort
-        self._commanded_at = self.stamp
+    def command(self, commands: Mapping[int, JointCommand]) -> None:
+        """Take over commands by index into tau.
+
+        Raises:
+            InvalidValue: a target of a joint that no servo moves; nothing has changed.
+        """
+        wanted = [commands.get(index, before) for index, before in enumerate(self.commands)]
+        effort, position, velocity = np.array(wanted).reshape(-1, 3).T
+        if np.isnan(position).all() and np.isnan(velocity).all():
+            self._tau = effort
+        elif self.config.servo is None:
+            raise InvalidValue("joint command", "a position or velocity", "efforts, as the parameters have no servo")
+        else:
+            self._tau = self.config.servo.targets(position, velocity, effort)
+        self.commands, self._commanded_at = wanted, self.stamp
 
     def push(self, wrench: Wrench) -> None:
         """Let a wrench act during the next control period, beside others.
@@ -180,13 +192,13 @@ class World:
             return False
         return self.stamp - self._commanded_at >= self._timeout_ns
 
-    def _efforts(self, overdue: bool) -> Array:
-        """Return (nu,) what is commanded for the next step: the last command, or what ``timeout_action`` says."""
+    def _efforts(self, overdue: bool) -> Array | JointTargets:
+        """Return what is commanded for the next step: the last command, or what ``timeout_action`` says."""
         options = self.config.node
         if not overdue or options.timeout_action == "hold":
-            return self.tau
+            return self._tau
         if options.timeout_action == "zero":
-            return np.zeros(len(self.tau))
+            return np.zeros(self.config.robot.nu)
         return -options.timeout_damping * self.sim.state.v[self.config.robot.actuation]
 
     def advance(self) -> Period | None:

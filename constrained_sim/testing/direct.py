@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from constrained_sim.exceptions import InvalidValue, SimulationFailed
 from constrained_sim.ros.world import Period, World
+from constrained_sim.servo import JointCommand
 from constrained_sim.testing.simulated_robot import (
     EffortFunction,
     PathLike,
@@ -63,7 +66,7 @@ class DirectRobot(SimulatedRobot):
         for _ in range(periods):
             if self._controller is not None:
                 efforts = checked_efforts(self.config, self._controller(self.now.t, self.now.q, self.now.v))
-                self._world.command(dict(enumerate(efforts.tolist())))
+                self._world.command(dict(enumerate(map(JointCommand, efforts.tolist()))))
             period = self._world.advance()
             if period is None:
                 raise SimulationFailed(self._world.frozen)
@@ -90,7 +93,7 @@ class DirectRobot(SimulatedRobot):
 
     def _first_snapshot(self) -> Snapshot:
         state = self._world.sim.state
-        return Snapshot(state.t, state.q, state.v, 0.0 * self._world.tau, {}, self.config.robot)
+        return Snapshot(state.t, state.q, state.v, np.zeros(self.config.robot.nu), {}, self.config.robot)
 
     def _snapshot(self, period: Period) -> Snapshot:
         state = period.result.state

@@ -26,7 +26,7 @@ GROUPS = {
     "robot": Group(
         "Robots and states",
         "A robot is a Pinocchio model with joint properties; the rest are values.",
-        ("Robot", "State", "Wrench", "Posture"),
+        ("Robot", "State", "Wrench", "Posture", "Servo"),
     ),
     "simulation": Group(
         "Simulation",

@@ -130,7 +130,7 @@ def node() -> str:
 
 def parameter_file() -> str:
     """Return the page of the sections of a parameter file."""
-    sections = (_robot, _initial, _contacts, _constraints, _scene, _collisions, _sensors)
+    sections = (_robot, _servo, _initial, _contacts, _constraints, _scene, _collisions, _sensors)
     return FILE + "".join(section() for section in sections)
 
 
@@ -147,6 +147,15 @@ def _robot() -> str:
     about = "One of the first three says which description is read: an absolute path, one relative to the file, or "
     joints = f"Under `joints.NAME`, properties of a joint: {sentence(' '.join(properties.split()))}"
     return f"## robot\n\n{about}`package://NAME/PATH`.\n\n{described}{others}{joints}\n\n"
+
+
+def _servo() -> str:
+    docs = {
+        "stiffness": "by which positions are followed [N m/rad, N/m]",
+        "damping": "of velocities [N m s/rad, N s/m]",
+    }
+    about = "Joints that follow positions and velocities which are commanded; the others take efforts alone."
+    return f"## servo.NAME\n\n{about}\n\n{keys_table(keys_of(config_sections.read_gains, {}), docs)}"
 
 
 def _initial() -> str:

@@ -21,6 +21,7 @@ from constrained_sim.ros.cdr import Form, serialise
 from constrained_sim.ros.command_reader import CommandReader
 from constrained_sim.ros.conversions import JointNames
 from constrained_sim.ros.period_messages import PeriodMessages
+from constrained_sim.servo import JointCommand
 from constrained_sim.step_result import ContactForce as ContactResult
 from constrained_sim.step_result import ContactStatus
 
@@ -85,9 +86,11 @@ def test_commands_are_read_by_name():
     for _ in range(2):
         for scale, names in enumerate((["knee", "hip"], ["hip"], [], ["hip", "knee"])):
             efforts = {name: scale + 0.25 * len(name) for name in names}
-            command = JointState(header=header(5, 6), name=names, position=[1.0], effort=list(efforts.values()))
-            expected = {("hip", "knee").index(name): effort for name, effort in efforts.items()}
-            assert reader.read(serialize_message(command)) == (5_000_000_006, expected)
+            command = JointState(header=header(5, 6), name=names, effort=list(efforts.values()))
+            expected = {("hip", "knee").index(name): JointCommand(effort) for name, effort in efforts.items()}
+            stamp, commands = reader.read(serialize_message(command))
+            assert stamp == 5_000_000_006
+            assert repr(commands) == repr(expected)  # NaN is not equal to itself
         for effort, what in (([math.nan, 0.0], "nan"), ([1.0], "one|length|shape|2"), ([1.0, math.inf], "inf")):
             with pytest.raises(InvalidValue, match=what):
                 reader.read(serialize_message(JointState(name=["hip", "knee"], effort=effort)))

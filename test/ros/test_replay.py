@@ -8,6 +8,7 @@ from mcap.writer import CompressionType, Writer
 from rclpy.serialization import deserialize_message, serialize_message
 from ros.bags import Bag
 from ros.live import NODE
+from sensor_msgs.msg import JointState
 
 from constrained_sim.exceptions import ConfigError
 from constrained_sim.msg import Contact, Input
@@ -43,6 +44,9 @@ def served(simulate, tmp_path_factory):
         sim.command(["hip", "knee"], [1.0, 2.0])
         sim.client.spin(0.3)
         sim.step(20)
+        sim.client.publish("/joint_commands", JointState(name=["knee"], position=[-1.1], velocity=[0.5], effort=[0.1]))
+        sim.client.spin(0.3)
+        sim.step(20)
         assert sim.call(SetSolver, "set_solver", solver="null_space").success
         assert not sim.call(SetSolver, "set_solver", solver="magic").success
         push = ApplyWrench.Request(link="foot")
@@ -74,13 +78,14 @@ def test_requests_are_repeated(served):
     assert names[0] == "configuration"
     assert names[1:] == [
         "commands",
+        "commands",
         "parameters",
         "apply_wrench",
         "add_contact",
         "add_constraint",
         "reset",
     ]
-    assert json.loads(inputs[2].content)["solver"] == "null_space"
+    assert json.loads(inputs[3].content)["solver"] == "null_space"
     comparison = replay(served)
     assert comparison.difference == ""
     assert comparison.counts["/impacts"] >= 1
