@@ -7,7 +7,7 @@ import html
 import io
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,9 @@ th { border-bottom: 1px solid #888; } td:first-child, th:first-child { text-alig
 code { background: #eee; padding: .1rem .3rem; } img { max-width: 100%; } .weak { color: #888; }
 """
 
-PASSED, FAILED = "#3a7d44", "#c0392b"
+PASSED, FAILED = "#0072b2", "#d55e00"
+"""Colours that colour-blind people can tell apart."""
+
 SIGNIFICANT = 0.01
 MOST_POINTS = 5000
 
@@ -42,15 +44,33 @@ def write_report(results: Results, path: Path) -> None:
         part.write_text(text + "".join(parts), encoding="utf-8")
 
 
-def influences(results: Results) -> dict[str, Correlation]:
+class Influence(NamedTuple):
+    """How failing goes with a variation.
+
+    Attributes:
+        growth: with its value.
+        departure: with its distance from the median, as where too much and too little are bad alike.
+    """
+
+    growth: Correlation
+    departure: Correlation
+
+    @property
+    def strength(self) -> float:
+        """The larger magnitude."""
+        return max(abs(self.growth.value), abs(self.departure.value))
+
+
+def influences(results: Results) -> dict[str, Influence]:
     """Return how failing goes with each variation, strongest first; choices count by the order of their values."""
     names = list(results.study.variations)
     failed = ~results.column("passed").astype(np.bool_)
-    values = (
-        np.column_stack([_numbers(results.column(name)) for name in names]) if names else np.zeros((len(failed), 0))
-    )
-    found = dict(zip(names, partial_rank_correlations(values, failed.astype(np.float64)), strict=True))
-    return dict(sorted(found.items(), key=lambda item: -abs(item[1].value)))
+    columns = [_numbers(results.column(name)) for name in names]
+    columns += [np.abs(column - np.median(column)) for column in columns]
+    values = np.column_stack(columns) if columns else np.zeros((len(failed), 0))
+    found = partial_rank_correlations(values, failed.astype(np.float64))
+    both = {name: Influence(found[i], found[len(names) + i]) for i, name in enumerate(names)}
+    return dict(sorted(both.items(), key=lambda item: -item[1].strength))
 
 
 def _head(results: Results) -> str:
@@ -76,7 +96,7 @@ def _distributions(results: Results) -> str:
         return ""
     figure, axes = _subplots(len(results.study.measures))
     passed, rows = results.column("passed").astype(np.bool_), []
-    for axis, name in zip(axes, results.study.measures, strict=False):
+    for axis, name in zip(axes, results.study.measures, strict=True):
         values = _numbers(results.column(name))
         there = np.isfinite(values)
         if there.any():
@@ -97,11 +117,17 @@ def _influences(results: Results) -> str:
     if not found:
         return ""
     rows = []
-    for name, correlation in found.items():
-        mark = "" if correlation.p < SIGNIFICANT else " class=weak"
-        rows.append([f"<span{mark}>{html.escape(name)}</span>", f"{correlation.value:+.3f}", f"{correlation.p:.2g}"])
-    text = "<h2>Which variation matters</h2><p>Partial rank correlation with failing; grey: it may be by chance.</p>"
-    text += _table(["variation", "correlation", "p"], rows)
+    for name, influence in found.items():
+        cells = []
+        for correlation in influence:
+            mark = "" if correlation.p < SIGNIFICANT else " class=weak"
+            cells += [f"<span{mark}>{text}</span>" for text in (f"{correlation.value:+.3f}", f"{correlation.p:.2g}")]
+        rows.append([html.escape(name), *cells])
+    text = (
+        "<h2>Which variation matters</h2><p>Partial rank correlation of failing with its value, and with the distance "
+        "from its median; grey: it may be by chance.</p>"
+    )
+    text += _table(["variation", "value", "p", "distance", "p"], rows)
     names = list(found)[:2]
     return text + _picture(_map(results, names)) if len(names) == 2 else text
 
@@ -111,11 +137,11 @@ def _map(results: Results, names: list[str]) -> Any:
     figure, (axis, *_) = _subplots(1)
     passed = results.column("passed").astype(np.bool_)[:MOST_POINTS]
     x, y = (_numbers(results.column(name))[:MOST_POINTS] for name in names)
-    for which, color, label in ((passed, PASSED, "passed"), (~passed, FAILED, "failed")):
-        axis.scatter(x[which], y[which], s=8, color=color, label=label, alpha=0.6)
+    for which, color, marker, label in ((passed, PASSED, "o", "passed"), (~passed, FAILED, "x", "failed")):
+        axis.scatter(x[which], y[which], s=12, color=color, marker=marker, linewidths=0.8, label=label, alpha=0.6)
     axis.set_xlabel(names[0])
     axis.set_ylabel(names[1])
-    axis.legend()
+    figure.legend(loc="outside upper center", ncols=2)
     return figure
 
 
@@ -160,7 +186,10 @@ def _subplots(count: int) -> tuple[Any, list[Any]]:
     columns = min(3, count)
     rows = -(-count // columns)
     figure = figures.Figure(figsize=(max(5.0, 3.6 * columns), 3.0 * rows if count > 1 else 4.0), layout="constrained")
-    return figure, list(np.ravel(figure.subplots(rows, columns)))
+    axes = list(np.ravel(figure.subplots(rows, columns)))
+    for axis in axes[count:]:
+        axis.set_visible(False)
+    return figure, axes[:count]
 
 
 def _picture(figure: Any) -> str:

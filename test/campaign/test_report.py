@@ -1,5 +1,7 @@
 """The report, and the statistics in it."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from campaign.studies import leg_study
@@ -24,6 +26,22 @@ def test_partial_rank_correlations():
     assert by_itself > 0.8 and abs(beside) < 0.1
     constant, _ = partial_rank_correlations(np.column_stack([np.ones(500), x]), measure)
     assert constant == (0.0, 1.0)
+
+
+def test_what_fails_both_ways_is_found():
+    """Failing grows with the distance from the middle: its value says nothing, its distance much; noise neither."""
+    pytest.importorskip("matplotlib")
+    from constrained_sim.campaign.report import influences
+
+    random = np.random.default_rng(1)
+    half = random.normal(size=400)
+    columns = {"push": np.concatenate([half, -half]), "noise": random.normal(size=800)}
+    columns["passed"] = np.abs(columns["push"]) < 1.0
+    results = SimpleNamespace(study=SimpleNamespace(variations=["noise", "push"]), column=columns.__getitem__)
+    found = influences(results)
+    assert list(found) == ["push", "noise"]
+    assert abs(found["push"].growth.value) < 0.1 and found["push"].departure.value > 0.7
+    assert found["noise"].strength < 0.1
 
 
 @pytest.mark.xdist_group("campaign")
