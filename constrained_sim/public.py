@@ -29,7 +29,7 @@ from constrained_sim.integrators import INTEGRATORS
 from constrained_sim.inverse_dynamics import inverse_dynamics, minimal_acceleration
 from constrained_sim.posture import Posture
 from constrained_sim.robot import Robot
-from constrained_sim.sensors import SENSORS, ForceTorque, Imu, SensorSet
+from constrained_sim.sensors import SENSORS, ContactSwitch, Encoder, ForceTorque, Imu, SensorSet, Twist
 from constrained_sim.servo import Servo
 from constrained_sim.simulator import Simulator
 from constrained_sim.solvers import SOLVERS, ContactConsistentDynamics, kkt_inverse, solve_kkt

@@ -129,10 +129,16 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "ContactConsistentDynamics": (cs.ContactConsistentDynamics, {"M": M, "J": J}),
         "ContactConsistentDynamics.tau_null": (dynamics.tau_null, {"tau": F}),
         "ContactConsistentDynamics.tau_row": (dynamics.tau_row, {"tau": F}),
+        "ContactSwitch": (cs.ContactSwitch, {"name": "sole", "link": "foot", "rate": 0.0, "threshold": 1.0}),
         "CustomConstraint": (
             cs.CustomConstraint,
             {"name": "own", "dim": 1, "phi": own().phi, "jacobian": own().jacobian, "gamma": own().gamma}
             | {"velocity": None, "unilateral": False, "restitution": 0.0},
+        ),
+        "Encoder": (
+            cs.Encoder,
+            {"name": "encoder", "joint": "hip", "rate": 0.0, "delay": 0.0}
+            | {"resolution": 0.0, "position_noise": 0.1, "velocity_noise": 0.1},
         ),
         "ForceTorque": (
             cs.ForceTorque,
@@ -166,6 +172,7 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             {"name": "g", "joint": "hip", "reference_joint": "knee", "ratio": 2.0, "offset": 0.1},
         ),
         "JointLimit": (cs.JointLimit, {"name": "l", "joint": "hip", "lower": -1.0, "upper": 1.0, "restitution": 0.0}),
+        "Twist": (cs.Twist, {"name": "twist", "link": "foot", "rate": 0.0}),
         "JointVelocity": (cs.JointVelocity, {"name": "d", "joint": "hip", "velocity": 1.0}),
         "Mesh": (cs.Mesh, {"vertices": [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)], **place}),
         "Plane": (cs.Plane, {"normal": (0, 0, 1), "offset": 0.0}),

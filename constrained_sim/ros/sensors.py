@@ -1,25 +1,36 @@
-"""The topics of the sensors: readings as messages of sensor_msgs and geometry_msgs."""
+"""The topics of the sensors: readings as messages of sensor_msgs, geometry_msgs and std_msgs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import TwistStamped, WrenchStamped
 from sensor_msgs.msg import Imu as ImuMessage
-from std_msgs.msg import Header
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool, Header
 
 from constrained_sim.config import Config
 from constrained_sim.ros.cdr import Form
 from constrained_sim.ros.conversions import NANOSECONDS
 from constrained_sim.ros.topics import Topics
 from constrained_sim.ros.world import Period
-from constrained_sim.sensors import ForceTorque, ForceTorqueReading, Imu, ImuReading
+from constrained_sim.sensors import (
+    ContactSwitch,
+    Encoder,
+    EncoderReading,
+    ForceTorque,
+    ForceTorqueReading,
+    Imu,
+    ImuReading,
+    Twist,
+    TwistReading,
+)
 
 
 class SensorTopics:
-    """Publishes what the sensors read: ``NAME/imu`` and ``NAME/wrench``, as the broadcasters of ros2_control do.
+    """Publishes what the sensors read: ``NAME/imu``, ``NAME/wrench`` and so on, as the broadcasters of ros2_control do.
 
     Stamps are the ends of the control periods in which sensors read; ``frame_id`` is the sensor's link, after the
     configured prefix.
@@ -32,9 +43,10 @@ class SensorTopics:
         self._topics, self._forms = {}, {}
         self._last: dict[str, Callable[[], bytes]] = {}
         for name, sensor in self._members.items():
-            kind, end, _ = KINDS[sensor.kind]
-            self._topics[name] = topics.open(kind, f"{name}/{end}")
-            self._forms[name] = Form(kind(header=Header(frame_id=config.node.frame_prefix + sensor.link)))
+            format_ = FORMATS[sensor.kind]
+            header = Header(frame_id=config.node.frame_prefix + sensor.link if sensor.link else "")
+            self._topics[name] = topics.open(format_.message, f"{name}/{format_.topic}")
+            self._forms[name] = Form(format_.blank(sensor, header))
 
     def restart(self) -> None:
         """Begin anew after a reset: periods and noise."""
@@ -54,8 +66,9 @@ class SensorTopics:
 
     def _message(self, name: str, reading: Any, stamp: int) -> bytes:
         sensor = self._members[name]
-        numbers = KINDS[sensor.kind][2](sensor, reading)
-        return self._forms[name].filled([*divmod(stamp, NANOSECONDS), *numbers])
+        format_ = FORMATS[sensor.kind]
+        time = divmod(stamp, NANOSECONDS) if format_.is_stamped else ()
+        return self._forms[name].filled([*time, *format_.numbers(sensor, reading)])
 
 
 def imu_numbers(sensor: Imu, reading: ImuReading) -> list[float]:
@@ -75,11 +88,51 @@ def wrench_numbers(sensor: ForceTorque, reading: ForceTorqueReading) -> list[flo
     return [*reading.force.tolist(), *reading.torque.tolist()]
 
 
-KINDS: dict[str, tuple[type, str, Callable[[Any, Any], list[float]]]] = {
-    Imu.kind: (ImuMessage, "imu", imu_numbers),
-    ForceTorque.kind: (WrenchStamped, "wrench", wrench_numbers),
+def encoder_numbers(sensor: Encoder, reading: EncoderReading) -> list[float]:
+    """Return the numbers of a JointState message of one joint after its stamp."""
+    return [*reading.position.tolist(), *reading.velocity.tolist()]
+
+
+def twist_numbers(sensor: Twist, reading: TwistReading) -> list[float]:
+    """Return the numbers of a TwistStamped message after its stamp."""
+    return [*reading.linear.tolist(), *reading.angular.tolist()]
+
+
+class Format(NamedTuple):
+    """How readings of a kind of sensor are published.
+
+    Attributes:
+        message: type of the message.
+        topic: last part of the topic's name.
+        numbers: returns the numbers of the message, after its stamp.
+        blank: returns the message with its texts and lengths.
+        is_stamped: whether the message has a header.
+    """
+
+    message: type
+    topic: str
+    numbers: Callable[[Any, Any], list[float]]
+    blank: Callable[[Any, Header], Any]
+    is_stamped: bool = True
+
+
+FORMATS: dict[str, Format] = {
+    Imu.kind: Format(ImuMessage, "imu", imu_numbers, lambda sensor, header: ImuMessage(header=header)),
+    ForceTorque.kind: Format(
+        WrenchStamped, "wrench", wrench_numbers, lambda sensor, header: WrenchStamped(header=header)
+    ),
+    Encoder.kind: Format(
+        JointState,
+        "joint_state",
+        encoder_numbers,
+        lambda sensor, header: JointState(header=header, name=[sensor.joint], position=[0.0], velocity=[0.0]),
+    ),
+    ContactSwitch.kind: Format(
+        Bool, "contact", lambda sensor, reading: reading.is_pressed.tolist(), lambda sensor, header: Bool(), False
+    ),
+    Twist.kind: Format(TwistStamped, "twist", twist_numbers, lambda sensor, header: TwistStamped(header=header)),
 }
-"""Type of the message, last part of the topic's name and the numbers of the message, by kind of sensor."""
+"""By kind of sensor."""
 
 
 def _covariance(noise: float) -> list[float]:

@@ -24,26 +24,29 @@ class Sensor(ABC):
         kind: name in configuration files.
         name: unique among the sensors of a robot; letters, digits and underscores, no digit first (it is part of the
             name of a topic).
-        link: any link or frame of the robot; the reading is in its axes.
+        link: any link or frame of the robot; the reading is in its axes. Empty of a sensor that is on none.
         rate: readings per simulated second [Hz]; 0: one every control period.
+        delay: from the state that is read to the reading [s], a multiple of the control period.
     """
 
     kind: str
     name: str
     link: str
     rate: float
+    delay: float = 0.0
 
     def __post_init__(self) -> None:
         """Check the values.
 
         Raises:
-            InvalidValue: a name that no topic can have, a negative rate or standard deviation, or a bias that is not
-                three finite numbers.
+            InvalidValue: a name that no topic can have, a negative rate, delay or standard deviation, or a bias that is
+                not three finite numbers.
         """
         if not isinstance(self.name, str) or not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", self.name):
             raise InvalidValue("name of a sensor", self.name, "letters, digits and underscores, no digit first")
         instance(f"link of sensor {self.name!r}", self.link, str, "the name of a link")
         number(f"rate of sensor {self.name!r}", self.rate, 0.0)
+        number(f"delay of sensor {self.name!r}", self.delay, 0.0)
 
     def _check_errors(self, *quantities: str) -> None:
         """Check ``<quantity>_noise`` and, where there is one, ``<quantity>_bias`` of all `quantities`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 
 import numpy as np
@@ -16,10 +17,15 @@ MOST_OFF = 1e-6
 """By how much, relatively, a rate may miss a whole part of the control rate: 333.3333 Hz at 1 kHz is every third."""
 
 
+MOST_LATE = 10_000
+"""Control periods that a reading may be late."""
+
+
 class SensorSet:
     """Sensors that are read once per control period, each at its rate.
 
-    A sensor that reads every n control periods does so at the end of the n-th, the 2 n-th, ... since the reset. The
+    A sensor that reads every n control periods does so at the end of the n-th, the 2 n-th, ... since the reset; with a
+    delay, what it reads is from so much earlier, and before that it reads nothing. The
     noise of each depends on the seed, on its name and on the number of its readings since the reset only: adding a
     sensor changes no other's noise, and a run after a reset equals a fresh one bit by bit.
 
@@ -40,7 +46,7 @@ class SensorSet:
         Raises:
             UnknownName: a link that the robot does not have.
             InvalidValue: a name twice, a link that a sensor cannot be on, a rate that is no whole part of the control
-                rate, or a seed that is negative or no whole number.
+                rate, a delay that is no multiple of the control period, or a seed that is negative or no whole number.
         """
         self.robot = checked_robot(robot)
         self.members: tuple[Sensor, ...] = items("sensors", sensors, Sensor, "instances of classes in SENSORS")
@@ -52,11 +58,13 @@ class SensorSet:
             sensor.check(robot)
         self._seed = whole_number("seed of sensors", seed, 0)
         self._every = {sensor.name: _periods(sensor, period) for sensor in self.members}
+        self._late = {sensor.name: _periods_late(sensor, period) for sensor in self.members}
         self.reset()
 
     def reset(self) -> None:
         """Count periods anew, and begin the noise of every sensor anew."""
         self._count = 0
+        self._past: deque[StepResult] = deque(maxlen=1 + max(self._late.values(), default=0))
         self._generators = {sensor.name: _generator(self._seed, sensor.name) for sensor in self.members}
 
     def measure(self, result: StepResult) -> dict[str, tuple[Array, ...]]:
@@ -67,16 +75,30 @@ class SensorSet:
         """
         instance("result", result, StepResult, "a StepResult")
         self._count += 1
+        self._past.append(result)
         return {
-            sensor.name: sensor.measure(self.robot, result, self._generators[sensor.name])
+            sensor.name: sensor.measure(self.robot, self._past[-1 - late], self._generators[sensor.name])
             for sensor in self.members
-            if self._count % self._every[sensor.name] == 0
+            if self._count % self._every[sensor.name] == 0 and (late := self._late[sensor.name]) < len(self._past)
         }
 
 
 def _generator(seed: int, name: str) -> np.random.Generator:
     """Return the source of noise of the sensor `name`."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=tuple(name.encode())))
+
+
+def _periods_late(sensor: Sensor, period: float) -> int:
+    """Return the number of control periods of `period` [s] in the delay.
+
+    Raises:
+        InvalidValue: not a whole number.
+    """
+    count = round(sensor.delay / period)
+    if abs(sensor.delay - count * period) > MOST_OFF * period or count > MOST_LATE:
+        allowed = f"a multiple of {period:g} s, at most {MOST_LATE} of them"
+        raise InvalidValue(f"delay of sensor {sensor.name!r}", sensor.delay, allowed)
+    return count
 
 
 def _periods(sensor: Sensor, period: float) -> int:

@@ -68,7 +68,11 @@ GROUPS = {
         "Where a new robot touches the ground, how it stands, and with which gains.",
         ("propose_contacts", "propose_posture", "set_on_ground", "standing_efforts", "suggest_gains"),
     ),
-    "sensors": Group("Sensors", "What is measured on the robot.", ("SENSORS", "SensorSet", "Imu", "ForceTorque")),
+    "sensors": Group(
+        "Sensors",
+        "What is measured on the robot.",
+        ("SENSORS", "SensorSet", "Imu", "ForceTorque", "Encoder", "ContactSwitch", "Twist"),
+    ),
 }
 
 RST = "{title}\n{line}\n\n{about}\n\n"

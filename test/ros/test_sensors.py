@@ -1,10 +1,11 @@
 """Sensors of a running node: topics, stamps, frames, rates, and that they are those of the core."""
 
 import pytest
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import TwistStamped, WrenchStamped
 from rclpy.serialization import deserialize_message
 from ros.live import CONFIG, PERIOD, START_TIME, Process, arguments, free_domain, stamp
-from sensor_msgs.msg import Imu
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Bool
 
 from constrained_sim.config import read_config
 from constrained_sim.parameter_file import load_parameters
@@ -20,23 +21,29 @@ GROUP = {
         "acceleration_noise": 0.3,
     },
     "ankle": {"kind": "force_torque", "link": "foot", "force_noise": 0.5, "torque_noise": 0.01},
+    "knee": {"kind": "encoder", "joint": "knee", "resolution": 0.001, "velocity_noise": 0.1, "delay": 0.002},
+    "sole": {"kind": "contact_switch", "link": "foot", "rate": 250.0},
+    "true": {"kind": "twist", "link": "lower_leg", "rate": 250.0},
 }
 PARAMETERS = {f"sensors__{name}__{key}": value for name, keys in GROUP.items() for key, value in keys.items()}
 
 
 @pytest.fixture(scope="module")
 def node(simulate):
-    """A paused node with both sensors, in mode fast; its clients hear them."""
+    """A paused node with all sensors, in mode fast; its clients hear them."""
     parameters = {"clock_mode": "fast", "start_paused": True, "frame_prefix": "leg/", "sensor_seed": 5, **PARAMETERS}
     with simulate(**parameters) as simulation:
         simulation.imu = simulation.client.subscribe(Imu, "/body/imu")
         simulation.wrench = simulation.client.subscribe(WrenchStamped, "/ankle/wrench")
+        simulation.knee = simulation.client.subscribe(JointState, "/knee/joint_state")
+        simulation.sole = simulation.client.subscribe(Bool, "/sole/contact")
+        simulation.twist = simulation.client.subscribe(TwistStamped, "/true/twist")
         simulation.meet()
 
         def heard():
             simulation.step(4)
             simulation.client.spin(0.1)
-            return simulation.imu and simulation.wrench
+            return all((simulation.imu, simulation.wrench, simulation.knee, simulation.sole, simulation.twist))
 
         simulation.wait_for(heard, "reading of every sensor")
         yield simulation
@@ -53,7 +60,9 @@ def stepped(node, periods, **options):
 
 def numbers(message):
     """Return all values of a message but its header."""
-    if isinstance(message, Imu):
+    if isinstance(message, TwistStamped):
+        parts = (message.twist.linear, message.twist.angular)
+    elif isinstance(message, Imu):
         parts = (message.orientation, message.angular_velocity, message.linear_acceleration)
     else:
         parts = (message.wrench.force, message.wrench.torque)
@@ -85,7 +94,7 @@ def test_readings_are_those_of_the_core_after_every_reset(node):
     """Bit for bit, through touchdown too, and again after a reset that keeps the time, in the middle of an interval."""
     config = read_config(load_parameters(CONFIG) | {"sensors": GROUP, "sensor_seed": 5}, CONFIG.parent)
     sim, sensors = config.simulator(), config.sensor_set()
-    expected = {"body": [], "ankle": []}
+    expected = {name: [] for name in GROUP}
     for _ in range(120):
         for name, reading in sensors.measure(sim.step()).items():
             expected[name].append([value for part in reading for value in part.tolist()])
@@ -97,6 +106,12 @@ def test_readings_are_those_of_the_core_after_every_reset(node):
         assert stamp(imu[0]) == start + 4 * PERIOD
         assert [numbers(message) for message in imu] == expected["body"]
         assert [numbers(message) for message in wrench] == expected["ankle"]
+        node.wait_for(lambda: len(node.knee) == 118 and len(node.sole) == len(node.twist) == 30, "all other readings")
+        assert [[*message.position, *message.velocity] for message in node.knee] == expected["knee"]
+        assert {(*message.name, message.header.frame_id) for message in node.knee} == {("knee", "")}
+        assert [[message.data] for message in node.sole] == expected["sole"]
+        assert {message.data for message in node.sole} == {False, True}
+        assert [numbers(message) for message in node.twist] == expected["true"]
 
 
 def test_readings_are_recorded(run_to_end):

@@ -1,0 +1,63 @@
+"""ContactSwitch: whether a link is pressed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from constrained_sim.robot import Robot
+from constrained_sim.sensors.sensor import Sensor
+from constrained_sim.step_result import StepResult
+from constrained_sim.validation import Array, number
+
+
+class ContactSwitchReading(NamedTuple):
+    """One reading of a :class:`ContactSwitch`.
+
+    Attributes:
+        is_pressed: (1,) 1 if it is, else 0.
+    """
+
+    is_pressed: Array
+
+
+@dataclass(frozen=True)
+class ContactSwitch(Sensor):
+    """A switch under a link, such as the sole of a foot.
+
+    It is on while the normal forces of all contacts of the link add up to its threshold: mean forces over the step,
+    impulses of impacts excluded.
+
+    Attributes:
+        name: see :class:`Sensor`, as the next two.
+        link: whose contacts count, declared ones and those of its collision geometry.
+        rate: [Hz].
+        threshold: force from which on it is on [N], above 0.
+    """
+
+    name: str
+    link: str
+    rate: float = 0.0
+    threshold: float = 1.0
+
+    kind = "contact_switch"
+
+    def __post_init__(self) -> None:
+        """Check the values, see :meth:`Sensor.__post_init__`."""
+        super().__post_init__()
+        number(f"threshold of sensor {self.name!r}", self.threshold, 0.0, open_lower=True)
+
+    def check(self, robot: Robot) -> None:
+        """Refuse a robot without the link, see :meth:`Sensor.check`."""
+        robot.link_placement(self.link)
+
+    def exact(self, robot: Robot, result: StepResult) -> ContactSwitchReading:
+        """Return whether it is on, see :meth:`Sensor.exact`."""
+        force = sum(contact.normal_force for contact in result.contact_forces.values() if contact.link == self.link)
+        return ContactSwitchReading(np.array([float(force >= self.threshold)]))
+
+    def measure(self, robot: Robot, result: StepResult, generator: np.random.Generator) -> ContactSwitchReading:
+        """Return the same: it has no noise."""
+        return self.exact(robot, result)

@@ -1,0 +1,61 @@
+"""Twist: how a frame moves, without error: what an estimator of state is compared with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from constrained_sim.dynamics.dynamics import dynamics_at
+from constrained_sim.dynamics.kinematics import velocity_at
+from constrained_sim.robot import Robot
+from constrained_sim.sensors.sensor import Sensor
+from constrained_sim.step_result import StepResult
+from constrained_sim.validation import Array
+
+
+class TwistReading(NamedTuple):
+    """One reading of a :class:`Twist`.
+
+    Attributes:
+        linear: (3,) velocity of the frame's origin in the world [m/s], the frame's axes.
+        angular: (3,) [rad/s], the frame's axes.
+    """
+
+    linear: Array
+    angular: Array
+
+
+@dataclass(frozen=True)
+class Twist(Sensor):
+    """The true velocity of a frame at the end of the step.
+
+    Attributes:
+        name: see :class:`Sensor`, as the next two.
+        link: the world too.
+        rate: [Hz].
+    """
+
+    name: str
+    link: str
+    rate: float = 0.0
+
+    kind = "twist"
+
+    def check(self, robot: Robot) -> None:
+        """Refuse a robot without the link, see :meth:`Sensor.check`."""
+        robot.link_placement(self.link)
+
+    def exact(self, robot: Robot, result: StepResult) -> TwistReading:
+        """Return the velocity, see :meth:`Sensor.exact`."""
+        joint, placement = robot.link_placement(self.link)
+        state = result.state
+        body = dynamics_at(robot, state.q, state.v, state.t).body(joint)
+        rotation = body.rotation @ placement.rotation
+        linear = velocity_at(body, body.position + body.rotation @ placement.translation)
+        return TwistReading(linear @ rotation, body.angular_velocity @ rotation)
+
+    def measure(self, robot: Robot, result: StepResult, generator: np.random.Generator) -> TwistReading:
+        """Return the same: it has no error."""
+        return self.exact(robot, result)
