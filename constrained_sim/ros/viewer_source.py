@@ -76,7 +76,8 @@ class NodeSource(LiveSource):
         self._inbox.subscribe(msg.Impact, "impacts", self._keep_impact, IMPACTS)
         self._callbacks = Callbacks(node, self._inbox.subscriptions)
         self._commands = node.create_publisher(JointState, "joint_commands", 10)
-        self.world = World.configured(read_config(self._parameters()))
+        self._config = read_config(self._parameters())
+        self.world, self.speed = World.configured(self._config), self._config.real_time_factor
         self._frames, self._frame = messages.MessageFrames(self.world.robot), None
 
     def frame(self) -> Frame | None:
@@ -100,6 +101,12 @@ class NodeSource(LiveSource):
         """Whether the last status said so."""
         status = self._newest.get(messages.STATUS)
         return status is not None and status.state == msg.SimulationStatus.PAUSED
+
+    @property
+    def methods(self) -> tuple[str, str]:
+        """Names of the solver and the stepper, as the last status said."""
+        told = self._newest.get(messages.STATUS, self._config)
+        return told.solver, told.stepper
 
     def pause(self, on: bool) -> None:
         """Pause the node, or let it go on."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import os
+import sys
 import threading
 import time
 import webbrowser
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from constrained_sim.optional import optional
@@ -25,6 +28,8 @@ PERIOD = 1.0 / 30.0
 
 PLOTS_EVERY = 6
 """Pictures between two updates of the plots, which are larger."""
+
+HINT = "Click a contact or an anchor to read its force."
 
 LOOPBACK, PORT, LAST_PORT = "127.0.0.1", 8080, 65535
 
@@ -56,8 +61,9 @@ class Page:
         self._closed = threading.Event()
         self.url = f"http://{LOOPBACK}:{self.server.get_port()}"
         self._frame: Frame | None = None
+        self._drawn = ForceOptions()
         self._thread: threading.Thread | None = None
-        self._pictures, self._chosen = 0, ""
+        self._pictures = 0
         self._set_up_scene()
         self._set_up_controls()
 
@@ -89,8 +95,9 @@ class Page:
         return f'<iframe src="{self.url}" width="100%" height="600" style="border:0"></iframe>'
 
     def open(self) -> None:
-        """Open the page in the user's browser."""
-        webbrowser.open(self.url)
+        """Open the page in the user's browser; not in one of text, which would take the terminal."""
+        if sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+            webbrowser.open(self.url)
 
     def serve(self, goes_on: Callable[[], bool] = lambda: True) -> None:
         """Draw until `goes_on` says no, or :meth:`close` is called."""
@@ -105,11 +112,11 @@ class Page:
         self.draw_frame()
 
     def draw_frame(self) -> None:
-        """Draw the present frame of the source if there is a new one."""
+        """Draw the present frame of the source if there is a new one, or another wish what to draw of it."""
         frame = self.source.frame()
-        if frame is None or frame is self._frame:
+        if frame is None or (frame is self._frame and self.options == self._drawn):
             return
-        self._frame = frame
+        self._frame, self._drawn = frame, replace(self.options)
         with self.server.atomic():
             self._robot.update(frame.q)
             self._forces.update(frame)
@@ -124,7 +131,7 @@ class Page:
         world, scene = self.source.world, self.server.scene
         draw_scene(scene, world)
         self._robot = RobotDrawing(scene, world.robot)
-        self._forces = ForceDrawing(scene, world.robot, self._choose)
+        self._forces = ForceDrawing(scene, world.robot)
         self.options: ForceOptions = self._forces.options
         frame = self.source.frame()
         q = world.robot.neutral() if frame is None else frame.q
@@ -149,10 +156,10 @@ class Page:
     def _set_up_controls(self) -> None:
         gui = self.server.gui
         self._text = gui.add_markdown("waiting for the first state ...")
+        self._read_out = gui.add_markdown(HINT)
         self._controls = self.source.add_controls(self.server)
         with gui.add_folder("Forces"):
             self._add_force_options(gui)
-            self._contact = gui.add_markdown("Click a contact to read its force.")
         panel = gui.add_panel()
         with panel.add_tab("Signals"):
             self._signals = Signals(gui, self.source.world.robot)
@@ -163,6 +170,7 @@ class Page:
         options = self.options
         scale = gui.add_slider("arrow of the weight [m]", 0.05, 3.0, 0.05, options.arrow_weight)
         scale.on_update(lambda _: setattr(options, "arrow_weight", float(scale.value)))
+        self._scale = gui.add_markdown("")
         labels = {"cones": "friction cones", "com": "centre of mass, support", "anchors": "anchors of loops"}
         for name, label in labels.items():
             box = gui.add_checkbox(label, getattr(options, name))
@@ -174,19 +182,9 @@ class Page:
         }
         gui.add_html(" ".join(f'<span style="color:{c};padding:0 .6em">&#9679; {n}</span>' for n, c in names.items()))
 
-    def _choose(self, name: str) -> None:
-        """Show the force of contact `name` from now on."""
-        self._chosen = name
-        if self._frame is not None:
-            self._say(self._frame)
-
     def _say(self, frame: Frame) -> None:
-        """Write the time, the state of the simulation and the chosen contact."""
+        """Write the time, the state of the simulation, the scale, and the force that a user has chosen."""
         self._text.content = f"**t = {frame.t:.3f} s**  {frame.text}"  # sent where it differs
-        for contact in frame.contacts:
-            if contact.name == self._chosen:
-                x, y, z = contact.force
-                self._contact.content = (
-                    f"**{contact.name}**: {contact.status.name.lower()}, force ({x:.2f}, {y:.2f}, {z:.2f}) N, "
-                    f"normal {contact.normal_force:.2f} N"
-                )
+        self._scale.content = f"An arrow of 1 m is {self._forces.newtons_per_metre:.4g} N."
+        chosen = frame.find(self.options.chosen)
+        self._read_out.content = HINT if chosen is None else chosen.text

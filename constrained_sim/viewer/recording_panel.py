@@ -45,6 +45,11 @@ class Recording(Source):
         """Last instant [s]."""
         return float(self.times[-1])
 
+    def picture_of(self, event: Event) -> float:
+        """Return the instant [s] of the first frame that shows `event`."""
+        index = int(np.searchsorted(self.times, event.t - 1e-9))
+        return max(event.t, float(self.times[min(index, len(self.times) - 1)]))
+
     def next_event(self) -> Event | None:
         """Return the first event after the present time; the very first one after the last."""
         later = [event for event in self.events if event.t > self.time + 1e-9]
@@ -105,7 +110,7 @@ class RecordingPanel:
             event = self._source.next_event()
             if event is None:
                 return
-            self._move(event.t)
+            self._move(self._source.picture_of(event))
         if self.plays:
             self._toggle()
         self._last_event.content = f"{event.t:.4f} s: {event.text}"

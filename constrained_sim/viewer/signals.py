@@ -37,9 +37,10 @@ class Signals:
         }
         self._samples: deque[Frame] = deque(maxlen=SAMPLES)
         self._gui = gui
+        self._is_chosen = False
         self.group = gui.add_dropdown("signals", tuple(self._groups), hint="what the plot shows")
         self.first = gui.add_number("first of them", 1, min=1, step=1, hint=f"the plot shows {MOST_LINES} at a time")
-        self.group.on_update(lambda _: self.draw())
+        self.group.on_update(self._choose)
         self.first.on_update(lambda _: self.draw())
         self._container = gui.add_folder("plot")
         self._plot: Any = None
@@ -56,25 +57,38 @@ class Signals:
             self._samples.popleft()
 
     def draw(self) -> None:
-        """Draw what has been taken."""
-        values = self._groups[self.group.value]
+        """Draw what has been taken; until a user chooses, of the first group in which there is something."""
         if len(self._samples) < 2:
             return
+        if not self._is_chosen:
+            filled = (name for name, values in self._groups.items() if values(self._samples[-1]))
+            self.group.value = next(filled, self.group.value)
+        values = self._groups[self.group.value]
         rows = [values(frame) for frame in self._samples]
         start = int(self.first.value) - 1
         names = tuple(rows[-1])[start : start + MOST_LINES]
         if not names:
+            self._remove_plot()
             return
         table = [np.array([row.get(name, np.nan) for row in rows], dtype=np.float64) for name in names]
         data = (np.array([frame.t for frame in self._samples]), *table)
         if self._plot is not None and self._shown == names:
             self._plot.data = data
             return
-        if self._plot is not None:
-            self._plot.remove()
+        self._remove_plot()
         series = [{"label": name, "stroke": colour, "width": 1.5} for name, colour in zip(names, COLOURS, strict=False)]
         with self._container:
             self._plot = self._gui.add_uplot(
                 data, ({"label": "t [s]"}, *series), scales={"x": {"time": False}}, height=220
             )
         self._shown = names
+
+    def _remove_plot(self) -> None:
+        if self._plot is not None:
+            self._plot.remove()
+            self._plot = None
+
+    def _choose(self, event: Any) -> None:
+        if event.client is not None:
+            self._is_chosen = True
+            self.draw()
