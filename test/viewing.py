@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import time
 from pathlib import Path
 
@@ -68,7 +69,7 @@ def click_at(tab, page, point):
 
 def set_number(tab, label, value):
     """Write `value` beside the slider of this label."""
-    slider = tab.locator(f"label:text-is('{label}')").get_attribute("for")
+    slider = tab.locator("label", has_text=re.compile(f"^{re.escape(label)}$")).get_attribute("for")
     field = tab.locator(f"[id='{slider}']").locator("..").locator("input[inputmode=decimal]")
     field.fill(str(value))
     field.press("Enter")

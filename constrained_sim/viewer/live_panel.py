@@ -89,8 +89,8 @@ class LivePanel:
         self._on_click(self._pause, lambda: source.pause(not source.is_paused))
         self._on_click(gui.add_button("Step"), source.step)
         self._on_click(gui.add_button("Reset"), source.reset)
-        speed = gui.add_slider("real-time factor", *SPEEDS, SPEEDS[0], min(max(source.speed, SPEEDS[0]), SPEEDS[1]))
-        speed.on_update(lambda _: self._try(lambda: source.set_speed(float(speed.value))))
+        self._speed = gui.add_slider("real-time factor", *SPEEDS, SPEEDS[0], np.clip(source.speed, *SPEEDS).item())
+        self._speed.on_update(self._set_speed)
         with gui.add_folder("Solver"):
             self._methods = source.methods
             solver, stepper = self._methods
@@ -111,6 +111,11 @@ class LivePanel:
         if self._source.methods != self._methods:
             self._methods = self._source.methods
             self._show_methods()
+
+    def _set_speed(self, event: Any) -> None:
+        """Do as a user asks; what is refused does not stay on the slider."""
+        if event.client is not None and not self._try(lambda: self._source.set_speed(float(self._speed.value))):
+            self._speed.value = np.clip(self._source.speed, *SPEEDS).item()
 
     def _show_methods(self) -> None:
         for choice, name in zip(self._choices, self._methods, strict=True):
