@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Sequence
@@ -16,6 +17,9 @@ from constrained_sim.ros.viewer_source import NodeSource
 from constrained_sim.viewer.open_page import show
 from constrained_sim.viewer.page import PORT
 
+NICENESS = 10
+"""Of the process: where processors are few, the simulation goes first."""
+
 
 def show_node(simulator: str, port: int, browser: bool, arguments: Sequence[str] = ()) -> None:
     """Show what the node `simulator` simulates, until SIGINT or SIGTERM.
@@ -23,6 +27,7 @@ def show_node(simulator: str, port: int, browser: bool, arguments: Sequence[str]
     Raises:
         ConstrainedSimError: there is no such node, or it cannot be shown.
     """
+    os.nice(NICENESS)
     begin(arguments)
     ended = threading.Event()
     on_end(ended.set)

@@ -46,8 +46,8 @@ class Camera:
 
 
 def distance_to(robot: Robot) -> float:
-    """Return how far the camera is from a robot [m]: its size and a bit, at least an arm's length."""
-    return max(0.5, 1.15 * size_of(robot))
+    """Return how far the camera is from a robot [m]: its size and a bit, at least 0.4 m."""
+    return max(0.4, 1.15 * size_of(robot))
 
 
 def size_of(robot: Robot) -> float:

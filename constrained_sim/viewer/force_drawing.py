@@ -30,7 +30,7 @@ CONE_EDGES = 24
 FLASH = 0.15
 """[s] How long an impact is shown, in the time of the simulation: long enough to be seen at a third of real time."""
 
-BALL = 0.025
+BALL = 0.035
 """Radius of contacts, anchors and the centre of mass, as a share of the robot's size."""
 
 LONGEST_ARROW = 1.0
@@ -110,7 +110,7 @@ class ForceDrawing:
         points = np.array([[at, at + self._arrow(scale * force)] for at, force, _ in arrows]).reshape(-1, 2, 3)
         self._replace("/forces", len(arrows), lambda name: self._scene.add_arrows(
             name, points, np.array([colour for *_, colour in arrows], dtype=np.uint8),
-            shaft_radius=0.008 * self._size, head_radius=0.02 * self._size, head_length=0.045 * self._size,
+            shaft_radius=0.012 * self._size, head_radius=0.03 * self._size, head_length=0.06 * self._size,
         ))  # fmt: skip
 
     def _arrow(self, arrow: Array) -> Array:
@@ -148,7 +148,7 @@ class ForceDrawing:
         recent = [impact for impact in frame.impacts if 0.0 <= frame.t - impact.t <= FLASH]
         at = [where[name] for impact in recent for name in impact.contacts if name in where]
         self._replace("/impacts", len(at), lambda name: self._scene.add_point_cloud(
-            name, np.array(at), FLASH_COLOUR, point_size=0.06 * self._size, point_shape="circle"
+            name, np.array(at), FLASH_COLOUR, point_size=0.15 * self._size, point_shape="circle"
         ))  # fmt: skip
         lost = sum(impact.energy_lost for impact in recent)
         self._replace("/impact", len(at), lambda name: self._scene.add_label(

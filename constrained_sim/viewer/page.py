@@ -23,8 +23,8 @@ from constrained_sim.viewer.robot_drawing import RobotDrawing, draw_scene
 from constrained_sim.viewer.signals import Signals
 from constrained_sim.viewer.source import Source
 
-PERIOD = 1.0 / 30.0
-"""[s] Between pictures."""
+PERIOD, IDLE_PERIOD = 1.0 / 30.0, 0.25
+"""[s] Between pictures; while nobody looks."""
 
 PLOTS_EVERY = 6
 """Pictures between two updates of the plots, which are larger."""
@@ -104,7 +104,8 @@ class Page:
         while goes_on() and not self._closed.is_set():
             begin = time.monotonic()
             self.draw()
-            time.sleep(max(0.0, begin + PERIOD - time.monotonic()))
+            period = PERIOD if self.server.get_clients() else IDLE_PERIOD
+            time.sleep(max(0.0, begin + period - time.monotonic()))
 
     def draw(self) -> None:
         """Move time on, and draw the present frame of the source if there is a new one."""
