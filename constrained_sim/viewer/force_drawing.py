@@ -148,7 +148,7 @@ class ForceDrawing:
         recent = [impact for impact in frame.impacts if 0.0 <= frame.t - impact.t <= FLASH]
         at = [where[name] for impact in recent for name in impact.contacts if name in where]
         self._replace("/impacts", len(at), lambda name: self._scene.add_point_cloud(
-            name, np.array(at), FLASH_COLOUR, point_size=0.15 * self._size, point_shape="circle"
+            name, np.array(at), FLASH_COLOUR, point_size=0.09 * self._size, point_shape="circle"
         ))  # fmt: skip
         lost = sum(impact.energy_lost for impact in recent)
         self._replace("/impact", len(at), lambda name: self._scene.add_label(
