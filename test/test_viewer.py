@@ -90,14 +90,13 @@ def test_buttons_and_sliders_act_on_a_simulator(browser):
         pixels(tab, "leg simulated")
         tab.get_by_role("button", name="Pause").click()
         wait_until(lambda: page.source.is_paused)
-        steps, falling = sim.steps, sim.state.v[0]
+        tab.get_by_role("button", name="Reset").click()
+        wait_until(lambda: sim.steps == 0)
         set_number(tab, "z [N]", 40)
         tab.get_by_role("button", name="Push").click()
         tab.get_by_role("button", name="Step", exact=True).click()
-        wait_until(lambda: sim.steps == steps + 1)
-        assert sim.state.v[0] > falling
-        tab.get_by_role("button", name="Reset").click()
-        wait_until(lambda: sim.steps == 0)
+        wait_until(lambda: sim.steps == 1)
+        assert sim.state.v[0] > 0.0  # it would fall
 
 
 def test_notebook_shows_the_page_where_the_call_stands(hop, browser, tmp_path):

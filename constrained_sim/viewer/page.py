@@ -163,7 +163,7 @@ class Page:
             self._add_force_options(gui)
         panel = gui.add_panel()
         with panel.add_tab("Signals"):
-            self._signals = Signals(gui, self.source.world.robot)
+            self._signals = Signals(gui, self.source)
         gui.main_panel.dock_right()
         panel.dock_below(gui.main_panel)
 

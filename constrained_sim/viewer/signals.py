@@ -10,8 +10,8 @@ import numpy as np
 
 from constrained_sim.joints import SingleJoint
 from constrained_sim.plots.style import COLOURS
-from constrained_sim.robot import Robot
 from constrained_sim.viewer.frame import Frame
+from constrained_sim.viewer.source import Source
 
 SPAN = 5.0
 """[s] That a plot shows, in the time of the simulation: some steps of a robot that walks."""
@@ -19,14 +19,18 @@ SPAN = 5.0
 SAMPLES = 400
 """Frames that a plot holds at most: more than pixels across it."""
 
+SPACING = SPAN / 100.0
+"""[s] Between frames with which a recording fills the plot: an impact is seen, and a bag is read quickly enough."""
+
 MOST_LINES = len(COLOURS)
 
 
 class Signals:
     """Plots of a `viser.GuiApi`: one group of signals at a time, which the user chooses."""
 
-    def __init__(self, gui: Any, robot: Robot) -> None:
-        """Add the plot and its choice."""
+    def __init__(self, gui: Any, source: Source) -> None:
+        """Add the plot of signals of `source`, and its choice."""
+        self._source, robot = source, source.world.robot
         self._joints = {n: SingleJoint.of(robot, n) for n, joint in robot.joint_models.items() if joint.nv == 1}
         self._groups: dict[str, Callable[[Frame], Mapping[str, float]]] = {
             "normal forces [N]": lambda frame: {c.name: c.normal_force for c in frame.contacts},
@@ -47,11 +51,15 @@ class Signals:
         self._shown: tuple[str, ...] = ()
 
     def add(self, frame: Frame) -> None:
-        """Take a new frame; one of an earlier instant begins the plot anew."""
-        if self._samples and frame.t <= self._samples[-1].t:
-            if frame.t == self._samples[-1].t:
-                return
+        """Take a new frame; one of an earlier instant begins the plot anew. A recording fills what was jumped over."""
+        last = self._samples[-1].t if self._samples else -np.inf
+        if frame.t == last:
+            return
+        if frame.t < last:
             self._samples.clear()
+            last = -np.inf
+        if frame.t - last > 2.0 * SPACING:
+            self._samples.extend(self._source.frames_since(max(last, frame.t - SPAN), SPACING))
         self._samples.append(frame)
         while self._samples[0].t < frame.t - SPAN:
             self._samples.popleft()

@@ -44,28 +44,22 @@ class TrajectorySource(Recording):
         self._impacts = tuple(ShownImpact(i.t, i.energy_lost, tuple(i.impulses)) for i in trajectory.impacts)
         self.events = events_of(self._impacts)
         self._work = {name: np.cumsum(values) for name, values in trajectory.energy.items()}
-        self.time, self._index, self._frame = self.begin, -1, Frame(self.begin, trajectory.q[0], trajectory.v[0])
+        self.time = self.begin
 
-    def frame(self) -> Frame:
-        """Return the step at the present time."""
-        index = self.index()
-        if index != self._index:
-            self._index, self._frame = index, self._frame_at(index)
-        return self._frame
-
-    def _frame_at(self, i: int) -> Frame:
-        run, t = self._run, float(self.times[i])
-        dynamics = kinematics_at(self._robot, run.q[i], t)
-        efforts = dict(zip(self._robot.actuated_joints, run.tau[i].tolist(), strict=False))
+    def frame_at(self, index: int) -> Frame:
+        """Return the end of step `index`."""
+        run, t = self._run, float(self.times[index])
+        dynamics = kinematics_at(self._robot, run.q[index], t)
+        efforts = dict(zip(self._robot.actuated_joints, run.tau[index].tolist(), strict=False))
         return Frame(
             t,
-            run.q[i],
-            run.v[i],
+            run.q[index],
+            run.v[index],
             efforts,
-            tuple(self._contact(contact, dynamics, i) for contact in self._contacts),
-            tuple(self._anchor(anchor, dynamics, i) for anchor in self._anchors),
+            tuple(self._contact(contact, dynamics, index) for contact in self._contacts),
+            tuple(self._anchor(anchor, dynamics, index) for anchor in self._anchors),
             self._impacts,
-            {name: float(values[i]) for name, values in self._work.items()},
+            {name: float(values[index]) for name, values in self._work.items()},
         )
 
     def _contact(self, contact: PointContact, dynamics: Dynamics, i: int) -> ShownContact:

@@ -49,6 +49,15 @@ def test_events_are_the_impacts(source, hopping):
         assert 0.0 <= frame.t - event.t <= PERIOD + 1e-9  # the first picture after it
 
 
+def test_frames_of_the_past_fill_the_plot(source):
+    """In the order of time, between the instant asked for and the present one, as far apart as asked."""
+    source.time = source.end - 0.5
+    times = [frame.t for frame in source.frames_since(source.time - 1.0, 0.05)]
+    assert source.time - 1.0 < times[0] and times[-1] < source.time
+    np.testing.assert_allclose(np.diff(times), 0.05, atol=2.0 * PERIOD)
+    assert len(times) in (19, 20)
+
+
 def test_time_line_plays_scrubs_and_jumps_to_the_next_impact(source, browser):
     with Page(source).serve_in_background() as page, open_page(browser, page) as (tab, _):
         set_number(tab, "speed", 0.1)

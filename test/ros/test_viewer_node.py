@@ -155,13 +155,13 @@ def test_buttons_and_sliders_of_the_page_act_on_the_node(simulate, tmp_path, bro
                 lambda: sim.call(*asked, names=["real_time_factor"]).values[0].double_value == 0.5, "factor of the page"
             )
             falling = step()[0]["slider"]
-            choose(tab, "joint", "knee")
-            set_number(tab, "share of its limit", 0.5)
             set_number(tab, "z [N]", 40)
             click("Push")
+            assert step()[0]["slider"] > falling
+            choose(tab, "joint", "knee")
+            set_number(tab, "share of its limit", 0.5)
             limit = load_config(CONFIG).robot.effort_limits[1]
             sim.wait_for(lambda: step()[1]["knee"] == pytest.approx(0.5 * limit), "effort of the page")
-            assert step()[0]["slider"] > falling
             click("Go on")
             sim.wait_for(lambda: stamp(sim.states[-1]) > 1.3e9, "time that goes on")
             click("Pause")
