@@ -115,7 +115,10 @@ class Page:
     def draw_frame(self) -> None:
         """Draw the present frame of the source if there is a new one, or another wish what to draw of it."""
         frame = self.source.frame()
-        if frame is None or (frame is self._frame and self.options == self._drawn):
+        if frame is None:
+            return
+        if frame is self._frame and self.options == self._drawn:
+            self._signals.finish()
             return
         self._frame, self._drawn = frame, replace(self.options)
         with self.server.atomic():

@@ -41,7 +41,7 @@ class Signals:
         }
         self._samples: deque[Frame] = deque(maxlen=SAMPLES)
         self._gui = gui
-        self._is_chosen = False
+        self._is_chosen, self._is_drawn = False, True
         self.group = gui.add_dropdown("signals", tuple(self._groups), hint="what the plot shows")
         self.first = gui.add_number("first of them", 1, min=1, step=1, hint=f"the plot shows {MOST_LINES} at a time")
         self.group.on_update(self._choose)
@@ -61,11 +61,18 @@ class Signals:
         if frame.t - last > 2.0 * SPACING:
             self._samples.extend(self._source.frames_since(max(last, frame.t - SPAN), SPACING))
         self._samples.append(frame)
+        self._is_drawn = False
         while self._samples[0].t < frame.t - SPAN:
             self._samples.popleft()
 
+    def finish(self) -> None:
+        """Draw what has been taken since the last time, now that time stands still."""
+        if not self._is_drawn:
+            self.draw()
+
     def draw(self) -> None:
         """Draw what has been taken; until a user chooses, of the first group in which there is something."""
+        self._is_drawn = True
         if len(self._samples) < 2:
             return
         if not self._is_chosen:
