@@ -53,7 +53,7 @@ def test_page_draws_the_robot_where_it_is_and_asks_nobody_else(hop, browser):
         tab.get_by_label("friction cones").check()
         wait_until(lambda: page.options.cones)
         assert np.mean(drawn("leg cones") != low) > 0.005
-        page.server.scene.get_handle_by_name("/robot").visible = False
+        page.server.scene.get_handle_by_name("/world/robot").visible = False
         assert np.mean(low != drawn("empty scene")) > 0.01
     assert all(re.match(r"(http|ws)://127\.0\.0\.1:\d+/|data:|blob:", url) for url in requests)
 
@@ -114,6 +114,23 @@ def test_notebook_shows_the_page_where_the_call_stands(hop, browser, tmp_path):
             pixels_of_frame.wait_for()
         finally:
             tab.close()
+
+
+def test_camera_follows_a_robot_that_moves_and_leaves_the_view_to_the_visitor(browser):
+    """The robot stays where it is in the picture while it travels; who turned the view keeps it so."""
+    run = run_of("quadruped", "trot", 0.5)
+    moved = np.array([2.0, -1.0])
+    run.q[-1, :2] += moved
+    with Page(TrajectorySource(run)) as page, open_page(browser, page) as (tab, _):
+        page.draw_frame()
+        (client,) = page.server.get_clients().values()
+        before = page.camera.look_at + page.server.scene.get_handle_by_name("/world").position
+        page.source.time = page.source.end
+        page.draw_frame()
+        pixels(tab, "quadruped moved")
+        world = page.server.scene.get_handle_by_name("/world").position
+        assert np.linalg.norm(np.asarray(world)[:2] + moved) < 0.1
+        np.testing.assert_allclose(client.camera.look_at, before, atol=1e-6)
 
 
 def test_frames_of_a_run_are_its_states_forces_and_impacts(hop):

@@ -16,6 +16,7 @@ from constrained_sim.step_result import ContactStatus
 from constrained_sim.validation import Array
 from constrained_sim.viewer.camera import size_of
 from constrained_sim.viewer.frame import Frame, ShownContact
+from constrained_sim.viewer.robot_drawing import WORLD
 
 STATUS_COLOURS = {
     ContactStatus.OPEN: (140, 140, 140),
@@ -67,7 +68,7 @@ class ForceDrawing:
         self._weight = max(robot.mass * float(np.linalg.norm(robot.gravity)), 1e-9)
         self._size = size_of(robot)
         self._balls: dict[str, Any] = {}
-        self._com = scene.add_icosphere("/com", radius=BALL * self._size, color=COM_COLOUR)
+        self._com = scene.add_icosphere(f"{WORLD}/com", radius=BALL * self._size, color=COM_COLOUR)
 
     @property
     def newtons_per_metre(self) -> float:
@@ -93,7 +94,7 @@ class ForceDrawing:
         for name, (position, colour) in at.items():
             ball = self._balls.get(name)
             if ball is None:
-                ball = self._scene.add_icosphere(f"/points/{name}", radius=BALL * self._size, color=colour)
+                ball = self._scene.add_icosphere(f"{WORLD}/points/{name}", radius=BALL * self._size, color=colour)
                 ball.on_click(lambda _, name=name: self._choose(name))
                 self._balls[name] = ball
             ball.position, ball.color = position, colour  # sent where they differ
@@ -108,7 +109,7 @@ class ForceDrawing:
             arrows += [(anchor.position, anchor.force, ANCHOR_COLOUR) for anchor in frame.anchors]
         arrows = [arrow for arrow in arrows if np.linalg.norm(arrow[1]) * scale > 0.005 * self._size]
         points = np.array([[at, at + self._arrow(scale * force)] for at, force, _ in arrows]).reshape(-1, 2, 3)
-        self._replace("/forces", len(arrows), lambda name: self._scene.add_arrows(
+        self._replace(f"{WORLD}/forces", len(arrows), lambda name: self._scene.add_arrows(
             name, points, np.array([colour for *_, colour in arrows], dtype=np.uint8),
             shaft_radius=0.012 * self._size, head_radius=0.03 * self._size, head_length=0.06 * self._size,
         ))  # fmt: skip
@@ -126,7 +127,7 @@ class ForceDrawing:
             if (options.cones or contact.name == options.chosen) and contact.normal_force > 0.0
             for edge in cone_edges(contact, scale * contact.normal_force)
         ]
-        self._replace("/cones", len(lines), lambda name: self._scene.add_line_segments(
+        self._replace(f"{WORLD}/cones", len(lines), lambda name: self._scene.add_line_segments(
             name, np.array(lines), CONE_COLOUR, thickness=1.5, thickness_units="screen"
         ))  # fmt: skip
 
@@ -138,7 +139,7 @@ class ForceDrawing:
         lines = []
         if self.options.com and len(feet):
             lines = [(com, [com[0], com[1], feet[:, 2].mean()]), *support_edges(feet)]
-        self._replace("/support", len(lines), lambda name: self._scene.add_line_segments(
+        self._replace(f"{WORLD}/support", len(lines), lambda name: self._scene.add_line_segments(
             name, np.array(lines), COM_COLOUR, thickness=4.0, thickness_units="screen"
         ))  # fmt: skip
 
@@ -147,11 +148,11 @@ class ForceDrawing:
         where = {contact.name: contact.position for contact in frame.contacts}
         recent = [impact for impact in frame.impacts if 0.0 <= frame.t - impact.t <= FLASH]
         at = [where[name] for impact in recent for name in impact.contacts if name in where]
-        self._replace("/impacts", len(at), lambda name: self._scene.add_point_cloud(
+        self._replace(f"{WORLD}/impacts", len(at), lambda name: self._scene.add_point_cloud(
             name, np.array(at), FLASH_COLOUR, point_size=0.09 * self._size, point_shape="circle"
         ))  # fmt: skip
         lost = sum(impact.energy_lost for impact in recent)
-        self._replace("/impact", len(at), lambda name: self._scene.add_label(
+        self._replace(f"{WORLD}/impact", len(at), lambda name: self._scene.add_label(
             name, f"impact, {lost:.3g} J", position=at[0] + [0.0, 0.0, 0.1 * self._size]
         ))  # fmt: skip
 
@@ -159,7 +160,7 @@ class ForceDrawing:
         """Write how large the force of the chosen contact or anchor is beside it; the panel says more."""
         chosen = frame.find(self.options.chosen)
         at = [] if chosen is None else [chosen]
-        self._replace("/read_out", len(at), lambda name: self._scene.add_label(
+        self._replace(f"{WORLD}/read_out", len(at), lambda name: self._scene.add_label(
             name, f"{at[0].name}: {np.linalg.norm(at[0].force):.2f} N", position=at[0].position
         ))  # fmt: skip
 

@@ -19,7 +19,7 @@ from constrained_sim.validation import whole_number
 from constrained_sim.viewer.camera import Camera
 from constrained_sim.viewer.force_drawing import STATUS_COLOURS, ForceDrawing, ForceOptions
 from constrained_sim.viewer.frame import Frame
-from constrained_sim.viewer.robot_drawing import RobotDrawing, draw_scene
+from constrained_sim.viewer.robot_drawing import WORLD, RobotDrawing, draw_scene
 from constrained_sim.viewer.signals import Signals
 from constrained_sim.viewer.source import Source
 
@@ -39,10 +39,11 @@ class Page:
 
     Attributes:
         url: where the page is.
-        server: the `viser.ViserServer`, for what else users want to draw.
+        server: the `viser.ViserServer`, for what else users want to draw, below the frame ``/world``.
         options: what is drawn of forces.
         camera: where a new visitor looks from.
-        follows: whether the camera moves with the robot.
+        follows: whether the robot stays where it is in the picture, and the world moves: the browser's camera is the
+            visitor's own.
     """
 
     def __init__(self, source: Source, port: int = PORT, title: str = "constrained_sim") -> None:
@@ -124,7 +125,8 @@ class Page:
         with self.server.atomic():
             self._robot.update(frame.q)
             self._forces.update(frame)
-        self._move_cameras(frame)
+            if self.follows:
+                self._world.position = -self.camera.travelled(frame.q)
         self._say(frame)
         self._signals.add(frame)
         self._pictures += 1
@@ -133,6 +135,7 @@ class Page:
 
     def _set_up_scene(self) -> None:
         world, scene = self.source.world, self.server.scene
+        self._world = scene.add_frame(WORLD, show_axes=False)
         draw_scene(scene, world)
         self._robot = RobotDrawing(scene, world.robot)
         self._forces = ForceDrawing(scene, world.robot)
@@ -144,18 +147,6 @@ class Page:
         self.server.initial_camera.position = self.camera.position
         self.server.initial_camera.look_at = self.camera.look_at
         self.server.gui.configure_theme(show_logo=False, show_share_button=False)
-
-    def _move_cameras(self, frame: Frame) -> None:
-        """Let the cameras of all who look move with the robot; where they look from is up to them."""
-        if not self.follows:
-            return
-        move = self.camera.follow(frame.q)
-        if move.any():
-            self.server.initial_camera.position = self.camera.position
-            self.server.initial_camera.look_at = self.camera.look_at
-            for client in self.server.get_clients().values():
-                with client.atomic():
-                    client.camera.position = client.camera.position + move
 
     def _set_up_controls(self) -> None:
         gui = self.server.gui
