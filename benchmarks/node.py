@@ -1,4 +1,4 @@
-"""Measures the node: lock-step cycles beside a bare rclpy ping-pong, real time, start, kills, recordings, memory.
+"""Measures the node: lock-step cycles beside a bare rclpy ping-pong, and viewed; real time, start, kills, memory, ...
 
     make bench-node              # everything, about half an hour
     make bench-node ARGS=lock    # measurements whose name contains "lock"
@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 
 import rclpy
@@ -28,6 +29,7 @@ from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
+from websockets.sync.client import connect
 
 from constrained_sim.exceptions import ConstrainedSimError
 from constrained_sim.msg import ContactForce, ContactForces
@@ -170,9 +172,56 @@ def lockstep_cycles(robot: str) -> float:
     """Return control periods per second of the simulation of `robot` with its controller."""
     with running(robot, clock_mode="lockstep", record="''"):
         listen(lambda heard: len(heard.stamps) > 200)
-        first, begin = _newest()
-        time.sleep(SECONDS)
-        last, end = _newest()
+        return _cycles()
+
+
+def viewed() -> Iterator[Row]:
+    """Lock-step cycles with the viewer, beside those of the same simulation without it just before."""
+    for robot in ROBOTS:
+        rounds = []
+        with running(robot, clock_mode="lockstep", record="''"):
+            listen(lambda heard: len(heard.stamps) > 200)
+            for _ in range(ROUNDS):
+                without = _cycles()
+                with viewer():
+                    rounds.append((_cycles(), without))
+        ratio = statistics.median(with_viewer / without for with_viewer, without in rounds)
+        with_viewer, without = (statistics.median(values) for values in zip(*rounds, strict=True))
+        yield f"{robot}: cycles per second with the viewer", f"{with_viewer:.0f}"
+        yield f"{robot}: cycles per second without", f"{without:.0f}"
+        yield f"{robot}: ratio", f"{ratio:.2f}"
+
+
+@contextmanager
+def viewer() -> Iterator[None]:
+    """Run the viewer, and who takes all that its page sends; what a browser's drawing costs is not counted."""
+    words = [package_executable("viewer"), "--ros-args", "-p", "browser:=false"]
+    program = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    url = program.stdout.readline().split()[2]
+    visitor = subprocess.Popen([sys.executable, __file__, "--visit", url])
+    try:
+        time.sleep(SECONDS)  # until both are there
+        yield
+    finally:
+        visitor.kill()
+        visitor.wait()
+        program.send_signal(signal.SIGINT)
+        program.wait()
+
+
+def visit(url: str) -> None:
+    """Take all that the page at `url` sends."""
+    protocol = f"viser-v{version('viser')}"
+    with connect(url.replace("http:", "ws:"), subprotocols=[protocol], max_size=None) as page:
+        for _ in page:
+            pass
+
+
+def _cycles() -> float:
+    """Return control periods per second of the simulation that runs."""
+    first, begin = _newest()
+    time.sleep(SECONDS)
+    last, end = _newest()
     return (last - first) / 1e-3 / (end - begin)
 
 
@@ -328,10 +377,12 @@ def main() -> None:
         return answer_pings()
     if "--flood" in sys.argv:
         return send_flood()
+    if "--visit" in sys.argv:
+        return visit(sys.argv[-1])
     os.environ.setdefault("ROS_DOMAIN_ID", "77")
     os.environ.update(loopback_settings())
     rclpy.init()
-    for group in (lockstep, realtime, start, kills, recordings, memory, fuzz, flood):
+    for group in (lockstep, viewed, realtime, start, kills, recordings, memory, fuzz, flood):
         if any(word in group.__name__ for word in sys.argv[1:] or [""]):
             for what, value in group():
                 print(f"{group.__name__:10} {what:50} {value:>10}", flush=True)

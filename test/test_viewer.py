@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from mechanisms import ROOT
-from viewing import PATIENCE, open_page, pixels, wait_until
+from viewing import choose, click_at, open_page, pixels, set_number, wait_until
 
 from constrained_sim import Trajectory, load_config
 from constrained_sim.controllers import CONTROLLERS
@@ -20,55 +20,121 @@ from constrained_sim.viewer.trajectory_source import TrajectorySource
 LEG = ROOT / "config" / "leg.yaml"
 
 
+def run_of(name, mode, seconds):
+    config = load_config(ROOT / "config" / f"{name}.yaml")
+    return config.simulator().run(seconds, CONTROLLERS[name](config, mode).efforts)
+
+
 @pytest.fixture(scope="module")
 def hop():
     """0.8 s of the leg that is dropped and hops."""
-    config = load_config(LEG)
-    return config.simulator().run(0.8, CONTROLLERS["leg"](config, "hop").efforts)
-
-
-def recording(run):
-    return TrajectorySource(run, run.setup.robot, run.setup.constraints)
+    return run_of("leg", "hop", 0.8)
 
 
 def test_page_draws_the_robot_where_it_is_and_asks_nobody_else(hop, browser):
-    with Page(recording(hop)) as page, open_page(browser, page) as (tab, requests):
-        page.source.time = 0.1
-        page.draw_frame()
-        high = pixels(tab, "leg high")
-        page.source.time = 0.3
-        page.draw_frame()
-        low = pixels(tab, "leg low")
-        page.server.scene.get_handle_by_name("/robot").visible = False
-        empty = pixels(tab, "empty scene")
-        assert np.mean(high != empty) > 0.01
+    """The leg moves; a click on its foot tells the force there and draws the friction cone."""
+    with Page(TrajectorySource(hop)) as page, open_page(browser, page) as (tab, requests):
+
+        def drawn(name, t=None):
+            page.source.time = page.source.time if t is None else t
+            page.draw_frame()
+            return pixels(tab, name)
+
+        high, low = drawn("leg high", 0.05), drawn("leg low", 0.3)
         assert np.mean(high != low) > 0.005
+        (foot,) = page.source.frame().contacts
+        click_at(tab, page, foot.position)
+        wait_until(lambda: page.options.chosen == "foot")
+        chosen = drawn("leg chosen foot")
+        assert tab.get_by_text(f"normal {foot.normal_force:.2f} N").count() == 1
+        assert np.mean(chosen != low) > 0.005
+        click_at(tab, page, foot.position)
+        wait_until(lambda: not page.options.chosen)
+        tab.get_by_label("friction cones").check()
+        wait_until(lambda: page.options.cones)
+        assert np.mean(drawn("leg cones") != low) > 0.005
+        page.server.scene.get_handle_by_name("/world/robot").visible = False
+        assert np.mean(low != drawn("empty scene")) > 0.01
     assert all(re.match(r"(http|ws)://127\.0\.0\.1:\d+/|data:|blob:", url) for url in requests)
 
 
-def test_time_line_jumps_to_the_next_impact(hop, browser):
-    with Page(recording(hop)).serve_in_background() as page, open_page(browser, page) as (tab, _):
-        tab.get_by_role("button", name="Next impact").click()
-        lost = {impact.t: impact.energy_lost for impact in hop.impacts}
-        wait_until(lambda: page.source.time in lost)
-        tab.get_by_text(f"{lost[page.source.time]:.3g} J").first.wait_for(timeout=1e3 * PATIENCE)
+def test_anchor_of_a_closed_loop_tells_its_force(browser):
+    with (
+        Page(TrajectorySource(run_of("four_bar", "turn", 0.1))).serve_in_background() as page,
+        open_page(browser, page) as (tab, _),
+    ):
+        page.draw()
+        tab.get_by_role("button", name="Pause").click()
+        tab.get_by_role("button", name="Play").wait_for()
+        (anchor,) = page.source.frame().anchors
+        click_at(tab, page, anchor.position)
+        tab.get_by_text(f"{np.linalg.norm(anchor.force):.2f} N in all").first.wait_for()
+        pixels(tab, "four-bar linkage")
 
 
-def test_buttons_act_on_a_simulator(browser):
+def test_buttons_and_sliders_act_on_a_simulator(browser):
     sim = load_config(LEG).simulator()
     with sim.view() as page, open_page(browser, page) as (tab, _):
         tab.get_by_role("button", name="Step", exact=True).click()
         wait_until(lambda: sim.steps == 1)
+        choose(tab, "solver", "null_space")
+        wait_until(lambda: sim.solver.name == "null_space")
+        choose(tab, "joint", "knee")
+        set_number(tab, "share of its limit", 0.5)
+        set_number(tab, "real-time factor", 0.5)
+        wait_until(lambda: page.source.speed == 0.5)
         tab.get_by_role("button", name="Go on").click()
         wait_until(lambda: sim.steps > 50)
+        knee = sim.robot.actuated_joints.index("knee")
+        assert page.source.frame().efforts["knee"] == pytest.approx(0.5 * sim.robot.effort_limits[knee])
+        pixels(tab, "leg simulated")
         tab.get_by_role("button", name="Pause").click()
         wait_until(lambda: page.source.is_paused)
         tab.get_by_role("button", name="Reset").click()
         wait_until(lambda: sim.steps == 0)
+        set_number(tab, "z [N]", 40)
+        tab.get_by_role("button", name="Push").click()
+        tab.get_by_role("button", name="Step", exact=True).click()
+        wait_until(lambda: sim.steps == 1)
+        assert sim.state.v[0] > 0.0  # it would fall
+
+
+def test_notebook_shows_the_page_where_the_call_stands(hop, browser, tmp_path):
+    """What a notebook puts into its own page is a frame that shows ours."""
+    with hop.view() as page:
+        notebook = tmp_path / "notebook.html"
+        notebook.write_text(f"<html><body>{page._repr_html_()}</body></html>")
+        tab = browser.new_page(viewport={"width": 900, "height": 700})
+        try:
+            tab.goto(notebook.as_uri())
+            inside = tab.frame_locator("iframe")
+            inside.get_by_role("button", name="Next impact").click()
+            wait_until(lambda: page.source.time >= hop.impacts[0].t)
+            pixels_of_frame = inside.locator("canvas").first
+            pixels_of_frame.wait_for()
+        finally:
+            tab.close()
+
+
+def test_camera_follows_a_robot_that_moves_and_leaves_the_view_to_the_visitor(browser):
+    """The robot stays where it is in the picture while it travels; who turned the view keeps it so."""
+    run = run_of("quadruped", "trot", 0.5)
+    moved = np.array([2.0, -1.0])
+    run.q[-1, :2] += moved
+    with Page(TrajectorySource(run)) as page, open_page(browser, page) as (tab, _):
+        page.draw_frame()
+        (client,) = page.server.get_clients().values()
+        before = page.camera.look_at + page.server.scene.get_handle_by_name("/world").position
+        page.source.time = page.source.end
+        page.draw_frame()
+        pixels(tab, "quadruped moved")
+        world = page.server.scene.get_handle_by_name("/world").position
+        assert np.linalg.norm(np.asarray(world)[:2] + moved) < 0.1
+        np.testing.assert_allclose(client.camera.look_at, before, atol=1e-6)
 
 
 def test_frames_of_a_run_are_its_states_forces_and_impacts(hop):
-    source = recording(hop)
+    source = TrajectorySource(hop)
     for index in (0, len(hop.t) // 2, len(hop.t) - 1):
         source.time = float(hop.t[index])
         frame = source.frame()
@@ -96,10 +162,21 @@ def test_a_push_moves_the_robot_and_an_unknown_link_is_refused():
         source.close()
 
 
+def test_controller_that_fails_pauses_and_the_page_says_why():
+    sim = load_config(LEG).simulator()
+    source = SimulatorSource(sim, lambda t, q, v: [][0])
+    try:
+        source.pause(False)
+        wait_until(lambda: source.is_paused)
+        assert source.frame().text == "IndexError: list index out of range"
+    finally:
+        source.close()
+
+
 def test_film_shows_motion(hop, tmp_path, browser):
     imageio = pytest.importorskip("imageio.v3")
     options = FilmOptions(width=160, height=120, rate=5.0)
-    assert film(recording(hop), tmp_path / "hop.gif", options) == 4
+    assert film(TrajectorySource(hop), tmp_path / "hop.gif", options) == 4
     frames = imageio.imread(tmp_path / "hop.gif", index=None)
     assert frames.shape[:3] == (4, 120, 160)
     assert np.mean(frames[0] != frames[2]) > 0.005

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -98,15 +97,13 @@ def replay_run_command(
         $ constrained_sim campaign replay leg_friction.yaml 4711 --bag run_4711 --view
     """
     from constrained_sim.campaign.one_run import do_run
-    from constrained_sim.cli.outputs import check_output, checked_outputs
+    from constrained_sim.cli.outputs import checked_outputs
     from constrained_sim.exceptions import ConfigError
 
     read = _study(study, runs)
     if runs is None:
         read = _as_it_was(read, directory or default_directory(study))
-    outputs = checked_outputs(output, plot, bag)
-    if film is not None:
-        check_output("film", film, (".mp4", ".gif"))
+    outputs = checked_outputs(output, plot, bag, film)
     outcome = do_run(read, run)
     row, trajectory, config = outcome.row, outcome.trajectory, outcome.config
     summary = {name: getattr(row, name) for name in ("run", "status", "passed", "reason", "values", "measures")}
@@ -116,17 +113,17 @@ def replay_run_command(
         for name, value in summary.items():
             print(f"{name}: {value}")
         print(row.traceback, end="")
-    wanted = bool(outputs) or view or film is not None
     if trajectory is None or config is None:
-        if wanted:
+        if outputs or view:
             raise ConfigError(f"run {run} has no trajectory to show or to write: {row.reason}")
         return
     for write in outputs:
         write(trajectory, config)
-    if film is not None:
-        _film(trajectory, film)
     if view:
-        _view(trajectory)
+        from constrained_sim.viewer.open_page import show
+        from constrained_sim.viewer.trajectory_source import TrajectorySource
+
+        show(TrajectorySource(trajectory), say)
 
 
 def report_command(
@@ -238,25 +235,3 @@ def _print(summary: dict[str, Any], study: Path, results: Results) -> None:
         print(f"first failures: {', '.join(map(str, results.failures[:10]))}")
         print(f"constrained_sim campaign replay {study} {results.failures[0]}")
     print("\n".join(path for path in (summary["directory"], summary["report"]) if path))
-
-
-def _film(trajectory: Any, path: Path) -> None:
-    """Draw a run into a film."""
-    from constrained_sim.viewer.film import FilmOptions, film
-    from constrained_sim.viewer.trajectory_source import TrajectorySource
-
-    setup = trajectory.setup
-    film(TrajectorySource(trajectory, setup.robot, setup.constraints, setup.collisions), path, FilmOptions())
-
-
-def _view(trajectory: Any) -> None:
-    """Show a run in the browser, until Ctrl-C."""
-    from constrained_sim.viewer.page import Page
-    from constrained_sim.viewer.trajectory_source import TrajectorySource
-
-    setup = trajectory.setup
-    with Page(TrajectorySource(trajectory, setup.robot, setup.constraints, setup.collisions), 8080) as page:
-        say(f"shown at {page.url} until Ctrl-C")
-        sys.stderr.flush()
-        page.open()
-        page.serve()

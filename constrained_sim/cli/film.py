@@ -31,13 +31,13 @@ def film_command(
 
         $ constrained_sim film walk.npz walk.mp4 --robot cassie --width 1280 --height 720
     """
-    from constrained_sim.cli.outputs import check_output
+    from constrained_sim.cli.outputs import check_film
     from constrained_sim.cli.view import source_of
     from constrained_sim.exceptions import ConfigError
     from constrained_sim.viewer.film import FilmOptions, film
     from constrained_sim.viewer.recording_panel import Recording
 
-    check_output("output", output, (".mp4", ".gif"))
+    check_film("output", output)
     shown = source_of(str(source), robot)
     if not isinstance(shown, Recording):
         raise ConfigError(

@@ -13,7 +13,7 @@ from constrained_sim.trajectory import Trajectory
 Write = Callable[[Trajectory, Config], None]
 
 
-def checked_outputs(output: Path | None, plot: Path | None, bag: Path | None) -> list[Write]:
+def checked_outputs(output: Path | None, plot: Path | None, bag: Path | None, film: Path | None = None) -> list[Write]:
     """Return what writes each file that is given.
 
     Raises:
@@ -33,6 +33,9 @@ def checked_outputs(output: Path | None, plot: Path | None, bag: Path | None) ->
             raise ConfigError(f"--bag: {str(bag)!r} is there already, allowed: a new directory")
         optional("rosbags", "--bag")
         writers.append(lambda trajectory, config: _record(trajectory, config, bag))
+    if film is not None:
+        check_film("film", film)
+        writers.append(lambda trajectory, config: _film(trajectory, film))
     return writers
 
 
@@ -47,6 +50,19 @@ def check_picture(option: str, path: Path) -> None:
 
     check_output(option, path, SUFFIXES)
     optional("matplotlib", f"--{option}")
+
+
+def check_film(option: str, path: Path) -> None:
+    """Refuse a film that cannot be drawn.
+
+    Raises:
+        ConfigError: a folder that is not there, or another kind of file.
+        MissingLibrary: the one that writes it.
+    """
+    from constrained_sim.viewer.film import SUFFIXES
+
+    check_output(option, path, SUFFIXES)
+    optional("imageio", "films")
 
 
 def check_output(option: str, path: Path, suffixes: tuple[str, ...]) -> None:
@@ -71,3 +87,10 @@ def _record(trajectory: Trajectory, config: Config, directory: Path) -> None:
     from constrained_sim.trajectory_bag import write_bag
 
     write_bag(trajectory, config, directory)
+
+
+def _film(trajectory: Trajectory, path: Path) -> None:
+    from constrained_sim.viewer.film import film
+    from constrained_sim.viewer.trajectory_source import TrajectorySource
+
+    film(TrajectorySource(trajectory), path)

@@ -47,13 +47,9 @@ def view_command(
 
         ros_module("constrained_sim.ros.viewer", "a running node").show_node("constrained_sim", port, browser)
         return
-    from constrained_sim.viewer.page import Page
+    from constrained_sim.viewer.open_page import show
 
-    with Page(source_of(source, robot, controller), port) as page:
-        say(f"shown at {page.url} until Ctrl-C")
-        if browser:
-            page.open()
-        page.serve()
+    show(source_of(source, robot, controller), say, port, browser)
 
 
 def source_of(text: str, robot: str = "", controller: str = "none") -> Source:
@@ -66,7 +62,7 @@ def source_of(text: str, robot: str = "", controller: str = "none") -> Source:
     from constrained_sim.cli.parameters import find_robot
     from constrained_sim.exceptions import ConfigError
     from constrained_sim.testing.simulated_robot import read_parameters
-    from constrained_sim.trajectory import Trajectory
+    from constrained_sim.trajectory import Setup, Trajectory
     from constrained_sim.viewer.bag_source import BagSource
     from constrained_sim.viewer.simulator_source import SimulatorSource
     from constrained_sim.viewer.source import World
@@ -79,7 +75,7 @@ def source_of(text: str, robot: str = "", controller: str = "none") -> Source:
     if path.suffix == ".npz":
         if config is None:
             raise ConfigError(f"{text!r} does not tell which robot it is of, allowed: --robot PARAMETERS")
-        return TrajectorySource(Trajectory.load(path), config.robot, config.constraints, config.collisions)
+        return TrajectorySource(Trajectory.load(path), Setup(config.robot, config.constraints, config.collisions))
     file = find_robot(text)
     config = read_parameters(file, {})
     return SimulatorSource(config.simulator(), controller_of(controller, file, config))

@@ -76,7 +76,9 @@ class NodeSource(LiveSource):
         self._inbox.subscribe(msg.Impact, "impacts", self._keep_impact, IMPACTS)
         self._callbacks = Callbacks(node, self._inbox.subscriptions)
         self._commands = node.create_publisher(JointState, "joint_commands", 10)
-        self.world = World.configured(read_config(self._parameters()))
+        config = read_config(self._parameters())
+        self.world, self.speed = World.configured(config), config.node.real_time_factor
+        self._configured = config.simulation
         self._frames, self._frame = messages.MessageFrames(self.world.robot), None
 
     def frame(self) -> Frame | None:
@@ -100,6 +102,12 @@ class NodeSource(LiveSource):
         """Whether the last status said so."""
         status = self._newest.get(messages.STATUS)
         return status is not None and status.state == msg.SimulationStatus.PAUSED
+
+    @property
+    def methods(self) -> tuple[str, str]:
+        """Names of the solver and the stepper, as the last status said."""
+        told = self._newest.get(messages.STATUS, self._configured)
+        return told.solver, told.stepper
 
     def pause(self, on: bool) -> None:
         """Pause the node, or let it go on."""
@@ -136,6 +144,7 @@ class NodeSource(LiveSource):
         parameter = Parameter("real_time_factor", value=factor).to_parameter_msg()
         request = SetParametersAtomically.Request(parameters=[parameter])
         self._request(SetParametersAtomically, "set_parameters_atomically", request)
+        self.speed = factor
 
     def _keep(self, message: Any) -> None:
         self._newest[type_name(type(message))] = message

@@ -62,15 +62,7 @@ class BagSource(Recording):
         self._frames = messages.MessageFrames(self.world.robot)
         self.times: Array = 1e-9 * np.array(self._columns[messages.STATES].stamps)
         self.events = events_of(self._impacts)
-        self.time, self._shown = self.begin, -1
-        self._frame: Frame | None = None
-
-    def frame(self) -> Frame | None:
-        """Return the instant at the present time."""
-        index = self.index()
-        if index != self._shown:
-            self._shown, self._frame = index, self._frame_at(index)
-        return self._frame
+        self.time = self.begin
 
     def _read(self, reader: Any) -> None:
         """Keep the messages that can be shown, thinned out where there are very many."""
@@ -101,7 +93,8 @@ class BagSource(Recording):
             return World(robot)
         raise ConfigError(f"{str(directory)!r} does not tell which robot it is of, allowed: --robot PARAMETERS")
 
-    def _frame_at(self, index: int) -> Frame | None:
+    def frame_at(self, index: int) -> Frame | None:
+        """Return what the messages up to ``times[index]`` tell."""
         stamp = self._columns[messages.STATES].stamps[index]
         newest = {kind: self._newest(kind, stamp) for kind in FRAMES}
         told = {kind: found for kind, found in newest.items() if found is not None}

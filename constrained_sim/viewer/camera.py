@@ -27,11 +27,9 @@ class Camera:
         self.look_at = self._com(q)
         self.position = self.look_at + distance_to(robot) * DIRECTION
 
-    def follow(self, q: Array) -> Array:
-        """Move along the ground with the centre of mass to `q` (nq,); return by how much (3,) [m]."""
-        move = (self._com(q) - self.look_at) * np.array([1.0, 1.0, 0.0])
-        self.look_at, self.position = self.look_at + move, self.position + move
-        return move
+    def travelled(self, q: Array) -> Array:
+        """Return how far the centre of mass has moved along the ground when the robot is at `q` (nq,): (3,) [m]."""
+        return (self._com(q) - self.look_at) * np.array([1.0, 1.0, 0.0])
 
     def pose(self) -> dict[str, Any]:
         """Return the camera for `viser.ClientHandle.get_render`: x to the right, y down, z forward."""
@@ -46,8 +44,8 @@ class Camera:
 
 
 def distance_to(robot: Robot) -> float:
-    """Return how far the camera is from a robot [m]: its size and a bit, at least an arm's length."""
-    return max(0.5, 1.15 * size_of(robot))
+    """Return how far the camera is from a robot [m]: its size and a bit, at least 0.4 m."""
+    return max(0.4, 1.15 * size_of(robot))
 
 
 def size_of(robot: Robot) -> float:

@@ -17,6 +17,9 @@ from constrained_sim.viewer.browser import Browser
 from constrained_sim.viewer.page import Page
 from constrained_sim.viewer.recording_panel import Recording
 
+SUFFIXES = ".mp4", ".gif"
+"""Of files that films are written to."""
+
 PATIENCE = 60.0
 """[s] For the browser to open the page: it starts within two on an idle machine."""
 

@@ -16,6 +16,7 @@ from constrained_sim.step_result import ContactStatus
 from constrained_sim.validation import Array
 from constrained_sim.viewer.camera import size_of
 from constrained_sim.viewer.frame import Frame, ShownContact
+from constrained_sim.viewer.robot_drawing import WORLD
 
 STATUS_COLOURS = {
     ContactStatus.OPEN: (140, 140, 140),
@@ -30,6 +31,9 @@ CONE_EDGES = 24
 FLASH = 0.15
 """[s] How long an impact is shown, in the time of the simulation: long enough to be seen at a third of real time."""
 
+BALL = 0.035
+"""Radius of contacts, anchors and the centre of mass, as a share of the robot's size."""
+
 LONGEST_ARROW = 1.0
 """Of a force, as a share of the robot's size; longer ones are cut."""
 
@@ -41,12 +45,14 @@ class ForceOptions:
     Attributes:
         arrow_weight: length [m] of an arrow as long as the robot's weight is large.
         cones: draw friction cones of contacts that touch.
+        chosen: contact or anchor whose force is told, and whose cone is drawn; empty: none.
         com: draw the centre of mass and its support polygon.
         anchors: draw anchors of closed loops and their forces.
     """
 
     arrow_weight: float = 0.5
     cones: bool = False
+    chosen: str = ""
     com: bool = True
     anchors: bool = True
 
@@ -54,53 +60,58 @@ class ForceOptions:
 class ForceDrawing:
     """All that is not a body."""
 
-    def __init__(self, scene: Any, robot: Robot, read_out: Any) -> None:
-        """Draw into a `viser.SceneApi`; a click on a contact calls ``read_out(name)``."""
+    def __init__(self, scene: Any, robot: Robot) -> None:
+        """Draw into a `viser.SceneApi`; a click on a contact or an anchor chooses it, a second one leaves it."""
         self.options = ForceOptions()
-        self._scene, self._robot, self._read_out = scene, robot, read_out
+        self._scene, self._robot = scene, robot
         self._data = robot.model.createData()
         self._weight = max(robot.mass * float(np.linalg.norm(robot.gravity)), 1e-9)
         self._size = size_of(robot)
-        self._points: dict[str, tuple[Any, ContactStatus]] = {}
-        self._com = scene.add_icosphere("/com", radius=0.02 * self._size, color=COM_COLOUR)
+        self._balls: dict[str, Any] = {}
+        self._com = scene.add_icosphere(f"{WORLD}/com", radius=BALL * self._size, color=COM_COLOUR)
+
+    @property
+    def newtons_per_metre(self) -> float:
+        """Force [N] that an arrow of 1 m stands for."""
+        return self._weight / self.options.arrow_weight
 
     def update(self, frame: Frame) -> None:
         """Show the forces of `frame`."""
-        self._draw_points(frame.contacts)
+        self._draw_points(frame)
         self._draw_arrows(frame)
         self._draw_cones(frame.contacts)
         self._draw_com(frame)
         self._draw_flashes(frame)
+        self._draw_read_out(frame)
 
-    def _draw_points(self, contacts: Sequence[ShownContact]) -> None:
-        """Move the ball of each contact; one of another status gets another colour."""
-        for name in self._points.keys() - {contact.name for contact in contacts}:
-            self._points.pop(name)[0].remove()
-        for contact in contacts:
-            ball, status = self._points.get(contact.name, (None, None))
-            if ball is None or status is not contact.status:
-                ball = self._scene.add_icosphere(
-                    f"/contacts/{contact.name}", radius=0.02 * self._size, color=STATUS_COLOURS[contact.status]
-                )
-                ball.on_click(lambda _, name=contact.name: self._read_out(name))
-                self._points[contact.name] = ball, contact.status
-            ball.position = contact.position
+    def _draw_points(self, frame: Frame) -> None:
+        """Move the ball of each contact and each anchor; that of a contact has the colour of its status."""
+        at = {contact.name: (contact.position, STATUS_COLOURS[contact.status]) for contact in frame.contacts}
+        if self.options.anchors:
+            at |= {anchor.name: (anchor.position, ANCHOR_COLOUR) for anchor in frame.anchors}
+        for name in self._balls.keys() - at.keys():
+            self._balls.pop(name).remove()
+        for name, (position, colour) in at.items():
+            ball = self._balls.get(name)
+            if ball is None:
+                ball = self._scene.add_icosphere(f"{WORLD}/points/{name}", radius=BALL * self._size, color=colour)
+                ball.on_click(lambda _, name=name: self._choose(name))
+                self._balls[name] = ball
+            ball.position, ball.color = position, colour  # sent where they differ
+
+    def _choose(self, name: str) -> None:
+        self.options.chosen = "" if self.options.chosen == name else name
 
     def _draw_arrows(self, frame: Frame) -> None:
-        scale = self.options.arrow_weight / self._weight
+        scale = 1.0 / self.newtons_per_metre
         arrows = [(c.position, c.force, STATUS_COLOURS[c.status]) for c in frame.contacts]
         if self.options.anchors:
             arrows += [(anchor.position, anchor.force, ANCHOR_COLOUR) for anchor in frame.anchors]
         arrows = [arrow for arrow in arrows if np.linalg.norm(arrow[1]) * scale > 0.005 * self._size]
         points = np.array([[at, at + self._arrow(scale * force)] for at, force, _ in arrows]).reshape(-1, 2, 3)
-        self._replace("/forces", len(arrows), lambda name: self._scene.add_arrows(
+        self._replace(f"{WORLD}/forces", len(arrows), lambda name: self._scene.add_arrows(
             name, points, np.array([colour for *_, colour in arrows], dtype=np.uint8),
-            shaft_radius=0.008 * self._size, head_radius=0.02 * self._size, head_length=0.045 * self._size,
-        ))  # fmt: skip
-        anchors = frame.anchors if self.options.anchors else ()
-        self._replace("/anchors", len(anchors), lambda name: self._scene.add_point_cloud(
-            name, np.array([anchor.position for anchor in anchors]), ANCHOR_COLOUR,
-            point_size=0.03 * self._size, point_shape="circle",
+            shaft_radius=0.012 * self._size, head_radius=0.03 * self._size, head_length=0.06 * self._size,
         ))  # fmt: skip
 
     def _arrow(self, arrow: Array) -> Array:
@@ -109,14 +120,14 @@ class ForceDrawing:
 
     def _draw_cones(self, contacts: Sequence[ShownContact]) -> None:
         """Draw each cone as high as the normal force is long: the arrow lies in it."""
-        scale = self.options.arrow_weight / self._weight
+        scale, options = 1.0 / self.newtons_per_metre, self.options
         lines = [
             edge
             for contact in contacts
-            if self.options.cones and contact.normal_force > 0.0
+            if (options.cones or contact.name == options.chosen) and contact.normal_force > 0.0
             for edge in cone_edges(contact, scale * contact.normal_force)
         ]
-        self._replace("/cones", len(lines), lambda name: self._scene.add_line_segments(
+        self._replace(f"{WORLD}/cones", len(lines), lambda name: self._scene.add_line_segments(
             name, np.array(lines), CONE_COLOUR, thickness=1.5, thickness_units="screen"
         ))  # fmt: skip
 
@@ -128,7 +139,7 @@ class ForceDrawing:
         lines = []
         if self.options.com and len(feet):
             lines = [(com, [com[0], com[1], feet[:, 2].mean()]), *support_edges(feet)]
-        self._replace("/support", len(lines), lambda name: self._scene.add_line_segments(
+        self._replace(f"{WORLD}/support", len(lines), lambda name: self._scene.add_line_segments(
             name, np.array(lines), COM_COLOUR, thickness=4.0, thickness_units="screen"
         ))  # fmt: skip
 
@@ -137,12 +148,20 @@ class ForceDrawing:
         where = {contact.name: contact.position for contact in frame.contacts}
         recent = [impact for impact in frame.impacts if 0.0 <= frame.t - impact.t <= FLASH]
         at = [where[name] for impact in recent for name in impact.contacts if name in where]
-        self._replace("/impacts", len(at), lambda name: self._scene.add_point_cloud(
-            name, np.array(at), FLASH_COLOUR, point_size=0.06 * self._size, point_shape="circle"
+        self._replace(f"{WORLD}/impacts", len(at), lambda name: self._scene.add_point_cloud(
+            name, np.array(at), FLASH_COLOUR, point_size=0.09 * self._size, point_shape="circle"
         ))  # fmt: skip
         lost = sum(impact.energy_lost for impact in recent)
-        self._replace("/impact", len(at), lambda name: self._scene.add_label(
+        self._replace(f"{WORLD}/impact", len(at), lambda name: self._scene.add_label(
             name, f"impact, {lost:.3g} J", position=at[0] + [0.0, 0.0, 0.1 * self._size]
+        ))  # fmt: skip
+
+    def _draw_read_out(self, frame: Frame) -> None:
+        """Write how large the force of the chosen contact or anchor is beside it; the panel says more."""
+        chosen = frame.find(self.options.chosen)
+        at = [] if chosen is None else [chosen]
+        self._replace(f"{WORLD}/read_out", len(at), lambda name: self._scene.add_label(
+            name, f"{at[0].name}: {np.linalg.norm(at[0].force):.2f} N", position=at[0].position
         ))  # fmt: skip
 
     def _replace(self, name: str, count: int, add: Any) -> None:

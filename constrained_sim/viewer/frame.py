@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from constrained_sim.step_result import ContactStatus, StepResult
 from constrained_sim.validation import Array
 
@@ -34,6 +36,16 @@ class ShownContact:
         """Force along the normal [N]."""
         return float(self.force @ self.normal)
 
+    @property
+    def text(self) -> str:
+        """What a user reads who asks for the force."""
+        normal = self.normal_force
+        tangential = float(np.linalg.norm(self.force - normal * self.normal))
+        return (
+            f"{self.name}: {self.status.name.lower()}, force {_components(self.force)} N, "
+            f"normal {normal:.2f} N, tangential {tangential:.2f} of {self.friction * max(normal, 0.0):.2f} N"
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class ShownAnchor:
@@ -48,6 +60,11 @@ class ShownAnchor:
     name: str
     position: Array
     force: Array
+
+    @property
+    def text(self) -> str:
+        """What a user reads who asks for the force."""
+        return f"{self.name}: force {_components(self.force)} N, {np.linalg.norm(self.force):.2f} N in all"
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +107,15 @@ class Frame:
     impacts: tuple[ShownImpact, ...] = ()
     energy: Mapping[str, float] = field(default_factory=dict)
     text: str = ""
+
+    def find(self, name: str) -> ShownContact | ShownAnchor | None:
+        """Return the contact or anchor `name`; None where there is none."""
+        all_of_them: tuple[ShownContact | ShownAnchor, ...] = (*self.contacts, *self.anchors)
+        return next((shown for shown in all_of_them if shown.name == name), None)
+
+
+def _components(force: Array) -> str:
+    return f"({', '.join(f'{component:.2f}' for component in force)})"
 
 
 def contacts_of(result: StepResult) -> tuple[ShownContact, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,9 @@ from constrained_sim.steppers import STEPPERS
 from constrained_sim.validation import Array
 from constrained_sim.viewer.source import Source
 
+SPEEDS = 0.05, 2.0
+"""Least and most of the slider, in steps of the least."""
+
 STRONGEST_PUSH = 2.0
 """Of the slider, as a share of the robot's weight: twice the weight throws over any robot that stands."""
 
@@ -22,7 +25,13 @@ UNLIMITED_EFFORT = 1.0
 
 
 class LiveSource(Source):
-    """A simulation that runs and takes commands; what it refuses raises ConstrainedSimError."""
+    """A simulation that runs and takes commands; what it refuses raises ConstrainedSimError.
+
+    Attributes:
+        speed: simulated seconds per second, as it was asked for last.
+    """
+
+    speed: float = 1.0
 
     def add_controls(self, server: Any) -> LivePanel:
         """Add buttons and sliders."""
@@ -32,6 +41,11 @@ class LiveSource(Source):
     @abstractmethod
     def is_paused(self) -> bool:
         """Whether time stands still."""
+
+    @property
+    @abstractmethod
+    def methods(self) -> tuple[str, str]:
+        """Names of the solver and the stepper in use."""
 
     @abstractmethod
     def pause(self, on: bool) -> None:
@@ -75,37 +89,54 @@ class LivePanel:
         self._on_click(self._pause, lambda: source.pause(not source.is_paused))
         self._on_click(gui.add_button("Step"), source.step)
         self._on_click(gui.add_button("Reset"), source.reset)
-        speed = gui.add_slider("real-time factor", 0.05, 2.0, 0.05, 1.0)
-        speed.on_update(lambda _: self._try(lambda: source.set_speed(float(speed.value))))
+        self._speed = gui.add_slider("real-time factor", *SPEEDS, SPEEDS[0], np.clip(source.speed, *SPEEDS).item())
+        self._speed.on_update(self._set_speed)
         with gui.add_folder("Solver"):
-            self._add_choice("solver", SOLVERS, lambda name: source.use(solver=name))
-            self._add_choice("stepper", STEPPERS, lambda name: source.use(stepper=name))
+            self._methods = source.methods
+            solver, stepper = self._methods
+            self._choices = (
+                self._add_choice("solver", SOLVERS, solver, lambda name: source.use(solver=name)),
+                self._add_choice("stepper", STEPPERS, stepper, lambda name: source.use(stepper=name)),
+            )
         with gui.add_folder("Push a link"):
             self._add_push()
         with gui.add_folder("Effort of a joint"):
             self._add_effort()
 
     def update(self) -> None:
-        """Say on the button what a click will do."""
+        """Say on the button what a click will do; follow who else chooses a solver or a stepper."""
         label = "Go on" if self._source.is_paused else "Pause"
         if self._pause.label != label:
             self._pause.label = label
+        if self._source.methods != self._methods:
+            self._methods = self._source.methods
+            self._show_methods()
 
-    def _add_choice(self, label: str, names: Any, use: Callable[[str], None]) -> None:
-        choice = self._gui.add_dropdown(label, ("as configured", *names))
+    def _set_speed(self, event: Any) -> None:
+        """Do as a user asks; what is refused does not stay on the slider."""
+        if event.client is not None and not self._try(lambda: self._source.set_speed(float(self._speed.value))):
+            self._speed.value = np.clip(self._source.speed, *SPEEDS).item()
 
-        def choose(_event: Any) -> None:
-            if choice.value != "as configured":
-                self._try(lambda: use(choice.value))
+    def _show_methods(self) -> None:
+        for choice, name in zip(self._choices, self._methods, strict=True):
+            choice.value = name
+
+    def _add_choice(self, label: str, names: Iterable[str], name: str, use: Callable[[str], None]) -> Any:
+        choice = self._gui.add_dropdown(label, tuple(dict.fromkeys((*names, name))), initial_value=name)
+
+        def choose(event: Any) -> None:
+            if event.client is not None and not self._try(lambda: use(choice.value)):
+                self._show_methods()
 
         choice.on_update(choose)
+        return choice
 
     def _add_push(self) -> None:
         robot = self._source.world.robot
-        links = tuple(name for name in robot.links if name != "world")
-        link = self._gui.add_dropdown(
-            "link", links, initial_value=robot.root_link if robot.root_link in links else None
-        )
+        moving = {name: robot.link_placement(name)[0] for name in robot.links}
+        links = tuple(name for name, joint in moving.items() if joint)
+        masses = [robot.model.inertias[moving[name]].mass for name in links]
+        link = self._gui.add_dropdown("link", links, initial_value=links[int(np.argmax(masses))])
         most = STRONGEST_PUSH * max(1.0, self._weight)
         force = [self._gui.add_slider(f"{axis} [N]", -most, most, most / 100.0, 0.0) for axis in "xyz"]
         seconds = self._gui.add_slider("for [s]", 0.01, 1.0, 0.01, 0.1)
@@ -132,10 +163,12 @@ class LivePanel:
     def _on_click(self, button: Any, act: Callable[[], None]) -> None:
         button.on_click(lambda _: self._try(act))
 
-    def _try(self, act: Callable[[], None]) -> None:
-        """Do something; show what was refused to everybody who looks."""
+    def _try(self, act: Callable[[], None]) -> bool:
+        """Do something, and return whether that could be; show what was refused to everybody who looks."""
         try:
             act()
         except ConstrainedSimError as error:
             for client in self._server.get_clients().values():
                 client.add_notification("Refused", str(error), color="red", auto_close_seconds=8.0)
+            return False
+        return True

@@ -129,7 +129,7 @@ def base_of(message: Any) -> tuple[list[float], list[float]]:
 
 def text_of(status: Any) -> str:
     """Return what a SimulationStatus tells in a line."""
-    state = STATE_TEXTS[status.state] + (f": {status.message}" if status.message else "")
+    state = ": ".join(dict.fromkeys(filter(None, (STATE_TEXTS[status.state], status.message))))
     return f"{state}; {status.solver}, {status.stepper}; real-time factor {status.real_time_factor:.2f}"
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import os
+import sys
 import threading
 import time
 import webbrowser
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from constrained_sim.optional import optional
@@ -16,15 +19,17 @@ from constrained_sim.validation import whole_number
 from constrained_sim.viewer.camera import Camera
 from constrained_sim.viewer.force_drawing import STATUS_COLOURS, ForceDrawing, ForceOptions
 from constrained_sim.viewer.frame import Frame
-from constrained_sim.viewer.robot_drawing import RobotDrawing, draw_scene
+from constrained_sim.viewer.robot_drawing import WORLD, RobotDrawing, draw_scene
 from constrained_sim.viewer.signals import Signals
 from constrained_sim.viewer.source import Source
 
-PERIOD = 1.0 / 30.0
-"""[s] Between pictures."""
+PERIOD, IDLE_PERIOD = 1.0 / 30.0, 0.25
+"""[s] Between pictures; while nobody looks."""
 
 PLOTS_EVERY = 6
 """Pictures between two updates of the plots, which are larger."""
+
+HINT = "Click a contact or an anchor to read its force."
 
 LOOPBACK, PORT, LAST_PORT = "127.0.0.1", 8080, 65535
 
@@ -34,10 +39,11 @@ class Page:
 
     Attributes:
         url: where the page is.
-        server: the `viser.ViserServer`, for what else users want to draw.
+        server: the `viser.ViserServer`, for what else users want to draw, below the frame ``/world``.
         options: what is drawn of forces.
         camera: where a new visitor looks from.
-        follows: whether the camera moves with the robot.
+        follows: whether the robot stays where it is in the picture, and the world moves: the browser's camera is the
+            visitor's own.
     """
 
     def __init__(self, source: Source, port: int = PORT, title: str = "constrained_sim") -> None:
@@ -56,8 +62,9 @@ class Page:
         self._closed = threading.Event()
         self.url = f"http://{LOOPBACK}:{self.server.get_port()}"
         self._frame: Frame | None = None
+        self._drawn = ForceOptions()
         self._thread: threading.Thread | None = None
-        self._pictures, self._chosen = 0, ""
+        self._pictures = 0
         self._set_up_scene()
         self._set_up_controls()
 
@@ -89,15 +96,17 @@ class Page:
         return f'<iframe src="{self.url}" width="100%" height="600" style="border:0"></iframe>'
 
     def open(self) -> None:
-        """Open the page in the user's browser."""
-        webbrowser.open(self.url)
+        """Open the page in the user's browser; not in one of text, which would take the terminal."""
+        if sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+            webbrowser.open(self.url)
 
     def serve(self, goes_on: Callable[[], bool] = lambda: True) -> None:
         """Draw until `goes_on` says no, or :meth:`close` is called."""
         while goes_on() and not self._closed.is_set():
             begin = time.monotonic()
             self.draw()
-            time.sleep(max(0.0, begin + PERIOD - time.monotonic()))
+            period = PERIOD if self.server.get_clients() else IDLE_PERIOD
+            time.sleep(max(0.0, begin + period - time.monotonic()))
 
     def draw(self) -> None:
         """Move time on, and draw the present frame of the source if there is a new one."""
@@ -105,15 +114,19 @@ class Page:
         self.draw_frame()
 
     def draw_frame(self) -> None:
-        """Draw the present frame of the source if there is a new one."""
+        """Draw the present frame of the source if there is a new one, or another wish what to draw of it."""
         frame = self.source.frame()
-        if frame is None or frame is self._frame:
+        if frame is None:
             return
-        self._frame = frame
+        if frame is self._frame and self.options == self._drawn:
+            self._signals.finish()
+            return
+        self._frame, self._drawn = frame, replace(self.options)
         with self.server.atomic():
             self._robot.update(frame.q)
             self._forces.update(frame)
-        self._move_cameras(frame)
+            if self.follows:
+                self._world.position = -self.camera.travelled(frame.q)
         self._say(frame)
         self._signals.add(frame)
         self._pictures += 1
@@ -122,9 +135,10 @@ class Page:
 
     def _set_up_scene(self) -> None:
         world, scene = self.source.world, self.server.scene
+        self._world = scene.add_frame(WORLD, show_axes=False)
         draw_scene(scene, world)
         self._robot = RobotDrawing(scene, world.robot)
-        self._forces = ForceDrawing(scene, world.robot, self._choose)
+        self._forces = ForceDrawing(scene, world.robot)
         self.options: ForceOptions = self._forces.options
         frame = self.source.frame()
         q = world.robot.neutral() if frame is None else frame.q
@@ -134,28 +148,16 @@ class Page:
         self.server.initial_camera.look_at = self.camera.look_at
         self.server.gui.configure_theme(show_logo=False, show_share_button=False)
 
-    def _move_cameras(self, frame: Frame) -> None:
-        """Let the cameras of all who look move with the robot; where they look from is up to them."""
-        if not self.follows:
-            return
-        move = self.camera.follow(frame.q)
-        if move.any():
-            self.server.initial_camera.position = self.camera.position
-            self.server.initial_camera.look_at = self.camera.look_at
-            for client in self.server.get_clients().values():
-                with client.atomic():
-                    client.camera.position = client.camera.position + move
-
     def _set_up_controls(self) -> None:
         gui = self.server.gui
         self._text = gui.add_markdown("waiting for the first state ...")
+        self._read_out = gui.add_markdown(HINT)
         self._controls = self.source.add_controls(self.server)
         with gui.add_folder("Forces"):
             self._add_force_options(gui)
-            self._contact = gui.add_markdown("Click a contact to read its force.")
         panel = gui.add_panel()
         with panel.add_tab("Signals"):
-            self._signals = Signals(gui, self.source.world.robot)
+            self._signals = Signals(gui, self.source)
         gui.main_panel.dock_right()
         panel.dock_below(gui.main_panel)
 
@@ -163,6 +165,7 @@ class Page:
         options = self.options
         scale = gui.add_slider("arrow of the weight [m]", 0.05, 3.0, 0.05, options.arrow_weight)
         scale.on_update(lambda _: setattr(options, "arrow_weight", float(scale.value)))
+        self._scale = gui.add_markdown("")
         labels = {"cones": "friction cones", "com": "centre of mass, support", "anchors": "anchors of loops"}
         for name, label in labels.items():
             box = gui.add_checkbox(label, getattr(options, name))
@@ -174,19 +177,9 @@ class Page:
         }
         gui.add_html(" ".join(f'<span style="color:{c};padding:0 .6em">&#9679; {n}</span>' for n, c in names.items()))
 
-    def _choose(self, name: str) -> None:
-        """Show the force of contact `name` from now on."""
-        self._chosen = name
-        if self._frame is not None:
-            self._say(self._frame)
-
     def _say(self, frame: Frame) -> None:
-        """Write the time, the state of the simulation and the chosen contact."""
+        """Write the time, the state of the simulation, the scale, and the force that a user has chosen."""
         self._text.content = f"**t = {frame.t:.3f} s**  {frame.text}"  # sent where it differs
-        for contact in frame.contacts:
-            if contact.name == self._chosen:
-                x, y, z = contact.force
-                self._contact.content = (
-                    f"**{contact.name}**: {contact.status.name.lower()}, force ({x:.2f}, {y:.2f}, {z:.2f}) N, "
-                    f"normal {contact.normal_force:.2f} N"
-                )
+        self._scale.content = f"An arrow of 1 m is {self._forces.newtons_per_metre:.4g} N."
+        chosen = frame.find(self.options.chosen)
+        self._read_out.content = HINT if chosen is None else chosen.text

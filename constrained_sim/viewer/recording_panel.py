@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from constrained_sim.validation import Array
+from constrained_sim.viewer.frame import Frame
 from constrained_sim.viewer.source import Event, Source
 
 MOST_EVENTS = 200
@@ -20,12 +22,33 @@ class Recording(Source):
     """A run that is over: frames at any instant of it.
 
     Attributes:
+        times: (n,) [s] of its frames.
+        events: in the order of time.
         time: [s] that :meth:`frame` shows.
     """
 
     times: Array
     events: Sequence[Event]
     time: float
+    _shown: tuple[int, Frame | None] = (-1, None)
+
+    @abstractmethod
+    def frame_at(self, index: int) -> Frame | None:
+        """Return the frame of ``times[index]``; None where the recording does not tell."""
+
+    def frame(self) -> Frame | None:
+        """Return the frame at the present time; the same one until there is another."""
+        index = self.index()
+        if index != self._shown[0]:
+            self._shown = index, self.frame_at(index)
+        return self._shown[1]
+
+    def frames_since(self, t: float, spacing: float) -> Iterator[Frame]:
+        """Return frames after `t` [s] and before the present one, this far apart [s]."""
+        wanted = np.arange(max(t, self.begin), self.time, spacing)
+        for index in np.unique(np.searchsorted(self.times, wanted)):
+            if t < self.times[index] < self.time and (frame := self.frame_at(int(index))) is not None:
+                yield frame
 
     def add_controls(self, server: Any) -> RecordingPanel:
         """Add the time line."""
@@ -44,6 +67,11 @@ class Recording(Source):
     def end(self) -> float:
         """Last instant [s]."""
         return float(self.times[-1])
+
+    def picture_of(self, event: Event) -> float:
+        """Return the instant [s] of the first frame that shows `event`."""
+        index = int(np.searchsorted(self.times, event.t - 1e-9))
+        return max(event.t, float(self.times[min(index, len(self.times) - 1)]))
 
     def next_event(self) -> Event | None:
         """Return the first event after the present time; the very first one after the last."""
@@ -105,7 +133,7 @@ class RecordingPanel:
             event = self._source.next_event()
             if event is None:
                 return
-            self._move(event.t)
+            self._move(self._source.picture_of(event))
         if self.plays:
             self._toggle()
         self._last_event.content = f"{event.t:.4f} s: {event.text}"

@@ -20,8 +20,12 @@ from constrained_sim.viewer.quaternions import wxyz
 from constrained_sim.viewer.source import World
 from constrained_sim.viewer.visuals import Visual, visuals_of
 
-ROBOT = "/robot"
+WORLD = "/world"
+"""Name of the frame that carries all that is drawn; it moves where the camera follows the robot."""
+
+ROBOT = f"{WORLD}/robot"
 SCENE_COLOUR = (190, 196, 205)
+GROUND_LIGHT = (150, 150, 160)
 
 
 class RobotDrawing:
@@ -65,9 +69,14 @@ class RobotDrawing:
 
 
 def draw_scene(scene: Any, world: World) -> None:
-    """Add the bodies that rest to a `viser.SceneApi`; planes as a grid."""
+    """Add light and the bodies that rest to a `viser.SceneApi`; planes as a grid.
+
+    Light from the sky and the ground: the environment map that viser would take costs seconds without a GPU.
+    """
+    scene.configure_environment_map(None)
+    scene.add_light_hemisphere("/light", ground_color=GROUND_LIGHT, intensity=2.0, position=(0.0, 0.0, 1.0))
     for name, body in world.scene.items():
-        BODIES[type(body)](scene, f"/scene/{name}", body)
+        BODIES[type(body)](scene, f"{WORLD}/scene/{name}", body)
 
 
 def _add_plane(scene: Any, name: str, plane: Plane) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 
-from constrained_sim.exceptions import ConstrainedSimError
 from constrained_sim.simulator import Controller, Simulator
+from constrained_sim.user_functions import ask_user
 from constrained_sim.validation import Array
 from constrained_sim.viewer.frame import Frame, ShownImpact, anchors_of, contacts_of
 from constrained_sim.viewer.live_panel import LiveSource
@@ -35,7 +35,7 @@ class SimulatorSource(LiveSource):
         self._extra = np.zeros(sim.robot.nu)
         self._impacts: deque[ShownImpact] = deque(maxlen=50)
         self._lock = threading.RLock()
-        self._speed, self._paused, self._closed, self._text = 1.0, True, False, ""
+        self._paused, self._closed = True, False
         self._frame = Frame(sim.state.t, sim.state.q, sim.state.v)
         self._thread = threading.Thread(target=self._run, name="simulator of the viewer", daemon=True)
         self._thread.start()
@@ -48,6 +48,11 @@ class SimulatorSource(LiveSource):
     def is_paused(self) -> bool:
         """Whether time stands still."""
         return self._paused
+
+    @property
+    def methods(self) -> tuple[str, str]:
+        """Names of the solver and the stepper."""
+        return self._sim.solver.name, self._sim.stepper_name
 
     def pause(self, on: bool) -> None:
         """Stop time, or let it go on."""
@@ -85,7 +90,7 @@ class SimulatorSource(LiveSource):
 
     def set_speed(self, factor: float) -> None:
         """Simulate this many seconds per second."""
-        self._speed = factor
+        self.speed = factor
 
     def close(self) -> None:
         """End the thread; the simulator stays as it is."""
@@ -103,18 +108,19 @@ class SimulatorSource(LiveSource):
             due = max(due, now - 5.0 * SLICE)  # what cannot be simulated in time is not made up for
             with self._lock:
                 while due < now and not self._paused:
-                    due += self._sim.dt / self._speed
+                    due += self._sim.dt / self.speed
                     self._advance()
 
     def _advance(self) -> None:
-        """Simulate a step; one that fails pauses, and the page says why."""
+        """Simulate a step; one that fails, or a controller that does, pauses, and the page says why."""
         sim = self._sim
         try:
             state = sim.state
-            tau = self._extra if self._law is None else np.asarray(self._law(state.t, state.q, state.v)) + self._extra
-            result = sim.step(tau)
-        except ConstrainedSimError as error:
-            self._paused, self._text = True, str(error)
+            asked = 0.0 if self._law is None else np.asarray(ask_user(self._law, state.t, state.q, state.v))
+            result = sim.step(asked + self._extra)
+        except Exception as error:  # whatever the user's controller raises; nobody else would hear of it
+            self._paused = True
+            self._frame = replace(self._frame, text=f"{type(error).__name__}: {error}")
             return
         self._impacts.extend(
             ShownImpact(impact.t, impact.energy_lost, tuple(impact.contact_impulses)) for impact in result.impacts
@@ -128,5 +134,5 @@ class SimulatorSource(LiveSource):
             anchors_of(result),
             tuple(self._impacts),
             {"kinetic": sim.kinetic_energy(), **asdict(sim.energy)},
-            self._text or f"{sim.solver.name}, {sim.stepper_name}",
+            ", ".join(self.methods),
         )

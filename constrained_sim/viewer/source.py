@@ -62,6 +62,10 @@ class Source(ABC):
     def frame(self) -> Frame | None:
         """Return what is to be seen now; None while there is nothing yet."""
 
+    def frames_since(self, t: float, spacing: float) -> Iterable[Frame]:
+        """Return frames after `t` [s] and before the present one, this far apart [s]; none where they are not kept."""
+        return ()
+
     def close(self) -> None:
         """End what the source has begun."""
         return None

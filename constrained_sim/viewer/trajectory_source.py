@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
-from constrained_sim.collision.detector import Collisions
-from constrained_sim.constraints import BoundConstraint, Constraint, PointContact
+from constrained_sim.constraints import BoundConstraint, PointContact
 from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.plots.contact_status import status_of
-from constrained_sim.robot import Robot
 from constrained_sim.step_result import ContactStatus
-from constrained_sim.trajectory import Trajectory
+from constrained_sim.trajectory import Setup, Trajectory
+from constrained_sim.validation import instance
 from constrained_sim.viewer.frame import Frame, ShownAnchor, ShownContact, ShownImpact
 from constrained_sim.viewer.recording_panel import Recording
 from constrained_sim.viewer.source import World, events_of
@@ -22,24 +19,22 @@ from constrained_sim.viewer.source import World, events_of
 class TrajectorySource(Recording):
     """Shows a run that was kept in memory or in a file."""
 
-    def __init__(
-        self,
-        trajectory: Trajectory,
-        robot: Robot,
-        constraints: Iterable[Constraint] = (),
-        collisions: Collisions | None = None,
-    ) -> None:
-        """Show `trajectory` of `robot` with its contacts and `constraints`.
+    def __init__(self, trajectory: Trajectory, setup: Setup | None = None) -> None:
+        """Show `trajectory`, a run of what `setup` says; None: of what it says itself.
 
         Raises:
-            InvalidValue: an empty run, or one of a robot of another size.
+            InvalidValue: an empty run, one of a robot of another size, or nobody says what it was of.
         """
+        setup = trajectory.setup if setup is None else instance("setup", setup, Setup, "an instance of Setup")
+        if setup is None:
+            raise InvalidValue("setup", None, "Setup(robot, constraints), since this run came from a file")
+        robot = setup.robot
         if not len(trajectory.t):
             raise InvalidValue("trajectory", trajectory, "one of at least one step")
         if trajectory.q.shape[1] != robot.nq:
             raise InvalidValue("robot", robot, f"one whose configurations have {trajectory.q.shape[1]} numbers")
-        constraints = [*robot.constraints, *(c for c in constraints if c not in robot.constraints)]
-        self.world = World.of(robot, constraints, collisions)
+        constraints = [*robot.constraints, *(c for c in setup.constraints if c not in robot.constraints)]
+        self.world = World.of(robot, constraints, setup.collisions)
         self._run, self._robot = trajectory, robot
         self._contacts = [c for c in constraints if isinstance(c, PointContact) and c.name in trajectory.contact_forces]
         self._links = {c.name: c.links[0] for c in constraints if c.links}
@@ -49,28 +44,22 @@ class TrajectorySource(Recording):
         self._impacts = tuple(ShownImpact(i.t, i.energy_lost, tuple(i.impulses)) for i in trajectory.impacts)
         self.events = events_of(self._impacts)
         self._work = {name: np.cumsum(values) for name, values in trajectory.energy.items()}
-        self.time, self._index, self._frame = self.begin, -1, Frame(self.begin, trajectory.q[0], trajectory.v[0])
+        self.time = self.begin
 
-    def frame(self) -> Frame:
-        """Return the step at the present time."""
-        index = self.index()
-        if index != self._index:
-            self._index, self._frame = index, self._frame_at(index)
-        return self._frame
-
-    def _frame_at(self, i: int) -> Frame:
-        run, t = self._run, float(self.times[i])
-        dynamics = kinematics_at(self._robot, run.q[i], t)
-        efforts = dict(zip(self._robot.actuated_joints, run.tau[i].tolist(), strict=False))
+    def frame_at(self, index: int) -> Frame:
+        """Return the end of step `index`."""
+        run, t = self._run, float(self.times[index])
+        dynamics = kinematics_at(self._robot, run.q[index], t)
+        efforts = dict(zip(self._robot.actuated_joints, run.tau[index].tolist(), strict=False))
         return Frame(
             t,
-            run.q[i],
-            run.v[i],
+            run.q[index],
+            run.v[index],
             efforts,
-            tuple(self._contact(contact, dynamics, i) for contact in self._contacts),
-            tuple(self._anchor(anchor, dynamics, i) for anchor in self._anchors),
+            tuple(self._contact(contact, dynamics, index) for contact in self._contacts),
+            tuple(self._anchor(anchor, dynamics, index) for anchor in self._anchors),
             self._impacts,
-            {name: float(values[i]) for name, values in self._work.items()},
+            {name: float(values[index]) for name, values in self._work.items()},
         )
 
     def _contact(self, contact: PointContact, dynamics: Dynamics, i: int) -> ShownContact:

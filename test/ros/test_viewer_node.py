@@ -1,5 +1,6 @@
 """The viewer of a running node: what it shows is what the node says, and what users ask for is done there."""
 
+import contextlib
 import re
 import signal
 import time
@@ -9,10 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import rclpy
+from rcl_interfaces.srv import GetParameters
 from rclpy.context import Context
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from ros.live import CONFIG, PERIOD, Process, stamp
+from viewing import choose, open_url, pixels, set_number
 
 from constrained_sim import load_config
 from constrained_sim.exceptions import ConstrainedSimError
@@ -95,22 +98,74 @@ def test_what_users_ask_for_is_done_by_the_node(simulate, source_of):
         assert sim.fresh_status().solver == "null_space"
 
 
+@contextlib.contextmanager
+def viewer(folder, domain):
+    """Run the program `viewer`; yield its process, and the address of its page."""
+    process = Process(folder, domain, "viewer", "--ros-args", "-p", "browser:=false")
+    try:
+        (said,) = folder.glob("viewer_*.out")
+        end = time.monotonic() + PATIENCE
+        while not (found := re.search(r"http://127\.0\.0\.1:\d+", said.read_text())):
+            assert process.popen.poll() is None, process.stderr
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        yield process, found.group()
+    finally:
+        process.stop()
+
+
 def test_program_serves_a_page(simulate, tmp_path):
     """`viewer` says where its page is, serves it there, and ends at Ctrl-C without complaint."""
     with simulate(clock_mode="fast", start_paused=True) as sim:
         sim.meet()
-        process = Process(tmp_path, sim.domain, "viewer")
-        try:
-            (said,) = tmp_path.glob("viewer_*.out")
-            end = time.monotonic() + PATIENCE
-            while not (found := re.search(r"http://127\.0\.0\.1:\d+", said.read_text())):
-                assert process.popen.poll() is None, process.stderr
-                assert time.monotonic() < end
-                time.sleep(0.05)
-            with urllib.request.urlopen(found.group(), timeout=PATIENCE) as page:
+        with viewer(tmp_path, sim.domain) as (process, url):
+            with urllib.request.urlopen(url, timeout=PATIENCE) as page:
                 assert b"<html" in page.read().lower()
             process.popen.send_signal(signal.SIGINT)
             assert process.wait(10.0) == 0
             assert "Traceback" not in process.stderr
-        finally:
-            process.stop()
+
+
+def test_buttons_and_sliders_of_the_page_act_on_the_node(simulate, tmp_path, browser):
+    """In the browser: the leg moves, and each control does to the node what it says."""
+    with simulate(clock_mode="realtime", start_paused=True) as sim:
+        sim.meet()
+        with viewer(tmp_path, sim.domain) as (_, url), open_url(browser, url) as (tab, _):
+
+            def click(name):
+                tab.get_by_role("button", name=name, exact=True).click()
+
+            def step():
+                before = stamp(sim.states[-1])
+                click("Step")
+                sim.wait_for(lambda: stamp(sim.states[-1]) > before, "state after a step")
+                state = sim.states[-1]
+                return dict(zip(state.name, state.velocity, strict=True)), dict(
+                    zip(state.name, state.effort, strict=True)
+                )
+
+            first = pixels(tab, "node paused")
+            choose(tab, "solver", "null_space")
+            sim.wait_for(lambda: sim.fresh_status().solver == "null_space", "solver of the page")
+            choose(tab, "stepper", "event_driven")
+            sim.wait_for(lambda: sim.fresh_status().stepper == "event_driven", "stepper of the page")
+            set_number(tab, "real-time factor", 0.5)
+            asked = GetParameters, "get_parameters"
+            sim.wait_for(
+                lambda: sim.call(*asked, names=["real_time_factor"]).values[0].double_value == 0.5, "factor of the page"
+            )
+            falling = step()[0]["slider"]
+            set_number(tab, "z [N]", 40)
+            click("Push")
+            assert step()[0]["slider"] > falling
+            choose(tab, "joint", "knee")
+            set_number(tab, "share of its limit", 0.5)
+            limit = load_config(CONFIG).robot.effort_limits[1]
+            sim.wait_for(lambda: step()[1]["knee"] == pytest.approx(0.5 * limit), "effort of the page")
+            click("Go on")
+            sim.wait_for(lambda: stamp(sim.states[-1]) > 1.3e9, "time that goes on")
+            click("Pause")
+            tab.get_by_role("button", name="Go on").wait_for()
+            assert np.mean(first != pixels(tab, "node after a while")) > 0.005
+            click("Reset")
+            sim.wait_for(lambda: list(sim.states[-1].position) == [0.32, 0.6, -1.2], "initial state")
