@@ -33,6 +33,8 @@ ROBOTS = {
     "g1": "g1_description/urdf/g1_29dof_rev_1_0.urdf",
     "romeo": "romeo_description/urdf/romeo_small.urdf",
     "icub": "icub_description/robots/icub_reduced.urdf",
+    "talos": "talos_data/robots/talos_reduced.urdf",
+    "simple_humanoid": "simple_humanoid_description/urdf/simple_humanoid.urdf",
     "panda": "panda_description/urdf/panda.urdf",
     "ur5": "ur_description/urdf/ur5_robot.urdf",
 }
@@ -101,14 +103,14 @@ def main() -> int:
     """Print a table; return 1 if a robot does not stand."""
     warnings.simplefilter("ignore", UnphysicalInertia)
     wanted = sys.argv[1:] or list(ROBOTS)
-    print(f"{'robot':10} {'contacts':>8} {'drift':>10} {'height':>10} {'force/weight':>13}  stands", flush=True)
+    print(f"{'robot':16} {'contacts':>8} {'drift':>10} {'height':>10} {'force/weight':>13}  stands", flush=True)
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         for name in wanted:
             result = bring(name, ROBOTS[name], Path(folder))
             failed += not result.stands
             print(
-                f"{name:10} {result.contacts:8d} {result.drift:10.2e} {result.height:+10.2e} {result.carried:13.6f}  "
+                f"{name:16} {result.contacts:8d} {result.drift:10.2e} {result.height:+10.2e} {result.carried:13.6f}  "
                 f"{'yes' if result.stands else 'NO'}",
                 flush=True,
             )
