@@ -16,6 +16,9 @@ FLAT = 0.004
 SMALL = 0.03
 """Extent [m] of a sole below which it counts as one point, and of all feet together below which they are a line."""
 
+LARGE = 0.06
+"""Extent [m] of a face, or a line, from which on a foot is believed to be tilted: it is not a round one."""
+
 TILT = 0.25
 """rad: how far the sole of a foot may be tilted in the configuration in which it is looked for."""
 
@@ -69,9 +72,9 @@ class Sole(NamedTuple):
 def sole_of(foot: Points) -> Sole:
     """Return the outermost points of the sole of a `foot`, four at most.
 
-    The sole is the largest face that looks down, at most :data:`TILT` off: in the configuration at hand the foot may be
-    tilted. Points within :data:`FLAT` of its plane are moved onto it, so that all of them can touch level ground. A
-    sole smaller than :data:`SMALL` is its lowest point.
+    The sole is the largest face that looks down, at most :data:`TILT` off: in the configuration at hand a :data:`LARGE`
+    foot may be tilted. Points within :data:`FLAT` of its plane are moved onto it, so that all of them can touch level
+    ground. A sole smaller than :data:`SMALL` is its lowest point.
     """
     direction = _direction(foot)
     depths = foot.depths(direction)
@@ -108,7 +111,7 @@ def has_area(places: Array) -> bool:
 def _direction(foot: Points) -> Array:
     """Return (3,) the outward normal of the largest face that looks down; of a line, that across it.
 
-    Straight down where nothing of the size of a sole looks down.
+    Straight down where nothing that is large looks down.
     """
     try:
         hull = ConvexHull(foot.places)
@@ -126,14 +129,14 @@ def _direction(foot: Points) -> Array:
     direction = mean / np.linalg.norm(mean)
     depths = foot.depths(direction)
     sole = foot.places[depths >= depths.max() - FLAT, :2]
-    return np.asarray(direction) if np.ptp(sole, axis=0).max() >= SMALL else DOWN
+    return np.asarray(direction) if np.ptp(sole, axis=0).max() >= LARGE else DOWN
 
 
 def _across_line(places: Array) -> Array:
     """Return (3,) the direction down across the line that `places` (n, 3) are on, if it is level enough."""
     _, extents, directions = np.linalg.svd(places - places.mean(axis=0), full_matrices=False)
     line = directions[0]
-    if len(places) < 2 or extents[1] > FLAT or extents[0] < SMALL / 2 or abs(line @ DOWN) > np.sin(TILT):
+    if len(places) < 2 or extents[1] > FLAT or np.ptp(places @ line) < LARGE or abs(line @ DOWN) > np.sin(TILT):
         return DOWN
     across = DOWN - (DOWN @ line) * line
     return np.asarray(across / np.linalg.norm(across))
