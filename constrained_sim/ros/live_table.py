@@ -107,7 +107,7 @@ def _energy(status: SimulationStatus) -> Rows:
         "impacts": -abs(status.impact_losses),
         "numerical": status.projection_energy + status.integration_energy,
     }
-    moved = [f"{name} {value:+.3g}" for name, value in flows.items() if abs(value) > NOTHING]
+    moved = [f"{name} {value:+.2g}" for name, value in flows.items() if abs(value) > NOTHING]
     now = f"kinetic {status.kinetic_energy:.4g}, potential {status.potential_energy:.4g} J"
     balance = f"balance open by {status.energy_residual:.1e} J"
     return [("energy", f"{now}, {balance}"), ("since zero", f"{', '.join(moved)} J" if moved else "none came or went")]
