@@ -51,6 +51,9 @@ ROBOTS = {
 PIXELS, COLUMNS = (220, 240), 5
 """Size of the picture of a robot, and how many are beside each other."""
 
+SETTLING = 0.4
+"""[s] At the end of the run, of which pictures are taken: the first come before the browser has all it needs."""
+
 DURATION = 2.0
 DRIFT = 0.05
 WEIGHT = 0.01
@@ -103,8 +106,8 @@ def bring(name: str, path: str, folder: Path) -> Result:
 def picture(name: str, folder: Path) -> np.ndarray:
     """Return (height, width, 3) how a robot that was brought stands at the end, as the viewer draws it."""
     shown = source_of(str(folder / f"{name}.npz"), str(folder / f"{name}.yaml"))
-    options = FilmOptions(*PIXELS, begin=DURATION - 0.5 / FilmOptions.rate)
-    return next(iter(pictures(shown, options)))
+    options = FilmOptions(*PIXELS, begin=DURATION - SETTLING)
+    return list(pictures(shown, options))[-1]
 
 
 def sheet(drawn: dict[str, np.ndarray], path: Path) -> None:
