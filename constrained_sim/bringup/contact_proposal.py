@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pinocchio as pin
 
-from constrained_sim.bringup.sole import CORNERS, Points, Sole, assumed_sole, has_area, sole_of
+from constrained_sim.bringup.sole import Points, Sole, assumed_sole, has_area, sole_of
 from constrained_sim.collision.shapes import Shape, robot_shapes
 from constrained_sim.constraints import PointContact
 from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at
@@ -20,6 +20,18 @@ from constrained_sim.validation import Array, number
 
 LEVEL = 0.05
 """Share of the robot's height within which the ends of limbs count as equally low."""
+
+
+class Feet(NamedTuple):
+    """Where a robot touches the ground.
+
+    Attributes:
+        contacts: with the ground.
+        assumed: links whose sole is assumed, because they have no collision geometry that can be read.
+    """
+
+    contacts: tuple[PointContact, ...]
+    assumed: tuple[str, ...]
 
 
 class _End(NamedTuple):
@@ -46,7 +58,7 @@ def propose_contacts(robot: Robot, q: Any, friction: float = 0.8) -> tuple[Point
     :func:`~constrained_sim.bringup.sole.sole_of`.
 
     Where all feet together are a line, on which nothing stands, those without collision geometry get a sole of the
-    size that it has in man; :func:`assumed_soles` names them.
+    size that it has in man.
 
     Args:
         robot: the robot.
@@ -59,30 +71,33 @@ def propose_contacts(robot: Robot, q: Any, friction: float = 0.8) -> tuple[Point
     Raises:
         InvalidValue: no configuration of the robot, or a negative friction.
     """
+    return propose_feet(robot, q, friction).contacts
+
+
+def propose_feet(robot: Robot, q: Any, friction: float = 0.8) -> Feet:
+    """Return what :func:`propose_contacts` returns, and where its soles are assumed.
+
+    Raises:
+        InvalidValue: no configuration of the robot, or a negative friction.
+    """
     q = checked_robot(robot).checked_configuration(q)
     number("friction", friction, 0.0)
     dynamics = kinematics_at(robot, q)
     ends = {joint: end for joint in limb_ends(robot) if (end := _end(robot, dynamics, joint))}
     if not ends:
-        return ()
+        return Feet((), ())
     lowest = {joint: float(end.points.heights.min()) for joint, end in ends.items()}
     height = max(float(dynamics.placements[1:, 3, 2].max()) - min(lowest.values()), 1e-3)
     feet = [ends[joint] for joint, low in lowest.items() if low <= min(lowest.values()) + LEVEL * height]
-    soles = [sole_of(foot.points) for foot in feet]
+    soles, assumed = [sole_of(foot.points) for foot in feet], []
     if not has_area(np.vstack([sole.places for sole in soles])):
+        assumed = [foot.links[0] for foot in feet if not foot.described]
         soles = [
             sole if foot.described else assumed_sole(foot.points, height)
             for foot, sole in zip(feet, soles, strict=True)
         ]
     found = [_contacts(robot, dynamics, *pair, friction) for pair in zip(feet, soles, strict=True)]
-    return tuple(contact for contacts in found for contact in contacts)
-
-
-def assumed_soles(robot: Robot, contacts: Sequence[PointContact]) -> tuple[str, ...]:
-    """Return the links with several of the proposed `contacts` although they have no collision geometry."""
-    links = [contact.link for contact in contacts]
-    several = sorted({link for link in links if links.count(link) == len(CORNERS)})
-    return tuple(link for link in several if not _shapes(robot, robot.link_placement(link)[0]))
+    return Feet(tuple(contact for contacts in found for contact in contacts), tuple(assumed))
 
 
 def limb_ends(robot: Robot) -> list[int]:

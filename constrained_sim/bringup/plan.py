@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from constrained_sim.bringup.contact_proposal import assumed_soles, is_legged, propose_contacts
+from constrained_sim.bringup.contact_proposal import Feet, is_legged, propose_feet
 from constrained_sim.bringup.gains import JointGains, suggest_gains
 from constrained_sim.bringup.ground import contact_places
 from constrained_sim.bringup.posture_proposal import assembled, comfortable, propose_posture
@@ -76,7 +76,7 @@ class Description(NamedTuple):
 
     format: str
     robot: Robot
-    feet: tuple[PointContact, ...] | None
+    feet: Feet | None
 
 
 def read_description(path: str, floating_base: bool | None = None) -> Description:
@@ -97,8 +97,8 @@ def read_description(path: str, floating_base: bool | None = None) -> Descriptio
     robot = read(file, floating_base=bool(floating_base))
     if floating_base is not None:
         return Description(kind, robot, None)
-    feet = propose_contacts(robot, assembled(robot, comfortable(robot)))
-    if not is_legged(robot, feet):
+    feet = propose_feet(robot, assembled(robot, comfortable(robot)))
+    if not is_legged(robot, feet.contacts):
         return Description(kind, robot, None)
     return Description(kind, read(file, floating_base=True), feet)
 
@@ -123,22 +123,22 @@ def plan_for(
         ConstrainedSimError: a name or a value that is not allowed.
     """
     kind, robot, proposed = description
-    contacts: tuple[PointContact, ...] = ()
     if feet:
-        contacts = tuple(PointContact(name, name, (0.0, 0.0, 0.0), friction=friction) for name in feet)
-    elif proposed is not None:
-        contacts = tuple(replace(contact, friction=friction) for contact in proposed)
-    elif robot.floating_base:
-        contacts = propose_contacts(robot, assembled(robot, comfortable(robot)), friction)
+        proposed = Feet(tuple(PointContact(name, name, (0.0, 0.0, 0.0)) for name in feet), ())
+    elif proposed is None and robot.floating_base:
+        proposed = propose_feet(robot, assembled(robot, comfortable(robot)))
+    found = proposed or Feet((), ())
+    contacts = tuple(replace(contact, friction=friction) for contact in found.contacts)
     q = _rounded(robot, propose_posture(robot, contacts))
     gains = suggest_gains(robot, q, dt, contacts, frequency)
-    return Plan(kind, robot, contacts, q, gains, standing_efforts(robot, q, contacts), dt, _notes(robot, q, contacts))
+    standing, notes = standing_efforts(robot, q, contacts), _notes(robot, q, contacts, found.assumed)
+    return Plan(kind, robot, contacts, q, gains, standing, dt, notes)
 
 
-def _notes(robot: Robot, q: Array, contacts: tuple[PointContact, ...]) -> tuple[str, ...]:
+def _notes(robot: Robot, q: Array, contacts: Sequence[PointContact], assumed: Sequence[str]) -> tuple[str, ...]:
     """Return what the user should know of the feet of a robot that stands at `q` (nq,)."""
     notes = []
-    if assumed := assumed_soles(robot, contacts):
+    if assumed:
         notes.append(
             f"{listed(assumed)}: no collision geometry that can be read; the sole there is as large as it would be in "
             "man, measure yours"
