@@ -11,5 +11,9 @@ FOLDERS = {f"constrained_sim.share.{folder}": folder for folder in ("config", "u
 setup(
     packages=[*find_packages(include=["constrained_sim", "constrained_sim.*"]), *FOLDERS],
     package_dir=FOLDERS,
-    package_data={"constrained_sim.ros": ["*.xml"], "": ["*.yaml", "*.urdf"]},
+    package_data={
+        "constrained_sim.ros": ["*.xml"],
+        "": ["*.yaml", "*.urdf"],
+        "constrained_sim.share.config": ["*.rviz", "*.json", "*.xml"],
+    },
 )

@@ -1,7 +1,8 @@
 """Functions that are found by name at their first call: so that no module imports one that builds on it.
 
 A robot is read by :mod:`~constrained_sim.descriptions`, and carries :mod:`~constrained_sim.constraints`; both build on
-:mod:`~constrained_sim.robot`. A simulation is shown by :mod:`~constrained_sim.viewer`, which builds on simulations.
+:mod:`~constrained_sim.robot`. A simulation is shown by :mod:`~constrained_sim.viewer`, and drawn by
+:mod:`~constrained_sim.plots`, which build on simulations.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ MODULES = {
     "checked_constraints": "constraints.constraint",
     "joint_limits_of": "constraints.joint_limit",
     "summarize": "bringup.summary",
+    "plot_trajectory": "plots.of_trajectory",
     "view_simulator": "viewer.open_page",
     "view_trajectory": "viewer.open_page",
 }

@@ -19,7 +19,7 @@ from constrained_sim.impact import Impact
 from constrained_sim.late_imports import call_late
 from constrained_sim.step_result import StepResult
 from constrained_sim.steppers import Run
-from constrained_sim.validation import Array, instance, items, names, path
+from constrained_sim.validation import Array, instance, items, path
 from constrained_sim.whole_file import written_whole
 
 if TYPE_CHECKING:
@@ -171,17 +171,8 @@ class Trajectory:
             UnknownName: no such kind.
             MissingLibrary: the one that draws.
         """
-        from constrained_sim.plots.figures import KINDS, write_figures
-        from constrained_sim.plots.from_trajectory import recording_of
-
-        file = Path(_path(path))
-        wanted = tuple(KINDS) if kinds is None else names("kinds", kinds)
-        if not wanted:
-            raise InvalidValue("kinds", kinds, f"one at least of {', '.join(KINDS)}")
-        if setup is not None:
-            instance("setup", setup, Setup, "an instance of Setup, or None")
-        recording = recording_of(self, setup, "" if setup or self.setup else file.stem)
-        return write_figures(recording, file, wanted)
+        files: list[Path] = call_late("plot_trajectory", self, _path(path), kinds, setup)
+        return files
 
     @classmethod
     def from_results(cls, results: Sequence[StepResult], nq: int, nv: int, nu: int) -> Trajectory:

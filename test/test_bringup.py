@@ -1,6 +1,7 @@
 """A robot that is new: contacts, posture, gains and efforts that are proposed hold what they promise."""
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from mechanisms import solo12
 
@@ -17,6 +18,8 @@ from constrained_sim import (
     suggest_gains,
 )
 from constrained_sim.bringup import contact_gaps, is_legged
+from constrained_sim.bringup.plan import plan_for, read_description
+from constrained_sim.bringup.sole import Points, sole_of
 from constrained_sim.exceptions import InvalidValue
 
 ROTOR = """<robot name="rotor"><link name="base"/><link name="arm"><inertial><mass value="2"/><origin xyz="0 0 0"/>
@@ -40,8 +43,9 @@ def test_feet_are_the_lowest_links(standing):
     """Solo12 stands on its four feet, with a floating base; an arm does not."""
     robot, contacts, _ = standing
     assert [contact.link for contact in contacts] == ["FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT"]
-    assert is_legged(robot)
-    assert not is_legged(Robot.from_urdf("package://constrained_sim/urdf/leg.urdf"))
+    assert is_legged(robot, contacts)
+    arm = Robot.from_urdf("package://constrained_sim/urdf/leg.urdf")
+    assert not is_legged(arm, propose_contacts(arm, arm.neutral()))
 
 
 def test_the_posture_is_level_balanced_and_bent(standing):
@@ -141,6 +145,84 @@ def test_it_stands(standing):
     assert carried == pytest.approx(9.81 * robot.mass, rel=1e-6)
 
 
+ROBOTS = "package://example-robot-data/robots/"
+
+
+@pytest.mark.parametrize(
+    ("path", "contacts"),
+    [
+        ("talos_data/robots/talos_reduced.urdf", 8),
+        ("simple_humanoid_description/urdf/simple_humanoid.urdf", 8),
+    ],
+)
+def test_humanoids_stand(path, contacts):
+    """One whose soles are tilted at the neutral configuration; one without any, with knees that hardly bend."""
+    plan = plan_for(read_description(ROBOTS + path))
+    assert plan.robot.floating_base
+    assert len(plan.contacts) == contacts
+    assert contact_gaps(plan.robot, plan.q, plan.contacts).max() < 1e-3
+    assert np.abs(plan.standing.residual).max() < 1e-9
+    hold = Posture(plan.robot, plan.q, plan.gains.stiffness, plan.gains.damping, plan.standing.tau)
+    run = Simulator(plan.robot, plan.contacts, dt=1e-3, q=plan.q).run(1.0, hold)
+    assert np.abs(run.q[-1] - plan.q).max() < 2e-3
+
+
+def test_feet_without_geometry_get_a_sole_and_are_named():
+    """Where they would be on a line; a robot whose feet really are balls on a line is told that it has to step."""
+    humanoid = plan_for(read_description(ROBOTS + "simple_humanoid_description/urdf/simple_humanoid.urdf"))
+    assert ["l_ankle, r_ankle: no collision geometry" in note for note in humanoid.notes] == [True]
+    bolt = plan_for(read_description(ROBOTS + "bolt_description/robots/bolt.urdf"))
+    assert len(bolt.contacts) == 2
+    assert ["on a line" in note for note in bolt.notes] == [True]
+
+
+def rotation(angle):
+    """Return a rotation about y by `angle` [rad]."""
+    return pin.utils.rotate("y", angle)
+
+
+@pytest.mark.parametrize("angle", [0.0, 0.05, -0.2])
+def test_the_sole_of_a_tilted_foot_is_its_lower_face(angle):
+    """The four lower corners, in one plane, of a box with a rough sole."""
+    corners = np.array([[x, y, z] for x in (-0.1, 0.15) for y in (-0.04, 0.04) for z in (0.0, 0.1)])
+    corners[0, 2] += 0.002
+    foot = Points(corners @ rotation(angle).T, np.zeros(8))
+    sole = sole_of(foot)
+    assert sorted(sole.owners) == [0, 2, 4, 6]
+    level = sole.places @ rotation(angle)
+    assert np.ptp(level[:, 2]) < 2.1e-3
+    across = sole.places - sole.places.mean(axis=0)
+    assert np.linalg.svd(across)[1][2] < 1e-12
+
+
+def test_the_sole_of_a_lying_capsule_is_its_line():
+    """Both ends with their radius, also where it is tilted; of a standing one the lower end alone."""
+    ends = np.array([[-0.1, 0.0, 0.0], [0.1, 0.0, 0.0]])
+    tilted = sole_of(Points(ends @ rotation(0.1).T, np.full(2, 0.02)))
+    assert sorted(tilted.owners) == [0, 1]
+    assert tilted.radii == pytest.approx([0.02, 0.02])
+    assert len(sole_of(Points(ends @ rotation(1.2).T, np.full(2, 0.02))).owners) == 1
+
+
+def test_a_small_foot_is_a_point():
+    """A ball of corners: its lowest."""
+    angles = np.linspace(0.0, 2 * np.pi, 12, endpoint=False)
+    ring = 0.01 * np.column_stack([np.cos(angles), np.sin(angles), 0 * angles])
+    foot = Points(np.vstack([ring, [[0, 0, -0.01], [0, 0, 0.01]]]), np.zeros(14))
+    assert sole_of(foot).owners.tolist() == [12]
+
+
+def test_summary_tells_what_mimics_and_how():
+    """The second finger of a hand: its axis, and the joint that it follows; a wheel has no limits."""
+    panda = Robot.from_urdf(ROBOTS + "panda_description/urdf/panda.urdf").summary()
+    finger = panda.joints[-1]
+    assert (finger.kind, finger.axis, finger.actuated) == ("prismatic", (0.0, -1.0, 0.0), False)
+    assert finger.mimics == "1 x panda_finger_joint1"
+    wheel = Robot.from_urdf(ROTOR.replace("revolute", "continuous")).summary()
+    assert wheel.joints[0].kind == "continuous"
+    assert "none" in str(wheel)
+
+
 def test_summary_has_everything(standing):
     """Links, joints, what is not used and advice; as text within 100 columns."""
     summary = standing[0].summary()
@@ -150,5 +232,10 @@ def test_summary_has_everything(standing):
     text = str(summary)
     assert max(map(len, text.splitlines())) <= 100
     assert "FL_KFE" in text
+    knee = next(joint for joint in summary.joints if joint.name == "FL_KFE")
+    assert (knee.kind, knee.axis, knee.mimics) == ("revolute", (0.0, 1.0, 0.0), "")
+    for line in text.splitlines():
+        if line.startswith("FL_KFE "):
+            assert line.split()[1:3] == ["revolute", "y"]
     light = Robot.from_urdf(ROTOR.replace("0.1", "0.00001")).summary()
     assert any("armature" in text for text in light.advice)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
 
+from constrained_sim.bringup.sole import Points, Sole, assumed_sole, has_area, sole_of
 from constrained_sim.collision.shapes import Shape, robot_shapes
 from constrained_sim.constraints import PointContact
-from constrained_sim.dynamics.dynamics import kinematics_at
+from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at
 from constrained_sim.exceptions import ConstrainedSimError, NothingCollides
 from constrained_sim.robot import Robot, checked_robot
 from constrained_sim.validation import Array, number
@@ -19,35 +21,31 @@ from constrained_sim.validation import Array, number
 LEVEL = 0.05
 """Share of the robot's height within which the ends of limbs count as equally low."""
 
-FLAT = 0.004
-"""Height [m] within which points of one foot count as its sole."""
 
-SMALL = 0.03
-"""Extent [m] of a sole below which it counts as one point."""
-
-CORNERS = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
-"""Directions, in the horizontal axes of the foot, in which its outermost points are taken."""
-
-
-class _Candidate(NamedTuple):
-    """A point that could touch the ground.
+class Feet(NamedTuple):
+    """Where a robot touches the ground.
 
     Attributes:
-        link: that carries it.
-        point: (3,) [m], frame of the link.
-        radius: of a ball about the point [m].
-        place: (3,) in the world [m].
+        contacts: with the ground.
+        assumed: links whose sole is assumed, because they have no collision geometry that can be read.
     """
 
-    link: str
-    point: Array
-    radius: float
-    place: Array
+    contacts: tuple[PointContact, ...]
+    assumed: tuple[str, ...]
 
-    @property
-    def height(self) -> float:
-        """Of its lowest point [m]."""
-        return float(self.place[2]) - self.radius
+
+class _End(NamedTuple):
+    """The end of a limb: what could touch the ground there.
+
+    Attributes:
+        links: that carry the points, one name for each.
+        points: in the world.
+        described: whether they are of collision geometry; else there is one, the origin of the lowest link.
+    """
+
+    links: tuple[str, ...]
+    points: Points
+    described: bool
 
 
 def propose_contacts(robot: Robot, q: Any, friction: float = 0.8) -> tuple[PointContact, ...]:
@@ -56,7 +54,11 @@ def propose_contacts(robot: Robot, q: Any, friction: float = 0.8) -> tuple[Point
     The end of a limb is a joint that carries no other joint. Its points are those of its collision geometry: corners of
     boxes and meshes, the ends of capsules and of lying cylinders with their radius, the rim of standing ones. Where it
     has none, or a mesh cannot be found, it is the origin of its lowest link or frame. A foot is the end of a limb whose
-    lowest point is within 5 % of the robot's height of the lowest of all.
+    lowest point is within 5 % of the robot's height of the lowest of all. The points of one foot are in a plane, see
+    :func:`~constrained_sim.bringup.sole.sole_of`.
+
+    Where all feet together are a line, on which nothing stands, those without collision geometry get a sole of the
+    size that it has in man.
 
     Args:
         robot: the robot.
@@ -69,16 +71,33 @@ def propose_contacts(robot: Robot, q: Any, friction: float = 0.8) -> tuple[Point
     Raises:
         InvalidValue: no configuration of the robot, or a negative friction.
     """
+    return propose_feet(robot, q, friction).contacts
+
+
+def propose_feet(robot: Robot, q: Any, friction: float = 0.8) -> Feet:
+    """Return what :func:`propose_contacts` returns, and where its soles are assumed.
+
+    Raises:
+        InvalidValue: no configuration of the robot, or a negative friction.
+    """
     q = checked_robot(robot).checked_configuration(q)
     number("friction", friction, 0.0)
-    ends = {joint: _candidates(robot, q, joint) for joint in limb_ends(robot)}
-    lowest = {joint: min(c.height for c in found) for joint, found in ends.items() if found}
-    if not lowest:
-        return ()
-    heights = kinematics_at(robot, q).placements[1:, 3, 2]
-    level = LEVEL * max(float(heights.max()) - min(lowest.values()), 1e-3)
-    feet = [joint for joint, height in lowest.items() if height <= min(lowest.values()) + level]
-    return tuple(contact for joint in feet for contact in _sole(ends[joint], friction))
+    dynamics = kinematics_at(robot, q)
+    ends = {joint: end for joint in limb_ends(robot) if (end := _end(robot, dynamics, joint))}
+    if not ends:
+        return Feet((), ())
+    lowest = {joint: float(end.points.heights.min()) for joint, end in ends.items()}
+    height = max(float(dynamics.placements[1:, 3, 2].max()) - min(lowest.values()), 1e-3)
+    feet = [ends[joint] for joint, low in lowest.items() if low <= min(lowest.values()) + LEVEL * height]
+    soles, assumed = [sole_of(foot.points) for foot in feet], []
+    if not has_area(np.vstack([sole.places for sole in soles])):
+        assumed = [foot.links[0] for foot in feet if not foot.described]
+        soles = [
+            sole if foot.described else assumed_sole(foot.points, height)
+            for foot, sole in zip(feet, soles, strict=True)
+        ]
+    found = [_contacts(robot, dynamics, *pair, friction) for pair in zip(feet, soles, strict=True)]
+    return Feet(tuple(contact for contacts in found for contact in contacts), tuple(assumed))
 
 
 def limb_ends(robot: Robot) -> list[int]:
@@ -88,12 +107,11 @@ def limb_ends(robot: Robot) -> list[int]:
     return [joint for joint in range(first, robot.model.njoints) if joint not in parents]
 
 
-def is_legged(robot: Robot) -> bool:
-    """Return whether a robot that was read with a fixed base seems to be one with legs.
+def is_legged(robot: Robot, feet: Sequence[PointContact]) -> bool:
+    """Return whether a robot seems to be one with legs, by the `feet` that are proposed for it.
 
     Two limbs or more leave its root link, each with two joints or more, and reach equally low: its legs.
     """
-    feet = propose_contacts(robot, robot.within_limits(robot.neutral()))
     branches = set()
     for contact in feet:
         joint, _ = robot.link_placement(contact.link)
@@ -105,23 +123,26 @@ def is_legged(robot: Robot) -> bool:
     return len(branches) > 1
 
 
-def _candidates(robot: Robot, q: Array, joint: int) -> list[_Candidate]:
-    """Return the points of what `joint` carries that could touch the ground at `q`."""
-    placement = kinematics_at(robot, q).placement(joint)
-    found = []
+def _end(robot: Robot, dynamics: Dynamics, joint: int) -> _End | None:
+    """Return what could touch the ground of what `joint` carries; None where it carries no link."""
+    placement = dynamics.placement(joint)
+    links: list[str] = []
+    places, radii = [np.zeros((0, 3))], [np.zeros(0)]
     for shape in _shapes(robot, joint):
-        into_link = robot.link_placement(shape.link)[1].inverse()
         points, radius = _points(shape, placement)
-        found += [_Candidate(shape.link, into_link.act(p), radius, placement.act(p)) for p in points]
-    if found:
-        return found
+        links += [shape.link] * len(points)
+        places.append(points @ placement.rotation.T + placement.translation)
+        radii.append(np.full(len(points), radius))
+    if links:
+        return _End(tuple(links), Points(np.vstack(places), np.concatenate(radii)), described=True)
     frames = [f for f in robot.model.frames if f.parentJoint == joint and f.type != pin.FrameType.SENSOR]
-    links = {f.name: robot.link_placement(f.name)[1] for f in frames if robot.links.get(f.name)}
-    points_at = {name: placement.act(at.translation) for name, at in links.items()}
-    if not points_at:
-        return []
-    lowest = min(points_at, key=lambda name: float(points_at[name][2]))
-    return [_Candidate(lowest, np.zeros(3), 0.0, points_at[lowest])]
+    origins = {
+        f.name: placement.act(robot.link_placement(f.name)[1].translation) for f in frames if robot.links.get(f.name)
+    }
+    if not origins:
+        return None
+    lowest = min(origins, key=lambda name: float(origins[name][2]))
+    return _End((lowest,), Points(origins[lowest][None], np.zeros(1)), described=False)
 
 
 def _shapes(robot: Robot, joint: int) -> list[Shape]:
@@ -129,16 +150,10 @@ def _shapes(robot: Robot, joint: int) -> list[Shape]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NothingCollides)
-            elements = [e for e in robot.collision_elements if robot.link_placement(e.link)[0] == joint]
-            return robot_shapes(_only(robot, elements)) if elements else []
+            elements = tuple(e for e in robot.collision_elements if robot.link_placement(e.link)[0] == joint)
+            return robot_shapes(replace(robot, collision_elements=elements)) if elements else []
     except ConstrainedSimError:
         return []
-
-
-def _only(robot: Robot, elements: Sequence[Any]) -> Robot:
-    from dataclasses import replace
-
-    return replace(robot, collision_elements=tuple(elements))
 
 
 def _points(shape: Shape, placement: pin.SE3) -> tuple[Array, float]:
@@ -152,23 +167,16 @@ def _points(shape: Shape, placement: pin.SE3) -> tuple[Array, float]:
     return np.array([rim + sign * way for rim in shape.cap_centers for way in across for sign in (1.0, -1.0)]), 0.0
 
 
-def _sole(candidates: Sequence[_Candidate], friction: float) -> list[PointContact]:
-    """Return the outermost of the lowest candidates as contacts."""
-    lowest = min(candidate.height for candidate in candidates)
-    low = [candidate for candidate in candidates if candidate.height <= lowest + FLAT]
-    places = np.array([candidate.place[:2] for candidate in low])
-    middle = places.mean(axis=0)
-    if np.ptp(places, axis=0).max() < SMALL:
-        low = [min(low, key=lambda candidate: (round(candidate.height, 6), *np.abs(candidate.place[:2] - middle)))]
-        places = places[:1]
-    chosen = sorted({int(np.argmax(np.round(places @ corner, 6))) for corner in CORNERS})
+def _contacts(robot: Robot, dynamics: Dynamics, foot: _End, sole: Sole, friction: float) -> list[PointContact]:
+    """Return the points of the sole of a foot as contacts."""
+    links = [foot.links[owner] for owner in sole.owners]
     counts: dict[str, int] = {}
     contacts = []
-    for index in chosen:
-        link, point, radius, _ = low[index]
+    for link, place, radius in zip(links, sole.places, sole.radii, strict=True):
         counts[link] = counts.get(link, 0) + 1
-        several = sum(low[i].link == link for i in chosen) > 1
-        name = f"{link}_{counts[link]}" if several else link
+        name = f"{link}_{counts[link]}" if links.count(link) > 1 else link
+        joint, in_joint = robot.link_placement(link)
+        point = (dynamics.placement(joint) * in_joint).actInv(place)
         rounded = tuple(round(float(value), 6) + 0.0 for value in point)
-        contacts.append(PointContact(name, link, rounded, friction=friction, radius=round(radius, 6)))
+        contacts.append(PointContact(name, link, rounded, friction=friction, radius=round(float(radius), 6)))
     return contacts

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from constrained_sim.bringup.ground import checked_contacts
+from constrained_sim.bringup.held_rows import held_rows
 from constrained_sim.constraints import PointContact
-from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue
+from constrained_sim.linalg.row_space import RowSpace
 from constrained_sim.robot import Robot, checked_robot
 from constrained_sim.validation import Array, number
 
@@ -106,15 +108,12 @@ def suggest_gains(
 def _mobility(robot: Robot, q: Array, contacts: Sequence[PointContact]) -> Array:
     """Return (nu, nu) the accelerations of the actuated joints for unit efforts, while everything holds."""
     dynamics = Dynamics.at(robot, q, np.zeros(robot.nv))
-    bound = ConstraintSet.bind(robot, q, contacts)
-    rows = [bound.bilateral.jacobian(dynamics)] if bound.bilateral.dim else []
-    if len(bound.contacts):
-        rows.append(bound.contacts.rows(dynamics, np.zeros(robot.nv)).J)
+    rows = held_rows(robot, dynamics, contacts)
     inverse = np.linalg.inv(np.linalg.cholesky(dynamics.M))
+    whitened = np.vstack([rows.bilateral, rows.contacts]) @ inverse.T
     root = inverse[:, robot.actuation]
-    if rows:
-        held = inverse @ np.vstack(rows).T
-        left, sizes, _ = np.linalg.svd(held, full_matrices=False)
-        basis = left[:, sizes > 1e-10 * sizes.max(initial=0.0)]
-        root = root - basis @ (basis.T @ root)
+    if len(whitened):
+        space = RowSpace.of(whitened, whitened)
+        basis = solve_triangular(space.cholesky, space.scaled(whitened), lower=True)  # (rank, nv), orthonormal rows
+        root = root - basis.T @ (basis @ root)
     return np.asarray(root.T @ root)

@@ -54,6 +54,13 @@ def contact_gaps(robot: Robot, q: Array, contacts: Sequence[PointContact]) -> Ar
     return np.asarray(table.rows(kinematics_at(robot, q), np.zeros(robot.nv)).gaps)
 
 
+def contact_places(robot: Robot, q: Array, contacts: Sequence[PointContact]) -> Array:
+    """Return (k, 3) where the points of `contacts` are at `q` (nq,) [m], in the world."""
+    places = [robot.link_point(contact.link, contact.point) for contact in contacts]
+    joints, offsets = np.array([joint for joint, _ in places]), np.array([offset for _, offset in places])
+    return np.asarray(kinematics_at(robot, q).point_positions(joints, offsets))
+
+
 def checked_contacts(contacts: Any) -> list[PointContact]:
     """Return a list of point contacts.
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from constrained_sim.bringup.contact_proposal import is_legged, propose_contacts
+from constrained_sim.bringup.contact_proposal import Feet, is_legged, propose_feet
 from constrained_sim.bringup.gains import JointGains, suggest_gains
-from constrained_sim.bringup.posture_proposal import comfortable, propose_posture
+from constrained_sim.bringup.ground import contact_places
+from constrained_sim.bringup.posture_proposal import assembled, comfortable, propose_posture
+from constrained_sim.bringup.sole import has_area
 from constrained_sim.bringup.statics import Standing, standing_efforts
 from constrained_sim.constraints import PointContact
 from constrained_sim.descriptions.document import parse_xml, read_text
-from constrained_sim.exceptions import InvalidValue
+from constrained_sim.exceptions import InvalidValue, listed
 from constrained_sim.package_paths import resolve_path
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array
@@ -36,6 +39,7 @@ class Plan:
         gains: of its joints.
         standing: efforts and contact forces at rest.
         dt: step and control period [s].
+        notes: what the user should know about the contacts.
     """
 
     format: str
@@ -45,6 +49,7 @@ class Plan:
     gains: JointGains
     standing: Standing
     dt: float
+    notes: tuple[str, ...] = ()
 
 
 def format_of(path: str | os.PathLike[str]) -> str:
@@ -60,8 +65,22 @@ def format_of(path: str | os.PathLike[str]) -> str:
     return FORMATS[tag]
 
 
-def read_robot_file(path: str, floating_base: bool | None = None) -> tuple[str, Robot]:
-    """Return the format and the robot of a description.
+class Description(NamedTuple):
+    """A robot description that was read.
+
+    Attributes:
+        format: urdf, sdf or mjcf.
+        robot: as it is simulated.
+        feet: proposed contacts, of Coulomb coefficient 0.8; None: nobody has looked for them yet.
+    """
+
+    format: str
+    robot: Robot
+    feet: Feet | None
+
+
+def read_description(path: str, floating_base: bool | None = None) -> Description:
+    """Return what is in a robot description.
 
     Args:
         path: a file, or ``package://NAME/PATH``.
@@ -73,16 +92,19 @@ def read_robot_file(path: str, floating_base: bool | None = None) -> tuple[str, 
     file = resolve_path(path, Path.cwd())
     kind = format_of(file)
     if kind == "mjcf":
-        return kind, Robot.from_mjcf(file)
+        return Description(kind, Robot.from_mjcf(file), None)
     read = Robot.from_urdf if kind == "urdf" else Robot.from_sdf
-    robot = read(file)
-    wanted = is_legged(robot) if floating_base is None else floating_base
-    return kind, read(file, floating_base=True) if wanted else robot
+    robot = read(file, floating_base=bool(floating_base))
+    if floating_base is not None:
+        return Description(kind, robot, None)
+    feet = propose_feet(robot, assembled(robot, comfortable(robot)))
+    if not is_legged(robot, feet.contacts):
+        return Description(kind, robot, None)
+    return Description(kind, read(file, floating_base=True), feet)
 
 
 def plan_for(
-    path: str,
-    floating_base: bool | None = None,
+    description: Description,
     feet: Sequence[str] = (),
     dt: float = 1e-3,
     friction: float = 0.8,
@@ -91,25 +113,39 @@ def plan_for(
     """Return what is proposed for the robot of a description.
 
     Args:
-        path: a file, or ``package://NAME/PATH``.
-        floating_base: None: floating if it seems to have legs.
+        description: that was read.
         feet: links or frames whose origins touch the ground; none: see :func:`propose_contacts`.
         dt: step and control period [s].
         friction: Coulomb coefficient of all contacts.
         frequency: wanted of the joints' feedback [Hz].
 
     Raises:
-        ConstrainedSimError: a description, a name or a value that is not allowed.
+        ConstrainedSimError: a name or a value that is not allowed.
     """
-    kind, robot = read_robot_file(path, floating_base)
-    contacts: tuple[PointContact, ...] = ()
+    kind, robot, proposed = description
     if feet:
-        contacts = tuple(PointContact(name, name, (0.0, 0.0, 0.0), friction=friction) for name in feet)
-    elif robot.floating_base:
-        contacts = propose_contacts(robot, comfortable(robot), friction)
+        proposed = Feet(tuple(PointContact(name, name, (0.0, 0.0, 0.0)) for name in feet), ())
+    elif proposed is None and robot.floating_base:
+        proposed = propose_feet(robot, assembled(robot, comfortable(robot)))
+    found = proposed or Feet((), ())
+    contacts = tuple(replace(contact, friction=friction) for contact in found.contacts)
     q = _rounded(robot, propose_posture(robot, contacts))
     gains = suggest_gains(robot, q, dt, contacts, frequency)
-    return Plan(kind, robot, contacts, q, gains, standing_efforts(robot, q, contacts), dt)
+    standing, notes = standing_efforts(robot, q, contacts), _notes(robot, q, contacts, found.assumed)
+    return Plan(kind, robot, contacts, q, gains, standing, dt, notes)
+
+
+def _notes(robot: Robot, q: Array, contacts: Sequence[PointContact], assumed: Sequence[str]) -> tuple[str, ...]:
+    """Return what the user should know of the feet of a robot that stands at `q` (nq,)."""
+    notes = []
+    if assumed:
+        notes.append(
+            f"{listed(assumed)}: no collision geometry that can be read; the sole there is as large as it would be in "
+            "man, measure yours"
+        )
+    if contacts and not has_area(contact_places(robot, q, contacts)):
+        notes.append("the contacts are on a line, on which a robot stands in balance only: its controller has to step")
+    return tuple(notes)
 
 
 def _rounded(robot: Robot, q: Array) -> Array:

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import pinocchio as pin
 from scipy.optimize import least_squares
 
 from constrained_sim.assembly import assemble
 from constrained_sim.bringup.contact_proposal import propose_contacts
 from constrained_sim.bringup.ground import checked_contacts, set_on_ground
 from constrained_sim.constraints import PointContact
-from constrained_sim.dynamics.dynamics import integrate, kinematics_at
+from constrained_sim.dynamics.dynamics import Dynamics, integrate, kinematics_at
 from constrained_sim.exceptions import ConstrainedSimError, InvalidValue
 from constrained_sim.robot import Robot, checked_robot
 from constrained_sim.validation import Array
@@ -26,8 +28,35 @@ INSIDE = 0.02
 BEND = 0.4
 """rad: joints of the legs start bent one way, then the other way."""
 
-STAY = 0.03
-"""m/rad: what it costs to move a joint, against errors of the feet."""
+STAY = 0.001
+"""m/rad: what it costs to move a joint."""
+
+LEVEL = 10.0
+"""What it costs to have contacts on different heights."""
+
+BENT = 0.3
+"""What it costs to have a foot too far below its hip, or not far enough: legs cannot always bend so far."""
+
+BELOW = 0.3
+"""What it costs to have a foot beside its hip, against such errors."""
+
+TURNED = 0.3
+"""m/rad: what it costs to turn a foot."""
+
+LOADED = 0.1
+"""What it costs to load a joint above the legs, per share of its effort beyond :data:`SPARE`."""
+
+SPARE = 0.9
+"""Share of its largest effort with which a joint above the legs may hold what it carries."""
+
+BALANCE = 2.0
+"""What it costs to have the centre of mass beside the middle of the feet."""
+
+LEAST_BEND = 0.3
+"""Share of the legs' length below which the height at the start is no posture to keep."""
+
+SOLE = 1e-3
+"""[m] Extent of the contacts of a foot across their line, from which on they tell how it is tilted."""
 
 
 def propose_posture(robot: Robot, contacts: Sequence[PointContact] = ()) -> Array:
@@ -37,10 +66,12 @@ def propose_posture(robot: Robot, contacts: Sequence[PointContact] = ()) -> Arra
     the base is level and joints solve, by bounded least squares,
 
         all contacts equally high, 0.87 of the legs' length below the hips where the legs can bend so far;
-        every foot below its hip, turned as at the neutral configuration;
-        the centre of mass above the middle of the contacts,
+        every foot below its hip, its contacts level, heading as at the neutral configuration;
+        the centre of mass above the middle of the contacts;
+        joints above the legs, where they are too weak to hold at the start, within their efforts,
 
-    with the least motion of joints. Legs begin bent forwards, and bent backwards; the better solution is kept.
+    with the least motion of joints. Level contacts come first, so that legs bend less where limits ask for it. Legs
+    begin bent forwards, and bent backwards; the better solution is kept.
 
     Args:
         robot: the robot.
@@ -94,19 +125,19 @@ class _Legs:
         lower, upper = robot.tangent_limits(start)
         self._lower, self._upper = lower[6:] - 1e-9, upper[6:] + 1e-9
         at_start = kinematics_at(robot, start)
-        self._soles = {foot: at_start.placement(foot).rotation for foot in self._feet}
+        self._soles = {foot: self._level_sole(foot, at_start) for foot in self._feet}
         self._chains = {foot: self._chain(foot) for foot in self._feet}
         self._hips = {foot: self._hip(foot, at_start) for foot in self._feet}
-        self._moves = np.isin(np.arange(robot.nv), [i for chain in self._chains.values() for i in self._dofs(chain)])[
-            6:
-        ]
+        legs = [i for chain in self._chains.values() for i in self._dofs(chain)]
+        self._loaded, self._strength = self._too_heavy(legs)
+        self._moves = np.isin(np.arange(6, robot.nv), [*legs, *self._loaded])
         lengths = [self._length(foot, at_start) for foot in self._feet]
         self._depth = REACH * float(np.mean(lengths))
         points = self._points(at_start)
         bent = float(
             np.mean([at_start.placement(self._hips[f]).translation[2] for f in self._feet]) - points[:, 2].min()
         )
-        if 0.3 * np.mean(lengths) < bent < self._depth:
+        if LEAST_BEND * np.mean(lengths) < bent < self._depth:
             self._depth = bent
 
     def solve(self, bend: float) -> tuple[float, Array]:
@@ -133,14 +164,40 @@ class _Legs:
         for foot in self._feet:
             own = points[self._joints == foot]
             hip = dynamics.placement(self._hips[foot]).translation
-            parts.append(own[:, 2] - hip[2] + self._depth)
-            parts.append(0.3 * (own[:, :2].mean(axis=0) - hip[:2]))
+            parts.append(BENT * (own[:, 2] - hip[2] + self._depth))
+            parts.append(BELOW * (own[:, :2].mean(axis=0) - hip[:2]))
             if len(own) > 1:
                 turned = dynamics.placement(foot).rotation @ self._soles[foot].T
-                parts.append(0.3 * np.array([turned[2, 0], turned[2, 1], turned[1, 0]]))
-        parts.append(points[:, 2] - points[:, 2].mean())
-        parts.append(2.0 * (self._com(dynamics) - points[:, :2].mean(axis=0)))
-        return np.concatenate([*parts, STAY * 0.1 * x])
+                parts.append(TURNED * np.array([turned[2, 0], turned[2, 1], turned[1, 0]]))
+        parts.append(LEVEL * (points[:, 2] - points[:, 2].mean()))
+        parts.append(BALANCE * (self._com(dynamics) - points[:, :2].mean(axis=0)))
+        if self._loaded.size:
+            load = np.abs(self._gravity(dynamics.q)[self._loaded]) / self._strength
+            parts.append(LOADED * np.maximum(load - SPARE, 0.0))
+        return np.concatenate([*parts, STAY * x])
+
+    def _level_sole(self, foot: int, at_start: Any) -> Array:
+        """Return the rotation of a foot at the start, tilted until the plane of its contacts is level."""
+        rotation = np.asarray(at_start.placement(foot).rotation)
+        points = self._points(at_start)[self._joints == foot]
+        _, extents, directions = np.linalg.svd(points - points.mean(axis=0))
+        if len(points) < 3 or extents[1] < SOLE:
+            return rotation
+        normal = np.copysign(1.0, directions[2, 2]) * directions[2]
+        return np.asarray(pin.Quaternion.FromTwoVectors(normal, np.array([0.0, 0.0, 1.0])).matrix() @ rotation)
+
+    def _too_heavy(self, legs: Sequence[int]) -> tuple[npt.NDArray[np.intp], Array]:
+        """Return the actuated degrees of freedom above the legs that cannot hold at the start, and their efforts."""
+        robot = self.robot
+        strength = np.minimum(robot.effort_limits, -robot.least_efforts)
+        above = ~np.isin(robot.actuation, legs) & (strength > 0.0)
+        load = np.abs(self._gravity(self.start)[robot.actuation])
+        found = np.flatnonzero(above & (load > SPARE * strength))
+        return robot.actuation[found].astype(np.intp), strength[found]
+
+    def _gravity(self, q: Array) -> Array:
+        """Return (nv,) the efforts [N m, N] that hold the robot at `q` (nq,), where no contact is beyond a joint."""
+        return np.asarray(Dynamics.at(self.robot, q, np.zeros(self.robot.nv)).h - self.robot.spring_effort(q))
 
     def _points(self, dynamics: Any) -> Array:
         points = dynamics.point_positions(self._joints, self._offsets)

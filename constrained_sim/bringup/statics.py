@@ -10,8 +10,8 @@ import numpy.typing as npt
 from scipy.optimize import lsq_linear
 
 from constrained_sim.bringup.ground import checked_contacts
+from constrained_sim.bringup.held_rows import held_rows
 from constrained_sim.constraints import PointContact
-from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.linalg.rank import least_squares
@@ -99,20 +99,14 @@ def standing_efforts(robot: Robot, q: Any, contacts: Sequence[PointContact]) -> 
 
 def _statics(robot: Robot, q: Array, contacts: Sequence[PointContact]) -> _Statics:
     dynamics = Dynamics.at(robot, q, np.zeros(robot.nv))
-    bound = ConstraintSet.bind(robot, q, contacts)
-    held = bound.bilateral.jacobian(dynamics) if bound.bilateral.dim else np.zeros((0, robot.nv))
-    axes, owner = np.zeros((0, 3)), np.zeros(0, dtype=np.intp)
-    rows = np.zeros((0, robot.nv))
-    if contacts:
-        geometry = bound.contacts.rows(dynamics, np.zeros(robot.nv))
-        directions = geometry.axes
-        used = np.repeat([contact.friction > 0.0 for contact in contacts], 3)
-        used[2::3] = True
-        rows = geometry.J[used]
-        axes, owner = directions.reshape(-1, 3)[used], np.repeat(np.arange(len(contacts)), 3)[used]
+    held = held_rows(robot, dynamics, contacts)
+    used = np.repeat([contact.friction > 0.0 for contact in contacts], 3).astype(np.bool_)
+    used[2::3] = True
+    owner = np.repeat(np.arange(len(contacts)), 3)[used]
     normals = np.flatnonzero(np.diff(owner, append=-1)).astype(np.intp)
     actuation = np.eye(robot.nv)[robot.actuation]
-    return _Statics(np.vstack([actuation, held, rows]), dynamics.h - robot.spring_effort(q), axes, owner, normals)
+    rows = np.vstack([actuation, held.bilateral, held.contacts[used]])
+    return _Statics(rows, dynamics.h - robot.spring_effort(q), held.axes[used], owner, normals)
 
 
 def _is_allowed(robot: Robot, statics: _Statics, x: Array, friction: Array) -> bool:

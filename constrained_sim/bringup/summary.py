@@ -9,6 +9,8 @@ import numpy as np
 import pinocchio as pin
 
 from constrained_sim.bringup.advice import advice_on
+from constrained_sim.bringup.text_tables import TextTable, tables_text
+from constrained_sim.constraints import JointCoupling
 from constrained_sim.descriptions.inertia import fault_of
 from constrained_sim.robot import WORLD, Robot, checked_robot
 from constrained_sim.validation import number
@@ -39,7 +41,8 @@ class JointFacts:
 
     Attributes:
         name: of the joint.
-        kind: Pinocchio's name of its type, which tells the axis too.
+        kind: revolute, continuous, prismatic; of joints with several degrees of freedom Pinocchio's name.
+        axis: (3,) unit vector along or about which it moves, in the frame of its child link; empty for several axes.
         actuated: whether it takes efforts.
         lower: least position [rad, m].
         upper: largest position [rad, m].
@@ -48,10 +51,13 @@ class JointFacts:
         damping: viscous [N m s/rad, N s/m].
         friction: Coulomb effort of dry friction [N m, N].
         armature: inertia of the rotor [kg m^2, kg].
+        stiffness: of a spring [N m/rad, N/m].
+        mimics: joint that it follows, and how; empty where it follows none.
     """
 
     name: str
     kind: str
+    axis: tuple[float, ...]
     actuated: bool
     lower: float
     upper: float
@@ -60,6 +66,8 @@ class JointFacts:
     damping: float
     friction: float
     armature: float
+    stiffness: float
+    mimics: str
 
 
 @dataclass(frozen=True)
@@ -116,10 +124,61 @@ class RobotSummary:
         return asdict(self)
 
     def __str__(self) -> str:
-        """Return the tables as text, 100 columns wide."""
-        from constrained_sim.bringup.summary_text import summary_text
+        """Return the tables as text, 100 columns wide.
 
-        return summary_text(self)
+        Raises:
+            MissingLibrary: rich is not installed.
+        """
+        base = "floating" if self.floating_base else "fixed"
+        heading = f"{self.name or 'robot'}: {self.mass:.4g} kg, {self.nv} degrees of freedom, {base} base"
+        tables = {
+            "links": TextTable(LINK_COLUMNS, [_link_row(link) for link in self.links]),
+            "joints": TextTable(JOINT_COLUMNS, [_joint_row(joint) for joint in self.joints]),
+            "loops and mimicking joints": TextTable(("name", "kind"), self.loops),
+            "collision geometry": TextTable(("link", "kind", "size or file"), [_shape_row(s) for s in self.collision]),
+        }
+        lists = {
+            "frames that can be contacts": [", ".join(self.frames)],
+            "not used": self.ignored,
+            "advice": self.advice,
+        }
+        return tables_text(heading, tables, lists)
+
+
+UNLIMITED = 1e100
+"""[rad/s, m/s] Speed from which on there is no limit."""
+
+LINK_COLUMNS = "links", "moved by", "mass", "moments of inertia", "physical"
+JOINT_COLUMNS = (
+    *("joint", "kind", "axis", "limits", "speed", "effort"),
+    *("damping", "friction", "rotor", "spring", "mimics"),
+)
+
+
+def _link_row(link: LinkFacts) -> tuple[str, ...]:
+    moments = " ".join(f"{moment:.2g}" for moment in link.moments)
+    return link.name, link.joint, f"{link.mass:.4g}", moments, link.fault or "yes"
+
+
+def _joint_row(joint: JointFacts) -> tuple[str, ...]:
+    limits = f"{joint.lower:.3g} .. {joint.upper:.3g}" if joint.upper - joint.lower < float("inf") else "none"
+    effort = f"{joint.effort:.3g}" if joint.actuated else "passive"
+    numbers = (joint.damping, joint.friction, joint.armature, joint.stiffness)
+    rest = (f"{value:.3g}" if value else "" for value in numbers)
+    speed = f"{joint.velocity:.3g}" if joint.velocity < UNLIMITED else ""
+    return joint.name, joint.kind, axis_text(joint.axis), limits, speed, effort, *rest, joint.mimics
+
+
+def _shape_row(shape: ShapeFacts) -> tuple[str, ...]:
+    return shape.link, shape.kind, shape.file.rpartition("/")[2] or " ".join(f"{x:.3g}" for x in shape.size)
+
+
+def axis_text(axis: tuple[float, ...]) -> str:
+    """Return an axis as ``x``, ``-y``, or its components; empty for none."""
+    for name, component in zip("xyz", axis, strict=False):
+        if abs(abs(component) - 1.0) < 1e-9:
+            return name if component > 0.0 else f"-{name}"
+    return " ".join(f"{component:.2g}" for component in axis)
 
 
 def summarize(robot: Robot, dt: float = 1e-3) -> RobotSummary:
@@ -163,7 +222,8 @@ def _joint(robot: Robot, name: str) -> JointFacts:
     efforts = dict(zip(robot.actuation.tolist(), robot.effort_limits.tolist(), strict=True))
     return JointFacts(
         name,
-        joint.shortname().removeprefix("JointModel"),
+        _kind(joint),
+        _axis(joint),
         name in robot.actuated_joints,
         lower,
         upper,
@@ -172,4 +232,31 @@ def _joint(robot: Robot, name: str) -> JointFacts:
         float(robot.damping[i]),
         float(robot.dry_friction[i]),
         float(robot.model.armature[i]),
+        float(robot.stiffness[i]),
+        _mimics(robot, name),
     )
+
+
+def _kind(joint: pin.JointModel) -> str:
+    name = str(joint.shortname()).removeprefix("JointModel")
+    if joint.nv > 1:
+        return name
+    return "prismatic" if name.startswith("P") else "continuous" if joint.nq == 2 else "revolute"
+
+
+def _axis(joint: pin.JointModel) -> tuple[float, ...]:
+    """Return the axis of a joint with one degree of freedom: the linear or the angular half of its motion."""
+    if joint.nv > 1:
+        return ()
+    linear, angular = np.split(np.asarray(joint.createData().S).reshape(6), 2)
+    axis = angular if np.any(angular) else linear
+    return tuple((axis + 0.0).tolist())
+
+
+def _mimics(robot: Robot, name: str) -> str:
+    """Return which joint `name` follows, ``ratio x joint + offset``."""
+    for constraint in robot.constraints:
+        if isinstance(constraint, JointCoupling) and constraint.joint == name:
+            offset = f" {constraint.offset:+.3g}" if constraint.offset else ""
+            return f"{constraint.ratio:.3g} x {constraint.reference_joint}{offset}"
+    return ""

@@ -10,6 +10,7 @@ from constrained_sim.cli.campaign import campaign
 from constrained_sim.cli.check import check_command
 from constrained_sim.cli.compile import compile_command
 from constrained_sim.cli.film import film_command
+from constrained_sim.cli.layouts import layouts_command
 from constrained_sim.cli.listing import list_command
 from constrained_sim.cli.new import new_command
 from constrained_sim.cli.plot import plot_command
@@ -36,6 +37,7 @@ app.command("check", epilog=EXIT_CODES)(check_command)
 app.command("new", epilog=EXIT_CODES)(new_command)
 app.command("view", epilog=EXIT_CODES)(view_command)
 app.command("film", epilog=EXIT_CODES)(film_command)
+app.command("layouts", epilog=EXIT_CODES)(layouts_command)
 app.command("plot", epilog=EXIT_CODES)(plot_command)
 app.command("report", epilog=EXIT_CODES)(report_command)
 app.command("replay", epilog=EXIT_CODES)(replay_command)

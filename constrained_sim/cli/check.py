@@ -29,7 +29,7 @@ def check_command(
 
         $ constrained_sim check my_robot.sdf --fixed-base --dt 0.002 --json
     """
-    from constrained_sim.bringup.plan import read_robot_file
+    from constrained_sim.bringup.plan import read_description
 
-    summary = read_robot_file(robot, floating_base)[1].summary(dt)
+    summary = read_description(robot, floating_base).robot.summary(dt)
     write_json(summary.as_dict()) if as_json else print(summary)

@@ -47,16 +47,19 @@ def new_command(
         $ constrained_sim run my_robot.yaml --controller my_robot_controller.py:efforts --duration 2
     """
     from constrained_sim.bringup.files import target_files, write_files
-    from constrained_sim.bringup.plan import plan_for, read_robot_file
+    from constrained_sim.bringup.plan import plan_for, read_description
 
     name = name or re.sub(r"\W", "_", Path(robot).name.split(".")[0])
-    if not as_json and (sys.stdin.isatty() if ask is None else ask):
+    asks = not as_json and (sys.stdin.isatty() if ask is None else ask)
+    if asks:
         name = typer.prompt("Name of the files", default=name)
-        if floating_base is None:
-            guess = read_robot_file(robot)[1].floating_base
-            floating_base = typer.confirm("Is its base free to move, as that of a walking robot", default=guess)
     target_files(name, folder)  # refused before anything is computed
-    plan = plan_for(robot, floating_base, feet, dt, friction, frequency)
+    description = read_description(robot, floating_base)
+    if asks and floating_base is None:
+        guess = description.robot.floating_base
+        floating_base = typer.confirm("Is its base free to move, as that of a walking robot", default=guess)
+        description = description if floating_base == guess else read_description(robot, floating_base)
+    plan = plan_for(description, feet, dt, friction, frequency)
     files = write_files(plan, robot, name, folder)
     report = _report(plan, name, files)
     write_json(report) if as_json else _print(report, folder)
@@ -71,6 +74,7 @@ def _report(plan: Plan, name: str, files: list[Path]) -> dict[str, Any]:
         "q": plan.q.tolist(),
         "efforts": dict(zip(plan.robot.actuated_joints, plan.standing.tau.tolist(), strict=True)),
         "statics_residual": float(abs(plan.standing.residual).max()),
+        "notes": list(plan.notes),
         "files": [str(file) for file in files],
     }
 
@@ -84,6 +88,8 @@ def _print(report: dict[str, Any], folder: Path) -> None:
     print(f"largest effort at rest: {report['efforts'][largest]:.4g} N m or N, at {largest}")
     if report["statics_residual"] > 1e-3:
         print(f"not in equilibrium: {report['statics_residual']:.3g} N m or N are missing; change the posture")
+    for note in report["notes"]:
+        print(f"note: {note}")
     for file in report["files"]:
         print(f"wrote {file}")
     base = folder / report["name"]

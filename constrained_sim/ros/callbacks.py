@@ -38,11 +38,11 @@ class Callbacks:
         self._node, self._polled = node, list(polled)
         self._wait_set: Any = None
         self._sizes = (0, 0, 0)
-        self._looked = self._solve_on_active_set = 0.0
+        self._looked = self._busy_until = 0.0
 
     def expect(self) -> None:
         """Give the executor its turns for a moment: a future that a callback waits for is done."""
-        self._solve_on_active_set = time.monotonic() + SETTLE
+        self._busy_until = time.monotonic() + SETTLE
 
     def run_ready(self) -> None:
         """Let one callback run if one is ready and the last look was :data:`SERVICE_PERIOD` ago."""
@@ -51,7 +51,7 @@ class Callbacks:
         self._looked = time.monotonic()
         if self._is_any_ready():
             self.expect()
-        if time.monotonic() < self._solve_on_active_set:
+        if time.monotonic() < self._busy_until:
             self._take_turn(0.0)
 
     def wait(self, timeout: float) -> None:

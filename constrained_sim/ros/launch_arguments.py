@@ -15,7 +15,7 @@ LEVELS = ["debug", "info", "warn", "error", "fatal"]
 
 def arguments(robot: str) -> list[DeclareLaunchArgument]:
     """Return the arguments of the launch file of `robot`."""
-    return [*_of_simulation(robot), *_of_ros()]
+    return [*_of_simulation(robot), *_of_ros(robot)]
 
 
 def _of_simulation(robot: str) -> list[DeclareLaunchArgument]:
@@ -64,7 +64,7 @@ def _of_simulation(robot: str) -> list[DeclareLaunchArgument]:
     ]
 
 
-def _of_ros() -> list[DeclareLaunchArgument]:
+def _of_ros(robot: str) -> list[DeclareLaunchArgument]:
     return [
         DeclareLaunchArgument("namespace", default_value="", description="Namespace of all nodes."),
         DeclareLaunchArgument(
@@ -78,15 +78,16 @@ def _of_ros() -> list[DeclareLaunchArgument]:
         ),
         DeclareLaunchArgument(
             "robot_state_publisher",
-            default_value="false",
-            choices=SWITCH,
-            description="Leave the transforms of the links to a robot_state_publisher, which is started.",
+            default_value="auto",
+            choices=["auto", *SWITCH],
+            description="Leave the transforms of the links to a robot_state_publisher, which is started; auto: where "
+            "it is installed and can tell the place of every link.",
         ),
         DeclareLaunchArgument(
             "rviz", default_value="false", choices=SWITCH, description="Show robot and contact forces in RViz."
         ),
         DeclareLaunchArgument(
-            "rviz_config", default_value=_shared("config", "view.rviz"), description="What RViz shows."
+            "rviz_config", default_value=_shared("config", f"{robot}.rviz"), description="What RViz shows."
         ),
     ]
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from ament_index_python.packages import get_packages_with_prefixes
 from launch.actions import EmitEvent, LogInfo, OpaqueFunction, RegisterEventHandler, SetEnvironmentVariable
 from launch.event_handlers import OnProcessExit
 from launch.events import Shutdown
@@ -21,6 +22,8 @@ from constrained_sim.ros.demos import PACKAGE
 from constrained_sim.ros.discovery import discovery_settings
 from constrained_sim.ros.launch_arguments import arguments
 from launch import LaunchContext, LaunchDescription
+
+PUBLISHER = "robot_state_publisher"
 
 
 def launch_description(robot: str) -> LaunchDescription:
@@ -64,7 +67,7 @@ def simulator_parameters(robot: str, value: Mapping[str, str]) -> dict[str, Any]
         parameters["solver"] = value["solver"]
     if value["record"] == "true":
         parameters["record"] = f"{robot}_bag_{datetime.now():%Y%m%d_%H%M%S}"
-    if value["robot_state_publisher"] == "true":
+    if others_publish_links(value):
         parameters["tf"] = "base"
     return parameters
 
@@ -78,15 +81,31 @@ def controller(robot: str, value: Mapping[str, str]) -> Node:
 def companions(value: Mapping[str, str]) -> list[Node]:
     """Return the viewer and the nodes of other packages, where they are asked for."""
     on_time, nodes = {"use_sim_time": value["use_sim_time"] == "true"}, []
-    if value["robot_state_publisher"] == "true":
-        robot = load_config(value["config"]).robot
-        described = {"robot_description": robot.urdf or urdf_of(robot)}
-        nodes.append(_node(value, *["robot_state_publisher"] * 2, [described | on_time], "robot_state_publisher"))
+    if others_publish_links(value):
+        config = load_config(value["config"])
+        text = config.robot.urdf or urdf_of(config.robot)
+        described = {"robot_description": text, "frame_prefix": config.node.frame_prefix}
+        nodes.append(_node(value, PUBLISHER, PUBLISHER, [described | on_time], PUBLISHER))
     if value["viewer"] == "true":
         nodes.append(_node(value, "viewer", "viewer", [on_time]))
     if value["rviz"] == "true":
         nodes.append(_node(value, "rviz2", "rviz2", [on_time], "rviz2", "-d", value["rviz_config"]))
     return nodes
+
+
+def others_publish_links(value: Mapping[str, str]) -> bool:
+    """Return whether a robot_state_publisher is to publish the transforms of the links.
+
+    Of itself where its package is installed, and the robot has no joint of several degrees of freedom, of which
+    joint_states do not tell.
+    """
+    if value["robot_state_publisher"] != "auto":
+        return value["robot_state_publisher"] == "true"
+    if PUBLISHER not in get_packages_with_prefixes():
+        return False
+    robot = load_config(value["config"]).robot
+    joints = [joint for joint in robot.joint_models.values() if joint.nv > 1]
+    return len(joints) == int(robot.floating_base)
 
 
 def seconds(name: str, text: str) -> float:

@@ -31,7 +31,7 @@ from constrained_sim.ros.outputs import Outputs
 from constrained_sim.ros.pace import make_pace
 from constrained_sim.ros.parameter_services import answer_every_request
 from constrained_sim.ros.parameters import check_types, declare_options, nested_parameters
-from constrained_sim.ros.process import begin, finish, leave, on_end
+from constrained_sim.ros.process import COMPILING, begin, finish, leave, on_end
 from constrained_sim.ros.recorder import make_recorder
 from constrained_sim.ros.replay import describe
 from constrained_sim.ros.requests import Requests
@@ -165,8 +165,7 @@ class SimulationNode(Node):
             self._is_loading = False
 
     def _tell_of_compilation(self, done: int, total: int, name: str) -> None:
-        text = "compiling the kernels, once: services answer when this is done"
-        self.get_logger().info(text, once=True)
+        self.get_logger().info(COMPILING, once=True)
 
     def _complete_parameters(self, parameters: list[Parameter]) -> list[Parameter]:
         """Say which factorization an empty one, or a change of solver without one, means."""

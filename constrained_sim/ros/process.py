@@ -17,6 +17,9 @@ from rclpy.signals import SignalHandlerOptions
 from constrained_sim.exceptions import ConfigError
 from constrained_sim.ros.discovery import discovery_settings
 
+COMPILING = "compiling the kernels, once: services answer when this is done"
+"""What the simulator logs where its kernels are not compiled yet; the monitor shows it."""
+
 REFUSED_BY_ROS = rclpy_implementation.RCLError, rclpy_implementation.UnknownROSArgsError
 """How ROS says that it does not take the arguments that are meant for it."""
 

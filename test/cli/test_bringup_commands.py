@@ -31,9 +31,55 @@ def cli(tmp_path, monkeypatch, capsys):
     return run
 
 
-@pytest.mark.parametrize(("robot", "name", "feet"), [(SOLO, "dog", 4), (UR, "arm", 0)])
+def sdf_dog():
+    """Return a trunk on four legs of two links as SDF."""
+    inertial = "<inertial><mass>{}</mass><inertia><ixx>{}</ixx><iyy>{}</iyy><izz>{}</izz></inertia></inertial>"
+    small, ball = (
+        inertial.format(0.5, 0.005, 0.005, 0.005),
+        "<geometry><sphere><radius>0.02</radius></sphere></geometry>",
+    )
+    foot = f"<collision name='c'><pose>0 0 -0.2 0 0 0</pose>{ball}</collision>"
+    limit = "<limit><lower>-2</lower><upper>2</upper><effort>60</effort></limit>"
+    parts = [f"<link name='trunk'><pose>0 0 0.4 0 0 0</pose>{inertial.format(8, 0.1, 0.2, 0.2)}</link>"]
+    for leg, (x, y) in LEGS.items():
+        for part, parent, z, more in (("thigh", "trunk", 0.4, ""), ("shank", f"{leg}_thigh", 0.2, foot)):
+            link, axis = f"{leg}_{part}", f"<axis><xyz>0 1 0</xyz>{limit}</axis>"
+            ends = f"<parent>{parent}</parent><child>{link}</child>"
+            parts += [
+                f"<link name='{link}'><pose>{x} {y} {z} 0 0 0</pose>{small}{more}</link>",
+                f"<joint name='{link}_joint' type='revolute'>{ends}{axis}</joint>",
+            ]
+    return f"<sdf version='1.9'><model name='dog'>{''.join(parts)}</model></sdf>"
+
+
+def mjcf_dog():
+    """Return the same as MJCF, with motors."""
+    inertial = "<inertial pos='0 0 0' mass='{}' diaginertia='{}'/>"
+    hinge, small = "<joint name='{}' axis='0 1 0' range='-2 2'/>", inertial.format(0.5, "0.005 0.005 0.005")
+    legs = "".join(
+        f"<body name='{leg}_thigh' pos='{x} {y} 0'>{small}{hinge.format(f'{leg}_thigh')}"
+        f"<body name='{leg}_shank' pos='0 0 -0.2'>{small}{hinge.format(f'{leg}_shank')}"
+        "<geom type='sphere' size='0.02' pos='0 0 -0.2'/></body></body>"
+        for leg, (x, y) in LEGS.items()
+    )
+    trunk = f"<body name='trunk' pos='0 0 0.4'><freejoint/>{inertial.format(8, '0.1 0.2 0.2')}{legs}</body>"
+    motors = "".join(f"<motor joint='{leg}_{part}' ctrlrange='-60 60'/>" for leg in LEGS for part in ("thigh", "shank"))
+    settings = "<compiler angle='radian' autolimits='true'/>"
+    return f"<mujoco>{settings}<worldbody>{trunk}</worldbody><actuator>{motors}</actuator></mujoco>"
+
+
+LEGS = {"fl": (0.2, 0.1), "fr": (0.2, -0.1), "hl": (-0.2, 0.1), "hr": (-0.2, -0.1)}
+WRITTEN = {"dog.sdf": sdf_dog, "dog.xml": mjcf_dog}
+"""Robots that a test writes itself, by file."""
+
+
+@pytest.mark.parametrize(
+    ("robot", "name", "feet"), [(SOLO, "dog", 4), (UR, "arm", 0), ("dog.sdf", "sdf_dog", 4), ("dog.xml", "mjcf_dog", 4)]
+)
 def test_a_robot_stands_after_check_new_run(cli, tmp_path, robot, name, feet):
-    """Nothing is edited between the commands; the test that is written passes."""
+    """Nothing is edited between the commands, whatever the format; the test that is written passes."""
+    if robot in WRITTEN:
+        (tmp_path / robot).write_text(WRITTEN[robot]())
     facts = json.loads(cli("check", robot, "--json").out)
     assert facts["floating_base"] == bool(feet)
     report = json.loads(cli("new", robot, "--name", name, "--json").out)

@@ -12,7 +12,7 @@ from constrained_sim.controllers import LegController
 from constrained_sim.shipped import shipped_robots
 from constrained_sim.testing.simulated_robot import read_parameters
 
-COMMANDS = "run", "plot", "replay", "recover", "compile", "list", "version"
+COMMANDS = "run", "check", "new", "plot", "layouts", "replay", "recover", "compile", "list", "version"
 
 
 @pytest.fixture

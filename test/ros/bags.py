@@ -8,6 +8,7 @@ import pinocchio as pin
 import yaml
 from diagnostic_msgs.msg import DiagnosticArray
 from mcap.reader import make_reader
+from nav_msgs.msg import Odometry
 from rclpy.serialization import deserialize_message
 from ros.live import NODE, nanoseconds, stamp
 from rosbags.highlevel import AnyReader
@@ -23,6 +24,7 @@ TYPES = {
     "/joint_states": JointState,
     "/contact_forces": ContactForces,
     "/constraint_forces": ConstraintForces,
+    "/odom": Odometry,
     "/impacts": Impact,
     "/robot_description": String,
     "/contact_markers": MarkerArray,

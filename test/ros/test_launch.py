@@ -30,7 +30,7 @@ DEFAULTS = {
     "namespace": "",
     "use_sim_time": "true",
     "log_level": "info",
-    "robot_state_publisher": "false",
+    "robot_state_publisher": "auto",
     "rviz": "false",
 }
 
@@ -100,7 +100,7 @@ def loaded(robot):
 def started(described, robot, **values):
     """Return the nodes by executable that a launch file starts, and the robot's default configuration."""
     arguments, _, start = parts(described(robot))
-    files = {"config": str(SHARE / "config" / f"{robot}.yaml"), "rviz_config": "view.rviz"}
+    files = {"config": str(SHARE / "config" / f"{robot}.yaml"), "rviz_config": f"{robot}.rviz"}
     given = DEFAULTS | files | {"controller": MODES[robot][0]} | values
     assert given.keys() == {argument.name for argument in arguments}
     stop, *nodes = start.function(given)
@@ -147,7 +147,7 @@ def test_arguments_are_those_documented(described, robot):
     assert declared["controller"].default_value == MODES[robot][0]
     assert declared["clock_mode"].choices == ["realtime", "fast", "lockstep"]
     assert declared["config"].default_value.given[0][1:] == ["config", f"{robot}.yaml"]
-    assert declared["rviz_config"].default_value.given[0][1:] == ["config", "view.rviz"]
+    assert declared["rviz_config"].default_value.given[0][1:] == ["config", f"{robot}.rviz"]
     assert declared["solver"].choices == ["", *SOLVERS]
 
 
@@ -179,9 +179,20 @@ def test_nodes_of_ros_are_started_where_asked_for(described):
     assert {node.namespace for node in nodes.values()} == {"a"}
     assert all(node.arguments[-3:] == ["--ros-args", "--log-level", "warn"] for node in nodes.values())
     (parameters,) = nodes["robot_state_publisher"].parameters
-    assert parameters == {"robot_description": URDF.read_text(), "use_sim_time": True}
-    assert nodes["rviz2"].arguments[:2] == ["-d", "view.rviz"]
+    assert parameters == {"robot_description": URDF.read_text(), "frame_prefix": "", "use_sim_time": True}
+    assert nodes["rviz2"].arguments[:2] == ["-d", "leg.rviz"]
     assert nodes["simulator"].parameters[1]["tf"] == "base"
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_robot_state_publisher_is_started_where_it_is_installed(described, monkeypatch, installed):
+    """Elsewhere the simulator publishes the transforms of the links itself."""
+    described("leg")  # imports what looks for the package
+    packages = {"robot_state_publisher": "/opt/ros"} if installed else {}
+    monkeypatch.setattr(sys.modules["constrained_sim.ros.launching"], "get_packages_with_prefixes", lambda: packages)
+    nodes = started(described, "leg")
+    assert ("robot_state_publisher" in nodes) == installed
+    assert nodes["simulator"].parameters[1].get("tf") == ("base" if installed else None)
 
 
 @pytest.mark.parametrize("text", ["abc", "nan", "-1", "inf", ""])

@@ -203,7 +203,7 @@ def test_signal_ends_the_monitor(tmp_path, kill):
     process = Process(tmp_path, free_domain(), "monitor")
     try:
         end = time.monotonic() + 30.0
-        while not any("waiting for joint_states" in out.read_text() for out in tmp_path.glob("monitor*.out")):
+        while not any("waiting for a simulator" in out.read_text() for out in tmp_path.glob("monitor*.out")):
             assert time.monotonic() < end, process.stderr
             time.sleep(0.05)
         kill(process)
