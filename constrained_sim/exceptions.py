@@ -24,6 +24,12 @@ class Explained(Exception):
         message: the text alone, without the address.
     """
 
+    _said = ""
+
+    def _say(self, text: str) -> None:
+        """Set the text; ``args`` stay what ``__init__`` was given, of which other processes make the same again."""
+        self._said = text
+
     @property
     def message(self) -> str:
         """Return the text alone; that of a cause may stand in it, without its address."""
@@ -31,7 +37,7 @@ class Explained(Exception):
 
     def _text(self) -> str:
         """Return the text as it was given."""
-        return " ".join(map(str, self.args))
+        return self._said or " ".join(map(str, self.args))
 
     def __str__(self) -> str:
         """Return the text and an address: that of a cause in the text, else that of this class."""
@@ -274,7 +280,7 @@ class InexactContact(Explained, UserWarning):
 
     def __init__(self, residual: float) -> None:
         """Say how far from a solution the impulses are."""
-        super().__init__(
+        self._say(
             f"a contact problem was solved with a relative residual of {residual:.3g} only; contacts whose rows nearly "
             "depend on each other do that: contact_tolerance [N s] says what is good enough, and saves the attempts"
         )
@@ -299,7 +305,7 @@ class LightJoint(Explained, UserWarning):
 
     def __init__(self, joint: str, share: float) -> None:
         """Say what `share` of its inertia is left to `joint`."""
-        super().__init__(
+        self._say(
             f"joint {joint!r} moves next to no inertia at this configuration where the joints behind it give way "
             f"({share:.1e} of what it moves while they are locked): the motion may blow up; give the links there an "
             "<inertial>, or the joints an armature (Robot.with_joints)"
@@ -320,7 +326,7 @@ class WrongDerivative(Explained, UserWarning):
     def __init__(self, constraint: str, function: str, where: str, given: float, found: float) -> None:
         """Say which entry of `function` is `given`, and what differences give."""
         of = {"jacobian": "phi, or of velocity where there is no phi", "velocity": "phi", "gamma": "velocity"}[function]
-        super().__init__(
+        self._say(
             f"constraint {constraint!r}: its {function} ({where}) is {given:.6g}, differences of its {of} give "
             f"{found:.6g}; check_constraint shows all entries"
         )
@@ -337,7 +343,7 @@ class CoarseStep(Explained, UserWarning):
 
     def __init__(self, contact: str, dt: float, angle: float) -> None:
         """Say that a step of `dt` [s] turns the vibration of `contact` by `angle` [rad]."""
-        super().__init__(
+        self._say(
             f"contact {contact!r}: its stiffness vibrates by {angle:.3g} rad within one step of {dt:.3g} s; "
             f"forces are accurate below {FINE} rad: take a shorter step, or less stiffness or damping"
         )
@@ -353,7 +359,7 @@ class KernelsNotKept(Explained, UserWarning):
 
     def __init__(self, folder: Path | None) -> None:
         """Say that kernels lie in the temporary `folder`, or are lost with this process."""
-        super().__init__(
+        self._say(
             "no folder for compiled kernels can be written to, neither beside the package nor the user's cache; "
             + (f"they are kept in {folder} for now" if folder else "every process compiles them again")
             + "; run `python -m constrained_sim compile` as a user who may write there, or set NUMBA_CACHE_DIR"

@@ -15,7 +15,17 @@ import pytest
 from mechanisms import ROOT, ball, leg
 
 import constrained_sim as cs
-from constrained_sim.exceptions import ConstrainedSimError, InvalidValue, NonFiniteMotion, UnknownName, shown
+from constrained_sim.exceptions import (
+    CoarseStep,
+    ConstrainedSimError,
+    InexactContact,
+    InvalidValue,
+    KernelsNotKept,
+    LightJoint,
+    NonFiniteMotion,
+    UnknownName,
+    shown,
+)
 
 WRONG: dict[str, Any] = {
     "none": None,
@@ -494,11 +504,14 @@ def test_errors_go_through_a_pickle():
     """As between the processes of a campaign: the class, the message and the data."""
     import pickle
 
-    for error in (UnknownName("link", "hand", ["foot"]), InvalidValue("tau", [1.0], "two"), cs_error()):
+    warnings = InexactContact(1e-7), LightJoint("wrist", 1e-9), CoarseStep("foot", 1e-3, 0.5), KernelsNotKept(None)
+    for error in (UnknownName("link", "hand", ["foot"]), InvalidValue("tau", [1.0], "two"), cs_error(), *warnings):
         other = pickle.loads(pickle.dumps(error))
         assert type(other) is type(error)
         assert str(other) == str(error)
         assert other.__dict__ == error.__dict__
+    for warning in warnings:  # as test runners take warnings of other processes over
+        assert str(type(warning)(*warning.args)) == str(warning)
 
 
 def cs_error() -> ConstrainedSimError:
