@@ -33,16 +33,23 @@ class _Known(NamedTuple):
     begins: tuple[int | None, ...]
 
     def commands(self, numbers: list[float]) -> dict[int, JointCommand]:
-        """Return the commands by index into tau."""
+        """Return the commands by index into tau, of the joints that are told something.
+
+        Where there are no targets at all, an effort that is NaN is returned as it is: it is an error.
+        """
         effort, position, velocity = self.begins
-        return {
-            index: JointCommand(
-                0.0 if effort is None else numbers[effort + place],
+        if position is None and velocity is None:
+            return {index: JointCommand(numbers[(effort or 0) + place]) for place, index in self.drives.items()}
+        told = {}
+        for place, index in self.drives.items():
+            command = JointCommand(
+                NAN if effort is None else numbers[effort + place],
                 NAN if position is None else numbers[position + place],
                 NAN if velocity is None else numbers[velocity + place],
             )
-            for place, index in self.drives.items()
-        }
+            if not all(map(math.isnan, command)):
+                told[index] = command._replace(effort=0.0) if math.isnan(command.effort) else command
+        return told
 
 
 class CommandReader:
@@ -67,12 +74,13 @@ class CommandReader:
     def read(self, data: bytes) -> tuple[int, dict[int, JointCommand]]:
         """Return the stamp [ns] of a serialised sensor_msgs/JointState, and its commands by index into tau.
 
-        Positions and velocities that are NaN, or left out, are no targets; efforts that are left out are zero.
+        In a message with positions or velocities, NaN gives nothing, and neither does a field that is left out; a joint
+        that is given nothing keeps its last command.
 
         Raises:
             UnknownName: a joint that the robot does not have, or, if strict, does not actuate.
-            InvalidValue: no such message, neither nothing nor one number for each name, a name twice, infinity, an
-                effort that is NaN.
+            InvalidValue: no such message, neither nothing nor one number for each name, a name twice, infinity, efforts
+                alone of which one is NaN.
         """
         for known in self._known:
             numbers = known.form.numbers(data)
@@ -93,18 +101,19 @@ class CommandReader:
             if values and len(values) != len(names):
                 raise InvalidValue(f"{what} of a joint command", values, f"{len(names)} numbers, one a name, or none")
             driven = [values[place] for place in drives if values]
-            check = finite_array if what == "effort" else sparse_array
-            check(f"{what} of a joint command", driven, (len(driven),))
+            sparse_array(f"{what} of a joint command", driven, (len(driven),))
             begins[what], begin = begin if values else None, begin + len(values)
         if names and not any(value is not None for value in begins.values()):
             raise InvalidValue("joint command", "names alone", "efforts, positions or velocities, one a name")
+        if begins["position"] is None and begins["velocity"] is None:
+            efforts = [message.effort[place] for place in drives]
+            finite_array("effort of a joint command", efforts, (len(efforts),))
         if len(drives) < len(names):
             self._ignored([name for place, name in enumerate(names) if place not in drives])
-        form = Form(message)
-        known = _Known(form, drives, (begins["effort"], begins["position"], begins["velocity"]))
+        known = _Known(Form(message), drives, (begins["effort"], begins["position"], begins["velocity"]))
         self._known.insert(0, known)
         del self._known[KEPT:]
-        numbers = form.numbers(serialise(message))
+        numbers = known.form.numbers(serialise(message))
         assert numbers is not None, "a form knows its own message"
         return to_nanoseconds(message.header.stamp), known.commands(numbers)
 

@@ -44,12 +44,16 @@ def test_each_field_may_be_left_out(reader):
         "position": {"position": [0.1, 0.2]},
         "velocity": {"velocity": [0.3, 0.4]},
         "all": {"position": [0.1, NAN], "velocity": [NAN, 0.4], "effort": [1.0, 2.0]},
+        "some": {"position": [0.1, NAN], "velocity": [NAN, NAN], "effort": [NAN, 2.0]},
+        "one": {"position": [NAN, 0.2]},
     }
     expected = {
         "effort": {1: JointCommand(1.0), 0: JointCommand(2.0)},
         "position": {1: JointCommand(0.0, 0.1), 0: JointCommand(0.0, 0.2)},
         "velocity": {1: JointCommand(0.0, NAN, 0.3), 0: JointCommand(0.0, NAN, 0.4)},
         "all": {1: JointCommand(1.0, 0.1, NAN), 0: JointCommand(2.0, NAN, 0.4)},
+        "some": {1: JointCommand(0.0, 0.1, NAN), 0: JointCommand(2.0)},
+        "one": {0: JointCommand(0.0, 0.2)},
     }
     for what in (*given, *reversed(given)):
         _, commands = reader.read(message(**given[what]))
