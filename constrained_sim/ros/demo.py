@@ -54,6 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     title = f"{robot}: {options.controller}, {options.clock_mode}, {options.solver}"
     (pages,) = write_figures(replace(read_bag(bag), title=title), bag.with_suffix(".pdf"))
     print(f"\nrecorded  {bag}\nplotted   {pages}\nplot any bag with  scripts/run constrained_sim plot DIRECTORY")
+    print("look at it with   scripts/run constrained_sim view DIRECTORY")
     return 0
 
 

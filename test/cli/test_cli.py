@@ -1,8 +1,11 @@
 """The command constrained_sim: what it writes, its exit codes, and the same numbers as from Python."""
 
 import json
+import re
+import signal
 import subprocess
 import sys
+import urllib.request
 
 import numpy as np
 import pytest
@@ -12,7 +15,7 @@ from constrained_sim.controllers import LegController
 from constrained_sim.shipped import shipped_robots
 from constrained_sim.testing.simulated_robot import read_parameters
 
-COMMANDS = "run", "check", "new", "plot", "layouts", "replay", "recover", "compile", "list", "version"
+COMMANDS = "run", "check", "new", "plot", "layouts", "replay", "recover", "view", "film", "compile", "list", "version"
 
 
 @pytest.fixture
@@ -78,6 +81,9 @@ def test_a_bag_holds_the_run(cli, tmp_path):
         (["run", "leg", "--output", "a.txt"], ".npz"),
         (["run", "leg", "--output", "missing/a.npz"], "missing"),
         (["run", "leg", "--plot", "a.doc"], ".png"),
+        (["view", "nobody"], "four_bar"),
+        (["view", "a.npz"], "--robot"),
+        (["film", ".", "a.doc"], ".mp4"),
     ],
 )
 def test_bad_input_is_refused(cli, tmp_path, words, said):
@@ -117,6 +123,24 @@ def test_help_shows_an_example_and_the_exit_codes(cli, command):
     text = cli(command, "--help").stdout
     assert f"$ constrained_sim {command}" in text
     assert "Exit codes" in text
+
+
+def test_view_serves_a_page_until_ctrl_c(tmp_path):
+    """It says where, and ends without complaint."""
+    pytest.importorskip("viser")
+    command = [sys.executable, "-P", "-m", "constrained_sim", "view", "leg", "--no-browser"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    try:
+        said = next(line for line in process.stderr if "http" in line)
+        url = re.search(r"http://127\.0\.0\.1:\d+", said).group()
+        with urllib.request.urlopen(url, timeout=30.0) as page:
+            assert b"<html" in page.read().lower()
+        process.send_signal(signal.SIGINT)
+        rest = process.communicate(timeout=30.0)[1]
+        assert "Traceback" not in rest
+        assert process.returncode in (0, 130)
+    finally:
+        process.kill()
 
 
 def test_lists_are_the_registries(cli):
