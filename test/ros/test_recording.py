@@ -25,7 +25,7 @@ from constrained_sim.ros.message_types import type_name
 from constrained_sim.ros.recover import recover
 from constrained_sim.ros.replay import replay
 
-TOPICS = set(TYPES) - {"/constraint_forces"}  # the leg has no bilateral constraints
+TOPICS = set(TYPES) - {"/constraint_forces", "/odom"}  # the leg has no bilateral constraints, and a fixed base
 
 
 def log_times(file):
