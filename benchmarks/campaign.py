@@ -203,8 +203,12 @@ def kills() -> Iterator[Row]:
 def over_ros() -> Iterator[Row]:
     """Runs whose controller is a node, beside the same law without ROS."""
     os.environ.update(loopback_settings())
-    node = leg(runs=OVER_ROS, controller={"use": [str(package_executable("leg_controller"))], "mode": "stand"})
-    law = leg(runs=OVER_ROS, controller="stand")
+    push = {"pushes": {"shove": {"link": "carriage", "at": 0.5, "duration": 0.1}}}
+    # What the node's own configuration tells its law does not vary.
+    varied = {"contacts.foot.friction": FRICTION, "pushes.shove.force.2": {"uniform": [-20.0, 0.0]}}
+    common = {"runs": OVER_ROS, "variations": varied, **push}
+    node = leg(controller={"use": [str(package_executable("leg_controller"))], "mode": "stand"}, **common)
+    law = leg(controller="stand", **common)
     with ThreadPoolExecutor(CORES) as executor:
         begin = time.perf_counter()
         found = node.run(executor).table
