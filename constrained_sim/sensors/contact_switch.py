@@ -49,15 +49,7 @@ class ContactSwitch(Sensor):
         super().__post_init__()
         number(f"threshold of sensor {self.name!r}", self.threshold, 0.0, open_lower=True)
 
-    def check(self, robot: Robot) -> None:
-        """Refuse a robot without the link, see :meth:`Sensor.check`."""
-        robot.link_placement(self.link)
-
     def exact(self, robot: Robot, result: StepResult) -> ContactSwitchReading:
         """Return whether it is on, see :meth:`Sensor.exact`."""
         force = sum(contact.normal_force for contact in result.contact_forces.values() if contact.link == self.link)
         return ContactSwitchReading(np.array([float(force >= self.threshold)]))
-
-    def measure(self, robot: Robot, result: StepResult, generator: np.random.Generator) -> ContactSwitchReading:
-        """Return the same: it has no noise."""
-        return self.exact(robot, result)

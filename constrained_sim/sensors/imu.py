@@ -72,10 +72,6 @@ class Imu(Sensor):
         super().__post_init__()
         self._check_errors("orientation", "angular_velocity", "acceleration")
 
-    def check(self, robot: Robot) -> None:
-        """Refuse a robot without the link, see :meth:`Sensor.check`."""
-        robot.link_placement(self.link)
-
     def exact(self, robot: Robot, result: StepResult) -> ImuReading:
         """Return what an ideal unit reads, see :meth:`Sensor.exact`."""
         joint, placement = robot.link_placement(self.link)

@@ -57,14 +57,14 @@ class Sensor(ABC):
                 what = f"{bias} of sensor {self.name!r}"
                 object.__setattr__(self, bias, tuple(finite_array(what, getattr(self, bias), (3,)).tolist()))
 
-    @abstractmethod
     def check(self, robot: Robot) -> None:
         """Refuse a robot that this sensor cannot be on.
 
         Raises:
-            UnknownName: the robot has no such link.
+            UnknownName: the robot has no such link, or joint.
             InvalidValue: a link that the sensor cannot be on.
         """
+        robot.link_placement(self.link)
 
     @abstractmethod
     def exact(self, robot: Robot, result: StepResult) -> tuple[Array, ...]:
@@ -75,9 +75,8 @@ class Sensor(ABC):
             InvalidValue: a link that the sensor cannot be on.
         """
 
-    @abstractmethod
     def measure(self, robot: Robot, result: StepResult, generator: np.random.Generator) -> tuple[Array, ...]:
-        """Return what this sensor reads at the end of a step, with its errors.
+        """Return what this sensor reads at the end of a step, with its errors where it has some.
 
         Args:
             robot: that carries the sensor.
@@ -88,6 +87,7 @@ class Sensor(ABC):
             UnknownName: the robot has no such link.
             InvalidValue: a link that the sensor cannot be on.
         """
+        return self.exact(robot, result)
 
 
 def with_errors(exact: Array, bias: Sequence[float], noise: float, generator: np.random.Generator) -> Array:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
 from constrained_sim.dynamics.dynamics import dynamics_at
 from constrained_sim.dynamics.kinematics import velocity_at
 from constrained_sim.robot import Robot
@@ -43,10 +41,6 @@ class Twist(Sensor):
 
     kind = "twist"
 
-    def check(self, robot: Robot) -> None:
-        """Refuse a robot without the link, see :meth:`Sensor.check`."""
-        robot.link_placement(self.link)
-
     def exact(self, robot: Robot, result: StepResult) -> TwistReading:
         """Return the velocity, see :meth:`Sensor.exact`."""
         joint, placement = robot.link_placement(self.link)
@@ -55,7 +49,3 @@ class Twist(Sensor):
         rotation = body.rotation @ placement.rotation
         linear = velocity_at(body, body.position + body.rotation @ placement.translation)
         return TwistReading(linear @ rotation, body.angular_velocity @ rotation)
-
-    def measure(self, robot: Robot, result: StepResult, generator: np.random.Generator) -> TwistReading:
-        """Return the same: it has no error."""
-        return self.exact(robot, result)
