@@ -29,7 +29,7 @@ class Efforts(NamedTuple):
 
     def at(self, v: Array) -> Array:
         """Return (nu,) the efforts [N m, N] at the velocities `v` (nu,)."""
-        return self.constant - self.damping * v if self.damping.any() else self.constant
+        return self.constant - self.damping * v
 
 
 class Actuators:
@@ -96,8 +96,6 @@ class Actuators:
             given: (nu,) what they came to [N m, N].
             v: (nv,) velocity at its beginning.
         """
-        if not asked.damping.any():
-            return None
         allowed = self._slowed(self._robot.clamp(given), v)
         beyond = (allowed != given) & (asked.damping > 0.0)
         if not beyond.any():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from constrained_sim.actuators import Actuators, Command, Efforts
+from constrained_sim.actuators import Actuators, Command
 from constrained_sim.assembly import assemble_members
 from constrained_sim.collision.detector import CollisionDetector, Collisions
 from constrained_sim.constraints import BoundConstraint, Constraint, ConstraintStack
@@ -452,15 +452,18 @@ class Simulator:
             NonFiniteMotion: the state at its end is not finite.
         """
         actuators, memory = self._actuators, self._stepper.memory
-        efforts: Efforts | None = actuators.efforts(command, here.q, here.v, self.dt)
-        while efforts is not None:
-            self._stepper.memory = memory
+        efforts = actuators.efforts(command, here.q, here.v, self.dt)
+        while True:
             outcome = self._stepper.step(here, efforts, acting, self._solver, self._method)
             if not are_finite(outcome.end.q, outcome.end.v):
                 raise NonFiniteMotion("the equations of motion gave NaN or infinity")
+            if not isinstance(command, JointFeedback):
+                return outcome, efforts.constant
             given = efforts.at(outcome.damped_velocity[self.robot.actuation])
-            efforts = actuators.within_limits(efforts, given, here.v)
-        return outcome, given
+            limited = actuators.within_limits(efforts, given, here.v)
+            if limited is None:
+                return outcome, given
+            self._stepper.memory, efforts = memory, limited
 
     def run(
         self,
