@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from datetime import datetime
@@ -15,7 +16,7 @@ from launch.events import Shutdown
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from constrained_sim.config import load_config
+from constrained_sim.config import Config, load_config
 from constrained_sim.descriptions.urdf.writer import urdf_of
 from constrained_sim.exceptions import InvalidValue, SimulationFailed
 from constrained_sim.ros.demos import PACKAGE
@@ -82,7 +83,7 @@ def companions(value: Mapping[str, str]) -> list[Node]:
     """Return the viewer and the nodes of other packages, where they are asked for."""
     on_time, nodes = {"use_sim_time": value["use_sim_time"] == "true"}, []
     if others_publish_links(value):
-        config = load_config(value["config"])
+        config = config_of(value["config"])
         text = config.robot.urdf or urdf_of(config.robot)
         described = {"robot_description": text, "frame_prefix": config.node.frame_prefix}
         nodes.append(_node(value, PUBLISHER, PUBLISHER, [described | on_time], PUBLISHER))
@@ -91,6 +92,12 @@ def companions(value: Mapping[str, str]) -> list[Node]:
     if value["rviz"] == "true":
         nodes.append(_node(value, "rviz2", "rviz2", [on_time], "rviz2", "-d", value["rviz_config"]))
     return nodes
+
+
+@functools.cache
+def config_of(file: str) -> Config:
+    """Return the configuration in a parameter file, read once: several nodes are told of it."""
+    return load_config(file)
 
 
 def others_publish_links(value: Mapping[str, str]) -> bool:
@@ -103,7 +110,7 @@ def others_publish_links(value: Mapping[str, str]) -> bool:
         return value["robot_state_publisher"] == "true"
     if PUBLISHER not in get_packages_with_prefixes():
         return False
-    robot = load_config(value["config"]).robot
+    robot = config_of(value["config"]).robot
     joints = [joint for joint in robot.joint_models.values() if joint.nv > 1]
     return len(joints) == int(robot.floating_base)
 
