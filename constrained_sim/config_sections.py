@@ -142,14 +142,14 @@ def read_robot(section: Section, base: Path, make: MakeRobot = make_robot) -> Ro
 
 def read_servo(top: Section, robot: Robot) -> Servo | None:
     """Read the gains of the joints that follow positions and velocities; None where there are none."""
-    gains = {section.name: read_gains(section) for section in top.named_sections("servo")}
-    if not gains:
-        return None
-    return Servo(robot, *({name: values[i] for name, values in gains.items()} for i in range(2)))
+    stiffness, damping = {}, {}
+    for section in top.named_sections("servo"):
+        stiffness[section.name], damping[section.name] = read_gains(section)
+    return Servo(robot, stiffness, damping) if stiffness else None
 
 
 def read_gains(section: Section) -> tuple[float, float]:
-    """Read stiffness and damping of a joint."""
+    """Read stiffness [N m/rad, N/m] and damping [N m s/rad, N s/m] of a joint."""
     gains = section.take("stiffness", float, 0.0), section.take("damping", float, 0.0)
     section.finish()
     return gains

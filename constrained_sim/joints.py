@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import pinocchio as pin
 
 from constrained_sim.exceptions import InvalidValue
@@ -70,6 +71,17 @@ class SingleJoint:
             q[self.q : self.q + 2] = np.cos(position), np.sin(position)
         else:
             q[self.q] = position
+
+
+def places_of(
+    joints: Sequence[SingleJoint],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Return (n,) indices of n joints into q and into v, and which of them are continuous."""
+    return (
+        np.array([joint.q for joint in joints], dtype=np.int64),
+        np.array([joint.v for joint in joints], dtype=np.int64),
+        np.array([joint.turns for joint in joints], dtype=np.bool_),
+    )
 
 
 def joint_values(joint: Any, name: str, value: Any) -> Array:

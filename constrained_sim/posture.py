@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import copy
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.joints import SingleJoint
+from constrained_sim.joints import SingleJoint, places_of
 from constrained_sim.robot import Robot, checked_robot
-from constrained_sim.validation import Array, finite_array, float_array
+from constrained_sim.validation import Array, float_array, one_or_each
 
 
 class JointFeedback(NamedTuple):
@@ -80,13 +79,11 @@ class Posture:
         self.robot = checked_robot(robot)
         self._joints = [SingleJoint.of(robot, name) for name in robot.actuated_joints]
         self.law = JointFeedback(
-            np.array([joint.q for joint in self._joints], dtype=np.int64),
-            np.array([joint.v for joint in self._joints], dtype=np.int64),
-            np.array([joint.turns for joint in self._joints], dtype=np.bool_),
+            *places_of(self._joints),
             self._positions(q),
-            self._by_joint("stiffness", stiffness),
-            self._by_joint("damping", damping),
-            self._by_joint("feed_forward", feed_forward),
+            one_or_each("stiffness of a posture", stiffness, robot.nu),
+            one_or_each("damping of a posture", damping, robot.nu),
+            one_or_each("feed_forward of a posture", feed_forward, robot.nu),
         )
 
     def about(self, q: Any) -> Posture:
@@ -123,11 +120,6 @@ class Posture:
     def _positions(self, q: Any) -> Array:
         configuration = self.robot.checked_configuration(q)
         return np.array([joint.position(configuration) for joint in self._joints], dtype=np.float64)
-
-    def _by_joint(self, what: str, value: Any) -> Array:
-        """Return (nu,) a value that may be one for all joints."""
-        shape = () if isinstance(value, Real) else (self.robot.nu,)
-        return np.full(self.robot.nu, finite_array(f"{what} of a posture", value, shape))
 
 
 @kernel

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import isnan
 from math import nan as NAN
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.exceptions import InvalidValue
-from constrained_sim.joints import SingleJoint
+from constrained_sim.joints import SingleJoint, places_of
 from constrained_sim.posture import JointFeedback
 from constrained_sim.robot import Robot, checked_robot
-from constrained_sim.validation import Array, finite_array, number, sparse_array
+from constrained_sim.validation import Array, known, number, one_or_each, sparse_array
 
 
 class JointCommand(NamedTuple):
@@ -86,12 +85,7 @@ class Servo:
             InvalidValue: a gain that is negative or not finite.
         """
         self._robot = checked_robot(robot)
-        joints = [SingleJoint.of(robot, name) for name in robot.actuated_joints]
-        self._where = (
-            np.array([joint.q for joint in joints], dtype=np.int64),
-            np.array([joint.v for joint in joints], dtype=np.int64),
-            np.array([joint.turns for joint in joints], dtype=np.bool_),
-        )
+        self._places = places_of([SingleJoint.of(robot, name) for name in robot.actuated_joints])
         self.stiffness, self.damping = self._gains("stiffness", stiffness), self._gains("damping", damping)
 
     def targets(self, position: Any = None, velocity: Any = None, effort: Any = 0.0) -> JointTargets:
@@ -107,14 +101,14 @@ class Servo:
         """
         robot = self._robot
         position, velocity = self._optional("position", position), self._optional("velocity", velocity)
-        effort = np.full(robot.nu, finite_array("effort", effort, () if isinstance(effort, Real) else (robot.nu,)))
+        effort = one_or_each("effort", effort, robot.nu)
         has_position, has_velocity = ~np.isnan(position), ~np.isnan(velocity)
         self._check("position", has_position, "stiffness", self.stiffness)
         self._check("velocity", has_velocity, "damping", self.damping)
         stiffness = np.where(has_position, self.stiffness, 0.0)
         damping = np.where(has_position | has_velocity, self.damping, 0.0)
         goal, rate = np.where(has_position, position, 0.0), np.where(has_velocity, velocity, 0.0)
-        return JointTargets(robot, JointFeedback(*self._where, goal, stiffness, damping, effort + damping * rate))
+        return JointTargets(robot, JointFeedback(*self._places, goal, stiffness, damping, effort + damping * rate))
 
     def _check(self, what: str, is_given: npt.NDArray[np.bool_], gain: str, gains: Array) -> None:
         """Refuse targets of joints that do not follow them."""
@@ -127,9 +121,7 @@ class Servo:
         if isinstance(value, Mapping):
             gains = dict.fromkeys(names, 0.0)
             for name, gain in value.items():
-                SingleJoint.of(self._robot, name)
-                if name not in gains:
-                    raise InvalidValue(f"{what} of a servo", name, f"actuated joints: {', '.join(names)}")
+                known(f"actuated joint of the {what} of a servo", name, names)
                 gains[name] = number(f"{what} of joint {name!r}", gain, 0.0)
             return np.array([gains[name] for name in names])
         return np.full(len(names), number(f"{what} of a servo", value, 0.0))

@@ -35,6 +35,15 @@ def finite_array(what: str, value: Any, shape: tuple[int, ...]) -> Array:
     return array
 
 
+def one_or_each(what: str, value: Any, count: int) -> Array:
+    """Return (count,) finite floats from so many numbers, or from one for all.
+
+    Raises:
+        InvalidValue: another number of numbers, not numbers, NaN or infinity.
+    """
+    return np.full(count, finite_array(what, value, () if isinstance(value, Real) else (count,)))
+
+
 def sparse_array(what: str, value: Any, shape: tuple[int, ...]) -> Array:
     """Return `value` as a new float array of exactly `shape`, whose entries may be NaN: nothing is given there.
 

@@ -207,8 +207,10 @@ def test_what_it_cannot_follow_is_refused():
         servo.targets([np.inf, np.nan])
     with pytest.raises(InvalidValue, match="stiffness of joint"):
         Servo(robot, {first: -1.0}, 0.0)
-    with pytest.raises(UnknownName, match="no_such"):
-        Servo(robot, {"no_such": 1.0}, 0.0)
+    leg = Robot.from_urdf("package://constrained_sim/urdf/leg.urdf", actuated_joints=["hip", "knee"])
+    for name in ("no_such", "slider"):
+        with pytest.raises(UnknownName, match=f"actuated joint.*{name}.*hip, knee"):
+            Servo(leg, {name: 1.0}, 0.0)
     sim = Simulator(wheel(), q=[0.4])
     with pytest.raises(InvalidValue, match="another robot"):
         sim.step(servo.targets())
