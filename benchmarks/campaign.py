@@ -208,7 +208,7 @@ def over_ros() -> Iterator[Row]:
     varied = {"contacts.foot.friction": FRICTION, "pushes.shove.force.2": {"uniform": [-20.0, 0.0]}}
     common = {"runs": OVER_ROS, "variations": varied, **push}
     node = leg(controller={"use": [str(package_executable("leg_controller"))], "mode": "stand"}, **common)
-    law = leg(controller="stand", **common)
+    law = leg(controller="stamped_leg.py:StampedLeg", **common)
     with ThreadPoolExecutor(CORES) as executor:
         begin = time.perf_counter()
         found = node.run(executor).table
