@@ -56,27 +56,6 @@ class SteppingScheme(Integrator):
 
     theta: float
 
-    def evaluation_point(self, robot: Robot, q: Array, v: Array, a: Array, h: float) -> tuple[Array, Array]:
-        """Return the configuration and the velocity at which M, h and J are taken.
-
-        Args:
-            robot: the robot.
-            q: (nq,) at the beginning.
-            v: (nv,) at the beginning.
-            a: (nv,) acceleration of the previous step, zero after a jump.
-            h: length of the step [s].
-        """
-        first = (1.0 - self.theta) * h
-        return integrate(robot, q, first * v), v + first * a
-
-    def inertial_velocity(self, v: Array, v_plus: Array) -> Array:
-        """Return the velocity (nv,) whose inertial forces lead from the momentum at `v` (nv,) to that at `v_plus`."""
-        return v + (1.0 - self.theta) * (v_plus - v)
-
-    def advance(self, robot: Robot, q_evaluated: Array, v_plus: Array, h: float) -> Array:
-        """Return the configuration at the end, for the velocity `v_plus` (nv,) at the end."""
-        return integrate(robot, q_evaluated, self.theta * h * v_plus)
-
 
 class ExplicitEuler(Integrator):
     """``v' = v + h a``, ``q' = q + h v``. First order."""

@@ -151,15 +151,13 @@ class Dynamics:
         cholesky.compute(model, data, models, datas, mu)
         return cholesky
 
-    def bias_change(self, v: Array) -> Array:
-        """Return (nv,) by how much less the bias forces are at the velocity `v` (nv,) than at the last :meth:`update`.
+    def bias_at(self, v: Array) -> Array:
+        """Return the bias forces (nv,) at the configuration of the last :meth:`update` and the velocity `v` (nv,).
 
-        At the same configuration; what depends on the velocity is that of `v` afterwards.
+        What depends on the velocity is that of `v` afterwards.
         """
-        before = self.h.copy()
-        self.v = v
-        self.h = pin.nonLinearEffects(self.robot.model, self._data, self.q, v)
-        return before - self.h
+        self.v, self.h = v, pin.nonLinearEffects(self.robot.model, self._data, self.q, v)
+        return self.h
 
     def inertia_rate(self, v: Array) -> Array:
         """Return C (nv, nv) with ``dM/dt = C + C^T`` at the velocity `v` (nv,): as a rule Pinocchio's Coriolis matrix.

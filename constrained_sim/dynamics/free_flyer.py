@@ -9,6 +9,13 @@ about the centre of mass c, no inertial force is needed, however fast the frame 
 with F and T the force and, about c, the moment of the other impulses where they acted. And c moves by h times the mean
 of p / m and p' / m, straight where nothing acts, while tangent steps would lead a turning frame around a curve. With
 both, the angular momentum about any fixed point changes by the moment of the impulses exactly.
+
+A step compares velocities and impulses along one set of axes, those of the frame in its middle. Pinocchio's linear
+velocity of a free-flyer is along the axes of its own frame, and these turn: the components of a constant velocity
+change, by a centrifugal force that is none. At constant axes the linear velocity drops out of the inertial forces
+(Galilei's principle), and rows see the velocity that they see at the ends of the step. Frames move as the midpoint
+scheme moves them, by ``exp(h w / 2)`` and then by ``exp(h w' / 2)``: neither turn changes its own axis, so that the
+components of the angular velocities are the same along the axes in the middle.
 """
 
 from __future__ import annotations
@@ -16,8 +23,158 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.dynamics.tree import in_axes, in_world
+from constrained_sim.dynamics.tree import cross, in_axes, in_world, rotated, turned
+from constrained_sim.linalg.elimination import solve
 from constrained_sim.linalg.products import matvec
+
+MOST_NEWTON_STEPS = 50
+"""For an angular velocity: it is found in four where a frame turns by 0.01 rad in a step, in twelve at 1 rad."""
+
+
+@kernel
+def turn_axes(h, v, rows):  # type: ignore[no-untyped-def]
+    """Return a velocity (nv,) with those of free-flyers along the axes to which `h` [s] at this velocity turn theirs.
+
+    Args:
+        h: time [s]; negative: axes from which they have turned.
+        v: (nv,) velocity.
+        rows: (r,) the first row of each free-flyer in v.
+    """
+    found = v.copy()
+    for k in rows:
+        back = turned((0.0, 0.0, 0.0, 1.0), -h * v[k + 3 : k + 6])
+        found[k], found[k + 1], found[k + 2] = rotated(back, v[k], v[k + 1], v[k + 2])
+    return found
+
+
+@kernel
+def mean_acceleration(h, v, v_plus, rows, begin, end):  # type: ignore[no-untyped-def]
+    """Return (nv,) the mean acceleration over a step, of free-flyers along their axes at its end, held constant.
+
+    Args:
+        h: length of the step [s].
+        v: (nv,) velocity at the beginning.
+        v_plus: (nv,) at the end.
+        rows: (r,) the first row of each free-flyer in v.
+        begin: (r, 4, 3) placements of their frames at the beginning.
+        end: (r, 4, 3) at the end.
+    """
+    found = (v_plus - v) / h
+    for i in range(rows.shape[0]):
+        k = rows[i]
+        x, y, z = in_axes(*in_world(v[k], v[k + 1], v[k + 2], begin[i]), end[i])
+        found[k], found[k + 1], found[k + 2] = (v_plus[k] - x) / h, (v_plus[k + 1] - y) / h, (v_plus[k + 2] - z) / h
+    return found
+
+
+@kernel
+def expected_velocity(h, theta, M, v, acceleration, known, rows):  # type: ignore[no-untyped-def]
+    """Return (nv,) the velocity expected at the end of a step, along the axes in its middle.
+
+    It goes on as it did in a step of the same length before; but of a free-flyer the angular momentum about the centre
+    of mass does, of all that it carries, as if the joints were locked. So a body that nothing touches turns as Euler's
+    equations say, however fast: its momentum p is constant, and along the axes in the middle ``exp(h w / 2) I w = p``
+    is solved for the angular velocity w at the end.
+
+    Args:
+        h: length of the step [s].
+        theta: of the velocity at the end in the mean velocity.
+        M: (nv, nv) inertia at the beginning.
+        v: (nv,) velocity there, along the axes in the middle.
+        acceleration: (nv,) of the step before.
+        known: whether that is; if it is not, the momentum is expected to stay as it is.
+        rows: (r,) the first row of each free-flyer in v.
+    """
+    expected = v + h * acceleration
+    for k in rows:
+        I, w = _inertia_about_centre(M, k), v[k + 3 : k + 6]
+        p = _turned_momentum(I, w, -(1.0 - theta) * h)
+        found = w.copy()
+        if known:
+            found[:] = expected[k + 3 : k + 6]
+            before = w - h * acceleration[k + 3 : k + 6]
+            last = _turned_momentum(I, before, -(1.0 - theta) * h)
+            p = 2.0 * p - _turned_by(last, w, -h)
+        _find_angular_velocity(I, p, theta * h, found)
+        expected[k + 3 : k + 6] = found
+    return expected
+
+
+@kernel
+def _find_angular_velocity(I, p, h, w):  # type: ignore[no-untyped-def]
+    """Solve ``exp(h w) I w = p`` for w (3,), near which it is, by Newton's method; in place.
+
+    With ``I w = exp(-h w) p``, whose right side changes by ``h (exp(-h w) p) x dw`` up to O(h |w|) of that.
+    """
+    step = np.inf
+    for _ in range(MOST_NEWTON_STEPS):
+        x, y, z = turned_p = _turned_by(p, w, -h)
+        slope = I.copy()
+        slope[0, 1], slope[0, 2], slope[1, 2] = slope[0, 1] + h * z, slope[0, 2] - h * y, slope[1, 2] + h * x
+        slope[1, 0], slope[2, 0], slope[2, 1] = slope[1, 0] - h * z, slope[2, 0] + h * y, slope[2, 1] - h * x
+        change = solve(slope, turned_p - matvec(I, w))
+        last, step = step, np.abs(change).max()
+        if not step < last:
+            break  # what is left is rounding
+        w += change
+
+
+@kernel
+def hold_axes(bias, h, theta, M, v, expected, rows):  # type: ignore[no-untyped-def]
+    """Take out of bias forces (nv,) what the turning axes of free-flyers bring in, in place; and return them.
+
+    So that ``M (x - v) = h (f - bias)`` along the axes in the middle. The gyroscopic moments are those that lead to
+    the `expected` velocity from the present one, not only to second order.
+
+    Args:
+        bias: (nv,) forces h with ``M dv/dt + h = f``, along the moving axes, at the velocity in the middle.
+        h: length of the step [s].
+        theta: of the velocity at the end in the mean velocity.
+        M: (nv, nv) inertia in the middle.
+        v: (nv,) velocity at the beginning, along the axes in the middle.
+        expected: (nv,) that at the end.
+        rows: (r,) the first row of each free-flyer in v.
+    """
+    for k in rows:
+        I, w, end = _inertia_about_centre(M, k), v[k + 3 : k + 6], expected[k + 3 : k + 6]
+        wx, wy, wz = middle = w + (1.0 - theta) * (end - w)
+        vx, vy, vz = v[k : k + 3] + (1.0 - theta) * (expected[k : k + 3] - v[k : k + 3])
+        x, y, z = cross(wx, wy, wz, vx, vy, vz)
+        for i in range(bias.shape[0]):
+            bias[i] -= M[i, k] * x + M[i, k + 1] * y + M[i, k + 2] * z
+        lx, ly, lz = matvec(I, middle)
+        x, y, z = cross(wx, wy, wz, lx, ly, lz)
+        gained = _turned_momentum(I, end, theta * h) - _turned_momentum(I, w, -(1.0 - theta) * h) - matvec(I, end - w)
+        bias[k + 3] += gained[0] / h - x
+        bias[k + 4] += gained[1] / h - y
+        bias[k + 5] += gained[2] / h - z
+    return bias
+
+
+@kernel
+def _turned_by(vector, w, h):  # type: ignore[no-untyped-def]
+    """Return a vector (3,) turned by ``h w`` [rad]."""
+    x, y, z = rotated(turned((0.0, 0.0, 0.0, 1.0), h * w), vector[0], vector[1], vector[2])
+    return np.array((x, y, z))
+
+
+@kernel
+def _turned_momentum(I, w, h):  # type: ignore[no-untyped-def]
+    """Return the angular momentum ``I w`` (3,), turned by ``h w`` [rad]."""
+    return _turned_by(matvec(I, w), w, h)
+
+
+@kernel
+def _inertia_about_centre(M, row):  # type: ignore[no-untyped-def]
+    """Return (3, 3) the inertia about their centre of mass of all that the free-flyer of this row carries."""
+    found, (x, y, z), mass = M[row + 3 : row + 6, row + 3 : row + 6].copy(), _centre(M, row), M[row, row]
+    com = np.array((x, y, z))
+    square = x * x + y * y + z * z
+    for i in range(3):
+        found[i, i] -= mass * square
+        for j in range(3):
+            found[i, j] += mass * com[i] * com[j]
+    return found
 
 
 @kernel

@@ -161,18 +161,18 @@ def move(tree, q, h, v, end):  # type: ignore[no-untyped-def]
             end[i], end[i + 1] = q[i] * cos - q[i + 1] * sin, q[i] * sin + q[i + 1] * cos
             end[i : i + 2] /= np.hypot(end[i], end[i + 1])
         elif kind == BALL:
-            end[i : i + 4] = _turned(q[i : i + 4], x[k : k + 3])
+            end[i : i + 4] = turned(q[i : i + 4], x[k : k + 3])
         else:
             quaternion, turn = q[i + 3 : i + 7], x[k + 3 : k + 6]
-            dx, dy, dz = _rotated(quaternion, *_displacement(x[k : k + 3], turn))
+            dx, dy, dz = rotated(quaternion, *_displacement(x[k : k + 3], turn))
             end[i], end[i + 1], end[i + 2] = q[i] + dx, q[i + 1] + dy, q[i + 2] + dz
-            a, b, c, d = _turned(quaternion, turn)
+            a, b, c, d = turned(quaternion, turn)
             sign = 1.0 if a * quaternion[0] + b * quaternion[1] + c * quaternion[2] + d * quaternion[3] >= 0.0 else -1.0
             end[i + 3], end[i + 4], end[i + 5], end[i + 6] = sign * a, sign * b, sign * c, sign * d
 
 
 @kernel(inline=True)
-def _turned(quaternion, w):  # type: ignore[no-untyped-def]
+def turned(quaternion, w):  # type: ignore[no-untyped-def]
     """Return the components xyzw of a quaternion (4,) after the turn by the vector w (3,) in its own axes [rad]."""
     angle = np.sqrt(w[0] ** 2 + w[1] ** 2 + w[2] ** 2)
     share = np.sin(0.5 * angle) / angle if angle > SMALL_ANGLE else 0.5 - angle**2 / 48.0 + angle**4 / 3840.0
@@ -192,22 +192,22 @@ def _displacement(v, w):  # type: ignore[no-untyped-def]
         first, second = (1.0 - np.cos(angle)) / angle**2, (angle - np.sin(angle)) / angle**3
     else:
         first, second = 0.5 - angle**2 / 24.0 + angle**4 / 720.0, 1.0 / 6.0 - angle**2 / 120.0 + angle**4 / 5040.0
-    x, y, z = _cross(w[0], w[1], w[2], v[0], v[1], v[2])
-    xx, yy, zz = _cross(w[0], w[1], w[2], x, y, z)
+    x, y, z = cross(w[0], w[1], w[2], v[0], v[1], v[2])
+    xx, yy, zz = cross(w[0], w[1], w[2], x, y, z)
     return v[0] + first * x + second * xx, v[1] + first * y + second * yy, v[2] + first * z + second * zz
 
 
 @kernel(inline=True)
-def _rotated(quaternion, x, y, z):  # type: ignore[no-untyped-def]
+def rotated(quaternion, x, y, z):  # type: ignore[no-untyped-def]
     """Return the components of a vector turned by a unit quaternion (4,) xyzw: ``v + 2 s (u x v) + 2 u x (u x v)``."""
     a, b, c, s = quaternion
-    tx, ty, tz = _cross(2.0 * a, 2.0 * b, 2.0 * c, x, y, z)
-    ux, uy, uz = _cross(a, b, c, tx, ty, tz)
+    tx, ty, tz = cross(2.0 * a, 2.0 * b, 2.0 * c, x, y, z)
+    ux, uy, uz = cross(a, b, c, tx, ty, tz)
     return x + s * tx + ux, y + s * ty + uy, z + s * tz + uz
 
 
 @kernel(inline=True)
-def _cross(a, b, c, x, y, z):  # type: ignore[no-untyped-def]
+def cross(a, b, c, x, y, z):  # type: ignore[no-untyped-def]
     """Return the components of a vector product; as an array they would take ten times as long."""
     return b * z - c * y, c * x - a * z, a * y - b * x
 
@@ -338,9 +338,9 @@ def _turn(placement, axis, cos, sin):  # type: ignore[no-untyped-def]
 @kernel(inline=True)
 def _turn_by(placement, quaternion):  # type: ignore[no-untyped-def]
     """Turn a placement (4, 3) by a unit quaternion (4,) xyzw in its own axes, in place."""
-    first = in_world(*_rotated(quaternion, 1.0, 0.0, 0.0), placement)
-    second = in_world(*_rotated(quaternion, 0.0, 1.0, 0.0), placement)
-    third = in_world(*_rotated(quaternion, 0.0, 0.0, 1.0), placement)
+    first = in_world(*rotated(quaternion, 1.0, 0.0, 0.0), placement)
+    second = in_world(*rotated(quaternion, 0.0, 1.0, 0.0), placement)
+    third = in_world(*rotated(quaternion, 0.0, 0.0, 1.0), placement)
     placement[0], placement[1], placement[2] = first, second, third
 
 

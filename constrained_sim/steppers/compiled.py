@@ -12,6 +12,7 @@ from constrained_sim.compilation.kernel import kernel
 from constrained_sim.constrained_dynamics import NOTHING_KNOWN
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact_solvers.quick_methods import BY_STICKING
+from constrained_sim.dynamics.free_flyer import mean_acceleration
 from constrained_sim.dynamics.tree import pose_of
 from constrained_sim.robot import Robot
 from constrained_sim.steppers.borrowed import borrowed
@@ -65,7 +66,9 @@ class CompiledSteps:
         )
         middle = cut_state(np.zeros(count_state(self.sizes)), self.sizes)
         velocities = np.zeros(nv), np.zeros(nv), np.zeros(contact_set.dim + len(robot.friction_dofs))
-        self.work = WorkSpace(middle, pose_of(model.tree), pose_of(model.tree), np.zeros((6, nv)), *velocities)
+        self.work = WorkSpace(
+            middle, pose_of(model.tree), pose_of(model.tree), np.zeros(nv), np.zeros((6, nv)), *velocities
+        )
         contacts = Contacts(
             tuple(contact_set.features), contact_set.friction, contact_set.normals, contact_set.shares_bodies
         )
@@ -99,7 +102,7 @@ class CompiledSteps:
         )
         solver.calls += calls
         solved = SolvedProblem(method, status, rows, members, how, residual, magnitude, dynamics, inconsistent)
-        return RecordedOutcome(RecordedState(begin, begin.t + h, record, sizes), reached, solved)
+        return RecordedOutcome(begin.v, h, RecordedState(begin, begin.t + h, record, sizes), reached, solved)
 
 
 @kernel
@@ -161,7 +164,8 @@ def step(  # type: ignore[no-untyped-def]
     rows, members = predicted.impulse.shape[0], predicted.status.shape[0]
     happened.row_impulses[:rows], all_status[count : count + members] = predicted.impulse, predicted.status
     happened.x[:] = borrowed(problem.work).x
-    happened.a[:] = (end.v - start.v) / h
+    free_rows = borrowed(problem.robot).free_rows
+    happened.acceleration[:] = mean_acceleration(h, start.v, end.v, free_rows, start.frames, end.frames)
     for i in range(happened.forces.shape[0]):
         place = problem.order[i] - impulse.shape[0]
         happened.forces[i] = (lam[place] if place >= 0 else impulse[problem.order[i]]) / h

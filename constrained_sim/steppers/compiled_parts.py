@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.constrained_dynamics import NOTHING_KNOWN
+from constrained_sim.dynamics.free_flyer import turn_axes
 from constrained_sim.integrators import Integrator
 from constrained_sim.robot import Robot
 from constrained_sim.stabilization import Stabilization
@@ -98,11 +99,14 @@ class CompiledParts(SmoothParts):
     def _prediction(self, begin: Evaluation, found: RecordedOutcome, h: float) -> Prediction:
         """Return the smooth problem that a kernel has solved last."""
         work, none, status = self._compiled(begin).work, NOTHING_KNOWN, found.status.copy()
-        q_mid, v_mid, impulses = work.middle.q.copy(), work.middle.v.copy(), work.impulses.copy()
+        q_mid, v_mid, bias, impulses = (
+            part.copy() for part in (work.middle.q, work.middle.v, work.bias, work.impulses)
+        )
         happened, deflection = found.happened, begin.deflection
         impulse, joint_friction, energy = happened.impulse, happened.joint_friction, happened.energy
+        v = turn_axes((1.0 - self.integrator.theta) * h, begin.v, self._free[1])
         return Prediction(
-            h, q_mid, v_mid, found.motion, impulses, impulse, joint_friction, none, status, energy, deflection
+            h, v, q_mid, v_mid, bias, found.motion, impulses, impulse, joint_friction, none, status, energy, deflection
         )
 
     def _go_on(

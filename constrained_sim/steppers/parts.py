@@ -51,11 +51,17 @@ class StepInputs(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """The smooth problem of a part of a step, solved; `impulses` (6, nv) of the causes in the order of ``FORCES``."""
+    """The smooth problem of a part of a step, solved; `impulses` (6, nv) of the causes in the order of ``FORCES``.
+
+    `v` and ``motion.x`` are the velocities at its ends along the axes in its middle, see
+    :func:`~constrained_sim.dynamics.free_flyer.turn_axes`; `bias` are the bias forces along these.
+    """
 
     h: float
+    v: Array
     q_mid: Array
     v_mid: Array
+    bias: Array
     motion: ConstrainedSolution
     impulses: Array
     impulse: Array
@@ -64,10 +70,6 @@ class Prediction(NamedTuple):
     status: npt.NDArray[np.int64]
     energy: Array
     deflection: Array
-
-    def acceleration(self, v: Array) -> Array:
-        """Return the mean acceleration (nv,) from velocity v on."""
-        return (self.motion.x - v) / self.h
 
     def part(self, begin: Evaluation, end: Evaluation) -> Part:
         """Return the part of a step that it is, before its end is held and corrected."""
@@ -83,12 +85,12 @@ class Prediction(NamedTuple):
             self.energy,
             motion,
             motion,
-            begin.v,
+            begin,
         )
 
 
 class Part(NamedTuple):
-    """A part of a step without impact, of length h [s], from velocity v on; lam, impulse, dry and moments in N s.
+    """A part of a step without impact, of length h [s]; lam, impulse, joint_friction and moments in N s.
 
     `motion` is as predicted; `decisive` is what the velocity at the end comes from.
     """
@@ -103,7 +105,7 @@ class Part(NamedTuple):
     energy: Array
     motion: ConstrainedSolution
     decisive: ConstrainedSolution
-    v: Array
+    begin: Evaluation
 
     def checked(self) -> Part:
         """Return this, unless its contact problem is not solved: what is thrown away need not be.
@@ -115,9 +117,9 @@ class Part(NamedTuple):
         return self
 
     @property
-    def a(self) -> Array:
-        """Mean acceleration (nv,)."""
-        return (self.end.v - self.v) / self.h
+    def change(self) -> Array:
+        """(nv,) by how much the velocity changes."""
+        return self.end.v - self.begin.v
 
     @property
     def rows(self) -> Array:
@@ -152,12 +154,12 @@ def outcome_of(
         last.energy,
         last.moments,
         last.joint_friction,
-        last.end.v - last.v,
+        last.change,
         last.h * last.motion.x,
     )
     for part in parts[:-1]:
         rows, energy, moments = rows + part.rows, energy + part.energy, moments + part.moments
-        joint_friction, change = joint_friction + part.joint_friction, change + (part.end.v - part.v)
+        joint_friction, change = joint_friction + part.joint_friction, change + part.change
         moved = moved + part.h * part.motion.x
     if impacts:
         lost = sum(impact.energy_lost for impact in impacts)

@@ -113,6 +113,7 @@ class WorkSpace(NamedTuple):
             move as they do at the velocity at the beginning.
         pose: there.
         end_pose: at the end.
+        bias: (nv,) bias forces there, at constant axes, see :func:`~constrained_sim.dynamics.free_flyer.hold_axes`.
         impulses: (6, nv) generalised impulses [N m s, N s] of the prediction, the causes in the order of ``FORCES``.
         x: (nv,) the velocity that is predicted for the end.
         x_first: (nv,) velocity of the correction before friction is turned against the mean slip.
@@ -122,6 +123,7 @@ class WorkSpace(NamedTuple):
     middle: State
     pose: Pose
     end_pose: Pose
+    bias: Array
     impulses: Array
     x: Array
     x_first: Array

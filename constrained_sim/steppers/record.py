@@ -81,7 +81,7 @@ class Happened(NamedTuple):
 
     Attributes:
         energy: (9,) terms of the audit.
-        a: (nv,) mean acceleration.
+        acceleration: (nv,) mean, see :func:`~constrained_sim.dynamics.free_flyer.mean_acceleration`.
         forces: (3 k + l + m,) mean forces of all rows, in the order of declaration [N, N m].
         axes: (k, 3, 3) mean axes of the contacts.
         efforts: (nv,) mean efforts of dry friction [N m, N].
@@ -93,7 +93,7 @@ class Happened(NamedTuple):
     """
 
     energy: Array
-    a: Array
+    acceleration: Array
     forces: Array
     axes: Array
     efforts: Array
@@ -300,13 +300,13 @@ class RecordedOutcome(StepOutcome):
     impacts = ()
     moments = NOTHING_KNOWN
 
-    def __init__(self, end: RecordedState, reached: int, solved: SolvedProblem) -> None:
-        """Take over what a step left at its `end`."""
+    def __init__(self, v: Array, h: float, end: RecordedState, reached: int, solved: SolvedProblem) -> None:
+        """Take over what a step of `h` [s] from the velocity `v` (nv,) left at its `end`."""
         self.end: RecordedState
         self.end, self.reached, self.solved = end, reached, solved
         self.happened: Happened = cut_outcome(end.record, end.sizes)
         self.energy = self.happened.energy
-        self.a = self.happened.a.copy()
+        self.a = (self.end.v - v) / h
 
     @cached_property
     def lam(self) -> Array:  # type: ignore[override]

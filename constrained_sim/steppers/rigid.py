@@ -23,7 +23,15 @@ from constrained_sim.contact_solvers.problem import TOLERABLE_RESIDUAL
 from constrained_sim.contact_solvers.quick_methods import BY_STICKING
 from constrained_sim.contact_solvers.reduced_rows import reduce_contact_rows
 from constrained_sim.contact_solvers.rolling_rows import no_rolling
-from constrained_sim.dynamics.free_flyer import end_momentum, end_velocities, generalized_momentum, middle_coms
+from constrained_sim.dynamics.free_flyer import (
+    end_momentum,
+    end_velocities,
+    expected_velocity,
+    generalized_momentum,
+    hold_axes,
+    middle_coms,
+    turn_axes,
+)
 from constrained_sim.dynamics.springs import spring_effort, spring_energy
 from constrained_sim.dynamics.tree import (
     bias_forces,
@@ -88,7 +96,7 @@ def advance(problem, settings, begin, acceleration, efforts, excluded, near, fou
     h, corrects, passes, factorization, tolerance, steps = settings
     robot, contacts, work = borrowed(problem.robot), borrowed(problem.contacts), borrowed(problem.work)
     theta, rest_speed = problem.scheme.theta, problem.scheme.rest_speed
-    tree, free, middle, impulses, x = robot.tree, robot.free, work.middle, work.impulses, work.x
+    tree, free, middle, bias, impulses, x = robot.tree, robot.free, work.middle, work.bias, work.impulses, work.x
     v, pose, end_pose = begin.v, work.pose, work.end_pose
     joint_friction = robot.friction_dofs, h * robot.coulomb_effort, robot.others, robot.parents_of_others
     tolerable = 0.0 if corrects else TOLERABLE_RESIDUAL  # what is only tried need not be solved
@@ -103,8 +111,10 @@ def advance(problem, settings, begin, acceleration, efforts, excluded, near, fou
     place(tree, middle.q, pose)
     for i in range(free.shape[0]):
         shift_base_to_com(tree, middle.q, pose.placements, robot.support, free[i], com[i])
-    evaluate_rows(problem, pose, v, middle)
+    carried = turn_axes((1.0 - theta) * h, v, robot.free_rows)
+    evaluate_rows(problem, pose, carried, middle)
     evaluate_inertia(problem, pose, middle)
+    expected = expected_velocity(h, theta, begin.M, carried, acceleration, passes == 1, robot.free_rows)
     start, last, calls = near, acceleration, 0
     for done in range(passes + 1):
         if done:
@@ -112,12 +122,13 @@ def advance(problem, settings, begin, acceleration, efforts, excluded, near, fou
                 exceeds(v, rest_speed) or exceeds(x, rest_speed) or not exceeds(middle.v, rest_speed)
             ):
                 break  # else what stopped within the last step would have forces at a velocity that it does not have
-            acceleration = (x - v) / h
+            expected[:] = x
         for i in range(v.shape[0]):
-            middle.v[i] = v[i] + (1.0 - theta) * h * acceleration[i]
-        bias = bias_forces(tree, pose, middle.v)
+            middle.v[i] = carried[i] + (1.0 - theta) * (expected[i] - carried[i])
+        bias[:] = bias_forces(tree, pose, middle.v)
+        hold_axes(bias, h, theta, middle.M, carried, expected, robot.free_rows)
         predicted, will_do = predict(
-            h, problem, laws, opening, v, begin.s_bilateral, pull - bias, efforts, excluded, start, found
+            h, problem, laws, opening, carried, begin.s_bilateral, pull - bias, efforts, excluded, start, found
         )
         start = predicted.impulse
         calls += min(start.shape[0] + predicted.lam.shape[0], 1)
@@ -127,11 +138,11 @@ def advance(problem, settings, begin, acceleration, efforts, excluded, near, fou
     masses, frames = (begin.M, v, middle.M), (begin.frames, middle.frames)
     flown = end_velocities(h, *masses, impulses, tree.gravity, robot.free_rows, *frames)
     move(tree, middle.q, theta * h, x, end.q)
-    end.v[:] = x
+    end.v[:] = turn_axes(theta * h, x, robot.free_rows)
     place(tree, end.q, end_pose)
     for i in range(free.shape[0]):
         shift_base_to_com(tree, end.q, end_pose.placements, robot.support, free[i], com[i] + theta * h * flown[i])
-    evaluate_rows(problem, end_pose, x, end)
+    evaluate_rows(problem, end_pose, end.v, end)
     _, _, _, status, energy = found
     active, held = active_set(status, begin.gaps, end.gaps, excluded)
     if largest_drift(end.phi, end.gaps, held) > problem.scheme.position_tolerance:
@@ -142,7 +153,7 @@ def advance(problem, settings, begin, acceleration, efforts, excluded, near, fou
         return DONE, predicted, calls
     if not corrects:
         return PREDICTED, predicted, calls
-    v_mean = v + (1.0 - theta) * (x - v)
+    v_mean = carried + (1.0 - theta) * (x - carried)
     inertial = bias - pose.weight + kinetic_gradient(tree, pose, v_mean)
     total = end_momentum(h, *masses, inertial, impulses, tree.gravity, end.M, robot.free_rows, *frames, end.frames)
     w = matvec(begin.J_bilateral, v)

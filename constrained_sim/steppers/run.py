@@ -6,6 +6,7 @@ import numpy as np
 
 from constrained_sim.actuators import Efforts
 from constrained_sim.compilation.kernel import kernel
+from constrained_sim.dynamics.free_flyer import mean_acceleration
 from constrained_sim.posture import feedback_efforts
 from constrained_sim.steppers.borrowed import borrowed
 from constrained_sim.steppers.contact_selection import closing_contacts
@@ -42,7 +43,7 @@ def run_steps(  # type: ignore[no-untyped-def]
     """
     h, passes, factorization, tolerance, newton_steps = settings
     here, acceleration, there, records = borrowed((here, acceleration, there, records))
-    normals, sizes = borrowed(problem.contacts).normals, problem.sizes
+    normals, free_rows, sizes = borrowed(problem.contacts).normals, borrowed(problem.robot).free_rows, problem.sizes
     least, most, tau = efforts
     every, wait = asked
     begin, end = cut_state(here, sizes), cut_state(there, sizes)
@@ -69,8 +70,7 @@ def run_steps(  # type: ignore[no-untyped-def]
         calls += held
         if reached != DONE or not are_finite(end.q, end.v):
             break
-        for k in range(acceleration.shape[0]):
-            acceleration[k] = (end.v[k] - begin.v[k]) / h
+        acceleration[:] = mean_acceleration(h, begin.v, end.v, free_rows, begin.frames, end.frames)
         all_q[i], all_v[i], all_tau[i] = end.q, end.v, tau
         all_impulses[i, : impulse.shape[0]], all_impulses[i, impulse.shape[0] :] = impulse, lam
         all_axes[i], all_energy[i] = 0.5 * (begin.axes + end.axes), energy

@@ -11,7 +11,7 @@ from constrained_sim.actuators import Efforts
 from constrained_sim.constrained_dynamics import NOTHING_KNOWN, ContactRows, solve_constrained_dynamics
 from constrained_sim.contact.compliance import SoftRows, slide_springs, soft_rows
 from constrained_sim.dynamics import free_flyer
-from constrained_sim.dynamics.dynamics import Dynamics
+from constrained_sim.dynamics.dynamics import Dynamics, integrate
 from constrained_sim.dynamics.free_flyer import generalized_momentum
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.exceptions import FINE, CoarseStep
@@ -84,6 +84,11 @@ class SmoothParts(Stepper):
         """After a jump the last acceleration says nothing: take as many passes over the next part as make up for it."""
         self._acceleration, self._passes = np.zeros(self.robot.nv), PASSES_AFTER_JUMP
 
+    def _remember(self, part: Part) -> None:
+        """Keep the acceleration of a `part` of a step for the next."""
+        ends, frames = (part.begin.v, part.end.v), (part.begin.frames, part.end.frames)
+        self._acceleration, self._passes = free_flyer.mean_acceleration(part.h, *ends, self._free[1], *frames), 1
+
     def _predict(
         self,
         begin: Evaluation,
@@ -93,13 +98,13 @@ class SmoothParts(Stepper):
         start: Array = NOTHING_KNOWN,
     ) -> Prediction:
         """Solve the smooth problem over `h` [s], in as many passes as the acceleration needs; `start`: see `_solve`."""
-        acceleration = self._acceleration
+        expected = None
         for _ in range(self._passes):
-            predicted = self._solve(begin, h, inputs, excluded, acceleration, start)
-            acceleration, start = predicted.acceleration(begin.v), predicted.motion.impulse
+            predicted = self._solve(begin, h, inputs, excluded, expected, start)
+            expected, start = predicted.motion.x, predicted.motion.impulse
         if not _moves(begin.v, predicted.motion.x) and _moves(predicted.v_mid):
             # What stopped within the last step would have forces at a velocity that it does not have.
-            return self._solve(begin, h, inputs, excluded, acceleration, start)
+            return self._solve(begin, h, inputs, excluded, expected, start)
         return predicted
 
     def _solve(
@@ -108,28 +113,36 @@ class SmoothParts(Stepper):
         h: float,
         inputs: StepInputs,
         excluded: npt.NDArray[np.intp],
-        acceleration: Array,
+        expected: Array | None,
         start: Array,
     ) -> Prediction:
-        """Solve the smooth problem over `h` [s], forces at the velocity extrapolated by `acceleration`.
+        """Solve the smooth problem over `h` [s].
 
-        Impulses will be near `start`, if that is not empty.
+        Forces are those at the velocity (nv,) `expected` at the end; None: as the last step has it. Impulses will be
+        near `start`, if that is not empty.
         """
-        robot, mid, v = self.robot, self._mid, begin.v
-        q_mid, v_mid = self.integrator.evaluation_point(robot, begin.q, v, acceleration, h)
+        robot, mid, (_, free_rows) = self.robot, self._mid, self._free
+        theta = self.integrator.theta
+        first = (1.0 - theta) * h
+        q_mid, v = integrate(robot, begin.q, first * begin.v), free_flyer.turn_axes(first, begin.v, free_rows)
+        if expected is None:
+            memory = self._acceleration, self._passes == 1
+            expected = free_flyer.expected_velocity(h, theta, begin.M, v, *memory, free_rows)
+        v_mid = v + (1.0 - theta) * (expected - v)
         if self._free[0].size:
             q_mid = mid.with_com_at(q_mid, self._free[0], self._coms(begin, h))
         mid.update(q_mid, v_mid, begin.t + 0.5 * h)
+        bias = free_flyer.hold_axes(mid.h.copy(), h, theta, mid.M, v, expected, free_rows)
         impulses = np.zeros((6, robot.nv))
         gravity_coriolis, actuators, external, damping, contact, constraint = impulses
-        gravity_coriolis -= h * mid.h
+        gravity_coriolis -= h * bias
         if robot.springs:
             gravity_coriolis += h * (robot.spring_effort(begin.q) - 0.25 * h * robot.stiffness * v)
         actuators[robot.actuation] = h * inputs.efforts.constant
         if inputs.wrenches:
             external += h * generalised_force(robot, mid, inputs.wrenches)
-        candidates, turning, rows, soft = self._unilateral_rows(begin, h, excluded)
-        bilateral, b = self._bilateral_rows(begin, h)
+        candidates, turning, rows, soft = self._unilateral_rows(begin, v, h, excluded)
+        bilateral, b = self._bilateral_rows(begin, v, h)
         system = RobotSystem(mid, bilateral, begin.bound.bilateral.members, self._implicit(h, inputs.efforts))
         momentum = generalized_momentum(mid.M, v, impulses)
         start = start if len(start) == len(rows.offset) else NOTHING_KNOWN  # what takes part depends on h
@@ -161,18 +174,20 @@ class SmoothParts(Stepper):
             )
         energy = energy_of(v, motion.x, mid.M, impulses)
         return Prediction(
-            h, q_mid, v_mid, motion, impulses, impulse, joint_friction, moments, status, energy, deflection
+            h, v, q_mid, v_mid, bias, motion, impulses, impulse, joint_friction, moments, status, energy, deflection
         )
 
     def _end(self, begin: Evaluation, predicted: Prediction) -> Evaluation:
         """Return the state to which a prediction leads."""
         x, h, mid, (free, rows) = predicted.motion.x, predicted.h, self._mid, self._free
-        q_plus = self.integrator.advance(self.robot, predicted.q_mid, x, h)
+        second = self.integrator.theta * h
+        q_plus = integrate(self.robot, predicted.q_mid, second * x)
         if free.size:
             forces = mid.M, predicted.impulses, self.robot.gravity
             flown = free_flyer.end_velocities(h, begin.M, begin.v, *forces, rows, begin.frames, mid.placements[free])
-            q_plus = mid.with_com_at(q_plus, free, self._coms(begin, h) + self.integrator.theta * h * flown)
-        return self.evaluate(begin.bound, begin.t + h, q_plus, x, predicted.deflection)
+            q_plus = mid.with_com_at(q_plus, free, self._coms(begin, h) + second * flown)
+        v_plus = free_flyer.turn_axes(second, x, rows)
+        return self.evaluate(begin.bound, begin.t + h, q_plus, v_plus, predicted.deflection)
 
     def _coms(self, begin: Evaluation, h: float) -> Array:
         """Return (r, 3) where the centres of mass of what free-flyers carry are at the evaluation [m]."""
@@ -214,14 +229,15 @@ class SmoothParts(Stepper):
         Inertial forces are those at the velocity found, not at the one extrapolated for the prediction: on a fast robot
         the difference would feed itself.
         """
-        mid, v, (free, rows) = self._mid, self.integrator.inertial_velocity(begin.v, predicted.motion.x), self._free
+        mid, (free, rows) = self._mid, self._free
+        v = predicted.v + (1.0 - self.integrator.theta) * (predicted.motion.x - predicted.v)
         C, middle = mid.inertia_rate(v), mid.placements[free]
         return free_flyer.end_momentum(
             predicted.h,
             begin.M,
             begin.v,
             mid.M,
-            mid.bias_change(v) + v @ C + C @ v,
+            predicted.bias - mid.bias_at(v) + v @ C + C @ v,
             predicted.impulses,
             self.robot.gravity,
             part.end.M,
@@ -350,9 +366,12 @@ class SmoothParts(Stepper):
 
     # -- constraints
 
-    def _bilateral_rows(self, begin: Evaluation, h: float) -> tuple[Array, Array]:
-        """Return the rows at the evaluation point, and b such that ``J v' = b`` makes s' vanish at the end."""
-        bilateral, mid, v = begin.bound.bilateral, self._mid, begin.v
+    def _bilateral_rows(self, begin: Evaluation, v: Array, h: float) -> tuple[Array, Array]:
+        """Return the rows at the evaluation point, and b such that ``J v' = b`` makes s' vanish at the end.
+
+        With v (nv,) the velocity at the beginning along the axes there.
+        """
+        bilateral, mid = begin.bound.bilateral, self._mid
         if not bilateral.dim:
             return begin.J_bilateral, begin.s_bilateral
         J = bilateral.jacobian(mid)
@@ -360,9 +379,9 @@ class SmoothParts(Stepper):
         return J, J @ v - bilateral.velocity(mid, v, begin.t + h) - change
 
     def _unilateral_rows(
-        self, begin: Evaluation, h: float, excluded: npt.NDArray[np.intp]
+        self, begin: Evaluation, v: Array, h: float, excluded: npt.NDArray[np.intp]
     ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], ContactRows, SoftRows | None]:
-        """Return what may carry force within the next `h` [s].
+        """Return what may carry force within the next `h` [s]; v (nv,): see :meth:`_bilateral_rows`.
 
         Returns:
             The contacts and limits, the places of the rows in which they resist turning, and the rows of all that
@@ -372,12 +391,12 @@ class SmoothParts(Stepper):
         contact_set, contact = begin.bound.contacts, begin.contact
         if not len(contact_set):
             return NO_CONTACT, NO_CONTACT, self._with_dry_friction(ContactRows.none(self.robot.nv), h), None
-        middle = contact_set.rows(self._mid, begin.v)
+        middle = contact_set.rows(self._mid, v)
         candidates, _, J, offset = candidate_rows(
             contact.gaps,
             contact.normals,
             contact.s,
-            begin.v,
+            v,
             middle.J,
             excluded,
             h,
@@ -397,7 +416,7 @@ class SmoothParts(Stepper):
         turning, rolling = contact_set.resistance.of(candidates)
         if turning.size:
             J = contact_set.resistance.rows(self._mid, middle.axes)[turning]
-            rows = rows.with_rolling(J, (J - begin.turning[turning]) @ begin.v, rolling)
+            rows = rows.with_rolling(J, J @ v - begin.turning[turning] @ begin.v, rolling)
         return candidates, turning, rows, soft
 
     def _judge(self, begin: Evaluation, soft: SoftRows, h: float) -> None:

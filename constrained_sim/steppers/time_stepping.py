@@ -55,7 +55,8 @@ class TimeStepping(CompiledParts):
     smooth problem over the rest. So each part conserves momentum to the order of the integrator, whatever the jump. A
     soft contact splits it too, without impact: a spring that began the step apart would be compressed for nothing.
 
-    M, the bias forces and J are taken where the integrator says. ``s' = J v' + (J v - s)`` with s the row velocity at
+    M, the bias forces and J are taken where the integrator says, velocities of free-flyers along their axes there,
+    which stay as they are during the step (:mod:`~constrained_sim.dynamics.free_flyer`). ``s' = J v' + (J v - s)`` with s the row velocity at
     the beginning: the row velocity at the end, up to O(h^2), whichever point J was evaluated at. It makes the work of
     a held row, ``lam J (v + v') / 2 = lam (s + s') / 2``, exactly zero from one held state to the next. Positions move
     with the mean of s and s' (with s' alone under semi-implicit Euler), hence the normal rows: a gap may close within
@@ -94,7 +95,7 @@ class TimeStepping(CompiledParts):
         inputs = StepInputs.of(efforts, wrenches, solver, method)
         found = self._compiled_step(start, self.dt, inputs, WHOLE) if self._can_compile(start, inputs) else None
         if found is not None and found.reached == DONE:
-            self._acceleration, self._passes = found.happened.a, 1
+            self._acceleration, self._passes = found.happened.acceleration, 1
             return found
         parts: list[Part] = []
         impacts: list[Impact] = []
@@ -121,7 +122,7 @@ class TimeStepping(CompiledParts):
             known = found if here is start and found is not None and found.reached != CLOSING else None
             parts.append(self._advance(here, rest, inputs, near=_expected(parts, rest), found=known).checked())
             here = parts[-1].end
-            self._acceleration, self._passes = parts[-1].a, 1
+            self._remember(parts[-1])
         return outcome_of(start, here, parts, impacts, self.dt, self.robot.friction_dofs)
 
     def run(
@@ -199,7 +200,7 @@ class TimeStepping(CompiledParts):
         early, late, near = 0.0, np.inf, _expected(parts, h)
         for _ in range(MOST_TRIALS):
             trial, memory = self._try(here, h, inputs, closing, near), self.memory
-            self._acceleration, self._passes = trial.part.a, 1
+            self._remember(trial.part)
             fall_before, gaps_before, gaps = fall, gaps, trial.part.end.contact.all_gaps[closing]
             fall = (gaps_before - gaps) / (h - last)
             bend = (fall - fall_before) / (h - before_last)
@@ -219,7 +220,7 @@ class TimeStepping(CompiledParts):
             before_last, last, h = last, h, wanted
         self.memory = memory
         part = trial.finish()
-        self._acceleration, self._passes = part.a, 1
+        self._remember(part)
         return part
 
     def _impact(self, here: Evaluation, touching: npt.NDArray[np.intp], inputs: StepInputs) -> Impact:
