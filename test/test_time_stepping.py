@@ -367,6 +367,36 @@ def test_sliding_block_stops_where_coulomb_says():
     assert np.abs(sim.state.v).max() < 1e-13
 
 
+@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "interpreted"])
+@pytest.mark.parametrize("speed", [3.0, 3.1, 3.2])
+@pytest.mark.parametrize("dt", [4e-3, 1e-3])
+def test_block_thrown_up_a_slope_slides_back(dt, speed, compiled):
+    """Up with ``g (sin + mu cos)`` against it, back with ``g (sin - mu cos)``: it turns within a step, exactly then.
+
+    Twice: a block on four points, and a slide with dry friction in its joint, whose axis is the slope.
+    """
+    angle, friction, half, t = np.deg2rad(35.0), 0.5, (0.1, 0.1, 0.05), 1.5
+    along, normal = np.array([np.cos(angle), 0, np.sin(angle)]), np.array([-np.sin(angle), 0, np.cos(angle)])
+    robot = block(half)
+    q = robot.configuration({}, [*(half[2] * normal), 0, -np.sin(0.5 * angle), 0, np.cos(0.5 * angle)])
+    contacts = [PointContact(c.name, c.link, c.point, Plane(tuple(normal)), friction=friction) for c in corners(half)]
+    sims = [simulator(robot, q, [speed, 0, 0, 0, 0, 0], contacts, dt=dt)]
+    slide = Robot.from_urdf(
+        urdf('<link name="w"/>', link("m", 2.0), joint("slide", "prismatic", "w", "m", along, more=LIMIT))
+    )
+    slide = slide.with_joints({"slide": {"friction": friction * 2.0 * GRAVITY * np.cos(angle)}})
+    sims.append(simulator(slide, [0.0], [speed], dt=dt))
+    up, down = (GRAVITY * (np.sin(angle) + sign * friction * np.cos(angle)) for sign in (1.0, -1.0))
+    turn = speed / up
+    way, back = 0.5 * speed * turn - 0.5 * down * (t - turn) ** 2, -down * (t - turn)
+    for sim, moved in zip(sims, ("block", "m"), strict=True):
+        if not compiled:
+            sim.apply(Wrench(moved), t)  # of zeros
+        sim.run(t)
+        assert along @ placement(sim.robot, sim.state.q, moved).translation == pytest.approx(way, abs=1e-11)
+        assert sim.state.v[0] == pytest.approx(back, abs=1e-11)
+
+
 def test_spinning_ball_begins_to_roll():
     """A ball set down with spin slips until it rolls: v = 2/7 r omega of a homogeneous sphere, then keeps it."""
     robot, radius = ball(), 0.1

@@ -16,7 +16,7 @@ from constrained_sim.steppers.compiled import PART, TRIAL, CompiledSteps
 from constrained_sim.steppers.parts import Part, Prediction, StepInputs, Trial
 from constrained_sim.steppers.problem import Scheme, model_of
 from constrained_sim.steppers.record import RecordedOutcome
-from constrained_sim.steppers.rigid import DONE, TURNED, UNSOLVED
+from constrained_sim.steppers.rigid import DONE, REVERSED, TURNED, UNSOLVED
 from constrained_sim.steppers.smooth_parts import ACTIVATION_DISTANCE, REST_SPEED, SmoothParts
 from constrained_sim.steppers.stepper import NO_CONTACT, Evaluation
 from constrained_sim.validation import Array
@@ -114,7 +114,7 @@ class CompiledParts(SmoothParts):
     ) -> Part:
         """Return the part of a step that a kernel has `found`, finished where that left it unfinished."""
         predicted = self._prediction(begin, found, h)
-        if found.reached == DONE:
+        if found.reached in (DONE, REVERSED):
             return predicted.part(begin, found.end)
         work = self._compiled(begin).work
         x, row_impulses = work.x_first.copy(), work.row_impulses_first.copy()

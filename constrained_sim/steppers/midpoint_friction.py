@@ -1,4 +1,4 @@
-"""Friction that opposes the mean slip of a step: the midpoint friction law."""
+"""Friction that opposes the mean slip of a step, the midpoint friction law; and where that has to be split."""
 
 from __future__ import annotations
 
@@ -11,7 +11,19 @@ POSITIVE_WORK = 1e-13
 """[J] of friction in one step that is not rounding."""
 
 LEAST_SLIP, LEFT = 1e-6, 0.5
-"""Slip [m/s, rad/s] that goes on through a step if this part of it is left at its end."""
+"""Slip [m/s, rad/s] that is followed, and that goes on through a step if this part of it is left at its end. Less is
+the error of contact problems that are solved to 1e-7 N s."""
+
+STOPPED = 1e-11
+"""Slip [m/s, rad/s] at which it turns back."""
+
+LEAST_SHARE = 1e-4
+"""Part of a step that is worth a step of its own, since forces in it are found to three digits where contact problems
+are solved to 1e-7 N s. Slip that turns within it of either end does so there."""
+
+CLEAR = 1e-6
+"""Part by which an impulse has to be beyond the limit of friction to tell that it does not hold, and by which slip has
+to end before another to come first: of what ends at once, the first in order does."""
 
 REVERSED = 1e-3
 """Part of a slip that is left of its sum with the slip a step before, if it is the opposite of that."""
@@ -74,6 +86,64 @@ def correct_midpoint_friction(s, s_plus, change, contacts, joint_friction, rolli
         changed |= _oppose(s, s_plus, change, first, end, offset, impulse, tolerance)
         first = end
     return changed
+
+
+@kernel
+def first_reversal(s, s_plus, gained, friction, impulse, status, joints, least):  # type: ignore[no-untyped-def]
+    """Find the slip that turns back first within a step: friction turns there, and forces jump.
+
+    It has turned back where it is the other way at the end. Where friction holds it at the end, it has too if friction
+    cannot: as it slows down, it stops after a share x of the step. Until then friction was at its limit; what is left
+    of the impulse has to be within the limit of the rest, ``|r + x mu r_n s / |s|| <= (1 - x) mu r_n``.
+
+    Args:
+        s: (3 k + l,) row velocities at the beginning of the step [m/s].
+        s_plus: (3 k + l,) at its end.
+        gained: (3 k + l,) what they would change by at the acceleration of the step before.
+        friction: (k,) coefficients.
+        impulse: (3 k + l,) impulses of the rows [N s].
+        status: (k + l,) of the contacts and one-sided rows, 0 of what carries no force.
+        joints: the same of the d joints with dry friction: velocities (d,) at the beginning, at the end, and gained
+            [rad/s, m/s]; their impulses (d,), and the largest ones (d,) [N m s, N s].
+        least: share of the step at its beginning and at its end within which it may turn.
+
+    Returns:
+        The contact, or k + i for the i-th of the joints; -1 if there is none. And after what share of the step it
+        turns, if it changes evenly.
+    """
+    which, share, contacts = -1, 1.0, friction.shape[0]
+    for c in range(contacts):
+        if status[c] > 0 and friction[c] > 0.0:
+            i = 3 * c
+            x = _turning_point(
+                s[i : i + 2], s_plus[i : i + 2], gained[i : i + 2], impulse[i : i + 2], friction[c] * impulse[i + 2]
+            )
+            if x < (1.0 - CLEAR) * share and least < x < 1.0 - least:
+                which, share = c, x
+    v, v_plus, v_gained, friction_impulse, most = joints
+    for i in range(v.shape[0]):
+        x = _turning_point(v[i : i + 1], v_plus[i : i + 1], v_gained[i : i + 1], friction_impulse[i : i + 1], most[i])
+        if x < (1.0 - CLEAR) * share and least < x < 1.0 - least:
+            which, share = contacts + i, x
+    return which, share
+
+
+@kernel
+def _turning_point(s, s_plus, gained, impulse, most):  # type: ignore[no-untyped-def]
+    """Return after what share of a step slip turns back, see :func:`first_reversal`; 1.0: it does not."""
+    count = s.shape[0]
+    squared, left, slowing = _dot(s, s, 0, count), _dot(s, s_plus, 0, count), -_dot(s, gained, 0, count)
+    if not squared > LEAST_SLIP**2:
+        return 1.0
+    size, stops = np.sqrt(squared), slowing > squared
+    if left < -LEAST_SLIP * size:
+        return squared / (slowing if stops else squared - left)
+    if left > LEAST_SLIP * size or not stops:
+        return 1.0
+    x, rest = squared / slowing, 0.0
+    for i in range(count):
+        rest += (impulse[i] + x * most * s[i] / size) ** 2
+    return x if np.sqrt(rest) > (1.0 - x) * most * (1.0 + CLEAR) else 1.0
 
 
 @kernel(inline=True)

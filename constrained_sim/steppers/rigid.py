@@ -57,14 +57,19 @@ from constrained_sim.steppers.contact_selection import (
     rows_of,
     spread,
 )
-from constrained_sim.steppers.midpoint_friction import correct_midpoint_friction, predict_midpoint_friction
+from constrained_sim.steppers.midpoint_friction import (
+    LEAST_SHARE,
+    correct_midpoint_friction,
+    first_reversal,
+    predict_midpoint_friction,
+)
 from constrained_sim.steppers.problem import RowSolution
 from constrained_sim.steppers.state_checks import LEVER, MOST_PROJECTIONS, exceeds, largest_drift
 from constrained_sim.steppers.step_energy import attribute_friction_work, attribute_work, energy_of
 
 NO_ROLLING = no_rolling()
 
-UNSOLVED, PREDICTED, TURNED, DONE = range(4)
+UNSOLVED, PREDICTED, TURNED, REVERSED, DONE = range(5)
 """How far a step came, see :func:`advance`."""
 
 PROJECTION = list(vars(EnergyTerms())).index("projection")
@@ -91,7 +96,7 @@ def advance(problem, settings, begin, acceleration, efforts, excluded, near, fou
     Returns:
         How far this came, what :func:`predict` returns, and how often rows were held. :data:`UNSOLVED`, and all else is
         of no use; :data:`PREDICTED`, the correction needs another way, or was not wanted; :data:`TURNED`, it does where
-        friction was turned; or :data:`DONE`.
+        friction was turned; :data:`REVERSED`, it is done, but slip turned back within it; or :data:`DONE`.
     """
     h, corrects, passes, factorization, tolerance, steps = settings
     robot, contacts, work = borrowed(problem.robot), borrowed(problem.contacts), borrowed(problem.work)
@@ -341,9 +346,9 @@ def correct(problem, h, total, v, w, last, laws, active, begin, state, found):  
         found: what :func:`predict` found, is corrected.
 
     Returns:
-        How far this came, and how often rows were held: :data:`DONE`; else nothing but the work space has changed,
-        :data:`PREDICTED` where the contact problem was not solved, :data:`TURNED` where that with friction turned was
-        not.
+        How far this came, and how often rows were held: :data:`DONE` or :data:`REVERSED`; else nothing but the work
+        space has changed, :data:`PREDICTED` where the contact problem was not solved, :data:`TURNED` where that with
+        friction turned was not.
     """
     friction, by_joint, theta, factorization, tolerance, steps, _ = laws
     gaps, normals, s = begin
@@ -398,7 +403,9 @@ def correct(problem, h, total, v, w, last, laws, active, begin, state, found):  
             energy, v[friction_dofs], x[friction_dofs], v_plus[friction_dofs], joint_friction, row_impulses[end:]
         )
     joint_friction[:], x[:] = row_impulses[end:], v_plus
-    return DONE, min(count + lam.shape[0], 1) * (turns + 1)
+    joints = v[friction_dofs], v_plus[friction_dofs], h * last[friction_dofs], joint_friction, by_joint[1]
+    reversing, _ = first_reversal(s, state.s, h * matvec(state.J, last), friction, impulse, status, joints, LEAST_SHARE)
+    return REVERSED if reversing >= 0 else DONE, min(count + lam.shape[0], 1) * (turns + 1)
 
 
 @kernel

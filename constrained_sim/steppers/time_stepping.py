@@ -20,6 +20,7 @@ from constrained_sim.solvers import Solver
 from constrained_sim.steppers.compiled import CLOSING, WHOLE
 from constrained_sim.steppers.compiled_parts import IMPACT_DEPTH, CompiledParts
 from constrained_sim.steppers.contact_selection import closing_contacts
+from constrained_sim.steppers.midpoint_friction import LEAST_SHARE, STOPPED, first_reversal
 from constrained_sim.steppers.parts import Part, StepInputs, outcome_of
 from constrained_sim.steppers.record import RecordedState, count_all, record_of
 from constrained_sim.steppers.rigid import DONE
@@ -37,7 +38,10 @@ rest does so at once, ahead of its time. So the four corners of a box land one a
 many contacts, one touchdown more would cost much and change little."""
 
 MOST_TRIALS = 8
-"""Lengths of a part of a step that are tried on the way to the instant of a touchdown."""
+"""Lengths of a part of a step that are tried on the way to the instant of a touchdown, or at which slip turns back."""
+
+MOST_PARTS = 8
+"""Parts of a step from which on slip may turn back within a part: of many contacts, one by one does."""
 
 
 class TimeStepping(CompiledParts):
@@ -56,7 +60,8 @@ class TimeStepping(CompiledParts):
     soft contact splits it too, without impact: a spring that began the step apart would be compressed for nothing.
 
     M, the bias forces and J are taken where the integrator says, velocities of free-flyers along their axes there,
-    which stay as they are during the step (:mod:`~constrained_sim.dynamics.free_flyer`). ``s' = J v' + (J v - s)`` with s the row velocity at
+    which stay as they are during the step (:mod:`~constrained_sim.dynamics.free_flyer`).
+    ``s' = J v' + (J v - s)`` with s the row velocity at
     the beginning: the row velocity at the end, up to O(h^2), whichever point J was evaluated at. It makes the work of
     a held row, ``lam J (v + v') / 2 = lam (s + s') / 2``, exactly zero from one held state to the next. Positions move
     with the mean of s and s' (with s' alone under semi-implicit Euler), hence the normal rows: a gap may close within
@@ -99,30 +104,18 @@ class TimeStepping(CompiledParts):
             return found
         parts: list[Part] = []
         impacts: list[Impact] = []
-        here, rest, settled, touched = start, self.dt, NO_CONTACT, 0
-        while (closing := self._closing(here, rest, settled)).size:
-            if touched >= MOST_TOUCHING:
-                early = closing[np.isfinite(here.contact.gaps[closing])]  # soft contacts have no impact
-                if not early.size:
-                    break
-                settled = np.union1d(settled, early)
-            else:
-                if _open_gaps(here)[closing[0]] > TOUCHING:
-                    parts.append(self._fly_to_touchdown(here, closing, rest, inputs, parts).checked())
-                    here, rest, settled = parts[-1].end, rest - parts[-1].h, NO_CONTACT
-                touching = np.flatnonzero(here.contact.gaps <= TOUCHING)
-                touched += max(touching.size, 1)
-                if not (here.contact.gaps[closing] <= TOUCHING).any():
-                    continue  # what touches is soft, or forces have changed since the prediction and nothing does yet
-                settled = touching
-            impacts.append(self._impact(here, settled, inputs))
-            here = here.with_velocity(impacts[-1].v_plus)
-            self._forget()
-        if rest > 0.0:
+        here, rest, touched = start, self.dt, 0
+        while rest > 0.0:
+            here, rest, touched = self._land(here, rest, touched, inputs, parts, impacts)
+            if not rest > 0.0:
+                break
             known = found if here is start and found is not None and found.reached != CLOSING else None
-            parts.append(self._advance(here, rest, inputs, near=_expected(parts, rest), found=known).checked())
-            here = parts[-1].end
-            self._remember(parts[-1])
+            part = self._advance(here, rest, inputs, near=_expected(parts, rest), found=known).checked()
+            if len(parts) < MOST_PARTS:
+                part = self._until_reversal(part, inputs)
+            self._remember(part)
+            parts.append(part)
+            here, rest = part.end, rest - part.h
         return outcome_of(start, here, parts, impacts, self.dt, self.robot.friction_dofs)
 
     def run(
@@ -181,7 +174,114 @@ class TimeStepping(CompiledParts):
         )
         return closing[:count]
 
+    # -- slip that turns back
+
+    def _until_reversal(self, part: Part, inputs: StepInputs) -> Part:
+        """Return a `part` of a step up to where slip first turns back; itself, where none does.
+
+        Friction turns there, and with it the acceleration jumps: a step across it would be of first order.
+        """
+        for _ in range(MOST_PARTS):
+            which, share = self._reversal(part)
+            if which < 0:
+                break
+            whole, part = part, self._until_stop(part, which, share, inputs)
+            if part is whole:
+                break  # else another slip may turn back before this one, which was expected later
+        return part
+
+    def _until_stop(self, part: Part, which: int, share: float, inputs: StepInputs) -> Part:
+        """Return a `part` of a step up to where one slip ends, probably after this `share` of it, if it is worth while.
+
+        Until then slip along its first direction is a smooth function of the time. Secants through times at which it
+        still goes on lead to its end: friction may hold it for a while beyond.
+        """
+        whole, memory, h = part, self.memory, 0.5 * share * part.h
+        slip = self._slip(part.begin, which)
+        enough, early, late = STOPPED / float(np.linalg.norm(slip)), [(0.0, 1.0)], whole.h
+        least = LEAST_SHARE * self.dt
+        for _ in range(MOST_TRIALS):
+            if not least < h < whole.h - least:
+                return whole
+            self.memory = memory
+            part = self._advance(whole.begin, h, inputs, near=_expected([whole], h)).checked()
+            left = float(slip @ self._slip(part.end, which)) / float(slip @ slip)
+            if left > enough:
+                early.append((h, left))
+            elif len(early) == 1:
+                h, late = 0.5 * h, h
+                continue
+            elif left >= -enough:
+                break
+            else:
+                late = h
+            (t, there), (other, left_there) = early[-1], early[-2] if left > enough else (h, left)
+            wanted = t + there * (t - other) / (left_there - there) if left_there != there else late
+            h = wanted if t < wanted < late else 0.5 * (t + late)
+        return part
+
+    def _reversal(self, part: Part) -> tuple[int, float]:
+        """Return which slip turns back first within a `part`, see :func:`first_reversal`."""
+        begin, end, dofs, change = part.begin, part.end, self.robot.friction_dofs, part.h * self._acceleration
+        most = part.h * self.robot.coulomb_effort
+        joints = begin.v[dofs], end.v[dofs], change[dofs], part.joint_friction, most
+        laws, slips = begin.bound.contacts.friction, (begin.contact.s, end.contact.s, end.contact.J @ change)
+        friction = np.where(begin.contact.gaps[: len(laws)] < np.inf, laws, 0.0)  # that of springs is smooth
+        least = LEAST_SHARE * self.dt / part.h
+        which, share = first_reversal(*slips, friction, part.impulse, part.status, joints, least)
+        return which, share
+
+    def _slip(self, here: Evaluation, which: int) -> Array:
+        """Return the slip (2,) of a contact [m/s], or (1,) of a joint with dry friction, see :func:`first_reversal`."""
+        joint = which - len(here.bound.contacts.friction)
+        if joint < 0:
+            return here.contact.s[3 * which : 3 * which + 2]
+        return here.v[self.robot.friction_dofs[joint : joint + 1]]
+
     # -- impacts
+
+    def _land(
+        self,
+        here: Evaluation,
+        rest: float,
+        touched: int,
+        inputs: StepInputs,
+        parts: list[Part],
+        impacts: list[Impact],
+    ) -> tuple[Evaluation, float, int]:
+        """Advance past all touchdowns of a step that are predicted now, with their impacts.
+
+        Args:
+            here: the state.
+            rest: of the step [s].
+            touched: how many contacts have touched down in it.
+            inputs: how to solve.
+            parts: of the step, appended to.
+            impacts: of the step, appended to.
+
+        Returns:
+            The same at the end.
+        """
+        settled = NO_CONTACT
+        while (closing := self._closing(here, rest, settled)).size:
+            if touched >= MOST_TOUCHING:
+                early = closing[np.isfinite(here.contact.gaps[closing])]  # soft contacts have no impact
+                if not early.size:
+                    break
+                settled = np.union1d(settled, early)
+            else:
+                if _open_gaps(here)[closing[0]] > TOUCHING:
+                    parts.append(self._fly_to_touchdown(here, closing, rest, inputs, parts).checked())
+                    here, rest, settled = parts[-1].end, rest - parts[-1].h, NO_CONTACT
+                touching = np.flatnonzero(here.contact.gaps <= TOUCHING)
+                touched += max(touching.size, 1)
+                if not (here.contact.gaps[closing] <= TOUCHING).any():
+                    continue  # what touches is soft, or forces have changed since the prediction and nothing does yet
+                settled = touching
+            impacts.append(self._impact(here, settled, inputs))
+            here = here.with_velocity(impacts[-1].v_plus)
+            self._forget()
+        return here, rest, touched
 
     def _fly_to_touchdown(
         self, here: Evaluation, closing: npt.NDArray[np.intp], rest: float, inputs: StepInputs, parts: list[Part]
