@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact_solvers.delassus import delassus_system, drop_held
-from constrained_sim.contact_solvers.natural_map import inverse_diagonal
-from constrained_sim.contact_solvers.problem import RELATIVE_TOLERANCE, ContactProblem, ContactSolution, no_values
-from constrained_sim.contact_solvers.quick_methods import BY_STICKING, solve_quick
+from constrained_sim.contact_solvers.options import OPTIONS
+from constrained_sim.contact_solvers.problem import ContactProblem, ContactSolution, no_values
 from constrained_sim.contact_solvers.reduced_rows import (
     expand_rows,
     expanded_diagonal,
@@ -22,7 +21,8 @@ from constrained_sim.contact_solvers.reduced_rows import (
     reduce_vector,
 )
 from constrained_sim.contact_solvers.rolling_rows import no_rolling
-from constrained_sim.contact_solvers.solve import ContactMethod, solve_fallback
+from constrained_sim.contact_solvers.scaled_problem import ContactLaws, inverse_diagonal
+from constrained_sim.contact_solvers.solve import BY_STICKING, ContactMethod, solve_fallback, solve_quick
 from constrained_sim.contact_solvers.sticking import judge_sticking, solve_sticking
 from constrained_sim.exceptions import ContactNotSolved, InexactContact, NotSupported
 from constrained_sim.linalg.cholesky import independent_factor, substitute_twice
@@ -66,9 +66,9 @@ class ContactRows:
     rolling: Array = field(default_factory=no_rolling)
 
     @property
-    def laws(self) -> tuple[Array, Array, Array, Array, Array]:
-        """What the rows obey: friction, slip, lower and upper bounds, rolling friction."""
-        return self.friction, self.slip, self.lower, self.upper, self.rolling
+    def laws(self) -> ContactLaws:
+        """What the rows obey."""
+        return ContactLaws(self.friction, self.slip, self.lower, self.upper, self.rolling)
 
     @property
     def normals(self) -> npt.NDArray[np.intp]:
@@ -262,10 +262,10 @@ def _solve_held(
         x, found = solver.factor(every).solve(f, np.concatenate([b, -contacts.offset]))
         forces = np.insert(found[m:], end, found[:m])
         whitened = np.insert(every.whitened_rows[m:], end, every.whitened_rows[:m], axis=0)
-        scale = inverse_diagonal(np.einsum("ij,ij->i", whitened, whitened), len(rows.friction), rows.rolling)
+        scale = inverse_diagonal(np.einsum("ij,ij->i", whitened, whitened), rows.laws)
         free = whitened @ system.whiten(f[None])[0] + offset
-        status, error, magnitude = judge_sticking(J @ x + offset, free, *rows.laws, scale, forces, RELATIVE_TOLERANCE)
-        solved = error <= max(RELATIVE_TOLERANCE * magnitude, method.tolerance)
+        status, error, magnitude = judge_sticking(rows.laws, scale, free, J @ x + offset, forces)
+        solved = error <= max(OPTIONS.accuracy * magnitude, method.tolerance)
         residual, dynamics = error / magnitude, dynamics_residual(system.M, x, f, forces @ J)
     if not solved:
         return None
@@ -322,9 +322,8 @@ def quick_contacts(  # type: ignore[no-untyped-def]
         bias += offset
     for i in range(compliance.shape[0]):
         G[i, i] += compliance[i]
-    impulse, status, how, residual, magnitude, solved = solve_quick(
-        G, bias, friction, slip, lower, upper, rolling, start, tolerance, steps, may_stick
-    )
+    laws = ContactLaws(friction, slip, lower, upper, rolling)
+    impulse, status, how, residual, magnitude, solved = solve_quick(G, bias, laws, start, tolerance, steps, may_stick)
     free += vecmat(impulse, rows)
     return unwhiten_one(L, parents, free), G, bias, impulse, status, how, residual, magnitude, solved
 
@@ -369,11 +368,9 @@ def sticking_dynamics(  # type: ignore[no-untyped-def]
             expand_rows(reduced, before) + offset,
             expanded_diagonal(reduced, G),
         )
-    p = inverse_diagonal(scale, friction.shape[0], rolling)
-    status, error, magnitude = judge_sticking(
-        matvec(J, x) + offset, b, friction, slip, lower, upper, rolling, p, impulse, RELATIVE_TOLERANCE
-    )
-    solved = error <= max(RELATIVE_TOLERANCE * magnitude, tolerance)
+    laws = ContactLaws(friction, slip, lower, upper, rolling)
+    status, error, magnitude = judge_sticking(laws, inverse_diagonal(scale, laws), b, matvec(J, x) + offset, impulse)
+    solved = error <= max(OPTIONS.accuracy * magnitude, tolerance)
     return x, impulse, status, error / magnitude, magnitude, solved, dynamics_residual(M, x, f, vecmat(impulse, J))
 
 

@@ -35,9 +35,8 @@ from constrained_sim.contact_solvers import (
     LinearComplementarity,
     solve_contacts,
 )
-from constrained_sim.contact_solvers.natural_map import inverse_scale
 from constrained_sim.contact_solvers.problem import STRONG, TOLERABLE_RESIDUAL, ContactSolution
-from constrained_sim.contact_solvers.solve import BUDGETS
+from constrained_sim.contact_solvers.solve import NAMES
 from constrained_sim.exceptions import ContactNotSolved, InexactContact, InvalidValue, UnknownName
 
 OPEN, STICKING, SLIDING = 0, 1, 2
@@ -273,6 +272,18 @@ def test_single_planar_contact_against_enumeration(method, seed):
     assert solution.converged
     scale = 1e-8 * max(1.0, np.abs(solution.impulse).max())
     assert min(np.abs(solution.impulse[[0, 2]] - found).max() for found in solutions) < scale
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_solution_names_its_method(method):
+    """What begins and solves is named; where all contacts stick there is nothing left for it."""
+
+    def solved_by(slip):
+        problem = ContactProblem(np.eye(3), np.array([slip, 0, -1.0]), np.array([0.5]), np.zeros((1, 2)))
+        return solve_contacts(problem, method).method
+
+    assert solved_by(2.0) == method
+    assert solved_by(0.4) == "stick"
 
 
 def test_sliding_does_not_lift_off():
@@ -527,9 +538,9 @@ def test_friction_of_any_strength(make, method, seed):
 
 def alone(method, problem):
     """Return the impulses, and their error [N s], of one method without the help of others."""
-    scale = inverse_scale(problem.G, len(problem.friction), problem.rolling)
-    step = METHODS[method]
-    return step(problem, scale, np.zeros(len(problem.b)), 0.0, BUDGETS[step])[:2]
+    first, budget = next(ContactMethod(method).schedule)
+    assert NAMES[first] == method
+    return METHODS[method](problem, np.zeros(len(problem.b)), 0.0, budget)[:2]
 
 
 @pytest.mark.parametrize("method", ["interior_point", "pivoting"])
@@ -613,10 +624,9 @@ def test_pinocchios_method_comes_near(make):
     rng = np.random.default_rng(8)
     for _ in range(10):
         problem = make(rng, 0.5)
-        scale = inverse_scale(problem.G, len(problem.friction), problem.rolling)
-        r, error, _ = METHODS["admm"](problem, scale, np.zeros(len(problem.b)), 0.0, 5000)
+        r, error, _ = METHODS["admm"](problem, np.zeros(len(problem.b)), 0.0, 5000)
         assert problem.residual(r) < 1e-5
-        assert error <= 1e-5 * max(np.abs(scale * problem.b).max(), np.abs(r).max())
+        assert error <= 1e-5 * max(np.abs(problem.scaled.p * problem.b).max(), np.abs(r).max())
 
 
 def test_a_good_start_changes_no_force():

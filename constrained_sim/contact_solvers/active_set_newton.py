@@ -12,56 +12,51 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.contact_solvers.natural_map import active_set_at, derivative_on, drag_of, natural_map_at
-from constrained_sim.contact_solvers.problem import SUFFICIENT
-from constrained_sim.contact_solvers.semismooth_newton import LEAST_SHIFT, newton_step, semismooth_newton
-from constrained_sim.contact_solvers.status import MAX_AMPLIFICATION, OPEN, SLIDING, STICKING, largest_impulse
+from constrained_sim.contact_solvers.natural_map import active_set_at, derivative_on, drag_of, error_of
+from constrained_sim.contact_solvers.options import OPTIONS, TINY
+from constrained_sim.contact_solvers.scaled_problem import impulse_scale
+from constrained_sim.contact_solvers.semismooth_newton import newton_step, semismooth_newton
+from constrained_sim.contact_solvers.status import OPEN, SLIDING, STICKING
 from constrained_sim.linalg.cholesky import range_factor
 from constrained_sim.linalg.products import largest_entry
 
-SETTLING, CHANGES = 8, 16
-"""Steps of Newton's method on one active set, and active sets that are looked at."""
-
 
 @kernel
-def finish(G, b, friction, slip, lower, upper, rolling, p, r, tolerance, steps):  # type: ignore[no-untyped-def]
-    """End what has led near a solution: Newton's method from r, and piece by piece where that comes to no end.
+def newton(problem, r, tolerance, steps):  # type: ignore[no-untyped-def]
+    """Newton's method from r (n,): the semi-smooth one, then active set by active set where that comes to no end.
 
     Arguments and result are those of :func:`~constrained_sim.contact_solvers.semismooth_newton.semismooth_newton`.
     """
-    sufficient = SUFFICIENT * largest_impulse(p, b, r)
-    wanted, exact = max(tolerance, sufficient), min(tolerance, sufficient)
-    r, error, done = semismooth_newton(G, b, friction, slip, lower, upper, rolling, p, r, exact, steps)
+    r, error, done = semismooth_newton(problem, r, tolerance, steps)
+    wanted = max(tolerance, OPTIONS.sufficient * impulse_scale(problem.p, problem.b, r))
     if error > wanted:
-        r, error, more = active_set_newton(G, b, friction, slip, lower, upper, rolling, p, r, wanted, CHANGES)
+        r, error, more = active_set_newton(problem, r, wanted, OPTIONS.active_sets)
         done += more
     return r, error, done
 
 
 @kernel
-def active_set_newton(G, b, friction, slip, lower, upper, rolling, p, r, tolerance, changes):  # type: ignore[no-untyped-def]
+def active_set_newton(problem, r, tolerance, changes):  # type: ignore[no-untyped-def]
     """Look for a solution near r, as the module says; it ends where the next change would take back the last.
 
-    Or where impulses grow :data:`~constrained_sim.contact_solvers.status.MAX_AMPLIFICATION` times beyond the impulse
-    scale.
+    Or where impulses grow ``max_amplification`` times beyond the impulse scale.
 
     Problems with rolling friction are left as they are. Arguments and result are those of
     :func:`~constrained_sim.contact_solvers.semismooth_newton.semismooth_newton`.
     """
-    u = G @ r + b
-    best, least = r, largest_entry(natural_map_at(u, b, friction, slip, lower, upper, rolling, p, r))
-    if rolling.shape[0]:
+    G, b, laws, p = problem
+    best, least = r, error_of(problem, r)
+    if laws.rolling.shape[0]:
         return best, least, 0
-    L, active_set = range_factor(G), active_set_at(u, friction, slip, lower, upper, p, r)
-    far, last, before, done = MAX_AMPLIFICATION * largest_impulse(p, b, r), -1, -1, 0
+    L, active_set = range_factor(G), active_set_at(problem, G @ r + b, r)
+    far, last, before, done = OPTIONS.max_amplification * impulse_scale(p, b, r), -1, -1, 0
     while least > tolerance and done < changes:
         done += 1
-        r = _solve_on_active_set(G, b, L, active_set, friction, slip, lower, upper, rolling, p, r, tolerance, far)
-        u = G @ r + b
-        error = largest_entry(natural_map_at(u, b, friction, slip, lower, upper, rolling, p, r))
+        r = _solve_on_active_set(problem, L, active_set, r, tolerance, far)
+        error = error_of(problem, r)
         if error < least:
             best, least = r, error
-        member, status = _most_violated(active_set, u, friction, slip, lower, upper, p, r)
+        member, status = _most_violated(problem, active_set, r)
         if member < 0 or (member == last and status == before) or not error < far:
             break
         last, before = member, active_set[member]
@@ -70,26 +65,28 @@ def active_set_newton(G, b, friction, slip, lower, upper, rolling, p, r, toleran
 
 
 @kernel
-def _solve_on_active_set(G, b, L, active_set, friction, slip, lower, upper, rolling, p, r, tolerance, far):  # type: ignore[no-untyped-def]
+def _solve_on_active_set(problem, L, active_set, r, tolerance, far):  # type: ignore[no-untyped-def]
     """Return where Newton's method on the map of the `active_set` leads from r, solved or not; ``G = L L^T``.
 
     Where there is no solution, that is away on the side from which contacts pull, which tells which of them opens; but
     it does not go on where the error is `far` beyond all impulses.
     """
-    for step in range(SETTLING + 1):
-        u = G @ r + b
-        F = _map_on(active_set, u, friction, slip, lower, upper, p, r)
+    for step in range(OPTIONS.settling + 1):
+        u = problem.G @ r + problem.b
+        F = _map_on(problem, active_set, u, r)
         error = largest_entry(F)
-        if error <= tolerance or not error < far or step == SETTLING:
+        if error <= tolerance or not error < far or step == OPTIONS.settling:
             break
-        B, C = derivative_on(active_set, u, friction, slip, lower, upper, rolling, p, r)
-        r = r + newton_step(G, L, B, C, F, friction.shape[0], rolling, LEAST_SHIFT)
+        B, C = derivative_on(problem, active_set, u, r)
+        r = r + newton_step(problem, L, B, C, F, OPTIONS.least_shift)
     return r
 
 
 @kernel
-def _map_on(active_set, u, friction, slip, lower, upper, p, r):  # type: ignore[no-untyped-def]
+def _map_on(problem, active_set, u, r):  # type: ignore[no-untyped-def]
     """Return F (n,) of this `active_set`, wherever r is."""
+    friction, slip, lower, upper, _ = problem.laws
+    p = problem.p
     F = np.empty(r.shape[0])
     for c in range(friction.shape[0]):
         i = 3 * c
@@ -111,11 +108,14 @@ def _map_on(active_set, u, friction, slip, lower, upper, p, r):  # type: ignore[
 
 
 @kernel
-def _most_violated(active_set, u, friction, slip, lower, upper, p, r):  # type: ignore[no-untyped-def]
+def _most_violated(problem, active_set, r):  # type: ignore[no-untyped-def]
     """Return which contact or box row violates its laws by the most [N s] if it stays on its piece; the next.
 
     Which is -1 if none does. A contact that sinks will slide to begin with: where others stick, it may be unable to.
     """
+    G, b, laws, p = problem
+    friction, slip, lower, upper, _ = laws
+    u = G @ r + b
     most, which, then, contacts = 0.0, -1, OPEN, friction.shape[0]
     for c in range(contacts):
         i = 3 * c
@@ -128,7 +128,7 @@ def _most_violated(active_set, u, friction, slip, lower, upper, p, r):  # type: 
         elif slip[c, 0] != 0.0 or slip[c, 1] != 0.0:
             continue
         else:
-            length = max(np.hypot(r[i], r[i + 1]), 1e-300)
+            length = max(np.hypot(r[i], r[i + 1]), TINY)
             wrong, status = p[i] * (r[i] * u[i] + r[i + 1] * u[i + 1]) / length, STICKING
         if wrong > most:
             most, which, then = wrong, c, status

@@ -8,17 +8,9 @@ from typing import Any
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
+from constrained_sim.contact_solvers.options import OPTIONS, TINY
 from constrained_sim.exceptions import ContactNotSolved
 from constrained_sim.validation import Array, finite_array
-
-PIVOT = 1e-11
-"""Smallest pivot of the scaled tableau, and the difference of ratios that is none."""
-
-STABLE, SLACK = 1e-9, 1e-12
-"""Smallest pivot, and how far below zero a variable may come, where the largest pivot is taken."""
-
-FEW, MANY = 5, 50
-"""Pivots for each row before ties are broken in lexicographic order, and then."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +44,7 @@ class LinearComplementarity:
         """
         z = finite_array("z", z, self.b.shape)
         scale = _inverse_diagonal(self.A)
-        magnitude = max(np.abs(z).max(initial=0.0), np.abs(scale * self.b).max(initial=0.0), 1e-300)
+        magnitude = max(np.abs(z).max(initial=0.0), np.abs(scale * self.b).max(initial=0.0), TINY)
         return float(np.abs(np.minimum(z, scale * (self.A @ z + self.b))).max(initial=0.0) / magnitude)
 
     def solve(self) -> Array:
@@ -70,20 +62,20 @@ class LinearComplementarity:
         scale = np.sqrt(_inverse_diagonal(self.A))
         A, b = scale[:, None] * self.A * scale, scale * self.b
         b = b / np.abs(b).max()
-        found, basis = _lemke(A, b, FEW * (len(b) + 1), False)
+        found, basis = _lemke(A, b, OPTIONS.pivots * (len(b) + 1), False)
         if not found:
-            found, basis = _lemke(A, b, MANY * (len(b) + 1), True)
+            found, basis = _lemke(A, b, OPTIONS.pivots * (len(b) + 1), True)
         if not found:
             raise ContactNotSolved(1.0)
         pushing = np.flatnonzero(basis)
         z = np.zeros_like(self.b)
-        z[pushing] = np.linalg.lstsq(self.A[np.ix_(pushing, pushing)], -self.b[pushing], 1e-12)[0]
+        z[pushing] = np.linalg.lstsq(self.A[np.ix_(pushing, pushing)], -self.b[pushing], OPTIONS.pivot)[0]
         return np.maximum(z, 0.0)
 
 
 def _inverse_diagonal(A: Array) -> Array:
     diagonal = np.diag(A)
-    return np.asarray(1.0 / np.where(diagonal > 0.0, diagonal, max(diagonal.max(initial=0.0), 1e-300)))
+    return np.asarray(1.0 / np.where(diagonal > 0.0, diagonal, max(diagonal.max(initial=0.0), TINY)))
 
 
 @kernel
@@ -132,10 +124,10 @@ def _largest_pivot(T, basis, entering):  # type: ignore[no-untyped-def]
     n = T.shape[0]
     least, best = np.inf, -1
     for i in range(n):
-        if T[i, entering] > STABLE:
-            least = min(least, (max(T[i, 2 * n + 1], 0.0) + SLACK) / T[i, entering])
+        if T[i, entering] > OPTIONS.pivot:
+            least = min(least, (max(T[i, 2 * n + 1], 0.0) + OPTIONS.accuracy) / T[i, entering])
     for i in range(n):
-        if T[i, entering] > STABLE and T[i, 2 * n + 1] / T[i, entering] <= least:
+        if T[i, entering] > OPTIONS.pivot and T[i, 2 * n + 1] / T[i, entering] <= least:
             if basis[i] == 2 * n:
                 return i
             if best < 0 or T[i, entering] > T[best, entering]:
@@ -149,13 +141,13 @@ def _first_row(T, basis, entering):  # type: ignore[no-untyped-def]
     n = T.shape[0]
     best = -1
     for i in range(n):
-        if T[i, entering] <= PIVOT:
+        if T[i, entering] <= OPTIONS.pivot:
             continue
         if best < 0:
             best = i
             continue
         difference = T[i, 2 * n + 1] / T[i, entering] - T[best, 2 * n + 1] / T[best, entering]
-        if abs(difference) < PIVOT:
+        if abs(difference) < OPTIONS.pivot:
             if basis[i] == 2 * n:
                 best = i
                 continue
@@ -163,7 +155,7 @@ def _first_row(T, basis, entering):  # type: ignore[no-untyped-def]
                 continue
             for j in range(n):
                 difference = T[i, j] / T[i, entering] - T[best, j] / T[best, entering]
-                if abs(difference) > PIVOT:
+                if abs(difference) > OPTIONS.pivot:
                     break
         if difference < 0.0:
             best = i

@@ -8,38 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.contact_solvers.active_set_newton import finish
-from constrained_sim.contact_solvers.natural_map import natural_map
-from constrained_sim.contact_solvers.problem import SUFFICIENT
-from constrained_sim.contact_solvers.status import largest_impulse
+from constrained_sim.contact_solvers.active_set_newton import newton
+from constrained_sim.contact_solvers.natural_map import error_of
+from constrained_sim.contact_solvers.options import EPSILON, OPTIONS, TINY
 from constrained_sim.linalg.cholesky import range_factor
 from constrained_sim.linalg.elimination import eliminate, substitute
-from constrained_sim.linalg.products import largest_entry
 from constrained_sim.validation import Array
-
-INSIDE = 0.99
-"""Share of the way to the boundary of the cones that a step goes at most."""
-
-SHORT, LONG = 0.3, 0.9
-"""Parts of a step after which the derivative of the slip counts less, or more again."""
-
-STALLED = 1e-6
-"""Part of a step from which on no further one leads nearer."""
-
-EXACT = 1e-16
-"""Mean product of forces and velocities, in units of the problem, that is rounding."""
-
-ENDLESS = 1e10
-"""Largest impulse, in units of the problem: where there is no solution they grow without end."""
-
-LEAST_STIFFNESS = 1e-9
-"""Least stiffness of a row without bounds, in units of the problem, while the matrix is factored."""
-
-FINISH = 10
-"""Steps of Newton's method from where this ends."""
-
-SMOOTHING = 0.0, 0.3
-"""How smooth the slip is where it begins, and where it begins again since that led nowhere."""
 
 
 class Interior(NamedTuple):
@@ -77,9 +51,44 @@ class Interior(NamedTuple):
     multipliers: Array
 
 
+class Linear(NamedTuple):
+    """Newton's equations at a point, see :func:`_solve`.
+
+    Attributes:
+        slack: (w,) distance of z from each bound.
+        slip: (k, 2) derivative of what the slip adds to the normal velocity.
+        W: (k, 3, 3) scaling of the cones, ``W x = W^-1 y``.
+        inverse: (k, 3, 3) of W.
+        point: (k, 3) ``W x``.
+        stiffness: (m,) of the bounds.
+        X: (n, rank) ``D^-1 P L``.
+        factors: (rank, rank) of ``1 + L^T X``.
+        pivots: (rank,) of these.
+    """
+
+    slack: Array
+    slip: Array
+    W: Array
+    inverse: Array
+    point: Array
+    stiffness: Array
+    X: Array
+    factors: Array
+    pivots: npt.NDArray[np.int64]
+
+
+class Step(NamedTuple):
+    """Changes of x (k, 3), y (k, 3), z (m,) and of the multipliers (w,)."""
+
+    x: Array
+    y: Array
+    z: Array
+    multipliers: Array
+
+
 @kernel
-def interior_point(G, b, friction, slip, lower, upper, rolling, p, r, tolerance, steps):  # type: ignore[no-untyped-def]
-    """Solve contacts and box rows from inside all cones.
+def interior_point(problem, r, tolerance, steps):  # type: ignore[no-untyped-def]
+    """Solve contacts and box rows from inside all cones; r itself if this does not come nearer than r (n,) is.
 
     Problems with known slip, rolling friction, or friction without bound are left as they are.
 
@@ -95,69 +104,63 @@ def interior_point(G, b, friction, slip, lower, upper, rolling, p, r, tolerance,
     interior point method, 1992). Its matrix is the Delassus matrix plus one that is positive definite as long as mu is
     positive: that rows depend on each other does no harm, and makes what is factored as small as their rank.
 
-    A few steps of Newton's method on the natural map end it, see
-    :func:`~constrained_sim.contact_solvers.active_set_newton.finish`. It always begins anew, not from r. Where it came
-    to no end within `steps` it begins again, the slip smoothed, see :func:`solve_from_center`. Arguments and result are
-    those of :func:`~constrained_sim.contact_solvers.semismooth_newton.semismooth_newton`.
+    A few steps of Newton's method on the natural map end it. It always begins anew, not from r. Arguments and result
+    are those of :func:`~constrained_sim.contact_solvers.semismooth_newton.semismooth_newton`.
 
     Source: Acary, Armand, Nguyen and Shpakovych, Second-order cone programming for frictional contact mechanics using
     interior point algorithm, 2023.
     """
-    best, least, done = r, np.inf, 0
-    for smoothing in SMOOTHING:
-        best, least, more = solve_from_center(
-            G, b, friction, slip, lower, upper, rolling, p, best, tolerance, steps, smoothing
-        )
-        done += more
-        if least <= max(tolerance, SUFFICIENT * largest_impulse(p, b, best)):
-            break
-    return best, least, done
-
-
-@kernel
-def solve_from_center(G, b, friction, slip, lower, upper, rolling, p, r, tolerance, steps, smoothing):  # type: ignore[no-untyped-def]
-    """Return the better one of r and what one beginning of :func:`interior_point` leads to, its error, and the steps.
-
-    The slip is ``|u_t|^2 / sqrt(|u_t|^2 + smoothing mu)``: with a `smoothing` it is smooth on the way, and right in the
-    end, at rest as well as in motion.
-    """
-    least = largest_entry(natural_map(G, b, friction, slip, lower, upper, rolling, p, r))
-    if slip.any() or rolling.shape[0] or np.isinf(friction).any() or (lower >= upper).any():
+    laws, least = problem.laws, error_of(problem, r)
+    if laws.slip.any() or laws.rolling.shape[0] or np.isinf(laws.friction).any() or (laws.lower >= laws.upper).any():
         return r, least, 0
-    interior = _begin(G, b, friction, lower, upper, p)
-    found, error, done = _follow(interior, G, b, friction, slip, lower, upper, rolling, p, smoothing, tolerance, steps)
-    return (found, error, done) if error < least else (r, least, done)
-
-
-@kernel
-def _follow(interior, G, b, friction, slip, lower, upper, rolling, p, smoothing, tolerance, steps):  # type: ignore[no-untyped-def]
-    """Return the impulses to which the way from a point `interior` leads, their error, and the steps that it took.
-
-    The point is changed in place.
-    """
-    best, least, length, coupling, done = np.zeros_like(b), np.inf, 1.0, 1.0, 0
-    r = best
-    while length > STALLED and least > tolerance and done < steps:
-        length, done = _advance(interior, coupling, smoothing), done + 1
-        if length < SHORT:
-            coupling *= 0.1
-        elif length > LONG:
-            coupling = min(1.0, 2.0 * coupling)
-        r = _impulse(interior, b.shape[0])
-        error = largest_entry(natural_map(G, b, friction, slip, lower, upper, rolling, p, r))
+    best, last = r, r
+    interior, length, coupling, done = _begin(problem), 1.0, 1.0, 0
+    while length > OPTIONS.stalled and least > tolerance and done < steps:
+        length, done = _advance(interior, coupling), done + 1
+        coupling = 0.1 * coupling if length < OPTIONS.short_step else min(1.0, 2.0 * coupling)
+        last = _impulse(interior, r.shape[0])
+        error = error_of(problem, last)
         if error < least:
-            best, least = r, error
-    r, error, more = finish(G, b, friction, slip, lower, upper, rolling, p, r, tolerance, FINISH)
-    done += more
-    if error < least:
-        best, least = r, error
-    return best, least, done
+            best, least = last, error
+    last, error, more = newton(problem, last, tolerance, OPTIONS.newton_steps)
+    return (last, error, done + more) if error < least else (best, least, done + more)
 
 
 @kernel
-def _begin(G, b, friction, lower, upper, p):  # type: ignore[no-untyped-def]
+def _begin(problem):  # type: ignore[no-untyped-def]
     """Return the units of all cones, and the middle of all intervals, or a unit away from their only bound."""
-    n, contacts = b.shape[0], friction.shape[0]
+    G, b, _, _ = problem
+    rows, size, low, high, cones = _scaled_rows(problem)
+    end = rows.shape[0]
+    A, q, unit = np.empty((end, end)), np.empty(end), TINY
+    for i in range(end):
+        q[i] = size[i] * b[rows[i]]
+        unit = max(unit, abs(q[i]))
+        for j in range(end):
+            A[i, j] = size[i] * G[rows[i], rows[j]] * size[j]
+    x, y = np.zeros((cones // 3, 3)), np.zeros((cones // 3, 3))
+    x[:, 0] = y[:, 0] = 1.0
+    z = np.empty(end - cones)
+    bounds, sides, ends = np.empty(2 * z.shape[0], dtype=np.int64), np.empty(2 * z.shape[0]), np.empty(2 * z.shape[0])
+    w = 0
+    for k in range(z.shape[0]):
+        scale = unit * size[cones + k]
+        bottom, top = low[cones + k] / scale, high[cones + k] / scale
+        for side, bound in ((1.0, bottom), (-1.0, top)):
+            if np.isfinite(bound):
+                bounds[w], sides[w], ends[w] = k, side, side * bound
+                w += 1
+        z[k] = _inner(bottom, top)
+    return Interior(
+        A, range_factor(A), q / unit, rows, unit * size, x, y, z, bounds[:w], sides[:w], ends[:w], np.ones(w)
+    )
+
+
+@kernel
+def _scaled_rows(problem):  # type: ignore[no-untyped-def]
+    """Return the rows of a point in their order, their scales, lower and upper bounds, and how many are of cones."""
+    friction, _, lower, upper, _ = problem.laws
+    p, contacts, n = problem.p, friction.shape[0], problem.b.shape[0]
     rows, size = np.empty(n, dtype=np.int64), np.empty(n)
     low, high = np.full(n, -np.inf), np.full(n, np.inf)
     end = 0
@@ -175,31 +178,7 @@ def _begin(G, b, friction, lower, upper, p):  # type: ignore[no-untyped-def]
         row = 3 * contacts + j
         rows[end], size[end], low[end], high[end] = row, np.sqrt(p[row]), lower[j], upper[j]
         end += 1
-    rows, size = rows[:end], size[:end]
-    A, q, unit = np.empty((end, end)), np.empty(end), 1e-300
-    for i in range(end):
-        q[i] = size[i] * b[rows[i]]
-        unit = max(unit, abs(q[i]))
-        for j in range(end):
-            A[i, j] = size[i] * G[rows[i], rows[j]] * size[j]
-    x, y = np.zeros((cones // 3, 3)), np.zeros((cones // 3, 3))
-    x[:, 0] = y[:, 0] = 1.0
-    z = np.empty(end - cones)
-    bounds, sides, ends = np.empty(2 * z.shape[0], dtype=np.int64), np.empty(2 * z.shape[0]), np.empty(2 * z.shape[0])
-    w = 0
-    for k in range(z.shape[0]):
-        scale = unit * size[cones + k]
-        bottom, top = low[cones + k] / scale, high[cones + k] / scale
-        if np.isfinite(bottom):
-            bounds[w], sides[w], ends[w] = k, 1.0, bottom
-            w += 1
-        if np.isfinite(top):
-            bounds[w], sides[w], ends[w] = k, -1.0, -top
-            w += 1
-        z[k] = _inner(bottom, top)
-    return Interior(
-        A, range_factor(A), q / unit, rows, unit * size, x, y, z, bounds[:w], sides[:w], ends[:w], np.ones(w)
-    )
+    return rows[:end].copy(), size[:end].copy(), low, high, cones
 
 
 @kernel(inline=True)
@@ -221,66 +200,61 @@ def _impulse(interior, size):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _advance(interior, coupling, smoothing):  # type: ignore[no-untyped-def]
+def _advance(interior, coupling):  # type: ignore[no-untyped-def]
     """Move the point by one step, in place; return which part of it was possible, none where rounding ends the way."""
-    A, L, q, x, y, z = interior.A, interior.L, interior.q, interior.x, interior.y, interior.z
-    bounds, sides, ends, multipliers = interior.bounds, interior.sides, interior.ends, interior.multipliers
-    slack = sides * z[bounds] - ends
+    x, y, z, multipliers = interior.x, interior.y, interior.z, interior.multipliers
+    bounds, sides = interior.bounds, interior.sides
+    slack = sides * z[bounds] - interior.ends
     mu = (np.sum(x * y) + np.dot(slack, multipliers)) / max(x.shape[0] + multipliers.shape[0], 1)
-    largest = 0.0
-    for c in range(x.shape[0]):
-        largest = max(largest, x[c, 0])
-        if not (_determinant(x[c]) > 0.0 and _determinant(y[c]) > 0.0):
-            return 0.0
-    for value in z:
-        largest = max(largest, abs(value))
-    for w in range(multipliers.shape[0]):
-        if not (slack[w] > 0.0 and multipliers[w] > 0.0):
-            return 0.0
-    if not (mu > EXACT and largest < ENDLESS):
+    if not (_are_inside(x) and _are_inside(y) and (slack > 0.0).all() and (multipliers > 0.0).all() and mu > EPSILON):
         return 0.0
+    linear, rest = _linearize(interior, slack, coupling)
+    if not _are_inside(linear.point):
+        return 0.0
+    products, slack_products = -_product(linear.point, linear.point), -slack * multipliers
+    step = _towards(interior, linear, rest, products, slack_products)
+    centring = (1.0 - _possible(interior, slack, step)) ** 1.5
+    products -= _product(_times(linear.W, step.x), _times(linear.inverse, step.y))
+    products[:, 0] += centring * mu
+    slack_products += centring * mu - sides * step.z[bounds] * step.multipliers
+    step = _towards(interior, linear, (1.0 - centring) * rest, products, slack_products)
+    length = _possible(interior, slack, step)
+    x += length * step.x
+    y += length * step.y
+    z += length * step.z
+    multipliers += length * step.multipliers
+    return length
 
-    slip = np.empty((x.shape[0], 2))
-    W, inverse = np.empty((x.shape[0], 3, 3)), np.empty((x.shape[0], 3, 3))
-    cones = x.size
-    rest = -q - A @ np.concatenate((x.ravel(), z))
-    rest[:cones] += y.ravel()
-    for w in range(multipliers.shape[0]):
-        rest[cones + bounds[w]] += sides[w] * multipliers[w]
-    for c in range(x.shape[0]):
-        square = y[c, 1] ** 2 + y[c, 2] ** 2
-        smoothed = max(square + smoothing * mu, 1e-300)
-        rest[3 * c] -= square / np.sqrt(smoothed)
-        for i in range(2):
-            slip[c, i] = coupling * (2.0 - square / smoothed) * y[c, 1 + i] / np.sqrt(smoothed)
-        _scale(x[c], y[c], W[c], inverse[c])
-    _couple(slip, rest)
+
+@kernel
+def _linearize(interior, slack, coupling):  # type: ignore[no-untyped-def]
+    """Return Newton's equations at the point, and by how much its velocities miss those of its impulses."""
+    x, y, z, multipliers = interior.x, interior.y, interior.z, interior.multipliers
+    bounds, sides, count = interior.bounds, interior.sides, interior.x.shape[0]
+    slip, W, inverse = np.empty((count, 2)), np.empty((count, 3, 3)), np.empty((count, 3, 3))
+    rest = -interior.q - interior.A @ np.concatenate((x.ravel(), z))
+    rest[: x.size] += y.ravel()
     stiffness = np.zeros(z.shape[0])
     for w in range(multipliers.shape[0]):
+        rest[x.size + bounds[w]] += sides[w] * multipliers[w]
         stiffness[bounds[w]] += multipliers[w] / slack[w]
-    point = _times(W, x)
-    for c in range(x.shape[0]):
-        if not _determinant(point[c]) > 0.0:
-            return 0.0
-    matrix = A, L, slip, W, inverse, stiffness, *_reduced(L, slip, inverse, stiffness)
+    for c in range(count):
+        speed = max(np.hypot(y[c, 1], y[c, 2]), TINY)
+        rest[3 * c] -= speed
+        slip[c, 0], slip[c, 1] = coupling * y[c, 1] / speed, coupling * y[c, 2] / speed
+        _scale(x[c], y[c], W[c], inverse[c])
+    _couple(slip, rest)
+    X, factors, pivots = _reduced(interior.L, slip, inverse, stiffness)
+    return Linear(slack, slip, W, inverse, _times(W, x), stiffness, X, factors, pivots), rest
 
-    products, slack_products = -_product(point, point), -slack * multipliers
-    dx, dz, dy, d_multipliers = _towards(
-        matrix, rest, W, point, products, bounds, sides, slack, multipliers, slack_products
-    )
-    centring = (1.0 - _possible(x, dx, y, dy, sides * dz[bounds] / slack, d_multipliers / multipliers)) ** 1.5
-    products -= _product(_times(W, dx), _times(inverse, dy))
-    products[:, 0] += centring * mu
-    slack_products += centring * mu - sides * dz[bounds] * d_multipliers
-    dx, dz, dy, d_multipliers = _towards(
-        matrix, (1.0 - centring) * rest, W, point, products, bounds, sides, slack, multipliers, slack_products
-    )
-    length = _possible(x, dx, y, dy, sides * dz[bounds] / slack, d_multipliers / multipliers)
-    x += length * dx
-    y += length * dy
-    z += length * dz
-    multipliers += length * d_multipliers
-    return length
+
+@kernel
+def _are_inside(x):  # type: ignore[no-untyped-def]
+    """Return whether all points x (k, 3) are inside the cone."""
+    for c in range(x.shape[0]):
+        if not _determinant(x[c]) > 0.0:
+            return False
+    return True
 
 
 @kernel
@@ -299,7 +273,7 @@ def _reduced(L, slip, inverse, stiffness):  # type: ignore[no-untyped-def]
             X[i + 1, j] = V[1, 0] * h0 + V[1, 1] * h1 + V[1, 2] * h2
             X[i + 2, j] = V[2, 0] * h0 + V[2, 1] * h1 + V[2, 2] * h2
     for k in range(stiffness.shape[0]):
-        i, divisor = 3 * slip.shape[0] + k, max(stiffness[k], LEAST_STIFFNESS)
+        i, divisor = 3 * slip.shape[0] + k, max(stiffness[k], OPTIONS.least_stiffness)
         for j in range(L.shape[1]):
             X[i, j] = L[i, j] / divisor
     H = L.T @ X
@@ -310,23 +284,22 @@ def _reduced(L, slip, inverse, stiffness):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _solve(matrix, right):  # type: ignore[no-untyped-def]
+def _solve(interior, linear, right):  # type: ignore[no-untyped-def]
     """Return the d (n,) with ``(P A + D) d = right``.
 
     D has the blocks ``W W`` of the cones, then the stiffness of the bounds; P adds the slip's part of the tangential
     rows to the normal ones. With ``A = L L^T``, what is factored has the size of the rank (Woodbury). A second pass
     takes back what rounding left, and that rows without bounds were given a little stiffness.
     """
-    A, L, slip, W, inverse, stiffness, X, factors, pivots = matrix
-    flexible = 1.0 / np.maximum(stiffness, LEAST_STIFFNESS)
+    flexible = 1.0 / np.maximum(linear.stiffness, OPTIONS.least_stiffness)
     d, rest = np.zeros_like(right), right
     for again in range(2):
         if again:
-            change = A @ d
-            _couple(slip, change)
-            rest = right - change - _squares_times(W, stiffness, d)
-        y = _squares_times(inverse, flexible, rest)
-        d += y - X @ substitute(factors, pivots, y @ L)
+            change = interior.A @ d
+            _couple(linear.slip, change)
+            rest = right - change - _squares_times(linear.W, linear.stiffness, d)
+        y = _squares_times(linear.inverse, flexible, rest)
+        d += y - linear.X @ substitute(linear.factors, linear.pivots, y @ interior.L)
     return d
 
 
@@ -347,27 +320,30 @@ def _squares_times(W, diagonal, v):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _towards(matrix, rest, W, point, products, bounds, sides, slack, multipliers, slack_products):  # type: ignore[no-untyped-def]
-    """Return the step (x, z, y, push) that changes the products of both kinds thus, and the velocities by `rest`."""
-    right, cones = rest.copy(), point.size
-    goal = _times(W, _divided(products, point))
+def _towards(interior, linear, rest, products, slack_products):  # type: ignore[no-untyped-def]
+    """Return the step that changes the products of both kinds thus, and the velocities by `rest` (n,)."""
+    bounds, sides, W, cones = interior.bounds, interior.sides, linear.W, linear.point.size
+    goal = _times(W, _divided(products, linear.point))
+    right = rest.copy()
     right[:cones] += goal.ravel()
-    for w in range(multipliers.shape[0]):
-        right[cones + bounds[w]] += sides[w] * slack_products[w] / slack[w]
-    step = _solve(matrix, right)
-    dx, dz = step[:cones].copy().reshape(point.shape), step[cones:]
-    return dx, dz, goal - _times(W, _times(W, dx)), (slack_products - multipliers * sides * dz[bounds]) / slack
+    for w in range(bounds.shape[0]):
+        right[cones + bounds[w]] += sides[w] * slack_products[w] / linear.slack[w]
+    step = _solve(interior, linear, right)
+    dx, dz = step[:cones].copy().reshape(goal.shape), step[cones:].copy()
+    allowed = (slack_products - interior.multipliers * sides * dz[bounds]) / linear.slack
+    return Step(dx, goal - _times(W, _times(W, dx)), dz, allowed)
 
 
 @kernel
-def _possible(x, dx, y, dy, of_slack, of_multipliers):  # type: ignore[no-untyped-def]
-    """Return which part of a step can be done, at most 1, for the parts by which slack and multipliers change."""
-    loss = INSIDE
-    for c in range(x.shape[0]):
-        loss = max(loss, _loss(x[c], dx[c]), _loss(y[c], dy[c]))
-    for w in range(of_slack.shape[0]):
-        loss = max(loss, -of_slack[w], -of_multipliers[w])
-    return INSIDE / loss
+def _possible(interior, slack, step):  # type: ignore[no-untyped-def]
+    """Return which part of a step can be done, at most 1."""
+    loss = OPTIONS.inside
+    for c in range(interior.x.shape[0]):
+        loss = max(loss, _loss(interior.x[c], step.x[c]), _loss(interior.y[c], step.y[c]))
+    for w in range(slack.shape[0]):
+        of_slack = interior.sides[w] * step.z[interior.bounds[w]] / slack[w]
+        loss = max(loss, -of_slack, -step.multipliers[w] / interior.multipliers[w])
+    return OPTIONS.inside / loss
 
 
 @kernel(inline=True)

@@ -19,55 +19,64 @@ bound with r stayed there, which is where it ends if r is of least norm already,
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.contact_solvers.natural_map import natural_map
+from constrained_sim.contact_solvers.natural_map import error_of
+from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.contact_solvers.rolling_rows import no_rolling
+from constrained_sim.contact_solvers.scaled_problem import ContactLaws
 from constrained_sim.contact_solvers.semismooth_newton import block_times
 from constrained_sim.contact_solvers.status import OPEN, SLIDING, STICKING
 from constrained_sim.linalg.cholesky import independent_factor, range_factor
+from constrained_sim.linalg.products import largest_entry
+from constrained_sim.validation import Array
 
 NO_ROLLING = no_rolling()
 
-DAMPING = 1e-3
-"""Of a Newton step, per unit of the relative error that is left."""
 
-STEPS, HALVINGS, FLAT = 60, 40, 0.03
-"""Most Newton steps; most points along one at which its minimum is looked for, and by how much the slope is to be less
-there."""
+class ForceSet(NamedTuple):
+    """The set K of forces that the laws allow at one motion, see the module.
 
-AT_BOUND = 1e-9
-"""Distance from a bound, relative to the largest force, up to which a force is there."""
+    Attributes:
+        laws: of the rows.
+        u: (n,) row velocities, which tell the rays of what slides.
+        status: (k + m,) that the motion allows, see :func:`by_motion`.
+    """
 
-NEARER, IDLE = 0.999, 10
-"""What part of its error a step has to leave at most, and how many may leave more: where no forces will do, all do."""
-
-TURNS = 20
-"""How often the rays of what slides are turned at most."""
+    laws: ContactLaws
+    u: Array
+    status: npt.NDArray[np.int64]
 
 
 @kernel
-def with_least_norm(G, b, friction, slip, lower, upper, rolling, p, r, error, most):  # type: ignore[no-untyped-def]
+def with_least_norm(problem, r, error, most):  # type: ignore[no-untyped-def]
     """Return the forces of least norm with the slip of r; r itself where there is no choice, or with rolling friction.
 
-    Arguments as in :func:`~constrained_sim.contact_solvers.natural_map.natural_map`; `error` is that of r [N s], and
-    `most` what the forces returned may have.
+    Args:
+        problem: a :class:`~constrained_sim.contact_solvers.scaled_problem.ScaledProblem`.
+        r: (n,) impulses of a solution.
+        error: of r [N s].
+        most: what the forces returned may have.
     """
-    if rolling.shape[0]:
+    G, b, laws, _ = problem
+    if laws.rolling.shape[0]:
         return r
-    status = by_motion(G @ r + b, friction, slip, lower, upper, p, 10.0 * error)
-    held, every = rows_at_rest(status, friction.shape[0]), np.arange(r.shape[0])
+    status = by_motion(problem, G @ r + b, 10.0 * error)
+    held, every = rows_at_rest(status, laws.friction.shape[0]), np.arange(r.shape[0])
     if independent_factor(G[held][:, held])[1]:
         return r
     L = range_factor(G)
-    for rows, turns in ((held, TURNS), (every, 1)):
+    for rows, turns in ((held, OPTIONS.turns), (every, 1)):
         transposed = _orthonormal(L if rows.shape[0] == r.shape[0] else _columns_in(L, rows))
         goal = transposed @ r
         x, y, before = r, goal.copy(), np.inf
         for _ in range(turns):
-            x, y = least_norm(transposed, goal, r, y, G @ x + b, friction, slip, lower, upper, status, error)
-            left = np.abs(natural_map(G, b, friction, slip, lower, upper, rolling, p, x)).max()
+            x, y = least_norm(ForceSet(laws, G @ x + b, status), transposed, goal, r, y, error)
+            left = error_of(problem, x)
             if left <= 10.0 * error or not left < 0.5 * before:
                 break
             before = left
@@ -79,13 +88,16 @@ def with_least_norm(G, b, friction, slip, lower, upper, rolling, p, r, error, mo
 
 
 @kernel
-def by_motion(u, friction, slip, lower, upper, p, tolerance):  # type: ignore[no-untyped-def]
+def by_motion(problem, u, tolerance):  # type: ignore[no-untyped-def]
     """Return (k + m,) the status that the row velocities u alone allow: a contact at rest may press without doing so.
 
-    Arguments as in :func:`~constrained_sim.contact_solvers.natural_map.natural_map`; `tolerance` is one of impulses [N
-    s].
+    Args:
+        problem: a :class:`~constrained_sim.contact_solvers.scaled_problem.ScaledProblem`.
+        u: (n,) row velocities.
+        tolerance: one of impulses [N s].
     """
-    contacts = friction.shape[0]
+    friction, slip, lower, _, _ = problem.laws
+    p, contacts = problem.p, friction.shape[0]
     status = np.full(contacts + lower.shape[0], STICKING)
     for c in range(contacts):
         i = 3 * c
@@ -118,76 +130,94 @@ def rows_at_rest(status, contacts):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def least_norm(transposed, goal, r, y, u, friction, slip, lower, upper, status, tolerance):  # type: ignore[no-untyped-def]
+def least_norm(allowed, transposed, goal, r, y, tolerance):  # type: ignore[no-untyped-def]
     """Return the x of least norm in K with ``Q^T x = goal``, as near as rounding lets it come to that, and its y.
 
     A solution r has the directions that its motion demands only up to its own error, so there is a rest that does not
     get less.
 
     Args:
+        allowed: K, a :class:`ForceSet`.
         transposed: (q, n) ``Q^T``, see above.
         goal: (q,) ``Q^T r`` of a solution r.
         r: (n,) that solution.
         y: (q,) where Newton's method begins.
-        u: (n,) row velocities that tell the rays of what slides.
-        friction: (k,).
-        slip: (k, 2) known directions of slip, zero where u tells.
-        lower: (m,) lower bounds of the box rows.
-        upper: (m,) upper bounds of the box rows.
-        status: (k + m,) that the motion allows, see :func:`by_motion`.
         tolerance: error of r [N s].
     """
     Q = np.ascontiguousarray(transposed.T)
-    largest = np.abs(goal).max()
-    exact, settled = 1e-14 * largest, max(1e-6 * largest, 10.0 * tolerance)
-    x, slope = np.empty(u.shape), np.empty((status.shape[0], 3, 3))
-    error, begin = np.inf, y
-    for distance in (-np.inf, AT_BOUND * largest):
-        linear = _where_linear(transposed, Q, goal, u, friction, slip, lower, upper, status, r, distance)
-        for candidate in (y, linear):
-            _project(Q @ candidate, u, friction, slip, lower, upper, status, x, slope)
-            left = np.abs(transposed @ x - goal).max()
-            if left < error:
-                error, begin = left, candidate
-        if error <= settled:
-            break
-    y = begin
-    _project(Q @ y, u, friction, slip, lower, upper, status, x, slope)
+    largest = largest_entry(goal)
+    settled = max(OPTIONS.norm_settled * largest, 10.0 * tolerance)
+    y = _beginning(allowed, transposed, goal, r, y, settled)
+    x, slope = _project(allowed, Q @ y)
     F = transposed @ x - goal
-    best, chosen, least, before, idle = x, y, np.inf, np.inf, 0
-    for _ in range(STEPS):
-        error = np.abs(F).max()
-        idle = 0 if error < NEARER * least else idle + 1
+    best, chosen, least, before = x, y, np.inf, np.inf
+    for _ in range(OPTIONS.norm_steps):
+        error = largest_entry(F)
         if error < least:
-            best, chosen, least = x.copy(), y, error
-        if error <= exact or (error <= settled and error > 0.5 * before) or idle == IDLE:
+            best, chosen, least = x, y, error
+        if error <= OPTIONS.norm_accuracy * largest or (error <= settled and error > 0.5 * before):
             break
         before = error
-        H = transposed @ block_times(slope, Q, friction.shape[0], NO_ROLLING)
-        H += (1e-13 + DAMPING * min(error / largest, 1.0)) * np.eye(H.shape[0])
+        H = transposed @ block_times(slope, Q, allowed.laws.friction.shape[0], NO_ROLLING)
+        H += (OPTIONS.accuracy + OPTIONS.norm_damping * min(error / largest, 1.0)) * np.eye(H.shape[0])
         step = _solve(H, -F)
-        z, change, goal_ahead = Q @ y, Q @ step, np.dot(goal, step)
-        descent = goal_ahead - np.dot(x, change)
-        near, far = 0.0, 2.0
-        for _ in range(HALVINGS):
-            length = 0.5 * (near + far)
-            _project(z + length * change, u, friction, slip, lower, upper, status, x, slope)
-            ascent = np.dot(x, change) - goal_ahead
-            if abs(ascent) <= FLAT * descent or (length == 1.0 and ascent < 0.0):
-                break
-            near, far = (length, far) if ascent < 0.0 else (near, length)
+        length, x, slope = _minimum_along(allowed, Q @ y, Q @ step, np.dot(goal, step), x)
         y = y + length * step
         F = transposed @ x - goal
     return best, chosen
 
 
 @kernel
-def _where_linear(transposed, Q, goal, u, friction, slip, lower, upper, status, x, distance):  # type: ignore[no-untyped-def]
+def _beginning(allowed, transposed, goal, r, y, settled):  # type: ignore[no-untyped-def]
+    """Return the y (q,) that comes nearest: the one given, or where the equation is linear; arguments as above.
+
+    Those at a bound with r are looked at where the others leave an error above `settled` [N s].
+    """
+    Q = np.ascontiguousarray(transposed.T)
+    error, begin = np.inf, y
+    for distance in (-np.inf, OPTIONS.at_bound * largest_entry(goal)):
+        for candidate in (y, _where_linear(allowed, transposed, goal, r, distance)):
+            left = largest_entry(transposed @ _project(allowed, Q @ candidate)[0] - goal)
+            if left < error:
+                error, begin = left, candidate
+        if error <= settled:
+            break
+    return begin
+
+
+@kernel
+def _minimum_along(allowed, z, change, goal_ahead, x):  # type: ignore[no-untyped-def]
+    """Return the length of a step at which the dual is least, by bisection; the projection there and its slope.
+
+    Args:
+        allowed: K, a :class:`ForceSet`.
+        z: (n,) ``Q y``.
+        change: (n,) ``Q step``.
+        goal_ahead: goal times the step.
+        x: (n,) the projection of z.
+    """
+    descent = goal_ahead - np.dot(x, change)
+    near, far = 0.0, 2.0
+    length, slope = 1.0, np.zeros((0, 3, 3))
+    for _ in range(OPTIONS.norm_steps):
+        length = 0.5 * (near + far)
+        x, slope = _project(allowed, z + length * change)
+        ascent = np.dot(x, change) - goal_ahead
+        if abs(ascent) <= OPTIONS.norm_flatness * descent or (length == 1.0 and ascent < 0.0):
+            break
+        near, far = (length, far) if ascent < 0.0 else (near, length)
+    return length, x, slope
+
+
+@kernel
+def _where_linear(allowed, transposed, goal, x, distance):  # type: ignore[no-untyped-def]
     """Return the y (q,) that would solve the equation if forces stayed at the bounds of their sets where x (n,) is.
 
     At bounds, that is up to this `distance` [N s] from them: at the apex of a cone or on its side, at the end of a ray
     or of an interval. Other arguments as in :func:`least_norm`.
     """
+    (friction, slip, lower, upper, _), u, status = allowed
+    Q = np.ascontiguousarray(transposed.T)
     slope, fixed = np.zeros((status.shape[0], 3, 3)), np.zeros(u.shape)
     for c in range(friction.shape[0]):
         i = 3 * c
@@ -215,7 +245,7 @@ def _where_linear(transposed, Q, goal, u, friction, slip, lower, upper, status, 
             else:
                 slope[j, 0, 0] = 1.0
     H = transposed @ block_times(slope, Q, friction.shape[0], NO_ROLLING)
-    H += 1e-13 * np.eye(H.shape[0])
+    H += OPTIONS.accuracy * np.eye(H.shape[0])
     return _solve(H, goal - transposed @ fixed)
 
 
@@ -247,9 +277,10 @@ def _orthonormal(L):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _project(z, u, friction, slip, lower, upper, status, x, slope):  # type: ignore[no-untyped-def]
-    """Set x to the point of K nearest to z, and slope (k + m, 3, 3) to the derivative of this projection, in place."""
-    x[:], slope[:] = 0.0, 0.0
+def _project(allowed, z):  # type: ignore[no-untyped-def]
+    """Return the point (n,) of K nearest to z (n,), and the derivative of this projection (k + m, 3, 3)."""
+    (friction, slip, lower, upper, _), u, status = allowed
+    x, slope = np.zeros(z.shape[0]), np.zeros((status.shape[0], 3, 3))
     for c in range(friction.shape[0]):
         i = 3 * c
         if status[c] == OPEN:
@@ -264,15 +295,13 @@ def _project(z, u, friction, slip, lower, upper, status, x, slope):  # type: ign
         else:
             _project_cone(z[i : i + 3], friction[c], x[i : i + 3], slope[c])
     for j in range(lower.shape[0]):
-        i = 3 * friction.shape[0] + j
-        if status[friction.shape[0] + j] == OPEN:
-            continue
-        if status[friction.shape[0] + j] == SLIDING:
+        i, member = 3 * friction.shape[0] + j, friction.shape[0] + j
+        if status[member] == SLIDING:
             x[i] = lower[j] if u[i] > 0.0 else upper[j]
-            continue
-        x[i] = min(max(z[i], lower[j]), upper[j])
-        if lower[j] < z[i] < upper[j]:
-            slope[friction.shape[0] + j, 0, 0] = 1.0
+        elif status[member] == STICKING:
+            x[i] = min(max(z[i], lower[j]), upper[j])
+            slope[member, 0, 0] = 1.0 if lower[j] < z[i] < upper[j] else 0.0
+    return x, slope
 
 
 @kernel(inline=True)

@@ -7,13 +7,9 @@ import numpy.typing as npt
 import scipy
 
 from constrained_sim.contact_solvers.contact_modes import FrictionBlocks
+from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.linalg.rank import BALANCE_TOLERANCE
 from constrained_sim.validation import Array
-
-MOST_CUTS = 50
-
-CLOSE = 0.1
-"""Share of the largest possible margin that may be missing."""
 
 
 def max_margin_forces(
@@ -43,12 +39,12 @@ def max_margin_forces(
     planes, limits = _planes(len(forces), one_sided, most)
     best, margin, cuts = forces, -np.inf, np.zeros((0, len(forces)))
     found, reachable = forces, np.inf
-    for _ in range(MOST_CUTS):
+    for _ in range(OPTIONS.cuts):
         new = _cuts(found, blocks)
         reached = float(np.concatenate([planes @ found + limits, new @ found]).min())
         if reached > margin:
             best, margin = found, reached
-        if np.isfinite(reachable) and reached >= reachable - CLOSE * abs(reachable):
+        if np.isfinite(reachable) and reached >= reachable - OPTIONS.missing_margin * abs(reachable):
             break
         cuts = np.vstack([cuts, new])
         # rows (forces + balanced z) + limits >= t, the limits of the cones being zero

@@ -22,78 +22,39 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.contact_solvers.rolling_rows import (
-    SIZE,
-    differentiate_rolling,
-    map_rolling,
-    nearest,
-)
-from constrained_sim.contact_solvers.status import MAX_AMPLIFICATION, OPEN, SLIDING, STICKING
-from constrained_sim.linalg.rank import DELASSUS_TOLERANCE
-
-EPSILON = 2.2e-16
-
-
-@kernel(inline=True)
-def inverse_scale(G, contacts, rolling):  # type: ignore[no-untyped-def]
-    """Return (n,) the p of each row of the Delassus matrix G (n, n), see :func:`inverse_diagonal`."""
-    return inverse_diagonal(np.diag(G), contacts, rolling)
+from constrained_sim.contact_solvers.options import EPSILON, OPTIONS, TINY
+from constrained_sim.contact_solvers.rolling_rows import differentiate_rolling, map_rolling, nearest
+from constrained_sim.contact_solvers.status import OPEN, SLIDING, STICKING
+from constrained_sim.linalg.products import largest_entry
 
 
 @kernel
-def inverse_diagonal(diagonal, contacts, rolling):  # type: ignore[no-untyped-def]
-    """Return (n,) the p of each row: one value for both tangential rows; zero rows take the largest of all rows.
-
-    The two rows of rolling friction share one value too. The `diagonal` (n,) is that of the Delassus matrix.
-    """
-    largest = 0.0
-    for value in diagonal:
-        largest = max(largest, value)
-    p = np.ones(diagonal.shape[0])
-    if largest == 0.0:
-        return p
-    floor = DELASSUS_TOLERANCE * largest
-    for i in range(p.shape[0]):
-        p[i] = 1.0 / (diagonal[i] if diagonal[i] > floor else largest)
-    for c in range(0, 3 * contacts, 3):
-        tangential = max(diagonal[c], diagonal[c + 1])
-        p[c] = p[c + 1] = 1.0 / (tangential if tangential > floor else largest)
-    i = p.shape[0]
-    for moment in rolling:
-        i -= int(moment[SIZE])
-    for moment in rolling:
-        if moment[SIZE] > 1.0:
-            p[i] = p[i + 1] = min(p[i], p[i + 1])
-        i += int(moment[SIZE])
-    return p
+def natural_map(problem, r):  # type: ignore[no-untyped-def]
+    """Return F (n,) at the impulses r (n,); zero exactly where they solve the `problem`, a ``ScaledProblem``."""
+    return natural_map_at(problem.laws, problem.p, problem.b, problem.G @ r + problem.b, r)
 
 
 @kernel
-def natural_map(G, b, friction, slip, lower, upper, rolling, p, r):  # type: ignore[no-untyped-def]
-    """Return F (n,) at r; zero exactly where r solves the problem.
-
-    Args:
-        G: (n, n) Delassus matrix of the contact rows.
-        b: (n,) row velocities at r = 0.
-        friction: (k,) coefficient c of each contact.
-        slip: (k, 2) known direction of slip, zero where u_t decides.
-        lower: (m,) lower bounds of the box rows.
-        upper: (m,) upper bounds of the box rows.
-        rolling: (d, 6), see :mod:`~constrained_sim.contact_solvers.rolling_rows`.
-        p: (n,) scale of each row.
-        r: (n,) impulses.
-    """
-    return natural_map_at(G @ r + b, b, friction, slip, lower, upper, rolling, p, r)
+def error_of(problem, r):  # type: ignore[no-untyped-def]
+    """Return the largest entry of the natural map at r (n,) [N s]."""
+    return largest_entry(natural_map(problem, r))
 
 
 @kernel
-def natural_map_at(u, b, friction, slip, lower, upper, rolling, p, r):  # type: ignore[no-untyped-def]
+def natural_map_at(laws, p, b, u, r):  # type: ignore[no-untyped-def]
     """Return F (n,) at r with the row velocities u (n,), see :func:`natural_map`.
 
     Where there is no solution, impulses may grow until rounding hides that they are none: what they hide beyond
-    :data:`~constrained_sim.contact_solvers.status.MAX_AMPLIFICATION` times those that stop the rows one by one counts
-    as error.
+    ``max_amplification`` times those that stop the rows one by one counts as error.
+
+    Args:
+        laws: of the rows, a :class:`~constrained_sim.contact_solvers.scaled_problem.ContactLaws`.
+        p: (n,) scale of each row.
+        b: (n,) row velocities at r = 0.
+        u: (n,) row velocities.
+        r: (n,) impulses.
     """
+    friction, slip, lower, upper, rolling = laws
     F = np.empty(r.shape[0])
     for c in range(friction.shape[0]):
         i = 3 * c
@@ -107,23 +68,25 @@ def natural_map_at(u, b, friction, slip, lower, upper, rolling, p, r):  # type: 
         F[i] = r[i] - min(max(r[i] - p[i] * u[i], lower[j]), upper[j])
     if rolling.shape[0]:
         map_rolling(rolling, u, p, r, F)
-    stopping = 1e-300
+    stopping = TINY
     for i in range(r.shape[0]):
         stopping = max(stopping, abs(p[i] * b[i]))
     for i in range(r.shape[0]):
-        if abs(r[i]) > MAX_AMPLIFICATION * stopping:
-            hidden = EPSILON * (abs(r[i]) - MAX_AMPLIFICATION * stopping)
-            F[i] += hidden if F[i] >= 0.0 else -hidden
+        beyond = abs(r[i]) - OPTIONS.max_amplification * stopping
+        if beyond > 0.0:
+            F[i] += EPSILON * beyond if F[i] >= 0.0 else -EPSILON * beyond
     return F
 
 
 @kernel
-def active_set_at(u, friction, slip, lower, upper, p, r):  # type: ignore[no-untyped-def]
+def active_set_at(problem, u, r):  # type: ignore[no-untyped-def]
     """Return (k + m,) which smooth piece of the natural map r is on, for each contact and box row.
 
     ``OPEN``: nothing presses, or a box row is at its lower bound; ``SLIDING``: friction or a box row is at
-    its (upper) bound; ``STICKING``: neither. Arguments as in :func:`natural_map_at`.
+    its (upper) bound; ``STICKING``: neither. With the row velocities u (n,).
     """
+    friction, slip, lower, upper, _ = problem.laws
+    p = problem.p
     contacts = friction.shape[0]
     active_set = np.empty(contacts + lower.shape[0], dtype=np.int64)
     for c in range(contacts):
@@ -143,12 +106,14 @@ def active_set_at(u, friction, slip, lower, upper, p, r):  # type: ignore[no-unt
 
 
 @kernel
-def derivative_on(active_set, u, friction, slip, lower, upper, rolling, p, r):  # type: ignore[no-untyped-def]
+def derivative_on(problem, active_set, u, r):  # type: ignore[no-untyped-def]
     """Return blocks B and C (k + m + d, 3, 3) of the derivative ``dF/dr = B + C G`` of these `active_set` at r.
 
-    Intervals use entry [0, 0] of their blocks; rolling friction is on the smooth piece on which r is. Arguments as in
-    :func:`natural_map_at`.
+    Box rows use entry [0, 0] of their blocks; rolling friction is on the smooth piece on which r is. With the row
+    velocities u (n,).
     """
+    friction, slip, lower, _, rolling = problem.laws
+    p = problem.p
     contacts = friction.shape[0]
     blocks = contacts + lower.shape[0] + rolling.shape[0]
     B, C = np.zeros((blocks, 3, 3)), np.zeros((blocks, 3, 3))
@@ -187,5 +152,5 @@ def drag_of(u, friction, slip, p, r, i):  # type: ignore[no-untyped-def]
     if slip[0] != 0.0 or slip[1] != 0.0:
         return -slip[0], -slip[1], 0.0
     z0, z1 = r[i] - p[i] * u[i], r[i + 1] - p[i] * u[i + 1]
-    length = max(np.hypot(z0, z1), 1e-300)
+    length = max(np.hypot(z0, z1), TINY)
     return z0 / length, z1 / length, friction * (r[i + 2] - p[i + 2] * u[i + 2]) / length

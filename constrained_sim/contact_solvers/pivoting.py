@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from constrained_sim.contact_solvers.active_set_newton import newton
 from constrained_sim.contact_solvers.complementarity import LinearComplementarity
+from constrained_sim.contact_solvers.natural_map import error_of
+from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.contact_solvers.problem import ContactProblem
 from constrained_sim.contact_solvers.rolling_rows import COEFFICIENT, CONTACT, DIRECTION, RADIUS, SIZE
-from constrained_sim.contact_solvers.semismooth_newton import semismooth_newton
 from constrained_sim.exceptions import ContactNotSolved
 from constrained_sim.validation import Array
 
@@ -20,19 +22,8 @@ AROUND = np.linspace(0.0, 1.5 * np.pi, 4)
 BESIDE = np.array([-4.0, -1.0, 1.0, 4.0])
 """Further directions then, in units of a spread."""
 
-SPREAD, FINER = np.pi / 12.0, 3.0
-"""The first spread [rad], and how many times smaller the next is unless the force has left the directions beside."""
 
-FINISH = 30
-"""Steps of Newton's method from what each pyramid gives."""
-
-STICKY = 1e3
-"""Coefficient of friction in the place of larger ones, infinity among them: Newton's method takes them as they are."""
-
-
-def pivoting(
-    problem: ContactProblem, scale: Array, impulse: Array, tolerance: float, budget: int
-) -> tuple[Array, float, int]:
+def pivoting(problem: ContactProblem, impulse: Array, tolerance: float, budget: int) -> tuple[Array, float, int]:
     """Solve by complementary pivoting, whose path goes on around the turns at which others end.
 
     Where a contact begins to slip, a path of solutions (of contacts less and less soft, or from inside all cones) may
@@ -46,22 +37,22 @@ def pivoting(
     Coulomb friction, 1996; Anitescu and Potra, Formulating dynamic multi-rigid-body contact problems with friction as
     solvable linear complementarity problems, 1997.
     """
-    rolling = list(_moments(problem))
+    rolling, scaled = list(_moments(problem)), problem.scaled
     fans, done = [_Fan()] * len(rolling), 0
     best, least = impulse, np.inf
     for _ in range(budget):
         try:
-            r = _Pyramids(problem, scale, rolling, [fan.directions for fan in fans]).solve()
+            r = _Pyramids(problem, scaled.p, rolling, [fan.directions for fan in fans]).solve()
         except ContactNotSolved:
             break
-        found, error, steps = semismooth_newton(problem.G, problem.b, *problem.laws, scale, r, tolerance, FINISH)
+        found, error, steps = newton(scaled, r, tolerance, OPTIONS.newton_steps)
         done += 1 + steps
         if error < least:
             best, least = found, error
         if least <= tolerance or not rolling:
             break
         fans = [fan.around(r[moment.rows]) for fan, moment in zip(fans, rolling, strict=True)]
-    return (best, least, done) if done else (impulse, problem.error(scale, impulse), 0)
+    return (best, least, done) if done else (impulse, error_of(scaled, impulse), 0)
 
 
 class _Moment(NamedTuple):
@@ -88,10 +79,11 @@ def _moments(problem: ContactProblem) -> Iterator[_Moment]:
     """Yield what bounds the tangential rows of contacts with friction, and the rows of rolling friction."""
     for c, (coefficient, slip) in enumerate(zip(problem.friction, problem.slip, strict=True)):
         if coefficient > 0.0:
-            yield _Moment(slice(3 * c, 3 * c + 2), c, min(coefficient, STICKY), 0.0, slip)
+            yield _Moment(slice(3 * c, 3 * c + 2), c, min(coefficient, OPTIONS.strong_friction), 0.0, slip)
     for moment, rows in zip(problem.rolling, problem.rolling_slices, strict=True):
         motion = moment[DIRECTION : DIRECTION + int(moment[SIZE])]
-        yield _Moment(rows, int(moment[CONTACT]), min(moment[COEFFICIENT], STICKY), moment[RADIUS], motion)
+        coefficient = min(moment[COEFFICIENT], OPTIONS.strong_friction)
+        yield _Moment(rows, int(moment[CONTACT]), coefficient, moment[RADIUS], motion)
 
 
 class _Fan(NamedTuple):
@@ -112,8 +104,8 @@ class _Fan(NamedTuple):
         middle = float(np.arctan2(force[1], force[0]))
         turned = abs(np.remainder(middle - self.middle + np.pi, 2.0 * np.pi) - np.pi)
         if not self.spread:
-            return _Fan(middle, SPREAD)
-        return _Fan(middle, self.spread if turned > 2.0 * self.spread else self.spread / FINER)
+            return _Fan(middle, OPTIONS.spread)
+        return _Fan(middle, self.spread if turned > 2.0 * self.spread else self.spread / OPTIONS.refinement)
 
 
 class _Pyramids:

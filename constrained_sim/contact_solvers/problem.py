@@ -9,21 +9,15 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from constrained_sim.contact_solvers.natural_map import inverse_scale, natural_map
+from constrained_sim.contact_solvers.natural_map import error_of
+from constrained_sim.contact_solvers.options import OPTIONS, TINY
 from constrained_sim.contact_solvers.rolling_rows import CONTACT, SIZE, moment_limit, no_rolling
-from constrained_sim.contact_solvers.status import classify, largest_impulse
+from constrained_sim.contact_solvers.scaled_problem import ContactLaws, ScaledProblem, impulse_scale, scaled_problem
+from constrained_sim.contact_solvers.status import classify
 from constrained_sim.validation import Array
 
-RELATIVE_TOLERANCE = 1e-13
-SUFFICIENT = 1e-11
-"""Error relative to the impulse scale at which no other method is tried; each aims at ``RELATIVE_TOLERANCE``."""
-
-ACCEPTABLE_RESIDUAL = 1e-9
-STRONG = 100.0
-"""Coefficient of friction of contacts that stick whatever the force, where this allows no motion."""
-
-TOLERABLE_RESIDUAL = 1e-5
-"""Of impulses with which a simulation goes on, with a warning, where no method came closer."""
+STRONG = OPTIONS.strong_friction
+TOLERABLE_RESIDUAL = OPTIONS.tolerable
 
 
 def no_values() -> Array:
@@ -58,24 +52,26 @@ class ContactProblem:
 
     def residual(self, impulse: Array) -> float:
         """Return the largest entry of the natural map [N s] relative to the impulse scale; 0 if solved."""
-        scale = inverse_scale(self.G, len(self.friction), self.rolling)
-        return self.error(scale, impulse) / self.magnitude(scale, impulse)
-
-    def error(self, scale: Array, impulse: Array) -> float:
-        """Return the largest entry of the natural map [N s], for the `scale` (n,) of the rows."""
-        return float(np.abs(natural_map(self.G, self.b, *self.laws, scale, impulse)).max(initial=0.0))
+        scaled = self.scaled
+        return float(error_of(scaled, impulse) / impulse_scale(scaled.p, scaled.b, impulse))
 
     def judged(self, impulse: Array, method: str, iterations: int = 0) -> ContactSolution:
         """Return `impulse` (n,), found by `method`, as a solution with its status and residual."""
-        scale = inverse_scale(self.G, len(self.friction), self.rolling)
-        tolerance = 10.0 * RELATIVE_TOLERANCE * self.magnitude(scale, impulse)
-        status = classify(self.G @ impulse + self.b, *self.laws, scale, impulse, tolerance)
+        scaled = self.scaled
+        tolerance = 10.0 * OPTIONS.accuracy * impulse_scale(scaled.p, scaled.b, impulse)
+        status = classify(scaled.laws, scaled.p, self.G @ impulse + self.b, impulse, tolerance)
         return ContactSolution(impulse, status, method, iterations, self.residual(impulse))
 
     @property
-    def laws(self) -> tuple[Array, Array, Array, Array, Array]:
-        """What the rows obey: friction, slip, lower and upper bounds, rolling friction."""
-        return self.friction, self.slip, self.lower, self.upper, self.rolling
+    def laws(self) -> ContactLaws:
+        """What the rows obey."""
+        return ContactLaws(self.friction, self.slip, self.lower, self.upper, self.rolling)
+
+    @property
+    def scaled(self) -> ScaledProblem:
+        """The problem as kernels take it."""
+        scaled: ScaledProblem = scaled_problem(self.G, self.b, self.laws)
+        return scaled
 
     @property
     def rolling_slices(self) -> list[slice]:
@@ -100,7 +96,7 @@ class ContactProblem:
             if np.isfinite(radius)
         ]
         largest = max(np.abs(r).max(initial=0.0), np.abs(impulse[count + len(self.lower) :]).max(initial=0.0))
-        power = max(float(largest * np.abs(self.b).max(initial=0.0)), 1e-300)
+        power = max(float(largest * np.abs(self.b).max(initial=0.0)), TINY)
         return float(np.abs([*missed, *turning]).max(initial=0.0)) / power
 
     def cone_violation(self, impulse: Array) -> float:
@@ -111,16 +107,12 @@ class ContactProblem:
         drag = np.where(np.isinf(self.friction), 0.0, np.hypot(r[:, 0], r[:, 1]))
         turning = [np.linalg.norm(impulse[rows]) - radius for rows, radius in self._discs_at(impulse)]
         outside = np.concatenate([-r[:, 2], drag - held * r[:, 2], self.lower - others, others - self.upper, turning])
-        return float(max(outside.max(initial=0.0), 0.0) / max(np.abs(impulse).max(initial=0.0), 1e-300))
+        return float(max(outside.max(initial=0.0), 0.0) / max(np.abs(impulse).max(initial=0.0), TINY))
 
     def _discs_at(self, impulse: Array) -> Iterator[tuple[slice, float]]:
         """Yield the rows of each rolling moment and its bound under `impulse`."""
         for moment, rows in zip(self.rolling, self.rolling_slices, strict=True):
             yield rows, float(moment_limit(moment, impulse[3 * int(moment[CONTACT]) + 2]))
-
-    def magnitude(self, scale: Array, impulse: Array) -> float:
-        """Return the impulse scale [N s], for the `scale` (n,) of the rows."""
-        return float(largest_impulse(scale, self.b, impulse))
 
 
 class ContactSolution(NamedTuple):
@@ -141,7 +133,7 @@ class ContactSolution(NamedTuple):
     method: str
     iterations: int
     residual: float
-    acceptable: float = ACCEPTABLE_RESIDUAL
+    acceptable: float = OPTIONS.acceptable
 
     @property
     def converged(self) -> bool:

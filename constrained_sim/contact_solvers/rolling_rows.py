@@ -25,6 +25,7 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
+from constrained_sim.contact_solvers.options import TINY
 from constrained_sim.validation import Array
 
 CONTACT, SIZE, COEFFICIENT, RADIUS, DIRECTION, COLUMNS = 0, 1, 2, 3, 4, 6
@@ -88,9 +89,9 @@ def differentiate_rolling(rolling, u, p, r, B, C):  # type: ignore[no-untyped-de
         moves = moment[DIRECTION] != 0.0 or moment[DIRECTION + 1] != 0.0
         B[block, 2, 2] = 1.0 if y <= 0.0 else 0.0
         if radius == 0.0 or moves or length > radius:
-            d0, d1 = (-moment[DIRECTION], -moment[DIRECTION + 1]) if moves else (z0 / max(length, 1e-300), 0.0)
+            d0, d1 = (-moment[DIRECTION], -moment[DIRECTION + 1]) if moves else (z0 / max(length, TINY), 0.0)
             if both and not moves:
-                d1 = z1 / max(length, 1e-300)
+                d1 = z1 / max(length, TINY)
             shrink = 0.0 if moves or radius == 0.0 else radius / length
             B[block, 0, 0], B[block, 0, 1] = 1.0 - shrink * d1 * d1, shrink * d0 * d1
             B[block, 1, 0], B[block, 1, 1] = shrink * d0 * d1, 1.0 - shrink * d0 * d0
@@ -120,7 +121,7 @@ def rolling_times(rolling, blocks, x, product):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def sweep_rolling(rolling, G, b, r, relaxation):  # type: ignore[no-untyped-def]
+def sweep_rolling(rolling, G, b, r):  # type: ignore[no-untyped-def]
     """Take one projected step along each moment's own rows, in place, in steps short enough for any block of G."""
     i = r.shape[0] - int(rolling[:, SIZE].sum())
     for moment in rolling:
@@ -128,7 +129,7 @@ def sweep_rolling(rolling, G, b, r, relaxation):  # type: ignore[no-untyped-def]
         radius, stiffness = moment_limit(moment, r[3 * int(moment[CONTACT]) + 2]), 0.0
         for row in range(i, i + size):
             stiffness += G[row, row]
-        step = relaxation / stiffness if stiffness > 0.0 else 0.0
+        step = 1.0 / stiffness if stiffness > 0.0 else 0.0
         z0 = r[i] - step * (np.dot(G[i], r) + b[i])
         z1 = r[i + 1] - step * (np.dot(G[i + 1], r) + b[i + 1]) if size > 1 else 0.0
         x0, x1 = nearest(z0, z1, radius, moment[DIRECTION:])

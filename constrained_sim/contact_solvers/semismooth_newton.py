@@ -6,22 +6,11 @@ import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact_solvers.natural_map import active_set_at, derivative_on, natural_map
-from constrained_sim.contact_solvers.rolling_rows import (
-    rolling_times,
-)
+from constrained_sim.contact_solvers.options import OPTIONS
+from constrained_sim.contact_solvers.rolling_rows import rolling_times
 from constrained_sim.linalg.cholesky import range_factor
 from constrained_sim.linalg.elimination import eliminate, substitute
-
-LEAST_SHIFT = 1e-9
-TRIALS = ((LEAST_SHIFT, 1), (1e-6, 8), (LEAST_SHIFT, 8), (1e-4, 8), (1e-2, 8))
-"""Regularisations of a Newton step, whose rows are without dimension, and how many lengths of it are tried: the next
-where the last did not lead nearer. Where forces are indeterminate, the least shift lets rounding lead far aside."""
-
-MEMORY = 3
-"""Number of points that a Newton step is compared with: more let it wander."""
-
-GAIN = 0.5
-"""What part of the error as many steps leave at most: where they leave more, other methods get on faster."""
+from constrained_sim.linalg.products import largest_entry
 
 
 @kernel(inline=True)
@@ -66,12 +55,22 @@ def block_times(blocks, x, contacts, rolling):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def newton_step(G, L, B, C, F, contacts, rolling, shift):  # type: ignore[no-untyped-def]
+def newton_step(problem, L, B, C, F, shift):  # type: ignore[no-untyped-def]
     """Return the step d with ``(B + C G) d = -F``, small in directions in which this is singular.
 
     ``B + shift`` is inverted block by block, ``C G = C L L^T`` has the rank of G: the matrix that is factored has the
     size of the rank (Woodbury), however many contacts there are. A second pass takes back what the shift changed.
+
+    Args:
+        problem: a :class:`~constrained_sim.contact_solvers.scaled_problem.ScaledProblem`.
+        L: (n, rank) factor of ``G = L L^T``.
+        B: (k + m + d, 3, 3) blocks of the derivative, see
+            :func:`~constrained_sim.contact_solvers.natural_map.derivative_on`.
+        C: the same of what multiplies G.
+        F: (n,) natural map [N s].
+        shift: added to B.
     """
+    contacts, rolling = problem.laws.friction.shape[0], problem.laws.rolling
     inverse = np.zeros_like(B)
     for c in range(contacts):
         _invert(B[c], shift, inverse[c])
@@ -88,56 +87,53 @@ def newton_step(G, L, B, C, F, contacts, rolling, shift):  # type: ignore[no-unt
     for again in range(2):
         if again:
             rest = F + block_times(B, d.reshape(-1, 1), contacts, rolling).ravel()
-            rest += block_times(C, (G @ d).reshape(-1, 1), contacts, rolling).ravel()
+            rest += block_times(C, (problem.G @ d).reshape(-1, 1), contacts, rolling).ravel()
         y = block_times(inverse, rest.reshape(-1, 1), contacts, rolling).ravel()
         d -= y - X @ substitute(factors, pivots, y @ L)
     return d
 
 
 @kernel
-def semismooth_newton(G, b, friction, slip, lower, upper, rolling, p, r, tolerance, iterations):  # type: ignore[no-untyped-def]
-    """Semi-smooth Newton on the natural map, from r.
+def semismooth_newton(problem, r, tolerance, iterations):  # type: ignore[no-untyped-def]
+    """Semi-smooth Newton on the natural map, from r (n,).
 
     A step has to lead nearer than the farthest of the last points, not than the last: on the way across a kink there
     are points that are farther than both its ends (Grippo, Lampariello and Lucidi, A nonmonotone line search technique
-    for Newton's method, 1986). It ends where :data:`MEMORY` steps have not left less than :data:`GAIN` of the error.
+    for Newton's method, 1986). It ends where ``memory`` steps have not halved the error.
 
     Returns:
-        (r, largest |F|, iterations done).
+        (r, largest |F| [N s], iterations done).
     """
-    F = natural_map(G, b, friction, slip, lower, upper, rolling, p, r)
-    error = np.abs(F).max()
-    best, least, recent, earlier = r, error, np.full(MEMORY, error), np.full(MEMORY, np.inf)
-    L = range_factor(G)
+    memory = OPTIONS.memory
+    F = natural_map(problem, r)
+    error = largest_entry(F)
+    best, least, recent, earlier = r, error, np.full(memory, error), np.full(memory, np.inf)
+    L = range_factor(problem.G)
     for done in range(iterations):
-        if error <= tolerance:
-            return r, error, done
-        if least > GAIN * earlier[done % MEMORY]:
+        if error <= tolerance or least > 0.5 * earlier[done % memory]:
             return best, least, done
-        earlier[done % MEMORY] = least
-        u = G @ r + b
-        active_set = active_set_at(u, friction, slip, lower, upper, p, r)
-        B, C = derivative_on(active_set, u, friction, slip, lower, upper, rolling, p, r)
-        nearer = False
-        plain = newton_step(G, L, B, C, F, friction.shape[0], rolling, LEAST_SHIFT)
-        for shift, lengths in TRIALS:
-            length, direction = 1.0, plain
-            if shift != LEAST_SHIFT:
-                direction = newton_step(G, L, B, C, F, friction.shape[0], rolling, shift)
-            for _ in range(lengths):
-                candidate = r + length * direction
-                F_candidate = natural_map(G, b, friction, slip, lower, upper, rolling, p, candidate)
-                error_candidate = np.abs(F_candidate).max()
-                nearer = error_candidate < (1.0 - 0.1 * length) * recent.max()
-                if nearer:
-                    break
-                length *= 0.5
-            if nearer:
-                break
+        earlier[done % memory] = least
+        nearer, r, F = _step_nearer(problem, L, r, F, recent.max())
         if not nearer:
             return best, least, done
-        r, F, error = candidate, F_candidate, error_candidate
-        recent[done % MEMORY] = error
+        error = largest_entry(F)
+        recent[done % memory] = error
         if error < least:
             best, least = r, error
     return best, least, iterations
+
+
+@kernel
+def _step_nearer(problem, L, r, F, farthest):  # type: ignore[no-untyped-def]
+    """Return whether a step from r leads nearer than an error `farthest` [N s], where it leads, and the map there."""
+    u = problem.G @ r + problem.b
+    B, C = derivative_on(problem, active_set_at(problem, u, r), u, r)
+    for shift in (OPTIONS.least_shift, OPTIONS.large_shift):
+        length, direction = 1.0, newton_step(problem, L, B, C, F, shift)
+        for _ in range(OPTIONS.line_search):
+            candidate = r + length * direction
+            F_candidate = natural_map(problem, candidate)
+            if largest_entry(F_candidate) < (1.0 - 0.1 * length) * farthest:
+                return True, candidate, F_candidate
+            length *= 0.5
+    return False, r, F

@@ -1,44 +1,143 @@
-"""The methods that solve contact problems, and the order in which they are tried."""
+"""The contact schedule: which methods solve contact problems, and the order in which they are tried.
+
+All contacts stick, which is linear; else the methods of :data:`SCHEDULE` in turn, the user's choice first. The kernel
+:func:`solve_quick` goes through the schedule as far as methods are compiled, for a step that is compiled whole;
+:func:`solve_contacts` goes on where that led to no solution.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from constrained_sim.compilation.kernel import kernel
+from constrained_sim.contact_solvers.active_set_newton import newton
 from constrained_sim.contact_solvers.admm import admm
 from constrained_sim.contact_solvers.interior_point import interior_point
-from constrained_sim.contact_solvers.natural_map import inverse_scale
+from constrained_sim.contact_solvers.natural_map import error_of
+from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.contact_solvers.pivoting import pivoting
-from constrained_sim.contact_solvers.problem import (
-    RELATIVE_TOLERANCE,
-    STRONG,
-    SUFFICIENT,
-    ContactProblem,
-    ContactSolution,
-    no_values,
-)
-from constrained_sim.contact_solvers.projected_gauss_seidel import gauss_seidel as compiled_gauss_seidel
-from constrained_sim.contact_solvers.quick_methods import (
-    BY_STICKING,
-    INTERIOR_STEPS,
-    NEWTON_STEPS,
-    QUICK_METHODS,
-    acceptable,
-    solve_quick,
-)
-from constrained_sim.contact_solvers.semismooth_newton import semismooth_newton
+from constrained_sim.contact_solvers.problem import ContactProblem, ContactSolution, no_values
+from constrained_sim.contact_solvers.projected_gauss_seidel import projected_gauss_seidel
+from constrained_sim.contact_solvers.scaled_problem import ScaledProblem, accuracy_of, impulse_scale, scaled_problem
 from constrained_sim.contact_solvers.status import classify
+from constrained_sim.contact_solvers.sticking import judge_sticking, solve_sticking
 from constrained_sim.contact_solvers.vanishing_compliance import choose_solution
 from constrained_sim.exceptions import NonFiniteMotion
+from constrained_sim.linalg.products import matvec
 from constrained_sim.validation import Array, finite_array, lookup, number
 
-Method = Callable[[ContactProblem, Array, Array, float, int], tuple[Array, float, int]]
-"""From a problem, the scale (n,) of its rows, impulses (n,) to begin with, a tolerance [N s] and the most iterations to
-impulses, their error [N s] and the iterations done. What a method cannot do it leaves as it is."""
+Method = Callable[[ContactProblem, Array, float, int], tuple[Array, float, int]]
+"""From a problem, impulses (n,) to begin with, a tolerance [N s] and the most iterations to impulses, their error [N s]
+and the iterations done. What a method cannot do it leaves as it is."""
+
+Quick = tuple[Array, npt.NDArray[np.int64], tuple[int, int], float, float]
+"""Impulses (n,), status, which method gave them and iterations of all, relative residual, impulse scale [N s]."""
+
+NAMES = "stick", "newton", "interior_point", "pivoting", "gauss_seidel", "admm"
+BY_STICKING, NEWTON, INTERIOR_POINT, PIVOTING, GAUSS_SEIDEL, ADMM = range(len(NAMES))
+
+SCHEDULE = (NEWTON, 12), (INTERIOR_POINT, 50), (PIVOTING, 24)
+"""Methods in turn, and how many iterations each may do.
+
+Newton's method solves nearly all. Where contacts are about to stick, slip or part it may go to and fro; the path of the
+interior-point method leads around that, in a time that does not vary much. It has no model of rolling friction and of
+known slip, and may end at a turn of its path. Pivoting passes these, slowly; it is tried where nothing is acceptable.
+"""
+
+COMPILED = NEWTON, INTERIOR_POINT
+"""What :func:`solve_quick` can do."""
+
+OTHER_BUDGETS = {GAUSS_SEIDEL: 300, ADMM: 2000}
+"""Iterations of methods that come first if the user says so, and else not at all: they solve nothing that others do
+not."""
+
+
+@kernel
+def solve_quick(G, b, laws, start, tolerance, steps, may_stick):  # type: ignore[no-untyped-def]
+    """Solve a contact problem as :func:`solve_contacts` does, as far as methods are compiled.
+
+    Args:
+        G: (n, n) Delassus matrix of the contact rows.
+        b: (n,) row velocities at zero impulse.
+        laws: of the rows, a :class:`~constrained_sim.contact_solvers.scaled_problem.ContactLaws`.
+        start: (n,) impulses from which Newton's method begins; (0,): from a few iterations of Gauss-Seidel.
+        tolerance: error of impulses that is good enough [N s].
+        steps: 0: all contacts stick, or the problem is left to others.
+        may_stick: whether all contacts may stick; if it is known that not all do, it is Newton's turn.
+
+    Returns:
+        (r (n,), status (k + m + d,), which of the methods found r and how many iterations all of them took, relative
+        residual, impulse scale, whether r solves the problem); if it does not, r is where this ended.
+    """
+    problem = scaled_problem(G, b, laws)
+    if may_stick:
+        stuck = solve_sticking(G, b)
+        r, u = stuck.copy(), matvec(G, stuck)
+        u += b
+        status, error, magnitude = judge_sticking(laws, problem.p, b, u, r)
+        if error <= max(OPTIONS.accuracy * magnitude, tolerance):
+            return r, status, (BY_STICKING, 0), error / magnitude, magnitude, True
+        if not steps:
+            return stuck, status, (BY_STICKING, 0), error / magnitude, magnitude, False
+    wanted = accuracy_of(problem.p, b, tolerance)
+    r, error, how = begin_newton(problem, start), np.inf, (BY_STICKING, 0)
+    for method, budget in SCHEDULE:
+        if error <= max(wanted, OPTIONS.sufficient * impulse_scale(problem.p, b, r)):
+            break
+        if method == NEWTON:
+            other, left, done = newton(problem, r, wanted, budget)
+        elif method == INTERIOR_POINT:
+            other, left, done = interior_point(problem, r, wanted, budget)
+        else:
+            break
+        how = (how[0], how[1] + done)
+        if left < error:
+            r, error, how = other, left, (method, how[1])
+    return conclude(problem, r, error, how, tolerance)
+
+
+@kernel
+def begin_newton(problem, start):  # type: ignore[no-untyped-def]
+    """Return the impulses from which Newton's method begins: `start` (n,), or a few iterations of Gauss-Seidel.
+
+    These have no tolerance: where they come near, one step of Newton's makes all digits.
+    """
+    if start.shape[0]:
+        return start
+    return projected_gauss_seidel(problem, np.zeros_like(problem.b), 0.0, OPTIONS.start_iterations)[0]
+
+
+@kernel(inline=True)
+def acceptable(tolerance, magnitude):  # type: ignore[no-untyped-def]
+    """Return the largest relative residual that counts as solved, for a tolerance and impulses of `magnitude` [N s]."""
+    return max(OPTIONS.acceptable, 10.0 * tolerance / magnitude)
+
+
+@kernel
+def conclude(problem, r, error, how, tolerance):  # type: ignore[no-untyped-def]
+    """Return what :func:`solve_quick` does, of impulses r (n,) and their error [N s]: the solution that is taken.
+
+    Where dependent rows leave a choice that is the one that
+    :mod:`~constrained_sim.contact_solvers.vanishing_compliance` explains, whichever was found.
+    """
+    G, b, laws, p = problem
+    magnitude = impulse_scale(p, b, r)
+    largest = acceptable(tolerance, magnitude) * magnitude
+    solved = error <= largest
+    if solved:
+        reached = max(accuracy_of(p, b, 0.0), error)
+        r = choose_solution(problem, r, reached, min(max(10.0 * reached, tolerance), largest))
+    u = G @ r + b
+    status = classify(laws, p, u, r, 10.0 * OPTIONS.accuracy * magnitude)
+    if not solved:
+        status = classify(laws, p, u, r.copy(), 10.0 * error)
+    error, magnitude = error_of(problem, r), impulse_scale(p, b, r)
+    return r, status, how, error / magnitude, magnitude, error <= acceptable(tolerance, magnitude) * magnitude
 
 
 @dataclass(frozen=True)
@@ -62,31 +161,35 @@ class ContactMethod:
         lookup("contact method", self.name, METHODS)
         object.__setattr__(self, "tolerance", number("contact tolerance", self.tolerance, 0.0))
 
-    def acceptable(self, magnitude: float) -> float:
-        """Return the largest relative residual that counts as solved, for impulses of `magnitude` [N s]."""
-        return float(acceptable(self.tolerance, magnitude))
+    @property
+    def schedule(self) -> Iterator[tuple[int, int]]:
+        """Methods and their budgets in turn, this one first."""
+        first, budgets = NAMES.index(self.name), dict(SCHEDULE) | OTHER_BUDGETS
+        yield first, budgets[first]
+        yield from (entry for entry in SCHEDULE if entry[0] != first)
 
     @property
     def quick_steps(self) -> int:
         """Newton's steps that ``solve_quick`` may do, where that comes first."""
-        return NEWTON_STEPS if self.name == "newton" else 0
+        return dict(SCHEDULE)[NEWTON] if self.name == NAMES[NEWTON] else 0
 
     @property
     def without_newton(self) -> ContactMethod:
         """What to begin with where Newton's method would be the first and is not likely to do."""
-        return replace(self, name="interior_point") if self.quick_steps else self
+        return replace(self, name=NAMES[INTERIOR_POINT]) if self.quick_steps else self
 
     @property
     def after_quick(self) -> ContactMethod:
         """What to go on with where the quick methods led to no solution."""
-        return replace(self, name="pivoting") if self.quick_steps else self
+        return replace(self, name=NAMES[PIVOTING]) if self.quick_steps else self
 
     def quick_solution(
         self, impulse: Array, status: npt.NDArray[np.int64], how: tuple[int, int], residual: float, magnitude: float
     ) -> ContactSolution:
-        """Return what :func:`~constrained_sim.contact_solvers.quick_methods.solve_quick` found."""
-        which, steps = how
-        return ContactSolution(impulse, status, QUICK_METHODS[which], steps, residual, self.acceptable(magnitude))
+        """Return what :func:`solve_quick` found."""
+        which, iterations = how
+        largest = float(acceptable(self.tolerance, magnitude))
+        return ContactSolution(impulse, status, NAMES[which], iterations, residual, largest)
 
 
 def solve_contacts(
@@ -95,10 +198,9 @@ def solve_contacts(
     """Solve `problem`; the result depends on the problem only, never on what was solved before.
 
     First all contacts are taken to stick, which is linear. Where this violates a cone, the chosen method comes first,
-    then the others in turn, until one converges or all have had their say: Newton's, an interior-point method, Lemke's
-    pivoting, projected Gauss-Seidel, Pinocchio's ADMM, each with Newton's method from where it ends. The first aim at
-    the tolerance, or rounding; the slow ones, from pivoting on, are left out where what was found is acceptable. Where
-    dependent rows leave a choice of forces or of motions, what is returned is the one solution that
+    then those of :data:`SCHEDULE` in turn, until one converges or all have had their say. They aim at the tolerance, or
+    rounding; a slow one is left out where what was found is acceptable. Where dependent rows leave a choice of forces
+    or of motions, what is returned is the one solution that
     :mod:`~constrained_sim.contact_solvers.vanishing_compliance` explains, whichever was found.
 
     Args:
@@ -114,126 +216,72 @@ def solve_contacts(
     """
     method = ContactMethod(method) if isinstance(method, str) else method
     begin = no_values() if start is None else finite_array("start", start, problem.b.shape)
-    settings = begin, method.tolerance, method.quick_steps, True
-    *quick, solved = solve_quick(problem.G, problem.b, *problem.laws, *settings)
+    *quick, solved = solve_quick(problem.G, problem.b, problem.laws, begin, method.tolerance, method.quick_steps, True)
     return method.quick_solution(*quick) if solved else solve_fallback(problem, method, tuple(quick), begin)
 
 
-def solve_fallback(
-    problem: ContactProblem,
-    method: ContactMethod,
-    quick: tuple[Array, npt.NDArray[np.int64], tuple[int, int], float, float],
-    start: Array,
-) -> ContactSolution:
-    """Go on as :func:`solve_contacts` does where the quick methods returned no solution but what is in `quick`.
+def solve_fallback(problem: ContactProblem, method: ContactMethod, quick: Quick, start: Array) -> ContactSolution:
+    """Go on as :func:`solve_contacts` does where :func:`solve_quick` returned no solution but what is in `quick`.
 
     Contacts that stick whatever the force may have no solution: one of them would pull, and without it penetrate, as
     where a quadruped lands on such feet. With Coulomb's law there is one at the velocity level, in which this contact
-    slides: they have the coefficient :data:`~constrained_sim.contact_solvers.problem.STRONG` then.
+    slides: they have the coefficient ``strong_friction`` then.
     """
     if not np.isinf(problem.friction).any():
-        return _solve_fallback(problem, method, quick, start)
-    nearly = replace(problem, friction=np.minimum(problem.friction, STRONG))
+        return _follow_schedule(problem, method, quick, start)
+    nearly = replace(problem, friction=np.minimum(problem.friction, OPTIONS.strong_friction))
     found = solve_contacts(nearly, method, start if start.size else None)
-    laws = problem.laws
-    settings = found.impulse, method.tolerance, NEWTON_STEPS, True
-    *sticking, solved = solve_quick(problem.G, problem.b, *laws, *settings)
+    steps = ContactMethod().quick_steps
+    *held, solved = solve_quick(problem.G, problem.b, problem.laws, found.impulse, method.tolerance, steps, True)
     if solved:
-        return method.quick_solution(*sticking)
-    return found if found.converged else _solve_fallback(problem, method, quick, start)
+        return method.quick_solution(*held)
+    return found if found.converged else _follow_schedule(problem, method, quick, start)
 
 
-def _solve_fallback(
-    problem: ContactProblem,
-    method: ContactMethod,
-    quick: tuple[Array, npt.NDArray[np.int64], tuple[int, int], float, float],
-    start: Array,
-) -> ContactSolution:
-    """Try one method after the other, see :func:`solve_contacts`."""
-    G, b, laws = problem.G, problem.b, problem.laws
-    if not (np.isfinite(G).all() and np.isfinite(b).all()):
+def _follow_schedule(problem: ContactProblem, method: ContactMethod, quick: Quick, start: Array) -> ContactSolution:
+    """Try one method after the other, but those that have led to `quick`, see :func:`solve_contacts`."""
+    if not (np.isfinite(problem.G).all() and np.isfinite(problem.b).all()):
         raise NonFiniteMotion("the velocities of contacts are NaN or infinite")
-    impulse, _, (which, iterations), residual, magnitude = quick
-    scale = inverse_scale(G, len(problem.friction), problem.rolling)
-    rounding = RELATIVE_TOLERANCE * np.abs(scale * b).max()
-    tolerance = max(rounding, method.tolerance)
-    error, used = residual * magnitude, QUICK_METHODS[which]
-    if start.size and which == BY_STICKING:
-        impulse, used = start, method.name
-        error = problem.error(scale, start)
-    best = error, impulse
-    first = METHODS[method.name]
-    schedule = [(entry, True) for entry in SLOW]
-    if which == BY_STICKING:
-        is_slow = first not in (newton, by_interior_point)
-        begin = (first, BUDGETS[first], first is gauss_seidel and not start.size), is_slow
-        schedule = [begin, *((entry, False) for entry in QUICK), *schedule]
-    for (step, budget, anew), is_slow in schedule:
-        magnitude = problem.magnitude(scale, best[1])
-        wanted = method.acceptable(magnitude) * magnitude if is_slow else max(tolerance, SUFFICIENT * magnitude)
-        if best[0] <= wanted:
+    scaled = problem.scaled
+    wanted = float(accuracy_of(scaled.p, scaled.b, method.tolerance))
+    impulse, _, how, residual, magnitude = quick
+    error, schedule = residual * magnitude, list(method.schedule)
+    if how[0] == BY_STICKING:
+        impulse, error = begin_newton(scaled, start), np.inf
+    else:
+        schedule = [entry for entry in schedule if entry[0] not in COMPILED]
+    for which, budget in schedule:
+        magnitude = float(impulse_scale(scaled.p, scaled.b, impulse))
+        enough = OPTIONS.sufficient if which in COMPILED else acceptable(method.tolerance, magnitude)
+        if error <= max(wanted, enough * magnitude):
             break
-        if anew:
-            impulse = np.zeros_like(b)
-        impulse, error, done = step(problem, scale, impulse, wanted if is_slow else tolerance, budget)
-        iterations += done
-        if is_slow and error > tolerance:
-            impulse, error, done = newton(problem, scale, impulse, tolerance, BUDGETS[newton])
-            iterations += done
-        if error < best[0]:
-            used, best = NAMES[step], (error, impulse)
-    error, impulse = best
-    magnitude = problem.magnitude(scale, impulse)
-    largest = method.acceptable(magnitude) * magnitude
-    if error <= largest:
-        reached = max(rounding, error)
-        most = min(max(tolerance, 10.0 * reached), largest)
-        impulse = choose_solution(G, b, *laws, scale, impulse, reached, most)
-    status = classify(G @ impulse + b, *laws, scale, impulse, 10.0 * RELATIVE_TOLERANCE * magnitude)
-    acceptable = method.acceptable(problem.magnitude(scale, impulse))
-    return ContactSolution(impulse, status, used, iterations, problem.residual(impulse), acceptable)
+        other, left, done = METHODS[NAMES[which]](problem, impulse, wanted, budget)
+        how = how[0], how[1] + done
+        if left < error:
+            impulse, error, how = other, left, (which, how[1])
+    *found, _ = conclude(scaled, impulse, error, how, method.tolerance)
+    return method.quick_solution(*found)
 
 
-def _compiled(kernel: Callable[..., tuple[Array, float, int]]) -> Method:
+def gauss_seidel(problem: ContactProblem, impulse: Array, tolerance: float, budget: int) -> tuple[Array, float, int]:
+    """Projected Gauss-Seidel; a few steps of Newton's method make all digits."""
+    found, _, done = projected_gauss_seidel(problem.scaled, impulse, tolerance, budget)
+    found, error, steps = newton(problem.scaled, found, tolerance, OPTIONS.newton_steps)
+    return found, error, done + steps
+
+
+def _compiled(method: Callable[[ScaledProblem, Array, float, int], tuple[Array, float, int]]) -> Method:
     """Return a method that a kernel is."""
+    return lambda problem, impulse, tolerance, budget: method(problem.scaled, impulse, tolerance, budget)
 
-    def method(
-        problem: ContactProblem, scale: Array, impulse: Array, tolerance: float, budget: int
-    ) -> tuple[Array, float, int]:
-        return kernel(problem.G, problem.b, *problem.laws, scale, impulse, tolerance, budget)
-
-    return method
-
-
-newton, gauss_seidel = _compiled(semismooth_newton), _compiled(compiled_gauss_seidel)
-by_interior_point = _compiled(interior_point)
-
-BUDGETS: dict[Method, int] = {
-    newton: 30,
-    by_interior_point: INTERIOR_STEPS,
-    pivoting: 24,
-    gauss_seidel: 200,
-    admm: 2000,
-}
-QUICK: tuple[tuple[Method, int, bool], ...] = tuple(
-    (step, BUDGETS[step], False) for step in (by_interior_point, newton)
-)
-SLOW: tuple[tuple[Method, int, bool], ...] = (
-    (pivoting, BUDGETS[pivoting], False),
-    (gauss_seidel, BUDGETS[gauss_seidel], True),
-    (admm, BUDGETS[admm], False),
-    (gauss_seidel, 1000, True),
-)
-"""Methods in turn, how many iterations each may do, and whether it begins anew, without any force."""
 
 METHODS: dict[str, Method] = {
-    "newton": newton,
-    "interior_point": by_interior_point,
+    "newton": _compiled(newton),
+    "interior_point": _compiled(interior_point),
     "pivoting": pivoting,
     "gauss_seidel": gauss_seidel,
     "admm": admm,
 }
-NAMES = {step: name for name, step in METHODS.items()}
 
 
 def compile_methods() -> None:

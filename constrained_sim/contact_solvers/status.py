@@ -1,4 +1,4 @@
-"""What each contact of a solved problem does: open, sticking or sliding; and the scale of its impulses."""
+"""What each contact of a solved problem does: open, sticking or sliding."""
 
 from __future__ import annotations
 
@@ -13,22 +13,20 @@ from constrained_sim.contact_solvers.rolling_rows import (
     moment_limit,
 )
 
-MAX_AMPLIFICATION = 1e3
-"""Ratio of impulses, to those that stop the rows one by one, up to which errors are judged relative to them."""
-
 OPEN, STICKING, SLIDING = 0, 1, 2
 
 
 @kernel
-def classify(u, friction, slip, lower, upper, rolling, p, r, tolerance):  # type: ignore[no-untyped-def]
+def classify(laws, p, u, r, tolerance):  # type: ignore[no-untyped-def]
     """Return (k + m + d,) status of contacts, box rows and rolling friction: OPEN, STICKING or SLIDING.
 
-    At the row velocities u (n,) that the impulses r (n,) lead to, which are right up to the `tolerance` [N s]; the
-    other arguments are those of :func:`~constrained_sim.contact_solvers.natural_map.natural_map`.
+    At the row velocities u (n,) that the impulses r (n,) lead to, which are right up to the `tolerance` [N s]; `laws`
+    and p as in :func:`~constrained_sim.contact_solvers.natural_map.natural_map_at`.
 
     A box row is open at a lower bound of 0, slides at any other bound, and sticks between; a rolling moment without a
     bound of its own is open with its contact. What is open is cleared in r.
     """
+    friction, slip, lower, upper, rolling = laws
     contacts = friction.shape[0]
     first = contacts + lower.shape[0]
     status = np.empty(first + rolling.shape[0], dtype=np.int64)
@@ -61,21 +59,3 @@ def classify(u, friction, slip, lower, upper, rolling, p, r, tolerance):  # type
             status[first + j] = SLIDING if moves else STICKING
         i = end
     return status
-
-
-@kernel(inline=True)
-def largest_impulse(p, b, r):  # type: ignore[no-untyped-def]
-    """Return the impulse scale [N s]: of r (n,), or that stops a row of velocity b (n,) by itself; positive.
-
-    Those of r count up to :data:`MAX_AMPLIFICATION` times those that stop a row: where there is no solution, impulses
-    grow without bound towards ever smaller errors relative to themselves.
-
-    Args:
-        p: (n,) scale of each row, see :func:`~constrained_sim.contact_solvers.natural_map.inverse_scale`.
-        b: (n,) row velocities without impulses.
-        r: (n,) impulses.
-    """
-    stopping = largest = 1e-300
-    for i in range(r.shape[0]):
-        stopping, largest = max(stopping, abs(p[i] * b[i])), max(largest, abs(r[i]))
-    return max(stopping, min(largest, MAX_AMPLIFICATION * stopping))

@@ -6,7 +6,9 @@ import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact_solvers.natural_map import natural_map_at
-from constrained_sim.contact_solvers.status import classify, largest_impulse
+from constrained_sim.contact_solvers.options import OPTIONS
+from constrained_sim.contact_solvers.scaled_problem import impulse_scale
+from constrained_sim.contact_solvers.status import classify
 from constrained_sim.linalg.cholesky import independent_factor, range_factor, substitute_twice
 from constrained_sim.linalg.elimination import eliminate, substitute
 from constrained_sim.linalg.products import largest_entry
@@ -33,13 +35,14 @@ def of_least_norm(G, L, goal):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def judge_sticking(u, b, friction, slip, lower, upper, rolling, p, r, relative_tolerance):  # type: ignore[no-untyped-def]
+def judge_sticking(laws, p, b, u, r):  # type: ignore[no-untyped-def]
     """Judge impulses r (n,), with the row velocities u (n,), with which all contacts stick; what pulls is cleared in r.
+
+    Other arguments as in :func:`~constrained_sim.contact_solvers.natural_map.natural_map_at`.
 
     Returns:
         (status (k + m + d,), largest |F|, impulse scale).
     """
-    magnitude = largest_impulse(p, b, r)
-    error = largest_entry(natural_map_at(u, b, friction, slip, lower, upper, rolling, p, r))
-    status = classify(u, friction, slip, lower, upper, rolling, p, r, 10.0 * relative_tolerance * magnitude)
-    return status, error, magnitude
+    magnitude = impulse_scale(p, b, r)
+    error = largest_entry(natural_map_at(laws, p, b, u, r))
+    return classify(laws, p, u, r, 10.0 * OPTIONS.accuracy * magnitude), error, magnitude

@@ -25,82 +25,66 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.contact_solvers.active_set_newton import finish
+from constrained_sim.contact_solvers.active_set_newton import newton
 from constrained_sim.contact_solvers.least_norm import by_motion, rows_at_rest, with_least_norm
-from constrained_sim.contact_solvers.natural_map import inverse_diagonal
-from constrained_sim.contact_solvers.problem import RELATIVE_TOLERANCE, SUFFICIENT
-from constrained_sim.contact_solvers.status import OPEN, SLIDING, STICKING, largest_impulse
+from constrained_sim.contact_solvers.options import OPTIONS
+from constrained_sim.contact_solvers.scaled_problem import accuracy_of, impulse_scale, scaled_problem
+from constrained_sim.contact_solvers.status import OPEN, SLIDING, STICKING
 from constrained_sim.linalg.cholesky import independent_factor
-
-MOST, LEAST, STIFFER = 0.1, 1e-6, 100.0
-"""The first and the last compliance, relative to the mean diagonal entry of the Delassus matrix, and how many times
-stiffer the next is: less where that leads too far. What is left to the limit is extrapolated."""
-
-MARGIN = 1e-6
-"""Of friction, relative to the largest, with which nothing is about to slip."""
-
-COMPLIANCES, STEPS = 16, 20
-"""How many compliances are tried at most, and the steps of Newton's method for each."""
 
 
 @kernel
-def choose_solution(G, b, friction, slip, lower, upper, rolling, p, r, error, most):  # type: ignore[no-untyped-def]
+def choose_solution(problem, r, error, most):  # type: ignore[no-untyped-def]
     """Return the solution that is taken, see the module; r itself where there is no choice, or with rolling friction.
 
     Args:
-        G: (n, n) Delassus matrix of the contact rows.
-        b: (n,) row velocities at zero impulse.
-        friction: (k,) Coulomb coefficient of each contact.
-        slip: (k, 2) known direction of slip, zero where the row velocity decides.
-        lower: (m,) lower bounds of the box rows.
-        upper: (m,) upper bounds of the box rows.
-        rolling: (d, 6) rolling and torsional friction, see :mod:`~constrained_sim.contact_solvers.rolling_rows`.
-        p: (n,) scale of the rows.
+        problem: a :class:`~constrained_sim.contact_solvers.scaled_problem.ScaledProblem`.
         r: (n,) impulses of a solution.
         error: of r [N s].
         most: what the forces returned may have.
     """
-    if rolling.shape[0]:
+    G, b, laws, p = problem
+    if laws.rolling.shape[0]:
         return r
-    status = by_motion(G @ r + b, friction, slip, lower, upper, p, 10.0 * error)
+    friction = laws.friction
+    status = by_motion(problem, G @ r + b, 10.0 * error)
     rows = _rows_that_may_press(status, b, friction.shape[0])
     if independent_factor(G[rows][:, rows])[1]:
         return r
     if (status[: friction.shape[0]] == STICKING).all():
-        x = with_least_norm(G, b, friction, slip, lower, upper, rolling, p, r, error, most)
+        x = with_least_norm(problem, r, error, most)
         if _is_inside(friction, x):
             return x
-    limit, left = rigid_limit(G, b, friction, slip, lower, upper, rolling, p)
-    if left <= SUFFICIENT * largest_impulse(p, b, limit):
-        r, error = limit, max(left, RELATIVE_TOLERANCE * np.abs(p * b).max())
+    limit, left = rigid_limit(problem)
+    if left <= OPTIONS.sufficient * impulse_scale(p, b, limit):
+        r, error = limit, max(left, accuracy_of(p, b, 0.0))
         most = max(most, 10.0 * error)
-    return with_least_norm(G, b, friction, slip, lower, upper, rolling, p, r, error, most)
+    return with_least_norm(problem, r, error, most)
 
 
 @kernel
-def rigid_limit(G, b, friction, slip, lower, upper, rolling, p):  # type: ignore[no-untyped-def]
+def rigid_limit(problem):  # type: ignore[no-untyped-def]
     """Return the solution (n,) to which those of vanishing compliance lead, and its error [N s].
 
-    Where they lead to none, that is infinite. Arguments as in :func:`choose_solution`.
+    Where they lead to none, that is infinite.
     """
+    G, b, laws, p = problem
     n = b.shape[0]
     unit = np.trace(G) / n
     r = before = np.zeros(n)
-    softer, step = MOST * STIFFER, STIFFER
-    for _ in range(COMPLIANCES):
-        compliance = max(softer / step, LEAST)
-        compliant = G + compliance * unit * np.eye(n)
-        scale = inverse_diagonal(np.diag(compliant), friction.shape[0], rolling)
-        tolerance = RELATIVE_TOLERANCE * np.abs(scale * b).max()
-        found, error, _ = finish(compliant, b, friction, slip, lower, upper, rolling, scale, r, tolerance, STEPS)
-        if not error <= SUFFICIENT * largest_impulse(scale, b, found):
+    softer, step = OPTIONS.softest * OPTIONS.stiffer, OPTIONS.stiffer
+    for _ in range(OPTIONS.compliances):
+        compliance = max(softer / step, OPTIONS.stiffest)
+        compliant = scaled_problem(G + compliance * unit * np.eye(n), b, laws)
+        tolerance = accuracy_of(compliant.p, b, 0.0)
+        found, error, _ = newton(compliant, r, tolerance, OPTIONS.newton_steps)
+        if not error <= OPTIONS.sufficient * impulse_scale(compliant.p, b, found):
             step = np.sqrt(step)
             continue
         r, before = found, r
-        if compliance == LEAST:
+        if compliance == OPTIONS.stiffest:
             r = r + (r - before) / (softer / compliance - 1.0)
-            tolerance = RELATIVE_TOLERANCE * np.abs(p * b).max()
-            limit, error, _ = finish(G, b, friction, slip, lower, upper, rolling, p, r, tolerance, STEPS)
+            limit, error, _ = newton(problem, r, accuracy_of(p, b, 0.0), OPTIONS.newton_steps)
             return limit, error
         softer = compliance
     return r, np.inf
@@ -124,6 +108,6 @@ def _is_inside(friction, r):  # type: ignore[no-untyped-def]
     """Return whether the forces r (n,) of all contacts are inside their cones, or zero."""
     for c in range(friction.shape[0]):
         i = 3 * c
-        if np.hypot(r[i], r[i + 1]) > (1.0 - MARGIN) * friction[c] * r[i + 2]:
+        if np.hypot(r[i], r[i + 1]) > (1.0 - OPTIONS.margin) * friction[c] * r[i + 2]:
             return False
     return True

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.constrained_dynamics import NOTHING_KNOWN
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact_solvers.quick_methods import BY_STICKING
+from constrained_sim.contact_solvers.solve import BY_STICKING
 from constrained_sim.dynamics.free_flyer import mean_acceleration
 from constrained_sim.dynamics.tree import pose_of
 from constrained_sim.robot import Robot

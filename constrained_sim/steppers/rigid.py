@@ -20,9 +20,9 @@ from constrained_sim.constrained_dynamics import (
 from constrained_sim.constraints.bilateral_rows import evaluate_bilateral
 from constrained_sim.contact.features import contact_rows
 from constrained_sim.contact_solvers.problem import TOLERABLE_RESIDUAL
-from constrained_sim.contact_solvers.quick_methods import BY_STICKING
 from constrained_sim.contact_solvers.reduced_rows import reduce_contact_rows
 from constrained_sim.contact_solvers.rolling_rows import no_rolling
+from constrained_sim.contact_solvers.solve import BY_STICKING
 from constrained_sim.dynamics.free_flyer import (
     end_momentum,
     end_velocities,
@@ -83,7 +83,7 @@ def advance(problem, settings, begin, acceleration, efforts, excluded, near, fou
         problem: what is the same in all steps, a :class:`~constrained_sim.steppers.problem.Problem`.
         settings: length h of the step [s]; whether the velocity at its end is corrected; passes, see
             ``TimeStepping.memory``; factorisation of the rows held, see :func:`predict`; tolerance and steps of
-            :func:`~constrained_sim.contact_solvers.quick_methods.solve_quick`.
+            :func:`~constrained_sim.contact_solvers.solve.solve_quick`.
         begin: the :class:`~constrained_sim.steppers.record.State` at the beginning.
         acceleration: (nv,) of the last step.
         efforts: of the actuators, see :class:`~constrained_sim.actuators.Efforts`.
@@ -264,7 +264,7 @@ def predict(h, problem, laws, begin, v, s_bilateral, forces, efforts, excluded, 
             [N m s, N s], and the others with their parents; share of
             :func:`~constrained_sim.steppers.contact_selection.allow_approach`; factorisation of the rows held, one of
             :mod:`~constrained_sim.solvers.held_rows`; tolerance and steps of
-            :func:`~constrained_sim.contact_solvers.quick_methods.solve_quick`; largest relative residual of the
+            :func:`~constrained_sim.contact_solvers.solve.solve_quick`; largest relative residual of the
             contact law that will do where it leads to no solution.
         begin: gaps (k + l,) at the beginning [m, rad]; which rows open and close (k + l,); row velocities (3 k + l,)
             there [m/s, rad/s].

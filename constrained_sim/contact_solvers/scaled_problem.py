@@ -1,0 +1,105 @@
+"""A contact problem as kernels take it: arrays by name, and the scale of each row."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from constrained_sim.compilation.kernel import kernel
+from constrained_sim.contact_solvers.options import OPTIONS, TINY
+from constrained_sim.contact_solvers.rolling_rows import SIZE
+from constrained_sim.linalg.rank import DELASSUS_TOLERANCE
+from constrained_sim.validation import Array
+
+
+class ContactLaws(NamedTuple):
+    """What the rows of a contact problem obey.
+
+    Attributes:
+        friction: (k,) Coulomb coefficient of each contact; infinite: it sticks as long as it presses.
+        slip: (k, 2) known direction of slip; zero where the row velocity decides.
+        lower: (m,) least impulse of the box rows [N s].
+        upper: (m,) largest.
+        rolling: (d, 6) rolling and torsional friction, see :mod:`~constrained_sim.contact_solvers.rolling_rows`.
+    """
+
+    friction: Array
+    slip: Array
+    lower: Array
+    upper: Array
+    rolling: Array
+
+
+class ScaledProblem(NamedTuple):
+    """Find r with ``u = G r + b`` under these laws.
+
+    See :class:`~constrained_sim.contact_solvers.problem.ContactProblem`.
+
+    Attributes:
+        G: (n, n) Delassus matrix.
+        b: (n,) row velocities without impulses.
+        laws: of the rows.
+        p: (n,) scale of each row: an impulse per velocity.
+    """
+
+    G: Array
+    b: Array
+    laws: ContactLaws
+    p: Array
+
+
+@kernel
+def scaled_problem(G, b, laws):  # type: ignore[no-untyped-def]
+    """Return the :class:`ScaledProblem` of G (n, n) and b (n,)."""
+    return ScaledProblem(G, b, laws, inverse_diagonal(np.diag(G), laws))
+
+
+@kernel
+def inverse_diagonal(diagonal, laws):  # type: ignore[no-untyped-def]
+    """Return (n,) the p of each row: one value for both tangential rows; zero rows take the largest of all rows.
+
+    The two rows of rolling friction share one value too. The `diagonal` (n,) is that of the Delassus matrix.
+    """
+    friction, _, _, _, rolling = laws
+    largest = 0.0
+    for value in diagonal:
+        largest = max(largest, value)
+    p = np.ones(diagonal.shape[0])
+    if largest == 0.0:
+        return p
+    floor = DELASSUS_TOLERANCE * largest
+    for i in range(p.shape[0]):
+        p[i] = 1.0 / (diagonal[i] if diagonal[i] > floor else largest)
+    for c in range(0, 3 * friction.shape[0], 3):
+        tangential = max(diagonal[c], diagonal[c + 1])
+        p[c] = p[c + 1] = 1.0 / (tangential if tangential > floor else largest)
+    i = p.shape[0]
+    for moment in rolling:
+        i -= int(moment[SIZE])
+    for moment in rolling:
+        if moment[SIZE] > 1.0:
+            p[i] = p[i + 1] = min(p[i], p[i + 1])
+        i += int(moment[SIZE])
+    return p
+
+
+@kernel(inline=True)
+def impulse_scale(p, b, r):  # type: ignore[no-untyped-def]
+    """Return the impulse scale [N s]: of r (n,), or that stops a row of velocity b (n,) by itself; positive.
+
+    Those of r count up to ``max_amplification`` times those that stop a row, p (n,) times b.
+    """
+    stopping = largest = TINY
+    for i in range(r.shape[0]):
+        stopping, largest = max(stopping, abs(p[i] * b[i])), max(largest, abs(r[i]))
+    return max(stopping, min(largest, OPTIONS.max_amplification * stopping))
+
+
+@kernel(inline=True)
+def accuracy_of(p, b, tolerance):  # type: ignore[no-untyped-def]
+    """Return the error that methods aim at [N s]: the `tolerance`, or rounding of what stops a row by itself.
+
+    Not relative to impulses that were found: where rows nearly depend on each other these may be a million times more.
+    """
+    return max(OPTIONS.accuracy * np.abs(p * b).max(), tolerance)
