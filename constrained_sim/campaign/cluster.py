@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from constrained_sim.campaign.leftovers import end_orphans
-from constrained_sim.campaign.process import end_processes
+from constrained_sim.campaign.process import end_processes, processors
 from constrained_sim.exceptions import ConfigError
 from constrained_sim.optional import optional
 
@@ -60,13 +59,13 @@ def dask_cluster(scheduler: str = "", workers: int | None = None, dashboard: boo
         if scheduler:
             client = stack.enter_context(_connected(distributed, scheduler))
         else:
-            cluster = stack.enter_context(_embedded(distributed, workers or _processors()))
+            cluster = stack.enter_context(_embedded(distributed, workers or processors()))
             client = stack.enter_context(distributed.Client(cluster))
         count = sum(client.nthreads().values())
         if not count:
             raise ConfigError(f"the scheduler at {scheduler!r} has no workers, allowed: one worker or more")
-        stack.callback(_end_processes, client)
-        yield Cluster(client.get_executor(pure=False), count, client.dashboard_link if scheduler or dashboard else "")
+        page = client.dashboard_link if "dashboard" in client.scheduler_info()["services"] else ""
+        yield Cluster(client.get_executor(pure=False), count, page if scheduler or dashboard else "")
 
 
 def _connected(distributed: Any, scheduler: str) -> Any:
@@ -94,14 +93,14 @@ def _embedded(distributed: Any, workers: int) -> Any:
     )
 
 
-def _processors() -> int:
-    """Return how many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def client_of(executor: Executor | None) -> Any:
+    """Return Dask's client behind an executor; None: it is not Dask's."""
+    return executor._client if type(executor).__module__.startswith("distributed.") else None  # type: ignore[union-attr]
 
 
-def _end_processes(client: Any) -> None:
-    """End the processes for runs on all workers, where these still answer."""
-    if client.status != "running":  # the scheduler is gone, and its workers end by themselves
-        return
-    with contextlib.suppress(Exception):
-        client.run(end_processes)
+def end_on_workers(executor: Executor | None, work: str) -> None:
+    """End the processes that do this `work` on all workers of Dask, where these still answer."""
+    client = client_of(executor)
+    if client is not None and client.status == "running":  # else its workers end by themselves
+        with contextlib.suppress(Exception):
+            client.run(end_processes, work)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,8 @@ def load_study(path: str | os.PathLike[str]) -> Study:
         ConfigError: the file cannot be read, is not YAML, or holds an unknown key or a value of the wrong kind.
         ConstrainedSimError: a name or value in it that is not allowed.
     """
-    return read_study(read_yaml(path), Path(path).resolve().parent)
+    file = Path(path).resolve()
+    return replace(read_study(read_yaml(path), file.parent), file=file)
 
 
 def read_study(content: Mapping[str, Any], folder: Path | None = None) -> Study:

@@ -169,9 +169,9 @@ def _text(value: float | None) -> str:
 
 
 def _numbers(column: Any) -> Array:
-    """Return (n,) a column as numbers; texts by the order of their values."""
-    if column.dtype == object and any(isinstance(value, str) for value in column):
-        return np.unique(column.astype(str), return_inverse=True)[1].astype(np.float64)
+    """Return (n,) a column as numbers; texts and lists by the order of their values."""
+    if column.dtype == object and any(isinstance(value, str | np.ndarray) for value in column):
+        return np.unique([str(value) for value in column], return_inverse=True)[1].astype(np.float64)
     return np.asarray(column, dtype=np.float64)
 
 

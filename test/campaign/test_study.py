@@ -48,7 +48,6 @@ def test_grids_go_through_all_combinations():
         "z": UNIT["a"],
     }
     draws = Draws(grids, "independent", 0, 6)
-    assert draws.combinations == 6
     found = [draws.values(run) for run in range(7)]
     assert [(v["x"], v["y"]) for v in found[:6]] == [(x, y) for x in (1, 2) for y in "abc"]
     assert (found[6]["x"], found[6]["y"]) == (1, "a") and found[6]["z"] != found[0]["z"]
