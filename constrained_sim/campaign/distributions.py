@@ -169,5 +169,7 @@ def _values(kind: str, values: Any) -> tuple[Value, ...]:
     if kinds <= {int, float} and float in kinds:
         return tuple(float(value) for value in values)
     if len(kinds) != 1 or not kinds <= {int, float, bool, str}:
-        raise InvalidValue(f"values of {kind}", values, "all numbers, all lists of numbers, all texts, or all true or false")
+        raise InvalidValue(
+            f"values of {kind}", values, "all numbers, all lists of numbers, all texts, or all true or false"
+        )
     return tuple(values)

@@ -190,7 +190,7 @@ class RunProcess:
         return ""
 
     def _held(self) -> int:
-        """Return how much memory the process holds, and over ROS the nodes that it started [bytes]; 0 once it is gone."""
+        """Return what the process holds, and over ROS what its nodes hold with it [bytes]; 0 once it is gone."""
         held = 0
         with contextlib.suppress(Exception):  # psutil's errors of processes that end just now
             held = int(self._process.memory_info().rss)

@@ -30,7 +30,6 @@ TRAJECTORIES = "trajectories"
 """Folder of those that are kept."""
 
 
-
 def schema_of(study: Study) -> Any:
     """Return the schema of the table: what all have, what varies, measures; any may be null but the first."""
     arrow = optional("pyarrow", "the table of a study")

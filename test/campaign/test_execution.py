@@ -158,6 +158,14 @@ def test_a_full_disk_costs_what_was_not_written(study, tmp_path, monkeypatch):
     assert study.run(directory=tmp_path, resume=True).runs == study.runs
 
 
+def test_the_end_of_a_study_leaves_the_processes_of_others_alone():
+    """Others begin and end while it goes on: one process does all its runs."""
+    study = leg_study(measures={"process": "laws.py:process"}, passed="", runs=8)
+    with ThreadPoolExecutor(1) as executor:
+        results = study.run(executor, progress=lambda state: leg_study(runs=1).run())
+    assert results.runs == 8 and len(set(results.column("process"))) == 1
+
+
 def test_two_studies_do_not_write_into_one_directory(study, tmp_path):
     """The second is refused."""
 
