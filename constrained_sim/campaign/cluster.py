@@ -17,7 +17,7 @@ CONNECTING_TIME = 20.0
 """[s] that a scheduler may take to answer."""
 
 
-LOOPBACK = "127.0.0.1:0"
+LOOPBACK = "127.0.0.1"
 """Where an embedded cluster serves its pages; Dask by itself would serve them to everybody."""
 
 
@@ -64,8 +64,8 @@ def dask_cluster(scheduler: str = "", workers: int | None = None, dashboard: boo
         count = sum(client.nthreads().values())
         if not count:
             raise ConfigError(f"the scheduler at {scheduler!r} has no workers, allowed: one worker or more")
-        page = client.dashboard_link if "dashboard" in client.scheduler_info()["services"] else ""
-        yield Cluster(client.get_executor(pure=False), count, page if scheduler or dashboard else "")
+        page = client.dashboard_link if scheduler else _own_page(client) if dashboard else ""
+        yield Cluster(client.get_executor(pure=False), count, page)
 
 
 def _connected(distributed: Any, scheduler: str) -> Any:
@@ -87,10 +87,15 @@ def _embedded(distributed: Any, workers: int) -> Any:
         threads_per_worker=workers,
         processes=False,
         memory_limit=0,  # the runs' own processes have a limit
-        dashboard_address=LOOPBACK,
-        worker_dashboard_address=LOOPBACK,
+        dashboard_address=f"{LOOPBACK}:0",
+        worker_dashboard_address=f"{LOOPBACK}:0",
         silence_logs=40,
     )
+
+
+def _own_page(client: Any) -> str:
+    """Return the address of an embedded cluster's page; Dask itself names another host."""
+    return f"http://{LOOPBACK}:{client.scheduler_info()['services']['dashboard']}/status"
 
 
 def client_of(executor: Executor | None) -> Any:

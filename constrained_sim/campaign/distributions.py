@@ -133,13 +133,15 @@ DISTRIBUTIONS: dict[str, type[Distribution]] = {kind.kind: kind for kind in (Uni
 
 
 def read_distribution(where: str, content: Any) -> Distribution:
-    """Read ``{KIND: [NUMBER, NUMBER]}``, or ``{choice: [VALUE, ...]}`` and ``{grid: [VALUE, ...]}``.
+    """Read ``{KIND: [NUMBER, NUMBER]}`` or ``{choice: [VALUE, ...]}``; one that is made already is taken as it is.
 
     Raises:
         ConfigError: something else.
         UnknownName: no such kind.
         InvalidValue: numbers that are not allowed.
     """
+    if isinstance(content, Distribution):
+        return content
     if not isinstance(content, Mapping) or len(content) != 1:
         allowed = f"a mapping of one key, {', '.join(DISTRIBUTIONS)}, to a list"
         raise ConfigError(f"{where}: got {content!r}, allowed: {allowed}")

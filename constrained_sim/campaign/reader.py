@@ -119,23 +119,21 @@ def _make_paths_absolute(nested: dict[str, Any], folder: Path) -> None:
 
 
 def _controller(top: Section) -> tuple[Any, dict[str, Any]]:
-    """Return the controller and its options: a name, a command line, or ``{use: NAME, OPTION: VALUE}``.
+    """Return the controller and its options: a name, a command line, an object, or ``{use: NAME, OPTION: VALUE}``.
 
     Raises:
         ConfigError: something else.
     """
-    given = top.take("controller", object, None)
-    if given is None or isinstance(given, str):
-        return given, {}
-    if isinstance(given, list) and given and all(isinstance(word, str) for word in given):
-        return tuple(given), {}
-    if isinstance(given, Mapping):
-        section = Section("study.controller", given)
-        use = section.take("use", object)
-        if isinstance(use, str) or (isinstance(use, list) and use and all(isinstance(word, str) for word in use)):
-            return (use if isinstance(use, str) else tuple(use)), section.remaining()
+    use, options = top.take("controller", object, None), dict[str, Any]()
+    if isinstance(use, Mapping):
+        section = Section("study.controller", use)
+        use, options = section.take("use", object), section.remaining()
+    if isinstance(use, list) and use and all(isinstance(word, str) for word in use):
+        return tuple(use), options
+    if use is None or isinstance(use, str) or callable(use) or hasattr(use, "efforts"):
+        return use, options
     allowed = "a name, MODULE:NAME, FILE.py:NAME, a command line in a list, or {use: one of these, OPTION: VALUE}"
-    raise ConfigError(f"study.controller: got {shown(given)}, allowed: {allowed}")
+    raise ConfigError(f"study.controller: got {shown(use)}, allowed: {allowed}")
 
 
 def _push(section: Section) -> Push:

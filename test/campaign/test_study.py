@@ -143,16 +143,19 @@ def test_measures_and_controllers_may_be_objects_of_python():
             self.share *= 0.99
             return 60.0 * self.share * (config.q[1:] - q[1:])
 
+    varied = {"contacts.foot.friction": Uniform(0.2, 1.0), "initial.positions.hip": Uniform(0.5, 0.7)}
+    common = {"variations": varied, "measures": {"last": lambda run: run.tau[-1, 0]}}
+
     def study(controller):
-        configuration = load_parameters(shipped_robots()["leg"])
-        varied = {"contacts.foot.friction": Uniform(0.2, 1.0), "initial.positions.hip": Uniform(0.5, 0.7)}
-        return Study(configuration, 0.05, controller, variations=varied, measures={"last": lambda run: run.tau[-1, 0]})
+        return Study(load_parameters(shipped_robots()["leg"]), 0.05, controller, **common)
 
     for controller in (Posture(config.robot, config.q, 60.0, 1.5), Weakens(), Weakens().efforts):
         here = study(controller)
         forth = [do_run(here, run).row.measures["last"] for run in range(3)]
         assert [do_run(here, run).row.measures["last"] for run in (2, 0, 1)] == [forth[k] for k in (2, 0, 1)]
         assert len(set(forth)) == 3
+        read = read_study({"robot": "leg", "duration": 0.05, "controller": controller, **common})
+        assert do_run(read, 1).row.measures["last"] == forth[1]
     assert study(Posture(config.robot, config.q, 60.0, 1.5)).fingerprint != study(Weakens()).fingerprint
     assert study(Weakens()).fingerprint == study(Weakens()).fingerprint
     with pytest.raises(InvalidValue, match="a function of a Trajectory"):
