@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,11 @@ def read_study(content: Mapping[str, Any], folder: Path | None = None) -> Study:
         str(name): read_measure(str(name), options, find)
         for name, options in top.section("measures").remaining().items()
     }
-    simple = {name: top.take(name, kind, default) for name, (kind, default) in SIMPLE.items()}
+    simple = {
+        entry.name: top.take(entry.name, type(entry.default), entry.default)
+        for entry in fields(Study)
+        if entry.name in SIMPLE
+    }
     study = Study(
         configuration,
         top.take("duration", float),
@@ -74,18 +78,8 @@ def read_study(content: Mapping[str, Any], folder: Path | None = None) -> Study:
     return study
 
 
-SIMPLE: dict[str, tuple[type, Any]] = {
-    "passed": (str, ""),
-    "runs": (int, 100),
-    "seed": (int, 0),
-    "sampling": (str, "independent"),
-    "time_limit": (float, 60.0),
-    "memory_limit": (float, 2000.0),
-    "keep": (str, "none"),
-    "worst": (int, 10),
-    "worst_by": (str, ""),
-}
-"""Keys that are one value: its type and default."""
+SIMPLE = "passed", "runs", "seed", "sampling", "time_limit", "memory_limit", "keep", "worst", "worst_by"
+"""Keys that are one value, of the type of its default."""
 
 
 def _configuration(top: Section, folder: Path) -> tuple[str, dict[str, Any]]:
@@ -137,17 +131,13 @@ def _controller(top: Section) -> tuple[Any, dict[str, Any]]:
 
 
 def _push(section: Section) -> Push:
-    """Read a push; its keys are its attributes."""
-    zeros = (0.0, 0.0, 0.0)
-    push = Push(
-        section.take("link", str),
-        section.take("force", tuple, zeros),
-        section.take("torque", tuple, zeros),
-        section.take("point", tuple, zeros),
-        section.take("axes", str, "world"),
-        section.take("at", float, 0.0),
-        section.take("duration", float, 0.1),
-    )
+    """Read a push; its keys are its attributes, with their defaults."""
+    given = {
+        entry.name: section.take(entry.name, type(entry.default), entry.default)
+        for entry in fields(Push)
+        if entry.default is not MISSING
+    }
+    push = Push(section.take("link", str), **given)
     section.finish()
     return push
 
