@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import pickle
 import tempfile
 import time
@@ -117,10 +118,11 @@ def run_study(
         state = Progress(study.runs, int(done.sum()))
         workers = workers or _workers(executor)
         with _interruptions(table, state):
-            for block in _Work(study, executor, workers, np.flatnonzero(~done)).results():
-                _take(block, table, state)
-                if progress is not None:
-                    progress(state)
+            with _results(study, executor, workers, np.flatnonzero(~done)) as blocks:
+                for block in blocks:
+                    _take(block, table, state)
+                    if progress is not None:
+                        progress(state)
             table.flush()
             results = Results(study, path, temporary)
             if study.keep == "worst":
@@ -128,6 +130,11 @@ def run_study(
         return results
     finally:
         table.close()
+
+
+def _results(study: Study, executor: Executor | None, workers: int, left: Any) -> contextlib.closing[Any]:
+    """Return what yields the results of the runs `left`, and ends with all that it began."""
+    return contextlib.closing(_Work(study, executor, workers, left).results())
 
 
 class _Work:
@@ -240,7 +247,7 @@ def _keep_worst(results: Results, table: TableDirectory, executor: Executor | No
     worst = results.worst(only_done=True)
     table.drop_trajectories(but=worst)
     left = np.array([run for run in worst if not trajectory_file(table.path, run).is_file()], dtype=np.int64)
-    for block in _Work(replace(results.study, keep="all"), executor, workers, left).results():
-        for result in block:
+    with _results(replace(results.study, keep="all"), executor, workers, left) as blocks:
+        for result in itertools.chain.from_iterable(blocks):
             if result.trajectory is not None:
                 table.keep_trajectory(result.row.run, result.trajectory)

@@ -24,6 +24,9 @@ from constrained_sim.optional import optional
 LOOK = 0.02
 """[s] between two looks at the memory of a run."""
 
+LOOK_AT_NODES = 0.2
+"""[s] between two looks over ROS: all processes of the machine are gone through to find the nodes."""
+
 STARTING_TIME = 60.0
 """[s] that a process may take to take in the study."""
 
@@ -182,7 +185,8 @@ class RunProcess:
     def _wait(self, end: float) -> str:
         """Wait for the result of a run; return why there will be none; empty: it is there."""
         limit = self._study.memory_limit * 1e6
-        while not self._connection.poll(LOOK):
+        look = LOOK_AT_NODES if self._study.uses_ros else LOOK
+        while not self._connection.poll(look):
             if time.monotonic() > end:
                 return TIMED_OUT
             if self._held() > limit:

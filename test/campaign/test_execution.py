@@ -120,8 +120,9 @@ def test_an_interrupted_study_goes_on_where_it_was(study, expected, tmp_path):
             stopped_at.append(state.done)
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as _stopped:
         study.run(directory=tmp_path, progress=interrupt)
+    assert not [process for template in psutil.Process().children() for process in template.children()]
     before = [pq.read_table(part) for part in sorted(tmp_path.glob("part-*"))]
     assert sum(part.num_rows for part in before) == stopped_at[0] < study.runs
     with pytest.raises(ConfigError, match="--resume"):
