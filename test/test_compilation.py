@@ -84,6 +84,25 @@ def test_compilation_is_announced_where_it_is_needed(tmp_path):
     assert second[1] == "before\n"
 
 
+ALL = """
+import numpy
+from constrained_sim.compilation import build
+from constrained_sim.linalg.elimination import solve
+build.KINDS = {"few": lambda: print("few", *solve(numpy.eye(2), numpy.ones(2)))}
+build.compile_kernels(kinds=["few"])
+print("missing")
+build.compile_missing()
+"""
+"""A process that compiles kernels of one kind, and then all that are missing."""
+
+
+def test_all_kernels_are_compiled_once_on_a_host(tmp_path):
+    """Some are not all; the second process knows that all are there, and tries none."""
+    first, second = (run(ALL, NUMBA_CACHE_DIR=str(tmp_path))[0].splitlines() for _ in range(2))
+    assert first == ["few 1.0 1.0", "missing", "few 1.0 1.0"]
+    assert second == ["few 1.0 1.0", "missing"]
+
+
 def test_two_processes_compile_a_kernel_once(tmp_path):
     """Who comes second waits for the first: both get the same, and there is one file for each kernel."""
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from constrained_sim.campaign.leftovers import end_orphans
-from constrained_sim.campaign.process import end_processes
+from constrained_sim.campaign.process import end_processes, processors
 from constrained_sim.exceptions import ConfigError
 from constrained_sim.optional import optional
 
@@ -18,7 +17,7 @@ CONNECTING_TIME = 20.0
 """[s] that a scheduler may take to answer."""
 
 
-LOOPBACK = "127.0.0.1:0"
+LOOPBACK = "127.0.0.1"
 """Where an embedded cluster serves its pages; Dask by itself would serve them to everybody."""
 
 
@@ -60,13 +59,13 @@ def dask_cluster(scheduler: str = "", workers: int | None = None, dashboard: boo
         if scheduler:
             client = stack.enter_context(_connected(distributed, scheduler))
         else:
-            cluster = stack.enter_context(_embedded(distributed, workers or _processors()))
+            cluster = stack.enter_context(_embedded(distributed, workers or processors()))
             client = stack.enter_context(distributed.Client(cluster))
         count = sum(client.nthreads().values())
         if not count:
             raise ConfigError(f"the scheduler at {scheduler!r} has no workers, allowed: one worker or more")
-        stack.callback(_end_processes, client)
-        yield Cluster(client.get_executor(pure=False), count, client.dashboard_link if scheduler or dashboard else "")
+        page = client.dashboard_link if scheduler else _own_page(client) if dashboard else ""
+        yield Cluster(client.get_executor(pure=False), count, page)
 
 
 def _connected(distributed: Any, scheduler: str) -> Any:
@@ -88,20 +87,25 @@ def _embedded(distributed: Any, workers: int) -> Any:
         threads_per_worker=workers,
         processes=False,
         memory_limit=0,  # the runs' own processes have a limit
-        dashboard_address=LOOPBACK,
-        worker_dashboard_address=LOOPBACK,
+        dashboard_address=f"{LOOPBACK}:0",
+        worker_dashboard_address=f"{LOOPBACK}:0",
         silence_logs=40,
     )
 
 
-def _processors() -> int:
-    """Return how many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def _own_page(client: Any) -> str:
+    """Return the address of an embedded cluster's page; Dask itself names another host."""
+    return f"http://{LOOPBACK}:{client.scheduler_info()['services']['dashboard']}/status"
 
 
-def _end_processes(client: Any) -> None:
-    """End the processes for runs on all workers, where these still answer."""
-    if client.status != "running":  # the scheduler is gone, and its workers end by themselves
-        return
-    with contextlib.suppress(Exception):
-        client.run(end_processes)
+def client_of(executor: Executor | None) -> Any:
+    """Return Dask's client behind an executor; None: it is not Dask's."""
+    return executor._client if type(executor).__module__.startswith("distributed.") else None  # type: ignore[union-attr]
+
+
+def end_on_workers(executor: Executor | None, work: str) -> None:
+    """End the processes that do this `work` on all workers of Dask, where these still answer."""
+    client = client_of(executor)
+    if client is not None and client.status == "running":  # else its workers end by themselves
+        with contextlib.suppress(Exception):
+            client.run(end_processes, work)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -29,9 +30,9 @@ def make_controller(
 
     Args:
         given: ``none``; ``posture``, about the initial configuration; a mode of the shipped robot's law;
-            ``MODULE:NAME`` or ``FILE.py:NAME`` of a function ``efforts(t, q, v)`` or of a class; or the function or
-            class itself. A class is made anew for every run, with the configuration and `options`; its ``efforts`` is
-            asked, or itself.
+            ``MODULE:NAME`` or ``FILE.py:NAME`` of a function ``efforts(t, q, v)``, of a class, or of an object; or one
+            of these itself. A class is made anew for every run, with the configuration and `options`; of an object
+            every run has a copy, so that none sees what another left. Its ``efforts`` is asked, or itself.
         options: of the controller: gains of a posture, class attributes of a shipped law, keywords of a class or
             function.
         config: of the simulation.
@@ -54,11 +55,10 @@ def make_controller(
     if isinstance(given, str) and ":" not in given:
         return _shipped(given, options, config, robot_name)
     found = find_object(given, folder) if isinstance(given, str) else given
-    if isinstance(found, type):
-        made = found(config, **options)
-        efforts: Any = getattr(made, "efforts", made)
-    else:
-        efforts = functools.partial(found, **options) if options else found
+    made = found(config, **options) if isinstance(found, type) else copy.deepcopy(found)
+    efforts: Any = made if isinstance(made, Posture) else getattr(made, "efforts", made)
+    if options and not isinstance(found, type):
+        efforts = functools.partial(efforts, **options)
     if not callable(efforts):
         raise InvalidValue("controller", given, "a function efforts(t, q, v), or a class whose instances have one")
     return efforts

@@ -16,7 +16,7 @@ from constrained_sim.validation import lookup, number
 LEAST = 2.0**-53
 """Quantiles are at least so far from 0 and 1, where those of a normal distribution are infinite."""
 
-Value = float | int | bool | str
+Value = float | int | bool | str | tuple[float, ...]
 
 
 class Distribution(ABC):
@@ -133,13 +133,15 @@ DISTRIBUTIONS: dict[str, type[Distribution]] = {kind.kind: kind for kind in (Uni
 
 
 def read_distribution(where: str, content: Any) -> Distribution:
-    """Read ``{KIND: [NUMBER, NUMBER]}``, or ``{choice: [VALUE, ...]}`` and ``{grid: [VALUE, ...]}``.
+    """Read ``{KIND: [NUMBER, NUMBER]}`` or ``{choice: [VALUE, ...]}``; one that is made already is taken as it is.
 
     Raises:
         ConfigError: something else.
         UnknownName: no such kind.
         InvalidValue: numbers that are not allowed.
     """
+    if isinstance(content, Distribution):
+        return content
     if not isinstance(content, Mapping) or len(content) != 1:
         allowed = f"a mapping of one key, {', '.join(DISTRIBUTIONS)}, to a list"
         raise ConfigError(f"{where}: got {content!r}, allowed: {allowed}")
@@ -160,12 +162,16 @@ def _check_bounds(kind: str, lower: float, upper: float, least: float) -> None:
 
 
 def _values(kind: str, values: Any) -> tuple[Value, ...]:
-    """Return `values`, numbers as floats where any of them is one."""
+    """Return `values`, numbers as floats where any of them is one, lists of numbers as tuples of floats."""
     if not isinstance(values, list | tuple) or not values:
         raise InvalidValue(f"values of {kind}", values, "a list of one value or more")
+    if all(isinstance(value, list | tuple) for value in values):
+        return tuple(tuple(number(f"values of {kind}", part) for part in value) for value in values)
     kinds = {type(value) for value in values}
     if kinds <= {int, float} and float in kinds:
         return tuple(float(value) for value in values)
     if len(kinds) != 1 or not kinds <= {int, float, bool, str}:
-        raise InvalidValue(f"values of {kind}", values, "all numbers, all texts, or all true or false")
+        raise InvalidValue(
+            f"values of {kind}", values, "all numbers, all lists of numbers, all texts, or all true or false"
+        )
     return tuple(values)

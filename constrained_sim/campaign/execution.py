@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import pickle
 import tempfile
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from constrained_sim.campaign.one_run import DONE
+from constrained_sim.campaign.cluster import client_of, end_on_workers
 from constrained_sim.campaign.process import Result, do_runs, end_processes
 from constrained_sim.campaign.results import Results
 from constrained_sim.campaign.study import Study
-from constrained_sim.campaign.table import TableDirectory
+from constrained_sim.campaign.table import TableDirectory, trajectory_file
 from constrained_sim.exceptions import StudyInterrupted
 from constrained_sim.optional import optional
 
@@ -114,41 +116,46 @@ def run_study(
     try:
         done = table.begin(resume)
         state = Progress(study.runs, int(done.sum()))
-        work = _Work(study, executor or SerialExecutor(), workers or _workers(executor), np.flatnonzero(~done))
+        workers = workers or _workers(executor)
         with _interruptions(table, state):
-            for results in work.results():
-                _take(results, table, state)
-                if progress is not None:
-                    progress(state)
+            with _results(study, executor, workers, np.flatnonzero(~done)) as blocks:
+                for block in blocks:
+                    _take(block, table, state)
+                    if progress is not None:
+                        progress(state)
             table.flush()
-        results_of_study = Results(study, path, temporary)
-        if study.keep == "worst":
-            _keep_worst(results_of_study, table)
-        return results_of_study
+            results = Results(study, path, temporary)
+            if study.keep == "worst":
+                _keep_worst(results, table, executor, workers)
+        return results
     finally:
-        end_processes()
         table.close()
+
+
+def _results(study: Study, executor: Executor | None, workers: int, left: Any) -> contextlib.closing[Any]:
+    """Return what yields the results of the runs `left`, and ends with all that it began."""
+    return contextlib.closing(_Work(study, executor, workers, left).results())
 
 
 class _Work:
     """The runs that are left, and those under way."""
 
-    def __init__(self, study: Study, executor: Executor, workers: int, left: Any) -> None:
-        """Do the runs `left` by an executor with so many `workers`."""
-        self._blob = pickled(study)
-        self._executor, self._workers = executor, workers
+    def __init__(self, study: Study, executor: Executor | None, workers: int, left: Any) -> None:
+        """Do the runs `left` by an executor with so many `workers`; None: this thread."""
+        self._name, self._blob = uuid.uuid4().hex, pickled(study)
+        self._executor, self._workers = executor or SerialExecutor(), workers
         self._left, self._at = left, 0
         self._again: list[int] = []
         self._seconds_per_run = BLOCK_TIME
         self._lost = 0
 
     def results(self) -> Iterator[list[Result]]:
-        """Yield what comes back, block by block, in any order."""
+        """Yield what comes back, block by block, in any order; the processes for the runs end with them."""
         under_way: dict[Future[Any], list[int]] = {}
         try:
             while True:
                 while len(under_way) < AHEAD * self._workers and (block := self._next()):
-                    under_way[self._executor.submit(do_runs, self._blob, block)] = block
+                    under_way[self._executor.submit(do_runs, self._name, self._blob, block)] = block
                 if not under_way:
                     return
                 for future in wait(under_way, return_when=FIRST_COMPLETED).done:
@@ -158,6 +165,8 @@ class _Work:
         finally:
             for future in under_way:
                 future.cancel()
+            end_processes(self._name)
+            end_on_workers(self._executor, self._name)
 
     def _outcome(self, future: Future[Any], block: list[int]) -> list[Result]:
         """Return the results of a block; none where its worker was lost too often, and it is done again."""
@@ -199,7 +208,7 @@ def _workers(executor: Executor | None) -> int:
     """Return how many blocks an executor does at once."""
     if executor is None:
         return 1
-    client = getattr(executor, "_client", None)  # Dask's
+    client = client_of(executor)
     if client is not None:
         return max(1, sum(client.nthreads().values()))
     return int(getattr(executor, "_max_workers", 1))
@@ -233,12 +242,12 @@ def _interruptions(table: TableDirectory, state: Progress) -> Iterator[None]:
         raise
 
 
-def _keep_worst(results: Results, table: TableDirectory) -> None:
-    """Do the worst runs again, and keep their trajectories."""
-    from constrained_sim.campaign.child import trajectory_bytes
-    from constrained_sim.campaign.one_run import do_run
-
-    for run in results.worst():
-        outcome = do_run(results.study, run)
-        if outcome.row.status == DONE:
-            table.keep_trajectory(run, trajectory_bytes(outcome.trajectory) or b"")
+def _keep_worst(results: Results, table: TableDirectory, executor: Executor | None, workers: int) -> None:
+    """Do the worst of the runs that came to their end again, and keep their trajectories and no others."""
+    worst = results.worst(only_done=True)
+    table.drop_trajectories(but=worst)
+    left = np.array([run for run in worst if not trajectory_file(table.path, run).is_file()], dtype=np.int64)
+    with _results(replace(results.study, keep="all"), executor, workers, left) as blocks:
+        for result in itertools.chain.from_iterable(blocks):
+            if result.trajectory is not None:
+                table.keep_trajectory(result.row.run, result.trajectory)

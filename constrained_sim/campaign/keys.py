@@ -33,7 +33,7 @@ class SplitValues:
             ConfigError: a key through what is no group, or an index that a list does not have.
         """
         for key, value in self.configuration.items():
-            put(configuration, key, value)
+            put(configuration, key, list(value) if isinstance(value, tuple) else value)
         return configuration
 
     def options_over(self, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,9 @@ from constrained_sim.optional import optional
 MARK = "CONSTRAINED_SIM_RUNS"
 """Environment variable by which descendants are known, whatever session they are in."""
 
+SAME_TIME = 2.0
+"""[s] by which processes may differ in when one began: of its own start, the system knows the second only."""
+
 _count = itertools.count()
 
 
@@ -33,7 +36,7 @@ def end_orphans() -> None:
     def is_orphan(found: str) -> bool:
         pid, created, _ = found.split("/")
         try:
-            return bool(abs(psutil.Process(int(pid)).create_time() - float(created)) > 1e-3)
+            return bool(abs(psutil.Process(int(pid)).create_time() - float(created)) > SAME_TIME)
         except psutil.NoSuchProcess:
             return True
 

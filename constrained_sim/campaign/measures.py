@@ -203,6 +203,20 @@ MEASURES: dict[str, type[Measure]] = {
 """Built-in measures by the names that a study's file uses."""
 
 
+def as_measure(name: str, given: Any) -> Measure:
+    """Return the measure that is `given`: itself, or of a function of a Trajectory one that asks it.
+
+    Raises:
+        InvalidValue: neither.
+    """
+    if hasattr(given, "of") and not isinstance(given, type):
+        made: Measure = given
+        return made
+    if not callable(given) or isinstance(given, type):
+        raise InvalidValue(f"measure {name!r}", given, "a measure, or a function of a Trajectory")
+    return Custom(given)
+
+
 def read_measure(name: str, content: Any, find: Callable[[str], Any]) -> Measure:
     """Read a measure of a study's file; `find` returns what ``MODULE:NAME`` means.
 
@@ -212,9 +226,9 @@ def read_measure(name: str, content: Any, find: Callable[[str], Any]) -> Measure
         InvalidValue: an option of another kind.
     """
     if isinstance(content, str):
-        return Custom(find(content))
+        return as_measure(name, find(content))
     if callable(content):
-        return Custom(content)
+        return as_measure(name, content)
     kind: Any = lookup("measure", name, MEASURES)
     if not isinstance(content or {}, Mapping):
         raise ConfigError(f"measures.{name}: got {content!r}, allowed: options in a mapping, or MODULE:NAME")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from constrained_sim.campaign.controller import NoisyController, make_controller
 from constrained_sim.campaign.measures import FinishedRun
+from constrained_sim.campaign.push import in_order
 from constrained_sim.campaign.sampling import generator
 from constrained_sim.campaign.study import Inputs, Study
 from constrained_sim.config import Config, control_steps, read_config
@@ -128,14 +129,13 @@ def run_with_pushes(
         pushes: that act; those after the end do not.
     """
     periods = max(1, round(duration / period))
-    begins = sorted((min(round(push.at / period), periods), number) for number, push in enumerate(pushes))
     parts, now = [], 0
-    for begin, number in [*begins, (periods, None)]:
+    for begin, push in in_order(pushes, period, periods):
         if begin > now:
             parts.append(sim.run((begin - now) * period, controller, period))
             now = begin
-        if number is not None and begin < periods:
-            sim.apply(pushes[number].wrench, pushes[number].duration)
+        sim.apply(push.wrench, push.duration)
+    parts.append(sim.run((periods - now) * period, controller, period))
     return Trajectory.joined(parts)
 
 

@@ -24,11 +24,17 @@ from constrained_sim.optional import optional
 LOOK = 0.02
 """[s] between two looks at the memory of a run."""
 
+LOOK_AT_NODES = 0.2
+"""[s] between two looks over ROS: all processes of the machine are gone through to find the nodes."""
+
 STARTING_TIME = 60.0
 """[s] that a process may take to take in the study."""
 
 TELLING_TIME = 1.0
 """[s] that a process has to tell where it is before it is ended."""
+
+ENDING_TIME = 5.0
+"""[s] that a process which is closed may take to notice, as while it starts."""
 
 TRIES = 3
 """So often a run is begun whose process dies: who kills processes at random rarely meets one run thrice."""
@@ -56,19 +62,35 @@ class RunProcess:
         """Take a pickled study; the process starts with the first run."""
         self._blob = study
         self._study: Study = pickle.loads(study)
-        self._memory: Any = None
+        self._process: Any = None
         self._pid = 0
+        self._lock = threading.Lock()
+        self._is_closed = False
 
     def run(self, run: int) -> Result:
         """Do a `run`.
 
         Raises:
-            RunsFailed: the process cannot be started.
+            RunsFailed: the process cannot be started, or is closed meanwhile.
+        """
+        with self._lock:
+            try:
+                return self._run(run)
+            finally:
+                if self._is_closed:
+                    self._end()
+
+    def _run(self, run: int) -> Result:
+        """Do a `run`, again where its process died.
+
+        Raises:
+            RunsFailed: the process cannot be started, or is closed meanwhile.
         """
         for left in reversed(range(TRIES)):
             result, how = self._try(run)
             if result is not None:
                 return result
+            self._check_open()
             row = self._end_with_row(run, how)
             if how != DIED or not left:
                 break
@@ -89,15 +111,26 @@ class RunProcess:
         return result, ""
 
     def close(self) -> None:
-        """End the process, and what it has started."""
-        self._end()
+        """End the process, and what it has started; a run that another thread waits for ends too."""
+        self._is_closed = True
+        self._kill()
+        if self._lock.acquire(timeout=ENDING_TIME):
+            try:
+                self._end()
+            finally:
+                self._lock.release()
+
+    def _kill(self) -> None:
+        """Kill the process, where there is one."""
+        with contextlib.suppress(ProcessLookupError):
+            if self._pid:
+                os.kill(self._pid, signal.SIGKILL)
 
     def _end(self) -> int:
         """End the process, where it has not ended by itself, and return its exit code, negative of a signal."""
         if not self._pid:
             return 0
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self._pid, signal.SIGKILL)
+        self._kill()
         try:
             code = self._template.ending(self._pid)
         except RunsFailed:  # the template ended, and took it along
@@ -125,9 +158,19 @@ class RunProcess:
             except (EOFError, ConnectionError):
                 pass
             text = self._what_it_wrote()
-            self.close()
+            self._end()
+            self._check_open()
             if not left:
                 raise RunsFailed("a process for runs did not start", text)
+
+    def _check_open(self) -> None:
+        """Refuse to go on once the process is closed.
+
+        Raises:
+            RunsFailed: it is.
+        """
+        if self._is_closed:
+            raise RunsFailed("the study has ended", "")
 
     def _launch(self) -> None:
         """Start a process that waits for the study."""
@@ -137,12 +180,13 @@ class RunProcess:
         with theirs:
             self._pid = self._template.fork(theirs, self._errors, self._mark)
         self._connection = Connection(ours.detach())
-        self._memory = optional("psutil", "studies").Process(self._pid)
+        self._process = optional("psutil", "studies").Process(self._pid)
 
     def _wait(self, end: float) -> str:
         """Wait for the result of a run; return why there will be none; empty: it is there."""
         limit = self._study.memory_limit * 1e6
-        while not self._connection.poll(LOOK):
+        look = LOOK_AT_NODES if self._study.uses_ros else LOOK
+        while not self._connection.poll(look):
             if time.monotonic() > end:
                 return TIMED_OUT
             if self._held() > limit:
@@ -150,11 +194,13 @@ class RunProcess:
         return ""
 
     def _held(self) -> int:
-        """Return how much memory the process holds [bytes]; 0 once it is gone."""
-        try:
-            return int(self._memory.memory_info().rss)
-        except Exception:  # psutil's errors of processes that end just now
-            return 0
+        """Return what the process holds, and over ROS what its nodes hold with it [bytes]; 0 once it is gone."""
+        held = 0
+        with contextlib.suppress(Exception):  # psutil's errors of processes that end just now
+            held = int(self._process.memory_info().rss)
+            if self._study.uses_ros:
+                held += sum(node.memory_info().rss for node in self._process.children(recursive=True))
+        return held
 
     def _end_with_row(self, run: int, how: str) -> Row:
         """End the process, and return the row of a `run` that ended it."""
@@ -186,14 +232,15 @@ class RunProcess:
 
 _template: Template | None = None
 _lock = threading.Lock()
-_processes: dict[int, tuple[bytes, RunProcess]] = {}
-"""By the thread that they belong to."""
+_processes: dict[int, tuple[str, RunProcess]] = {}
+"""By the thread that they belong to, each with the name of its work."""
 
 
-def do_runs(study: bytes, runs: list[int]) -> tuple[list[Result], float]:
+def do_runs(work: str, study: bytes, runs: list[int]) -> tuple[list[Result], float]:
     """Do `runs` of a pickled study in the process that belongs to this thread; return seconds too.
 
-    This is what executors and Dask are given to do.
+    This is what executors and Dask are given to do. The process serves until :func:`end_processes` hears the name of
+    the `work`, or its thread does other work.
 
     Raises:
         RunsFailed: no process for runs can be started.
@@ -201,8 +248,8 @@ def do_runs(study: bytes, runs: list[int]) -> tuple[list[Result], float]:
     thread = threading.get_ident()
     with _lock:
         old = _processes.get(thread)
-        if old is None or old[0] != study:
-            _processes[thread] = (study, RunProcess(study))
+        if old is None or old[0] != work:
+            _processes[thread] = (work, RunProcess(study))
         process = _processes[thread][1]
     if old is not None and old[1] is not process:
         old[1].close()
@@ -221,10 +268,16 @@ def template() -> Template:
         return _template
 
 
-def end_processes() -> None:
-    """End the processes for runs that belong to any thread of this process."""
+def end_processes(work: str) -> None:
+    """End the processes that do this `work` for any thread of this process."""
     with _lock:
-        processes = list(_processes.values())
-        _processes.clear()
-    for _, process in processes:
+        ended = {thread: process for thread, (of, process) in _processes.items() if of == work}
+        for thread in ended:
+            del _processes[thread]
+    for process in ended.values():
         process.close()
+
+
+def processors() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

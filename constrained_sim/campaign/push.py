@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -73,3 +73,13 @@ class Push:
                 raise UnknownName("key of a push", key, known)
             put(nested, key, value)
         return replace(self, **nested)
+
+
+def in_order(pushes: Sequence[Push], period: float, periods: int) -> Iterator[tuple[int, Push]]:
+    """Yield the pushes of a run of so many control `periods` [s], each with the period that it begins with.
+
+    Those that would begin after the end are left out; of those that begin together, the first is first.
+    """
+    for begin, push in sorted(((round(push.at / period), push) for push in pushes), key=lambda found: found[0]):
+        if begin < periods:
+            yield begin, push

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,8 @@ def load_study(path: str | os.PathLike[str]) -> Study:
         ConfigError: the file cannot be read, is not YAML, or holds an unknown key or a value of the wrong kind.
         ConstrainedSimError: a name or value in it that is not allowed.
     """
-    return read_study(read_yaml(path), Path(path).resolve().parent)
+    file = Path(path).resolve()
+    return replace(read_study(read_yaml(path), file.parent), file=file)
 
 
 def read_study(content: Mapping[str, Any], folder: Path | None = None) -> Study:
@@ -54,7 +56,11 @@ def read_study(content: Mapping[str, Any], folder: Path | None = None) -> Study:
         str(name): read_measure(str(name), options, find)
         for name, options in top.section("measures").remaining().items()
     }
-    simple = {name: top.take(name, kind, default) for name, (kind, default) in SIMPLE.items()}
+    simple = {
+        entry.name: top.take(entry.name, type(entry.default), entry.default)
+        for entry in fields(Study)
+        if entry.name in SIMPLE
+    }
     study = Study(
         configuration,
         top.take("duration", float),
@@ -72,18 +78,8 @@ def read_study(content: Mapping[str, Any], folder: Path | None = None) -> Study:
     return study
 
 
-SIMPLE: dict[str, tuple[type, Any]] = {
-    "passed": (str, ""),
-    "runs": (int, 100),
-    "seed": (int, 0),
-    "sampling": (str, "independent"),
-    "time_limit": (float, 60.0),
-    "memory_limit": (float, 2000.0),
-    "keep": (str, "none"),
-    "worst": (int, 10),
-    "worst_by": (str, ""),
-}
-"""Keys that are one value: its type and default."""
+SIMPLE = "passed", "runs", "seed", "sampling", "time_limit", "memory_limit", "keep", "worst", "worst_by"
+"""Keys that are one value, of the type of its default."""
 
 
 def _configuration(top: Section, folder: Path) -> tuple[str, dict[str, Any]]:
@@ -117,37 +113,31 @@ def _make_paths_absolute(nested: dict[str, Any], folder: Path) -> None:
 
 
 def _controller(top: Section) -> tuple[Any, dict[str, Any]]:
-    """Return the controller and its options: a name, a command line, or ``{use: NAME, OPTION: VALUE}``.
+    """Return the controller and its options: a name, a command line, an object, or ``{use: NAME, OPTION: VALUE}``.
 
     Raises:
         ConfigError: something else.
     """
-    given = top.take("controller", object, None)
-    if given is None or isinstance(given, str):
-        return given, {}
-    if isinstance(given, list) and given and all(isinstance(word, str) for word in given):
-        return tuple(given), {}
-    if isinstance(given, Mapping):
-        section = Section("study.controller", given)
-        use = section.take("use", object)
-        if isinstance(use, str) or (isinstance(use, list) and use and all(isinstance(word, str) for word in use)):
-            return (use if isinstance(use, str) else tuple(use)), section.remaining()
+    use, options = top.take("controller", object, None), dict[str, Any]()
+    if isinstance(use, Mapping):
+        section = Section("study.controller", use)
+        use, options = section.take("use", object), section.remaining()
+    if isinstance(use, list) and use and all(isinstance(word, str) for word in use):
+        return tuple(use), options
+    if use is None or isinstance(use, str) or callable(use) or hasattr(use, "efforts"):
+        return use, options
     allowed = "a name, MODULE:NAME, FILE.py:NAME, a command line in a list, or {use: one of these, OPTION: VALUE}"
-    raise ConfigError(f"study.controller: got {shown(given)}, allowed: {allowed}")
+    raise ConfigError(f"study.controller: got {shown(use)}, allowed: {allowed}")
 
 
 def _push(section: Section) -> Push:
-    """Read a push; its keys are its attributes."""
-    zeros = (0.0, 0.0, 0.0)
-    push = Push(
-        section.take("link", str),
-        section.take("force", tuple, zeros),
-        section.take("torque", tuple, zeros),
-        section.take("point", tuple, zeros),
-        section.take("axes", str, "world"),
-        section.take("at", float, 0.0),
-        section.take("duration", float, 0.1),
-    )
+    """Read a push; its keys are its attributes, with their defaults."""
+    given = {
+        entry.name: section.take(entry.name, type(entry.default), entry.default)
+        for entry in fields(Push)
+        if entry.default is not MISSING
+    }
+    push = Push(section.take("link", str), **given)
     section.finish()
     return push
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import rankdata
 
 from constrained_sim.campaign.results import Results
 from constrained_sim.campaign.statistics import Correlation, partial_rank_correlations
@@ -23,13 +24,20 @@ body { font: 15px/1.5 sans-serif; max-width: 60rem; margin: 2rem auto; padding: 
 table { border-collapse: collapse; margin: 1rem 0; } td, th { padding: .2rem .7rem; text-align: right; }
 th { border-bottom: 1px solid #888; } td:first-child, th:first-child { text-align: left; }
 code { background: #eee; padding: .1rem .3rem; } img { max-width: 100%; } .weak { color: #888; }
+dt { margin-top: .6rem; } dt:target { font-weight: bold; } dd { margin: 0; overflow-wrap: anywhere; }
 """
 
 PASSED, FAILED = "#0072b2", "#d55e00"
 """Colours that colour-blind people can tell apart."""
 
 SIGNIFICANT = 0.01
+"""Probability above which a correlation may be by chance."""
+
 MOST_POINTS = 5000
+"""Runs in the map of failures: more hide each other."""
+
+MOST_TICKS = 6
+"""Numbers along an axis: more run into each other."""
 
 
 def write_report(results: Results, path: Path) -> None:
@@ -66,11 +74,18 @@ def influences(results: Results) -> dict[str, Influence]:
     names = list(results.study.variations)
     failed = ~results.column("passed").astype(np.bool_)
     columns = [_numbers(results.column(name)) for name in names]
-    columns += [np.abs(column - np.median(column)) for column in columns]
+    columns += [_departure(column) for column in columns]
     values = np.column_stack(columns) if columns else np.zeros((len(failed), 0))
     found = partial_rank_correlations(values, failed.astype(np.float64))
     both = {name: Influence(found[i], found[len(names) + i]) for i, name in enumerate(names)}
     return dict(sorted(both.items(), key=lambda item: -item[1].strength))
+
+
+def _departure(column: Array) -> Array:
+    """Return (n,) the distance from the median; zeros where it grows as the value does, or falls, as of two values."""
+    away, ranks = np.abs(column - np.median(column)), rankdata(column)
+    says_the_same = any(np.array_equal(rankdata(away), order) for order in (ranks, len(ranks) + 1.0 - ranks))
+    return np.zeros_like(away) if says_the_same else away
 
 
 def _head(results: Results) -> str:
@@ -95,7 +110,7 @@ def _distributions(results: Results) -> str:
     if not results.study.measures:
         return ""
     figure, axes = _subplots(len(results.study.measures))
-    passed, rows = results.column("passed").astype(np.bool_), []
+    passed, rows = results.column("passed").astype(np.bool_), list[list[str]]()
     for axis, name in zip(axes, results.study.measures, strict=True):
         values = _numbers(results.column(name))
         there = np.isfinite(values)
@@ -103,10 +118,12 @@ def _distributions(results: Results) -> str:
             bins = np.histogram_bin_edges(values[there], 30)
             groups = [values[there & passed], values[there & ~passed]]
             axis.hist(groups, bins, stacked=True, color=[PASSED, FAILED], label=["passed", "failed"])
+            axis.locator_params(axis="x", nbins=MOST_TICKS)
+            if not rows:
+                axis.legend()
             quantiles = np.quantile(values[there], [0.0, 0.05, 0.5, 0.95, 1.0])
             rows.append([name, *(f"{value:.5g}" for value in quantiles), str(int((~there).sum()))])
         axis.set_title(name)
-    axes[0].legend()
     head = ["measure", "least", "5 %", "median", "95 %", "largest", "missing"]
     return "<h2>Measures</h2>" + _table(head, rows) + _picture(figure)
 
@@ -137,6 +154,11 @@ def _map(results: Results, names: list[str]) -> Any:
     figure, (axis, *_) = _subplots(1)
     passed = results.column("passed").astype(np.bool_)[:MOST_POINTS]
     x, y = (_numbers(results.column(name))[:MOST_POINTS] for name in names)
+    for name, along in zip(names, (axis.xaxis, axis.yaxis), strict=True):
+        if texts := _texts(results.column(name)):
+            along.set_ticks(range(len(texts)), texts)
+        else:
+            along.get_major_locator().set_params(nbins=MOST_TICKS)
     for which, color, marker, label in ((passed, PASSED, "o", "passed"), (~passed, FAILED, "x", "failed")):
         axis.scatter(x[which], y[which], s=12, color=color, marker=marker, linewidths=0.8, label=label, alpha=0.6)
     axis.set_xlabel(names[0])
@@ -147,31 +169,46 @@ def _map(results: Results, names: list[str]) -> Any:
 
 def _worst(results: Results) -> str:
     """Return the ten worst runs, with what shows them again."""
-    study, rows = results.study, []
+    study, rows, again_list = results.study, [], []
     for run in results.worst(10):
         row, kept = _row(results, run), trajectory_file(results.directory, run)
-        link = f" <a href='trajectories/{kept.name}'>trajectory</a>" if kept.is_file() else ""
-        measures = [_text(row[name]) for name in study.measures]
-        command = f"<code>constrained_sim campaign replay STUDY {run} --view</code>{link}"
-        rows.append([str(run), "passed" if row["passed"] else "failed", row["status"], *measures, command])
+        link = f", <a href='trajectories/{kept.name}'>trajectory</a>" if kept.is_file() else ""
+        measures = ["" if np.isnan(row[name]) else f"{row[name]:.5g}" for name in study.measures]
+        again = f"<a href='#again-{run}'>command</a>{link}"
+        rows.append([str(run), "passed" if row["passed"] else "failed", row["status"], *measures, again])
+        command = study.replay_command(run) + (" --view" if study.file else "")
+        values = ", ".join(f"{name} {_text(row[name])}" for name in study.variations)
+        again_list.append(f"<dt id=again-{run}>Run {run}: {html.escape(values)}<dd><code>{html.escape(command)}</code>")
     by = f", by {results.worst_by}" if study.measures else ""
-    return f"<h2>The ten worst{by}</h2>" + _table(["run", "", "", *study.measures, "again"], rows)
+    table = _table(["run", "", "", *study.measures, "again"], rows)
+    return f"<h2>The ten worst{by}</h2>{table}<h2>Again</h2><dl>{''.join(again_list)}</dl>"
 
 
 def _row(results: Results, run: int) -> dict[str, Any]:
-    """Return the row of a `run` that is done."""
+    """Return the row of a `run` that is done, but for its traceback."""
     place = int(np.searchsorted(results.column("run"), run))
-    return dict(results.table.slice(place, 1).to_pylist()[0])
+    names = ("passed", "status", "reason", *results.study.variations, *results.study.measures)
+    return {name: results.column(name)[place] for name in names}
 
 
-def _text(value: float | None) -> str:
-    return "" if value is None else f"{value:.5g}"
+def _texts(column: Any) -> list[str]:
+    """Return the texts or lists that are in a column, in order; none of numbers."""
+    if column.dtype == object and any(isinstance(value, str | np.ndarray) for value in column):
+        return sorted({_text(value) for value in column})
+    return []
+
+
+def _text(value: Any) -> str:
+    """Return a value for people."""
+    if isinstance(value, np.ndarray):
+        return f"[{', '.join(f'{part:.5g}' for part in value)}]"
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
 
 
 def _numbers(column: Any) -> Array:
-    """Return (n,) a column as numbers; texts by the order of their values."""
-    if column.dtype == object and any(isinstance(value, str) for value in column):
-        return np.unique(column.astype(str), return_inverse=True)[1].astype(np.float64)
+    """Return (n,) a column as numbers; texts and lists by the order of their values."""
+    if texts := _texts(column):
+        return np.searchsorted(texts, [_text(value) for value in column]).astype(np.float64)
     return np.asarray(column, dtype=np.float64)
 
 

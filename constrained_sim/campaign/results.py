@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import binomtest
 
 from constrained_sim.campaign.one_run import DONE, Outcome, do_run
-from constrained_sim.campaign.table import read_table, trajectory_file
+from constrained_sim.campaign.table import read_table, schema_of, trajectory_file
 from constrained_sim.exceptions import ConfigError
 from constrained_sim.trajectory import Trajectory
 from constrained_sim.validation import Array, known
@@ -44,10 +44,11 @@ class Results:
     def __init__(self, study: Study, directory: Path, temporary: TemporaryDirectory[str] | None = None) -> None:
         """Take the results of `study` in a directory; a `temporary` one ends with this object."""
         self.study, self.directory, self._temporary = study, directory, temporary
+        self._columns: dict[str, Any] = {}
 
     @functools.cached_property
     def table(self) -> Any:
-        """The table, of PyArrow, in the order of runs.
+        """The whole table, of PyArrow, in the order of runs, with all tracebacks; :meth:`column` holds less memory.
 
         Columns: ``run``, ``status``, ``passed``, ``reason``, ``traceback``, then variations and measures.
         """
@@ -59,13 +60,15 @@ class Results:
         Raises:
             UnknownName: no such column.
         """
-        known("column", name, self.table.column_names)
-        return self.table[name].to_numpy()
+        if name not in self._columns:
+            known("column", name, schema_of(self.study).names)
+            self._columns[name] = read_table(self.directory, list({"run", name}))[name].to_numpy()
+        return self._columns[name]
 
     @property
     def runs(self) -> int:
         """Number of runs that are done."""
-        return int(self.table.num_rows)
+        return len(self.column("run"))
 
     @property
     def passed(self) -> int:
@@ -87,11 +90,12 @@ class Results:
         found = binomtest(self.passed, self.runs).proportion_ci(confidence, method="exact")
         return Interval(float(found.low), float(found.high))
 
-    def worst(self, count: int | None = None) -> list[int]:
+    def worst(self, count: int | None = None, only_done: bool = False) -> list[int]:
         """Return the runs whose measure ``worst_by`` is largest, worst first; those that came to no end before all.
 
         Args:
             count: of runs; None: as the study says.
+            only_done: leave out those that came to no end.
         """
         count = self.study.worst if count is None else count
         ended = self.column("status") != DONE
@@ -100,6 +104,8 @@ class Results:
             badness = np.nan_to_num(self.column(self.worst_by), nan=-np.inf)
         failed = ~self.column("passed").astype(np.bool_)
         order = np.lexsort((self.column("run"), -badness, ~failed, ~ended))
+        if only_done:
+            order = order[~ended[order]]
         return [int(run) for run in self.column("run")[order[:count]]]
 
     @property

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
 
-from constrained_sim.campaign.push import Push
+from constrained_sim.campaign.push import Push, in_order
 from constrained_sim.campaign.sampling import generator
 from constrained_sim.campaign.study import Inputs, Study
 from constrained_sim.config import Config
@@ -59,21 +58,12 @@ def _advance(robot: SimulatedRobot, duration: float, pushes: tuple[Push, ...]) -
     """Simulate from the beginning for `duration` [s], with `pushes` that begin with a control period."""
     periods = max(1, round(duration / robot.period))
     now = 0
-    for begin, push in _in_order(pushes, robot.period, periods):
+    for begin, push in in_order(pushes, robot.period, periods):
         if begin > now:
             robot.step(begin - now)
             now = begin
         robot.push(push.wrench, push.duration)
-    if periods > now:
-        robot.step(periods - now)
-
-
-def _in_order(pushes: tuple[Push, ...], period: float, periods: int) -> Iterator[tuple[int, Push]]:
-    """Yield the pushes that begin before the end, with the control period in which they do."""
-    begins = [(round(push.at / period), number) for number, push in enumerate(pushes)]
-    for begin, number in sorted(begins):
-        if begin < periods:
-            yield begin, pushes[number]
+    robot.step(periods - now)
 
 
 def _trajectory(robot: SimulatedRobot) -> Trajectory:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
@@ -100,11 +99,6 @@ class Draws:
         for (name, kind), share in zip(self._random.items(), shares, strict=True):
             found[name] = kind.quantile(share)
         return {name: found[name] for name in self._order}
-
-    @property
-    def combinations(self) -> int:
-        """Number of combinations of the grids; 1 without any."""
-        return math.prod(len(grid.values) for grid in self._grids.values())
 
 
 def _seeded(seed: int) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import copy
 import functools
 import hashlib
 import json
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -13,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from constrained_sim.campaign.distributions import Choice, Distribution, Value
+from constrained_sim.campaign.distributions import DISTRIBUTIONS, Choice, Distribution, Value
 from constrained_sim.campaign.expression import Expression
 from constrained_sim.campaign.keys import split_values
-from constrained_sim.campaign.measures import Custom, Measure
+from constrained_sim.campaign.measures import Custom, Measure, as_measure
 from constrained_sim.campaign.push import NOISE, Push
 from constrained_sim.campaign.sampling import SAMPLERS, Draws
 from constrained_sim.exceptions import ConfigError, InvalidValue, UnknownName
-from constrained_sim.validation import known, number, whole_number
+from constrained_sim.validation import instance, known, number, whole_number
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -49,7 +50,7 @@ class Study:
         pushes: by name.
         noise: standard deviations of what the controller sees and says: ``position`` [rad, m], ``velocity`` [rad/s,
             m/s], ``effort`` [N m, N].
-        measures: by name.
+        measures: by name; also functions of a Trajectory.
         passed: expression of the measures that says which runs passed; empty: all that came to their end.
         runs: number of runs.
         seed: of all that is random.
@@ -61,6 +62,7 @@ class Study:
         worst_by: a measure; empty: the first one.
         robot: name of the shipped robot, if it is one.
         folder: that relative paths, and modules beside the study, are looked up in.
+        file: that it was read from; None: from none.
     """
 
     configuration: Mapping[str, Any]
@@ -82,6 +84,7 @@ class Study:
     worst_by: str = ""
     robot: str = ""
     folder: Path = field(default_factory=Path.cwd)
+    file: Path | None = None
 
     def __post_init__(self) -> None:
         """Check the values.
@@ -101,17 +104,33 @@ class Study:
         whole_number("worst runs of a study", self.worst, 1)
         for name in self.noise:
             known("noise", name, NOISE)
-        for name in self.measures:
+        for name, variation in self.variations.items():
+            instance(f"variation {name!r}", variation, Distribution, f"one of {', '.join(DISTRIBUTIONS)}")
+        for name, push in self.pushes.items():
+            instance(f"push {name!r}", push, Push, "a Push")
+        self._check_measures()
+        if self.uses_ros and self.noise:
+            raise ConfigError("noise: got some with a command line, allowed: a controller without ROS, or sensors")
+        self.condition  # noqa: B018 - refuses what cannot be evaluated
+        self.inputs(0)
+
+    def _check_measures(self) -> None:
+        """Take functions as measures, and refuse names that a table or an expression cannot have.
+
+        Raises:
+            InvalidValue: no measure, or no such name.
+            UnknownName: no measure that says which run is worse.
+            ConfigError: the worst are wanted without it.
+        """
+        measures = {name: as_measure(name, given) for name, given in self.measures.items()}
+        object.__setattr__(self, "measures", measures)
+        for name in measures:
             if not name.isidentifier() or name in (*COLUMNS, *self.variations):
                 raise InvalidValue("name of a measure", name, f"a word other than {', '.join(COLUMNS)}")
         if self.worst_by and self.worst_by not in self.measures:
             raise UnknownName("worst_by", self.worst_by, self.measures)
         if self.keep == "worst" and not self.measures:
             raise ConfigError("keep: got 'worst' without measures, allowed: a measure that says which run is worse")
-        if self.uses_ros and self.noise:
-            raise ConfigError("noise: got some with a command line, allowed: a controller without ROS, or sensors")
-        self.condition  # noqa: B018 - refuses what cannot be evaluated
-        self.inputs(0)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields: what has been found from them is found again."""
@@ -163,6 +182,13 @@ class Study:
     def with_runs(self, runs: int) -> Study:
         """Return this study with another number of runs."""
         return replace(self, runs=runs)
+
+    def replay_command(self, run: int) -> str:
+        """Return what does a `run` again: a command line, or Python where the study was read from no file."""
+        if self.file is None:
+            return f"constrained_sim.campaign.do_run(study, {run})"
+        many = f" -n {self.runs}" if self.sampling == "latin_hypercube" else ""
+        return f"constrained_sim campaign replay {shlex.quote(str(self.file))} {run}{many}"
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -230,9 +256,11 @@ def kind_of(distribution: Distribution) -> type:
 
 
 def _described(value: Any) -> Any:
-    """Return what JSON can hold of `value`: functions by their name, all else by its attributes."""
+    """Return what JSON can hold of `value`: functions by their name, objects by their attributes but for objects."""
     if isinstance(value, Custom):
         return _described(value.function)
+    if isinstance(value, functools.partial):
+        return [_described(value.func), value.args, value.keywords]
     if hasattr(value, "__qualname__"):
         return f"{value.__module__}:{value.__qualname__}"
     if isinstance(value, Mapping):
@@ -241,4 +269,6 @@ def _described(value: Any) -> Any:
         return list(value)
     if isinstance(value, np.generic):
         return value.item()
-    return [type(value).__name__, vars(value)]
+    attributes = getattr(value, "__dict__", {}).items()
+    plain = {name: part for name, part in attributes if callable(part) or not hasattr(part, "__dict__")}
+    return [type(value).__name__, plain]

@@ -29,17 +29,16 @@ ABOUT = "study.json"
 TRAJECTORIES = "trajectories"
 """Folder of those that are kept."""
 
-TYPES = {float: "float64", int: "int64", bool: "bool_", str: "string"}
-
 
 def schema_of(study: Study) -> Any:
     """Return the schema of the table: what all have, what varies, measures; any may be null but the first."""
     arrow = optional("pyarrow", "the table of a study")
-    kinds = dict(zip(COLUMNS, (int, str, bool, str, str), strict=True))
-    columns = [(name, TYPES[kind]) for name, kind in kinds.items()]
-    columns += [(name, TYPES[kind_of(variation)]) for name, variation in study.variations.items()]
-    columns += [(name, "float64") for name in study.measures]
-    return arrow.schema([(name, getattr(arrow, kind)()) for name, kind in columns])
+    kinds: dict[str, type] = dict(zip(COLUMNS, (int, str, bool, str, str), strict=True))
+    kinds |= {name: kind_of(variation) for name, variation in study.variations.items()}
+    kinds |= dict.fromkeys(study.measures, float)
+    types = {float: arrow.float64(), int: arrow.int64(), bool: arrow.bool_(), str: arrow.string()}
+    types[tuple] = arrow.list_(arrow.float64())
+    return arrow.schema([(name, types[kind]) for name, kind in kinds.items()])
 
 
 def table_of(study: Study, rows: Iterable[Row]) -> Any:
@@ -146,6 +145,13 @@ class TableDirectory:
         with written_whole(trajectory_file(self.path, run)) as part:
             part.write_bytes(content)
 
+    def drop_trajectories(self, but: Iterable[int]) -> None:
+        """Remove the files of trajectories other than those of some runs."""
+        kept = {trajectory_file(self.path, run) for run in but}
+        for file in (self.path / TRAJECTORIES).glob("*"):
+            if file not in kept:
+                file.unlink()
+
     def close(self) -> None:
         """Let others write."""
         if self._lock is not None:
@@ -183,8 +189,8 @@ def read_about(directory: Path) -> dict[str, Any]:
     return dict(about)
 
 
-def read_table(directory: Path) -> Any:
-    """Return the table in a directory, rows in the order of runs.
+def read_table(directory: Path, columns: Sequence[str] | None = None) -> Any:
+    """Return the table in a directory, or some of its columns with ``run`` among them, in the order of runs.
 
     Raises:
         ConfigError: there is none.
@@ -194,7 +200,8 @@ def read_table(directory: Path) -> Any:
     if not parts:
         raise ConfigError(f"{str(directory)!r} holds no results of a study")
     parquet, arrow = optional("pyarrow.parquet", "the table"), optional("pyarrow", "the table")
-    return arrow.concat_tables([parquet.read_table(part) for part in parts]).sort_by("run").combine_chunks()
+    tables = [parquet.read_table(part, columns=columns) for part in parts]
+    return arrow.concat_tables(tables).sort_by("run").combine_chunks()
 
 
 def trajectory_file(directory: Path, run: int) -> Path:

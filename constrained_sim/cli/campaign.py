@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,6 +32,23 @@ class StudyFirst(typer.core.TyperGroup):
         if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
             args = ["run", *args]
         return super().parse_args(context, args)
+
+
+NAMES = {"--output": "run_{run}.npz", "--plot": "run_{run}.png", "--bag": "run_{run}", "--film": "run_{run}.mp4"}
+"""What `replay` writes where an option has no name of its own; {run} is the number of the run."""
+
+
+class NamesByRun(typer.core.TyperCommand):
+    """A command whose options in :data:`NAMES` need no name after them."""
+
+    def parse_args(self, context: Any, args: list[str]) -> list[str]:
+        """Put the name behind an option that is the last word, or is followed by another option."""
+        words: list[str] = []
+        for word, following in itertools.zip_longest(args, args[1:], fillvalue="-"):
+            words.append(word)
+            if word in NAMES and following.startswith("-"):
+                words.append(NAMES[word])
+        return super().parse_args(context, words)
 
 
 campaign = typer.Typer(
@@ -68,15 +86,20 @@ def run_study_command(
     from constrained_sim.campaign.execution import run_study
 
     read, place = _study(study, runs), directory or default_directory(study)
-    with dask_cluster(scheduler, workers, dashboard) as cluster:
-        if cluster.dashboard:
-            say(f"Dask's page: {cluster.dashboard}")
-        with _Bar(read.runs, quiet=as_json) as bar:
-            results = run_study(read, cluster.executor, place, resume, bar.show, cluster.workers)
+    bar = _Bar(read.runs, quiet=as_json)
+    try:
+        with dask_cluster(scheduler, workers, dashboard) as cluster:
+            if cluster.dashboard:
+                say(f"Dask's page: {cluster.dashboard}")
+            with bar:
+                results = run_study(read, cluster.executor, place, resume, bar.show, cluster.workers)
+    except KeyboardInterrupt:
+        say(f"{bar.done} of {read.runs} runs are in {str(place)!r} (--resume does the rest)")
+        raise
     if report:
         results.report(place / "report.html")
     summary = _summary(results, place / "report.html" if report else None)
-    write_json(summary) if as_json else _print(summary, study, results)
+    write_json(summary) if as_json else _print(summary, results)
 
 
 def replay_run_command(
@@ -84,17 +107,21 @@ def replay_run_command(
     run: Annotated[int, typer.Argument(help="Number of the run.", min=0)],
     runs: RunCount = None,
     directory: Directory = None,
-    output: Annotated[Path | None, typer.Option(help="Result for Trajectory.load (.npz).")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Picture of forces and motion (.png, .pdf, .svg).")] = None,
-    bag: Annotated[Path | None, typer.Option(help="New directory of a rosbag2 recording (MCAP).")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Result for Trajectory.load (.npz; default: run_RUN.npz).")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Picture (.png, .pdf, .svg; default: run_RUN.png).")] = None,
+    bag: Annotated[Path | None, typer.Option(help="New directory of a rosbag2 recording (default: run_RUN).")] = None,
     view: Annotated[bool, typer.Option("--view", help="Show the run in the browser, until Ctrl-C.")] = False,
-    film: Annotated[Path | None, typer.Option(help="Film of the run (.mp4, .gif).")] = None,
+    film: Annotated[Path | None, typer.Option(help="Film of the run (.mp4, .gif; default: run_RUN.mp4).")] = None,
     as_json: Json = False,
 ) -> None:
     """Do one run of a study again, the same bit by bit, without limits of time and memory.
 
     Examples:
-        $ constrained_sim campaign replay leg_friction.yaml 4711 --bag run_4711 --view
+        $ constrained_sim campaign replay leg_friction.yaml 4711 --bag --view
+
+        $ constrained_sim campaign replay leg_friction.yaml 4711 --output worst.npz --film worst.mp4
     """
     from constrained_sim.campaign.one_run import do_run
     from constrained_sim.cli.outputs import checked_outputs
@@ -103,7 +130,8 @@ def replay_run_command(
     read = _study(study, runs)
     if runs is None:
         read = _as_it_was(read, directory or default_directory(study))
-    outputs = checked_outputs(output, plot, bag, film)
+    files = (path and Path(str(path).replace("{run}", str(run))) for path in (output, plot, bag, film))
+    outputs = checked_outputs(*files)
     outcome = do_run(read, run)
     row, trajectory, config = outcome.row, outcome.trajectory, outcome.config
     summary = {name: getattr(row, name) for name in ("run", "status", "passed", "reason", "values", "measures")}
@@ -145,7 +173,7 @@ def report_command(
 
 
 campaign.command("run", epilog=EXIT_CODES)(run_study_command)
-campaign.command("replay", epilog=EXIT_CODES)(replay_run_command)
+campaign.command("replay", cls=NamesByRun, epilog=EXIT_CODES)(replay_run_command)
 campaign.command("report", epilog=EXIT_CODES)(report_command)
 
 
@@ -185,12 +213,13 @@ class _Bar:
 
     def __init__(self, runs: int, quiet: bool) -> None:
         """Show nothing if `quiet`."""
+        self.done = 0
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
         columns = BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}")
         self._bar = Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet)
-        self._task = self._bar.add_task("starting", total=runs)
+        self._task = self._bar.add_task("starting (a new host first compiles)", total=runs)
 
     def __enter__(self) -> _Bar:
         """Begin."""
@@ -203,6 +232,7 @@ class _Bar:
 
     def show(self, state: Progress) -> None:
         """Show passed, failed, runs per second and time left."""
+        self.done = state.done
         minutes, seconds = divmod(round(min(state.seconds_left, 1e9)), 60)
         text = f"{state.passed} passed, {state.failed} failed, {state.rate:.1f} runs/s, {minutes}:{seconds:02d} left"
         self._bar.update(self._task, completed=state.done, description=text)
@@ -224,7 +254,7 @@ def _summary(results: Results, report: Path | None) -> dict[str, Any]:
     }
 
 
-def _print(summary: dict[str, Any], study: Path, results: Results) -> None:
+def _print(summary: dict[str, Any], results: Results) -> None:
     """Write a summary for people."""
     lower, upper = summary["confidence_95"]
     print(f"{summary['passed']} of {summary['runs']} runs passed: {summary['share_passed']:.4g}", end="")
@@ -233,5 +263,5 @@ def _print(summary: dict[str, Any], study: Path, results: Results) -> None:
         print(f"{count:9d}  {status}")
     if results.failures:
         print(f"first failures: {', '.join(map(str, results.failures[:10]))}")
-        print(f"constrained_sim campaign replay {study} {results.failures[0]}")
+        print(results.study.replay_command(results.failures[0]))
     print("\n".join(path for path in (summary["directory"], summary["report"]) if path))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 from constrained_sim.collision.detector import Collisions
 from constrained_sim.collision.scene import Box, SceneBody
+from constrained_sim.compilation.machine_code import folders, writable_folder
 from constrained_sim.compilation.progress import PROGRESS, Report
 from constrained_sim.constraints import FrameAnchor, JointCoupling, JointLimit, JointVelocity, PointAnchor, PointContact
 from constrained_sim.constraints.constraint import Constraint
@@ -25,6 +26,9 @@ from constrained_sim.solvers import SOLVERS
 from constrained_sim.steppers import STEPPERS
 from constrained_sim.validation import Array, lookup
 from constrained_sim.wrench import Wrench
+
+COMPLETE = "complete"
+"""File in a folder of machine code that holds all kernels."""
 
 STEPS = 4
 BODY = """
@@ -63,6 +67,16 @@ def compile_kernels(report: Report | None = None, kinds: Sequence[str] = ()) -> 
             scene()
     finally:
         PROGRESS.report = before
+    folder = writable_folder()
+    if not kinds and folder is not None:
+        with contextlib.suppress(OSError):
+            (folder / COMPLETE).touch()
+
+
+def compile_missing() -> None:
+    """Compile all kernels, unless this host has them already, which costs no more than a look."""
+    if not any((folder / COMPLETE).exists() for folder in folders()):
+        compile_kernels()
 
 
 def load_kernels(stepper: str = "time_stepping", solver: str = "range_space") -> None:

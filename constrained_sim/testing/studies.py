@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from constrained_sim.campaign import Results, Study, load_study, read_study
+from constrained_sim.campaign.process import processors
 from constrained_sim.validation import number
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ class FinishedStudy:
         results: of it.
     """
 
-    def __init__(self, results: Results, file: Path | None) -> None:
-        """Take the results of the study in a `file`; None: it is in none."""
-        self.results, self._file = results, file
+    def __init__(self, results: Results) -> None:
+        """Take the results of a study."""
+        self.results = results
 
     def passed_at_least(self, share: float) -> None:
         """Check that this `share` of the runs passed, or more.
@@ -56,11 +56,7 @@ class FinishedStudy:
         ]
         ended = Counter(row["reason"] for row in results.table.to_pylist() if row["reason"])
         lines += [f"{count} runs came to no end: {reason}" for reason, count in ended.most_common(3)]
-        again = f"constrained_sim.campaign.do_run(study, {failures[0]})"
-        if self._file is not None:
-            many = f" -n {results.study.runs}" if results.study.sampling == "latin_hypercube" else ""
-            again = f"constrained_sim campaign replay {self._file} {failures[0]}{many}"
-        return "\n".join([*lines, f"again: {again}"])
+        return "\n".join([*lines, f"again: {results.study.replay_command(failures[0])}"])
 
 
 def finish_study(
@@ -77,13 +73,12 @@ def finish_study(
     Raises:
         ConstrainedSimError: a study that is refused, or that came to no end.
     """
-    file = Path(study).absolute() if isinstance(study, str | os.PathLike) else None
     if not isinstance(study, Study):
         study = read_study(study) if isinstance(study, Mapping) else load_study(study)
     if runs is not None:
         study = study.with_runs(runs)
-    with ThreadPoolExecutor(workers or os.cpu_count() or 1) as executor:
-        return FinishedStudy(study.run(executor, directory), file)
+    with ThreadPoolExecutor(workers or processors()) as executor:
+        return FinishedStudy(study.run(executor, directory))
 
 
 def _described(study: Study, row: Mapping[str, Any]) -> str:

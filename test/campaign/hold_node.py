@@ -12,20 +12,25 @@ GOAL = 0.60, -1.20
 
 
 class HoldNode(Node):
-    """Answers every state; with the parameter `silent` it stops at a time, and stays."""
+    """Answers every state; from the time `silent_from` it stays silent, from `greedy_from` it holds more and more."""
 
     def __init__(self):
         super().__init__("hold")
         self.stiffness = self.declare_parameter("stiffness", 60.0).value
         self.damping = self.declare_parameter("damping", 1.5).value
         self.silent_from = self.declare_parameter("silent_from", 1e9).value
+        self.greedy_from = self.declare_parameter("greedy_from", 1e9).value
         self.commands = self.create_publisher(JointState, "joint_commands", 10)
         self.create_subscription(JointState, "joint_states", self.answer, 10)
 
     def answer(self, state):
         """Publish efforts with the stamp of the state."""
-        if state.header.stamp.sec + 1e-9 * state.header.stamp.nanosec > self.silent_from:
+        now = state.header.stamp.sec + 1e-9 * state.header.stamp.nanosec
+        if now > self.silent_from:
             time.sleep(1000.0)
+        held = []
+        while now > self.greedy_from:
+            held.append(b"x" * 10_000_000)
         at = [state.name.index(name) for name in JOINTS]
         efforts = [
             self.stiffness * (goal - state.position[i]) - self.damping * state.velocity[i]

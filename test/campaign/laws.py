@@ -1,6 +1,7 @@
 """Controllers and measures of the studies in the tests."""
 
 import ctypes
+import os
 
 import numba
 import numpy as np
@@ -57,6 +58,11 @@ def crash():
 
 
 TROUBLES = {"fails": fail, "hangs": hang, "devours": devour, "crashes": crash}
+
+
+def process(trajectory):
+    """Return the number of the process that did the run."""
+    return os.getpid()
 
 
 def lowest(trajectory):

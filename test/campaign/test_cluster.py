@@ -4,6 +4,8 @@ import contextlib
 import os
 import subprocess
 import sys
+import urllib.parse
+import urllib.request
 
 import distributed
 import psutil
@@ -85,6 +87,16 @@ def test_a_killed_scheduler_loses_no_run_that_was_done(scheduler, tmp_path):
     assert done[1] <= kept.num_rows < study.runs
     resumed = study.run(directory=tmp_path / "results", resume=True)
     assert resumed.table.equals(expected)
+
+
+def test_the_page_of_dask_is_where_its_link_says():
+    """On this machine only."""
+    pytest.importorskip("bokeh")
+    with cluster.dask_cluster(workers=1, dashboard=True) as dask, urllib.request.urlopen(dask.dashboard) as page:
+        assert urllib.parse.urlparse(dask.dashboard).hostname == "127.0.0.1"
+        assert b"Dask" in page.read()
+    with cluster.dask_cluster(workers=1) as dask:
+        assert not dask.dashboard
 
 
 def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):

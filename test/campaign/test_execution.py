@@ -120,8 +120,9 @@ def test_an_interrupted_study_goes_on_where_it_was(study, expected, tmp_path):
             stopped_at.append(state.done)
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as _stopped:
         study.run(directory=tmp_path, progress=interrupt)
+    assert not [process for template in psutil.Process().children() for process in template.children()]
     before = [pq.read_table(part) for part in sorted(tmp_path.glob("part-*"))]
     assert sum(part.num_rows for part in before) == stopped_at[0] < study.runs
     with pytest.raises(ConfigError, match="--resume"):
@@ -156,6 +157,14 @@ def test_a_full_disk_costs_what_was_not_written(study, tmp_path, monkeypatch):
     parts = sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("part"))
     assert len(parts) == 3 and all(name.endswith(".parquet") for name in parts)
     assert study.run(directory=tmp_path, resume=True).runs == study.runs
+
+
+def test_the_end_of_a_study_leaves_the_processes_of_others_alone():
+    """Others begin and end while it goes on: one process does all its runs."""
+    study = leg_study(measures={"process": "laws.py:process"}, passed="", runs=8)
+    with ThreadPoolExecutor(1) as executor:
+        results = study.run(executor, progress=lambda state: leg_study(runs=1).run())
+    assert results.runs == 8 and len(set(results.column("process"))) == 1
 
 
 def test_two_studies_do_not_write_into_one_directory(study, tmp_path):

@@ -117,3 +117,26 @@ def test_trajectories_that_are_kept_are_those_of_the_runs(tmp_path):
         found, expected = results.trajectory(kept[0]), do_run(study, kept[0]).trajectory
         assert np.array_equal(found.q, expected.q) and np.array_equal(found.tau, expected.tau)
     assert len(results.worst()) == 2
+
+
+def test_the_worst_are_kept_though_worse_ones_hang_and_crash(tmp_path):
+    """Those that came to their end: the others are not tried again without limits; a larger study has other worst."""
+    troubles = {"controller.trouble": {"grid": ["none", "hangs", "none", "crashes"]}}
+    changes = {"controller": "laws.py:Misbehaves", "variations": troubles, "measures": {"effort": None}, "passed": ""}
+    study = leg_study(**changes, pushes={}, noise={}, runs=4, time_limit=2.0, keep="worst", worst=1)
+    kept = tmp_path / "trajectories"
+    study.run(directory=tmp_path)
+    assert [file.name for file in kept.iterdir()] == ["run-000000000.npz"]
+    more = study.with_runs(7).run(directory=tmp_path, resume=True)
+    (kept_now,) = kept.iterdir()
+    assert int(kept_now.stem[4:]) == more.worst(only_done=True)[0]
+
+
+def test_options_that_name_no_file_get_names_by_the_run(file, monkeypatch):
+    """Of a bag, a film, a picture and a result alike; a name that is given counts."""
+    monkeypatch.chdir(file.parent)
+    pytest.importorskip("rosbags")
+    cli("campaign", "replay", file, 3, "--bag", "--output")
+    cli("campaign", "replay", file, 4, "--output", "four.npz", "--bag")
+    assert {path.name for path in file.parent.iterdir()} >= {"run_3", "run_3.npz", "four.npz", "run_4"}
+    assert np.array_equal(Trajectory.load("run_3.npz").q, do_run(leg_study(), 3).trajectory.q)

@@ -22,16 +22,21 @@ VARIATIONS = {
 MEASURES = {name: None for name in ("effort", "impacts", "required_friction")} | {"lowest": "laws.py:lowest"}
 
 
-def test_a_node_gives_the_numbers_of_its_law_and_a_silent_one_is_a_row():
+def test_a_node_gives_the_numbers_of_its_law_and_a_silent_or_greedy_one_is_a_row():
     """Bit by bit. Nothing is left over, neither of a node that never ends nor of its simulation."""
     common = {"measures": MEASURES, "passed": "", "runs": 2}
     node = leg_study(controller={"use": COMMAND, "damping": 1.0}, variations=VARIATIONS, noise={}, **common)
     law = leg_study(variations=VARIATIONS, noise={}, **common)
-    variations = {"controller.silent_from": {"choice": [1.05]}}
-    silent = leg_study(controller=COMMAND, variations=variations, noise={}, time_limit=8.0, **common).with_runs(1)
+    limits = {"time_limit": 8.0, "memory_limit": 1500.0}
+    options = {"silent_from": 1.05}, {"greedy_from": 1.05}
+    silent, greedy = (
+        leg_study(controller={"use": COMMAND, **given}, variations={}, noise={}, **limits, **common).with_runs(1)
+        for given in options
+    )
     with ThreadPoolExecutor(2) as executor:
         found, expected = node.run(executor).table, law.run(executor).table
         (row,) = silent.run(executor).table.to_pylist()
+        assert greedy.run(executor).table["reason"].to_pylist() == ["its process held more than 1500 MB"]
     assert found.equals(expected), found["traceback"].to_pylist()
     assert row["status"] == "timed out" and "ros_run.py" in row["traceback"]
     words = [" ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])]

@@ -1,5 +1,7 @@
 """The report, and the statistics in it."""
 
+import html
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -44,9 +46,23 @@ def test_what_fails_both_ways_is_found():
     assert found["noise"].strength < 0.1
 
 
+def test_one_of_two_values_that_fails_is_found():
+    """However often each is: their distance from the median says what the value says, and does not hide it."""
+    pytest.importorskip("matplotlib")
+    from constrained_sim.campaign.report import influences
+
+    random = np.random.default_rng(2)
+    kind = np.where(random.random(60) < 0.25, "new", "old").astype(object)
+    columns = {"kind": kind, "noise": random.normal(size=60), "passed": kind == "old"}
+    results = SimpleNamespace(study=SimpleNamespace(variations=["noise", "kind"]), column=columns.__getitem__)
+    found = influences(results)
+    assert list(found) == ["kind", "noise"]
+    assert found["kind"].growth.value < -0.99 and found["kind"].growth.p < 1e-6
+
+
 @pytest.mark.xdist_group("campaign")
 def test_a_report_names_what_matters_and_what_to_replay(tmp_path):
-    """With a grid, texts among the values, and runs that came to no end."""
+    """With texts and lists among the values, and runs that came to no end."""
     for library in ("psutil", "pyarrow", "matplotlib"):
         pytest.importorskip(library)
     from constrained_sim.campaign.report import influences
@@ -55,12 +71,13 @@ def test_a_report_names_what_matters_and_what_to_replay(tmp_path):
         controller="laws.py:Misbehaves",
         variations={
             "controller.trouble": {"choice": ["fails", "none"]},
-            "initial.positions.slider": {"uniform": [0.32, 0.34]},
+            "contacts.foot.normal": {"choice": [[0.0, 0.0, 1.0], [0.1, 0.0, 1.0]]},
         },
         runs=20,
         passed="not fell",
     )
-    results = study.run(directory=tmp_path)
+    file = tmp_path / "leg of mine.yaml"
+    results = replace(study, file=file).run(directory=tmp_path / "results")
     page = tmp_path / "report.html"
     results.report(page)
     text = page.read_text()
@@ -69,5 +86,8 @@ def test_a_report_names_what_matters_and_what_to_replay(tmp_path):
     interval = results.interval()
     assert interval.lower < results.share_passed < interval.upper
     assert f"{interval.lower:.4g} to {interval.upper:.4g}" in text
-    assert all(f"campaign replay STUDY {run} --view" in text for run in results.worst(10))
+    for run in results.worst(10):
+        assert f"href='#again-{run}'" in text and f"id=again-{run}>" in text
+        assert html.escape(f"campaign replay '{file}' {run} --view") in text
+    assert "[0.1, 0, 1]" in text
     assert text.count("data:image/png") == 2

@@ -1,15 +1,19 @@
 """What varies from run to run, what is measured, and what is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from campaign.studies import FOLDER, LEG, leg_study
 
-from constrained_sim import load_config
-from constrained_sim.campaign import do_run, read_study
+from constrained_sim import Posture, load_config
+from constrained_sim.campaign import Study, Uniform, do_run, read_study
 from constrained_sim.campaign.distributions import read_distribution
 from constrained_sim.campaign.expression import Expression
 from constrained_sim.campaign.sampling import Draws
-from constrained_sim.exceptions import ConfigError, ConstrainedSimError, UnknownName
+from constrained_sim.campaign.table import table_of
+from constrained_sim.exceptions import ConfigError, ConstrainedSimError, InvalidValue, UnknownName
+from constrained_sim.parameter_file import load_parameters
 from constrained_sim.shipped import shipped_robots
 
 UNIT = {"a": read_distribution("a", {"uniform": [0.0, 1.0]}), "b": read_distribution("b", {"uniform": [0.0, 1.0]})}
@@ -48,7 +52,6 @@ def test_grids_go_through_all_combinations():
         "z": UNIT["a"],
     }
     draws = Draws(grids, "independent", 0, 6)
-    assert draws.combinations == 6
     found = [draws.values(run) for run in range(7)]
     assert [(v["x"], v["y"]) for v in found[:6]] == [(x, y) for x in (1, 2) for y in "abc"]
     assert (found[6]["x"], found[6]["y"]) == (1, "a") and found[6]["z"] != found[0]["z"]
@@ -129,6 +132,50 @@ def test_measures_are_what_they_say():
     assert found["fell"] == bool((run.q[:, 0] < 0.16).any())
 
 
+def test_measures_and_controllers_may_be_objects_of_python():
+    """A function of a Trajectory; a Posture; an object, of which every run has a copy, so that order means nothing."""
+    config = load_config(shipped_robots()["leg"])
+
+    class Weakens:
+        share = 1.0
+
+        def efforts(self, t, q, v):
+            self.share *= 0.99
+            return 60.0 * self.share * (config.q[1:] - q[1:])
+
+    varied = {"contacts.foot.friction": Uniform(0.2, 1.0), "initial.positions.hip": Uniform(0.5, 0.7)}
+    common = {"variations": varied, "measures": {"last": lambda run: run.tau[-1, 0]}}
+
+    def study(controller):
+        return Study(load_parameters(shipped_robots()["leg"]), 0.05, controller, **common)
+
+    for controller in (Posture(config.robot, config.q, 60.0, 1.5), Weakens(), Weakens().efforts):
+        here = study(controller)
+        forth = [do_run(here, run).row.measures["last"] for run in range(3)]
+        assert [do_run(here, run).row.measures["last"] for run in (2, 0, 1)] == [forth[k] for k in (2, 0, 1)]
+        assert len(set(forth)) == 3
+        read = read_study({"robot": "leg", "duration": 0.05, "controller": controller, **common})
+        assert do_run(read, 1).row.measures["last"] == forth[1]
+    assert study(Posture(config.robot, config.q, 60.0, 1.5)).fingerprint != study(Weakens()).fingerprint
+    assert study(Weakens()).fingerprint == study(Weakens()).fingerprint
+    with pytest.raises(InvalidValue, match="a function of a Trajectory"):
+        replace(study(None), measures={"last": 3.0})
+
+
+def test_lists_vary_as_a_whole():
+    """Slopes, say; the table has them as lists."""
+    pytest.importorskip("pyarrow")
+    slopes = [[0.0, 0.0, 1.0], [0.25, 0.0, 1.0]]
+    study = leg_study(
+        variations={"contacts.foot.normal": {"grid": slopes}, "pushes.shove.force": {"choice": [[1, 2, 3]]}}
+    )
+    assert [study.inputs(run).configuration["contacts"]["foot"]["normal"] for run in (0, 1)] == slopes
+    assert study.inputs(0).pushes[0].force == (1.0, 2.0, 3.0)
+    outcomes = [do_run(study, run) for run in (0, 1)]
+    assert table_of(study, [outcome.row for outcome in outcomes])["contacts.foot.normal"].to_pylist() == slopes
+    assert outcomes[1].config.constraints[0].surface.normal[0] == pytest.approx(0.25 / np.hypot(0.25, 1.0), rel=1e-15)
+
+
 @pytest.mark.parametrize(
     "change, named",
     [
@@ -141,6 +188,7 @@ def test_measures_are_what_they_say():
         ({"variations": {"pushes.shove.strength": {"choice": [1.0]}}}, "force"),
         ({"variations": {"noise.colour": {"choice": [1.0]}}}, "velocity"),
         ({"measures": {"stumbled": None}}, "fell"),
+        ({"variations": {"x": {"choice": [[1.0], 2.0]}}}, "all lists of numbers"),
         ({"measures": {"fell": {"beneath": 0.1}}}, "below"),
         ({"passed": "not stumbled"}, "stumbled"),
         ({"passed": "__import__('os')"}, "abs"),

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import deque
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from runpy import run_path
@@ -416,6 +417,13 @@ def test_no_two_processes_get_the_same_domain():
     found = [search() for _ in range(15) for search in searches]
     assert len(set(found)) == 30
     assert set(found) <= set(range(1, 101))
+
+
+def test_domains_do_not_run_out(monkeypatch):
+    """One that was free, and that nobody took, is so again: a process may simulate any number of robots in turn."""
+    monkeypatch.setattr(domains, "DOMAINS", 3)
+    monkeypatch.setattr(domains, "_claims", deque(maxlen=20))
+    assert {domains.free_domain() for _ in range(8)} <= {1, 2, 3}
 
 
 def test_example_of_the_documentation(tmp_path):

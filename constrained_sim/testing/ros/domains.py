@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import socket
+import time
 from collections import deque
 from pathlib import Path
 
@@ -13,6 +14,12 @@ DOMAINS = 100
 
 FIRST_PORT, PORTS = 7400, 250
 """Of domain 0, and of each domain (DDSI-RTPS 2.5, section 9.6.2.3). The last one would be of participant 119."""
+
+WAITING_TIME = 60.0
+"""[s] that others may take to leave a domain."""
+
+LOOK = 0.1
+"""[s] between two looks whether they have."""
 
 _taken = itertools.count()
 _claims: deque[socket.socket] = deque(maxlen=20)
@@ -23,11 +30,23 @@ def free_domain() -> int:
     """Return a DDS domain that nobody uses on this machine, and that no other process is about to use.
 
     A participant of domain d listens at UDP ports from 7400 + 250 d on. Until there is one, the last port of the domain
-    is taken, so that tests that run side by side never get the same domain.
+    is taken, so that tests that run side by side never get the same domain. Where all are in use, one is waited for.
 
     Raises:
-        RuntimeError: all are in use.
+        RuntimeError: all stay in use.
     """
+    end = time.monotonic() + WAITING_TIME
+    while (domain := _free_now()) is None:
+        if time.monotonic() > end:
+            raise RuntimeError("all DDS domains are in use")
+        while _claims:  # whoever they were for listens by now, or has ended
+            _claims.popleft().close()
+        time.sleep(LOOK)
+    return domain
+
+
+def _free_now() -> int | None:
+    """Return a domain that is free; None: there is none."""
     begin = os.getpid() * 37 + next(_taken)  # each process begins its search elsewhere
     for candidate in range(begin, begin + DOMAINS):
         domain = 1 + candidate % DOMAINS
@@ -42,7 +61,7 @@ def free_domain() -> int:
             _claims.append(claim)
             return domain
         claim.close()
-    raise RuntimeError("all DDS domains are in use")
+    return None
 
 
 def _ports_in_use() -> set[int]:
