@@ -94,9 +94,9 @@ def spaces() -> Figure:
     label(axes, (range_part + a) / 2, (10, 4), "Z z, with J Z = 0", BLUE)
     label(axes, (free + a) / 2, (8, -4), "M⁻¹ Jᵀ lam", RED)
     label(axes, (2.1, -1.0), (8, 0), "J a = −gamma", BLUE)
-    axes.text(2.1, 4.9, "(a − a_free)ᵀ M (a − a_free)\nis constant", color=GREY, fontsize=9)
+    axes.text(2.1, 5.4, "(a − a_free)ᵀ M (a − a_free)\nis constant", color=GREY, fontsize=9)
     plain(axes, "a₁", "a₂")
-    axes.set(aspect="equal", xlim=(-1.9, 4.2), ylim=(-1.5, 5.8))
+    axes.set(aspect="equal", xlim=(-1.9, 4.2), ylim=(-1.5, 6.5))
     return figure
 
 
@@ -148,7 +148,7 @@ def cone() -> Figure:
             arrow(axes, point, result, colour)
         axes.plot(*point, "o", color=colour, mfc="white")
         axes.plot(*result, "o", color=colour, zorder=5)
-        axes.annotate(what, point, (8, 2), textcoords="offset points", color=colour)
+        axes.annotate(what, point, (8, 2) if point[1] > 0 else (-30, -12), textcoords="offset points", color=colour)
     level = nearest_in_cone(np.array([2.6, 1.8]))
     arrow(axes, level, level - (0.9, 0), "black")
     axes.annotate("slip", level - (0.9, 0), (-4, 4), textcoords="offset points", ha="right")
