@@ -19,6 +19,7 @@ exclude_patterns = ["_build", *made_by_rosdoc2]
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
+autodoc_type_aliases = {"Array": "numpy.ndarray"}
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 napoleon_use_ivar = True
