@@ -1,10 +1,9 @@
-"""Measures what steppers, integrators and contact laws cost and how exact they are, in scenes with known results.
+"""Measures what steppers, integrators, contact laws and methods cost and how exact they are, in scenes with known results.
 
     scripts/run python benchmarks/choices.py
 
 A ball falls and bounces; a double pendulum without friction keeps its energy; a four-bar linkage stays closed; a ball
-rests,
-and a block slides. The time is processor time of a simulated second, with kernels compiled and loaded.
+rests; a block slides. The time is processor time of a simulated second, with kernels compiled and loaded.
 """
 
 from __future__ import annotations
