@@ -1,4 +1,4 @@
-"""Measures what steppers, integrators, contact laws and methods cost and how exact they are, in scenes with known results.
+"""Measures cost and error of steppers, integrators, contact laws and methods, in scenes with known results.
 
     scripts/run python benchmarks/choices.py
 
