@@ -1,9 +1,9 @@
-"""Measures what steppers, integrators and contact laws cost and how exact they are, in scenes with known results.
+"""Measures cost and error of steppers, integrators, contact laws and methods, in scenes with known results.
 
     scripts/run python benchmarks/choices.py
 
 A ball falls and bounces; a double pendulum without friction keeps its energy; a four-bar linkage stays closed; a ball
-rests. The time is processor time of a simulated second, with kernels compiled and loaded.
+rests; a block slides. The time is processor time of a simulated second, with kernels compiled and loaded.
 """
 
 from __future__ import annotations
@@ -18,12 +18,15 @@ from typing import Any
 import numpy as np
 
 from constrained_sim import LAWS, PointContact, Robot, Simulator, constraint_system
+from constrained_sim.contact_solvers.solve import METHODS
 from constrained_sim.shipped import shipped_robots
 from constrained_sim.testing.simulated_robot import read_parameters
 
 sys.path.append(str(Path(__file__).parent))  # scripts/run leaves it out
 
-from comparison import GRAVITY, PENDULUM, START, energy
+from comparison import BLOCK, CORNERS, FRICTION, GRAVITY, PENDULUM, START, energy, tilted
+from comparison import HEIGHT as HIGH
+from comparison import RADIUS as RADIUS_OF_FEET
 
 BALL = """<robot name="ball"><link name="ball"><inertial><mass value="1"/>
   <inertia ixx="0.004" iyy="0.004" izz="0.004" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>"""
@@ -115,10 +118,25 @@ def rests() -> Iterator[list[str]]:
         yield ["ball at rest, 9.81 N", words, f"{RADIUS - sim.state.q[2]:.1e} m", f"{cost:.1f}"]
 
 
+def slides() -> Iterator[list[str]]:
+    """Way of a block on four corners down a slope against the closed form, by contact method."""
+    angle = math.radians(30.0)
+    block = Robot.from_urdf(BLOCK.format(feet=""), floating_base=True, gravity=tilted(angle))
+    feet = [
+        PointContact(f"foot{number}", "block", corner, radius=RADIUS_OF_FEET, friction=FRICTION)
+        for number, corner in enumerate(CORNERS)
+    ]
+    exact = 0.5 * GRAVITY * (math.sin(angle) - FRICTION * math.cos(angle))
+    for method in METHODS:
+        sim = Simulator(block, feet, contact_method=method, q=block.configuration({}, (0, 0, HIGH / 2, 0, 0, 0, 1)))
+        cost = timed(sim, 1.0)
+        yield ["block slides, 4 corners", method, f"{abs(sim.state.q[0] - exact):.1e} m", f"{cost:.1f}"]
+
+
 def main() -> None:
     """Print a table."""
     print("| scene | choice | error | ms for 1 s |\n|---|---|---|---|")
-    for scene in (bounces, swings, loops, rests):
+    for scene in (bounces, swings, loops, rests, slides):
         for line in scene():
             print("| " + " | ".join(line) + " |", flush=True)
 

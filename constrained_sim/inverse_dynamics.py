@@ -150,8 +150,10 @@ def inverse_dynamics(
         NonFiniteMotion: values so large that the result is not finite.
         NotFollowed: the actuators cannot give this motion; names the directions.
 
-    Source: Inverse dynamics with holonomic constraints; its ``u = gamma^T B^-1 [...]`` is the case in which the
-    actuated velocities are the independent ones.
+    Source: Inverse dynamics with holonomic constraints. It prints ``u = gamma^T B^-1 [M a + C v - J_ext^T w]``, but B
+    is not square, and ``C v`` has no gravity. The line above it gives
+    ``u = (gamma^T B)^-1 gamma^T [M a + h - J_ext^T w]``, in which ``gamma^T B`` is the identity where B selects the
+    independent velocities.
     """
     model = _Model(robot, q, v, constraints, independent, t)
     coordinates, M, h = model.coordinates, model.dynamics.M, model.dynamics.h

@@ -35,7 +35,8 @@ class Baumgarte:
     """Feedback on the constraint rows: ``J a = -gamma - kd s - kp phi``, at velocity level ``J a = -gamma - kv s``.
 
     Tedrake, sec. 1 and 2: with one time constant eps, ``kd = 2 / eps``, ``kp = 1 / eps^2`` (critically damped), and
-    ``kv = 1 / eps``.
+    ``kv = 1 / eps``. (The multiplier of sec. 2 lacks a transpose: with ``J = dpsi/dqdot`` the matrix is
+    ``J H^-1 J^T``.)
 
     Attributes:
         kp: [1/s^2].

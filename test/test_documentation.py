@@ -6,6 +6,7 @@ import sys
 import warnings
 from dataclasses import fields
 
+import numpy as np
 import pytest
 from mechanisms import ROOT
 
@@ -26,6 +27,7 @@ sys.path.append(str(ROOT / "docs" / "extensions"))
 
 import api_pages
 import reference_pages
+import theory_figures
 
 
 def test_every_public_name_is_on_one_page():
@@ -96,3 +98,20 @@ def test_warnings_show_their_address():
         warnings.simplefilter("always")
         warnings.warn("no geometry", NothingCollides, stacklevel=1)
     assert str(caught[0].message) == f"no geometry ({EXPLANATIONS}#nothingcollides)"
+
+
+def test_pictures_of_the_theory():
+    """Each is on its page, with the file that is drawn, whose text does not differ from time to time."""
+    text = (ROOT / "docs" / "theory.md").read_text()
+    for name, make in theory_figures.PICTURES.items():
+        assert f"(images/theory/{name})" in text and (theory_figures.FOLDER / name).exists()
+        picture = make()
+        assert "<svg" in picture and picture == make()
+
+
+@pytest.mark.parametrize("name", theory_figures.STEPPERS)
+def test_steppers_have_the_order_that_the_picture_claims(name):
+    """Slope of the logarithm of the error over that of the step, over all but the longest steps."""
+    steps = theory_figures.DURATION / np.array(theory_figures.COUNTS)
+    slope = np.polyfit(np.log(steps[2:]), np.log(theory_figures.errors(name)[2:]), 1)[0]
+    assert slope == pytest.approx(theory_figures.STEPPERS[name][1], abs=0.15)

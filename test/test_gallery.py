@@ -16,8 +16,11 @@ OPTIONS = {
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_a_script_makes_its_picture(script, tmp_path):
-    """And is named on the page of the gallery."""
+    """And is named on the page of the gallery, with its picture."""
     assert len(script.read_text().splitlines()) <= 60
     assert f"`{script.name}`" in (ROOT / "docs" / "gallery.md").read_text()
-    run_path(str(script))["main"](str(tmp_path / "{}.png"), **OPTIONS.get(script.stem, {}))
+    scope = run_path(str(script))
+    scope["main"](str(tmp_path / "{}.png"), **OPTIONS.get(script.stem, {}))
     assert list(tmp_path.glob("*.png"))
+    shown = scope["MODES"] if script.stem == "shipped_robots" else (script.stem,)
+    assert all(f"(images/gallery/{name}.png)" in (ROOT / "docs" / "gallery.md").read_text() for name in shown)

@@ -50,6 +50,14 @@ def test_every_link_leads_somewhere(page):
             assert anchor in headings(file), f"{page.name}: {target}"
 
 
+@pytest.mark.parametrize("page", ["theory.md", "notation.md"])
+def test_modules_that_a_page_names_exist(page):
+    """In the folder of the package."""
+    named = re.findall(r"`([\w/]+(?:\.py|/))`", (DOCS / page).read_text())
+    assert len(named) > 5
+    assert all((ROOT / "constrained_sim" / name.removeprefix("constrained_sim/")).exists() for name in named)
+
+
 def headings(page: Path) -> set[str]:
     """Return the anchors of the headings of a page."""
     titles = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)

@@ -21,6 +21,7 @@ from scipy.linalg import null_space
 
 from constrained_sim import (
     Baumgarte,
+    ContactConsistentDynamics,
     CustomConstraint,
     FrameAnchor,
     JointCoupling,
@@ -48,6 +49,7 @@ from constrained_sim.textbook import (
     sparse_factorize_ltl,
     sparse_solve_ltx,
     sparse_solve_lx,
+    weighted_pseudo_inverse,
 )
 
 
@@ -185,6 +187,34 @@ def test_projection_without_weights():
         assert relative(projection.acceleration(f, right), x) < 1e-9
         expected = np.linalg.pinv(rows.T) @ (M @ x - f)
         assert relative(projection.multipliers(projection.acceleration(f, right), f), expected) < 1e-7
+
+
+@pytest.mark.parametrize("weight", ["mass", "identity", "any"])
+def test_pseudo_inverse_with_a_weight(weight):
+    """(A^T W A)^-1 A^T W with A = J^T: a left inverse, whose projector removes J^T; for M^-1 that of ``Lambda``."""
+    M, J, _, _ = numbers()
+    root = np.random.default_rng(4).normal(size=M.shape)
+    W = {"mass": np.linalg.inv(M), "identity": np.eye(len(M)), "any": root @ root.T + 0.1 * np.eye(len(M))}[weight]
+    inverse = weighted_pseudo_inverse(J.T, W)
+    assert relative(inverse, np.linalg.solve(J @ W @ J.T, J @ W)) < 1e-8
+    np.testing.assert_allclose(inverse @ J.T, np.eye(len(J)), atol=1e-10)
+    N = np.eye(len(M)) - J.T @ inverse
+    assert np.abs(N @ J.T).max() < 1e-10
+    if weight == "mass":
+        assert relative(inverse, ContactConsistentDynamics(M, J).J_bar.T) < 1e-8
+    elif weight == "identity":
+        assert relative(inverse, np.linalg.pinv(J.T)) < 1e-11
+
+
+def test_weights_and_columns_that_are_none_are_refused():
+    """A weight that is not positive definite or not symmetric, of another shape, and columns that depend."""
+    A, W = np.array([[1.0, 2.0], [0.5, 1.0], [0.3, 0.1]]), np.eye(3)
+    for name, wrong in (("W", -W), ("W", np.triu(np.ones((3, 3)))), ("W", np.eye(2)), ("W", W * np.nan)):
+        with pytest.raises(InvalidValue, match=f"^{name}"):
+            weighted_pseudo_inverse(A, wrong)
+    for wrong in (A[:, [0, 0]], A.T, "x", A * np.inf):
+        with pytest.raises(InvalidValue):
+            weighted_pseudo_inverse(wrong, W)
 
 
 def test_soft_contact_by_a_law_of_the_user():
@@ -345,6 +375,26 @@ def test_each_constraint_has_its_own_time_constant():
         constrained_acceleration(robot, q, v, tau, constraints, stabilization=Baumgarte(each={"rope": 0.1}))
     with pytest.raises(InvalidValue):
         Baumgarte(each={"loop": -1.0})
+
+
+def test_velocity_constraints_of_the_caller():
+    """lambda of psi(q, v) = 0 that is not linear in v: -(K H^-1 K^T)^-1 (K H^-1 (Bu - C) + dpsi/dq v + psi / eps)."""
+    robot, q = chain((0.5, 0.3, 0.4)), np.array([0.5, 1.1, -0.4])
+    v, tau, eps = np.array([0.7, -1.2, 0.4]), np.array([0.1, 0.2, 0.3]), 0.1
+    drive = CustomConstraint(
+        "drive",
+        2,
+        velocity=lambda q, v, t: [v[0] * v[1] + np.sin(q[2]) * v[2] - 0.3, v[2] + q[0] * v[0]],
+        jacobian=lambda q, v, t: [[v[1], v[0], np.sin(q[2])], [q[0], 0.0, 1.0]],
+        gamma=lambda q, v, t: [np.cos(q[2]) * v[2] ** 2, v[0] ** 2],
+    )
+    psi = np.array([v[0] * v[1] + np.sin(q[2]) * v[2] - 0.3, v[2] + q[0] * v[0]])
+    K, rate = np.array([[v[1], v[0], np.sin(q[2])], [q[0], 0.0, 1.0]]), [np.cos(q[2]) * v[2] ** 2, v[0] ** 2]
+    Minv, h = np.linalg.inv(inertia_of(robot, q)), bias_of(robot, q, v)
+    expected = -np.linalg.inv(K @ Minv @ K.T) @ (K @ Minv @ (tau - h) + rate + psi / eps)
+    motion = constrained_acceleration(robot, q, v, tau, [drive], stabilization=Baumgarte(eps))
+    assert relative(motion.lam, expected) < 1e-10
+    assert relative(motion.a, Minv @ (tau - h + K.T @ expected)) < 1e-10
 
 
 @pytest.mark.parametrize("stepper", ["smooth", "event_driven"])

@@ -11,7 +11,9 @@ RBDL: SparseFactorizeLTL, SparseSolveLTx, SparseSolveLx     the functions of :mo
 RBDL: Phi and phi of Kokkevis                               :func:`kokkevis_system`
 RBDL: G, gamma, H, C                                        ``constraint_system``
 Lecture: Lambda, N, dynamically consistent inverse          ``ContactConsistentDynamics``
+Lecture: pseudo-inverse with any weight                     :func:`weighted_pseudo_inverse`
 Lecture: any P with P J^T = 0; Aghili's Mc                  :class:`UnweightedProjection`
+Lecture: Gauss's principle as a QP                          solver ``gauss``
 Lecture: integration step                                   integrator ``lecture``
 Lecture: soft contact, any law                              ``Compliant``; :func:`point_force`
 Savin 2: forward and backward Euler                         integrators ``explicit_euler``, ``backward_euler``
@@ -24,10 +26,16 @@ Inverse dynamics: R of the orthogonal decomposition         :func:`row_equivalen
 Jdot                                                        :func:`jacobian_rate`
 ==========================================================  ====================================================
 
-Slips in the texts, each named where it is: the sign of the feedback in alpha (``constrained_acceleration``),
-``gamma^T qdot = qdot_ind`` (:class:`~constrained_sim.inverse_dynamics.MinimalCoordinates`), the first row of RBDL's
-impact system, whose multiplier is the negative of the impulse (:func:`null_space_method`), the new velocity in the
-lecture's step (:class:`~constrained_sim.integrators.Lecture`).
+Slips in the texts, each named where it is:
+
+* the sign of the feedback in alpha (``constrained_acceleration``), and the multiplier of velocity constraints, which
+  lacks a transpose (``Baumgarte``),
+* the sign of RBDL's impulses in the first row of its impact system, and J Y in place of its transpose
+  (:func:`null_space_method`),
+* the new velocity in the lecture's step (:class:`~constrained_sim.integrators.Lecture`), and the identity of its
+  pseudo-inverse (:func:`weighted_pseudo_inverse`),
+* ``gamma^T qdot = qdot_ind`` (:class:`~constrained_sim.inverse_dynamics.MinimalCoordinates`), and the law
+  ``u = gamma^T B^-1 [...]`` (``inverse_dynamics``).
 """
 
 from constrained_sim.force_laws import SpringDamper, point_force
@@ -36,7 +44,7 @@ from constrained_sim.textbook.branches import sparse_factorize_ltl, sparse_solve
 from constrained_sim.textbook.kokkevis import KokkevisSystem, kokkevis_system
 from constrained_sim.textbook.null_space import NullSpaceSolution, null_space_method
 from constrained_sim.textbook.projector import UnweightedProjection
-from constrained_sim.textbook.spaces import jacobian_rate, null_space_basis, row_equivalent
+from constrained_sim.textbook.spaces import jacobian_rate, null_space_basis, row_equivalent, weighted_pseudo_inverse
 
 __all__ = [
     "KokkevisSystem",
@@ -53,4 +61,5 @@ __all__ = [
     "sparse_factorize_ltl",
     "sparse_solve_ltx",
     "sparse_solve_lx",
+    "weighted_pseudo_inverse",
 ]

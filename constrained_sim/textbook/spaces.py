@@ -1,4 +1,4 @@
-"""The null space of a Jacobian, a matrix of full rank with the same, and how a Jacobian changes."""
+"""The null space of a Jacobian, a matrix of full rank with the same, left inverses, and how a Jacobian changes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,13 @@ from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.check import difference_of
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.dynamics.dynamics import Dynamics, integrate
+from constrained_sim.exceptions import InvalidValue
 from constrained_sim.linalg.rank import ROW_TOLERANCE
 from constrained_sim.robot import Robot, checked_state
 from constrained_sim.validation import Array, finite_array, number, shape_of
+
+SYMMETRIC = 1e-12
+"""Difference of entries, relative to the largest, that rounding makes between the halves of a symmetric matrix."""
 
 
 def null_space_basis(F: Any) -> Array:
@@ -28,6 +32,36 @@ def null_space_basis(F: Any) -> Array:
     Source: Savin, Contact-aware Control, lecture 5, eq. 12 and 20.
     """
     return np.asarray(scipy.linalg.null_space(_matrix("F", F), rcond=ROW_TOLERANCE))
+
+
+def weighted_pseudo_inverse(A: Any, W: Any) -> Array:
+    """Return ``(A^T W A)^-1 A^T W`` (n, m), the left inverse of A that is least squares in the metric of W.
+
+    With ``A = J^T`` it gives the lecture's ``J_W^T# = (J W J^T)^-1 J W``, and ``N_W = I - J^T J_W^T#`` with
+    ``N_W J^T = 0`` for every W. ``W = M^-1`` is the dynamically consistent one
+    (:class:`~constrained_sim.ContactConsistentDynamics`), ``W = I`` that of Moore and Penrose. The lecture notes
+    ``A A_W# = I_m``; for the tall A of its sketch it is ``A_W# A`` that is the identity, and the other product the
+    projector onto the columns of A.
+
+    Args:
+        A: (m, n) with columns that do not depend on each other.
+        W: (m, m) symmetric positive definite.
+
+    Raises:
+        InvalidValue: no matrix, other shapes, NaN or infinity, dependent columns, or a W that is not symmetric positive
+            definite.
+
+    Source: the lecture "Building a simulator", dynamically consistent pseudo-inverse.
+    """
+    A = _matrix("A", A)
+    W = finite_array("W", W, (len(A), len(A)))
+    is_symmetric = np.abs(W - W.T).max(initial=0.0) <= SYMMETRIC * np.abs(W).max(initial=0.0)
+    if not (is_symmetric and np.all(np.linalg.eigvalsh(W) > 0.0)):
+        raise InvalidValue("W", W.tolist(), "a symmetric positive definite matrix")
+    if np.linalg.matrix_rank(A, ROW_TOLERANCE * np.linalg.norm(A)) < A.shape[1]:
+        raise InvalidValue("A", A.tolist(), "columns that do not depend on each other")
+    root = np.linalg.cholesky(W).T
+    return np.asarray(scipy.linalg.lstsq(root @ A, root)[0])
 
 
 def row_equivalent(G: Any) -> Array:

@@ -38,7 +38,7 @@ def main(picture="gripper.png", dt=1e-3):
         run = Simulator(robot, collisions=scene, dt=dt, q=q).run(1.0, efforts)
         risen = run.q[-1, ball + 2] - run.q[0, ball + 2]
         assert (risen > 0.01) == (2 * FRICTION * grip > WEIGHT), (grip, risen)
-        axes.plot(run.t, 1e3 * run.q[:, ball + 2], label=f"{grip:g} N")
+        axes.plot(run.t, 1e3 * run.q[:, ball + 2], label=f"{grip:g} N", linewidth=6 - grip)
     axes.set(xlabel="t [s]", ylabel="height of the ball [mm]", title="lifted where the grip is strong enough")
     axes.legend()
     figure.tight_layout()

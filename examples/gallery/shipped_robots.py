@@ -14,13 +14,25 @@ from constrained_sim.controllers import CONTROLLERS
 from constrained_sim.shipped import shipped_robots
 
 MODES = {"leg": "hop", "quadruped": "trot", "four_bar": "turn", "cassie": "stand"}
+OBLIQUE = np.array([[1.0, 0.35, 0.0], [0.0, 0.2, 1.0]])  # the picture's axes: x and z, seen a little from the side
 
 
-def joints(robot, q):
-    """Return (n, 2) where the joints are in the plane of x and z, and the parent of each."""
-    data = robot.model.createData()
-    pin.forwardKinematics(robot.model, data, q)
-    return np.array([[place.translation[0], place.translation[2]] for place in data.oMi[1:]]), robot.model.parents
+def ends(held):
+    """Return the links on which a contact or an anchor acts, each with the point where it does."""
+    both = [(held.link_a, held.point_a), (held.link_b, held.point_b)] if hasattr(held, "link_a") else []
+    return [end for end in both if end[1] is not None] or [(held.link, held.point)]
+
+
+def lines(config, q):
+    """Return (n, 2, 2) in the picture: from joint to joint, and from the last joints to what holds or touches."""
+    model, data = config.robot.model, config.robot.model.createData()
+    pin.forwardKinematics(model, data, q)
+    place = [joint.translation for joint in data.oMi]
+    found = [(place[parent], place[child]) for child, parent in enumerate(model.parents) if parent]
+    for link, point in (end for held in config.constraints for end in ends(held)):
+        joint, in_joint = config.robot.link_placement(link)
+        found.append((place[joint], data.oMi[joint].act(in_joint.act(np.asarray(point)))))
+    return np.array(found) @ OBLIQUE.T
 
 
 def main(picture="{}.png", seconds=1.0, names=tuple(MODES)):
@@ -31,11 +43,9 @@ def main(picture="{}.png", seconds=1.0, names=tuple(MODES)):
         run = config.simulator().run(seconds, law.efforts)
         figure, axes = plt.subplots(figsize=(5, 4))
         for number, row in enumerate(np.linspace(0, len(run.t) - 1, 12).astype(int)):
-            points, parents = joints(config.robot, run.q[row])
-            for child, parent in enumerate(parents[1:]):
-                if parent:
-                    axes.plot(*points[[child, parent - 1]].T, color=plt.cm.viridis(number / 12), linewidth=1)
-        axes.set(xlabel="x [m]", ylabel="z [m]", title=f"{name}: {seconds:g} s, {len(run.impacts)} impacts")
+            for line in lines(config, run.q[row]):
+                axes.plot(*line.T, color=plt.cm.viridis(number / 12), linewidth=1)
+        axes.set(xlabel="x [m], y aslant", ylabel="z [m]", title=f"{name}, {MODES[name]}: {len(run.impacts)} impacts")
         axes.axis("equal")
         figure.tight_layout()
         figure.savefig(picture.format(name))

@@ -44,7 +44,7 @@ def main(picture="walker_on_ramp.png", seconds=6.0):
     figure, axes = plt.subplots(figsize=(5, 3.5))
     axes.plot(run.t, run.v[:, 2])
     axes.axhline(steady_rate(), linestyle=":", color="black")
-    axes.set(xlabel="t [s]", ylabel="rate of the wheel [rad/s]", title="dots: before an impact, in closed form")
+    axes.set(xlabel="t [s]", ylabel="rate of the wheel [rad/s]", title="dotted: rate before an impact, closed form")
     figure.tight_layout()
     figure.savefig(picture)
 
