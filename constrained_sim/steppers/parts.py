@@ -107,6 +107,11 @@ class Part(NamedTuple):
     decisive: ConstrainedSolution
     begin: Evaluation
 
+    @property
+    def is_solved(self) -> bool:
+        """Whether its contact problem is, to its tolerance."""
+        return self.decisive.contact is None or self.decisive.contact.converged
+
     def checked(self) -> Part:
         """Return this, unless its contact problem is not solved: what is thrown away need not be.
 

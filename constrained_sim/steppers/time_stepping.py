@@ -204,7 +204,9 @@ class TimeStepping(CompiledParts):
             if not least < h < whole.h - least:
                 return whole
             self.memory = memory
-            part = self._advance(whole.begin, h, inputs, near=_expected([whole], h)).checked()
+            part = self._advance(whole.begin, h, inputs, near=_expected([whole], h))
+            if not part.is_solved:
+                return whole
             left = float(slip @ self._slip(part.end, which)) / float(slip @ slip)
             if left > enough:
                 early.append((h, left))

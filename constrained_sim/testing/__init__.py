@@ -11,7 +11,7 @@ A test of a controller, which runs twice, in the test's own process and over DDS
 
 
     def test_leg_withstands_a_push(simulate):
-        efforts = lambda t, q, v: 60 * (array([0.6, -1.2]) - q[1:]) - 1.5 * v[1:]
+        efforts = lambda t, q, v: 60 * (array([0.6, -1.2]) - q[1:]) - 1.5 * v[1:]  # q, v: slider, hip, knee
         leg = simulate("package://constrained_sim/config/leg.yaml", efforts)
         leg.run_until(lambda now: now.contacts["foot"].normal_force > 0, within=0.5, what="touchdown")
         leg.push(Wrench("carriage", force=(0, 0, -10)), duration=0.2)

@@ -91,7 +91,6 @@ def test_a_killed_scheduler_loses_no_run_that_was_done(scheduler, tmp_path):
 
 def test_the_page_of_dask_is_where_its_link_says():
     """On this machine only."""
-    pytest.importorskip("bokeh")
     with cluster.dask_cluster(workers=1, dashboard=True) as dask, urllib.request.urlopen(dask.dashboard) as page:
         assert urllib.parse.urlparse(dask.dashboard).hostname == "127.0.0.1"
         assert b"Dask" in page.read()
