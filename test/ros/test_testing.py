@@ -422,6 +422,7 @@ def test_no_two_processes_get_the_same_domain():
 def test_domains_do_not_run_out(monkeypatch):
     """One that was free, and that nobody took, is so again: a process may simulate any number of robots in turn."""
     monkeypatch.setattr(domains, "DOMAINS", 3)
+    monkeypatch.setattr(domains, "FIRST_PORT", 1400)  # tests that run beside this use the domains of DDS
     monkeypatch.setattr(domains, "_claims", deque(maxlen=20))
     assert {domains.free_domain() for _ in range(8)} <= {1, 2, 3}
 
