@@ -16,6 +16,9 @@ from constrained_sim.validation import lookup, number
 LEAST = 2.0**-53
 """Quantiles are at least so far from 0 and 1, where those of a normal distribution are infinite."""
 
+WHOLE = 1e-9
+"""By which a number of steps may miss a whole number: rounding."""
+
 Value = float | int | bool | str | tuple[float, ...]
 
 
@@ -35,10 +38,11 @@ class Distribution(ABC):
 
 @dataclass(frozen=True)
 class Uniform(Distribution):
-    """Every value from `lower` to `upper` alike."""
+    """Every value from `lower` to `upper` alike; with a `step`, those of ``lower + k step``, as delays have to be."""
 
     lower: float
     upper: float
+    step: float = 0.0
 
     kind = "uniform"
 
@@ -46,13 +50,23 @@ class Uniform(Distribution):
         """Check the bounds.
 
         Raises:
-            InvalidValue: not finite, or in the wrong order.
+            InvalidValue: not finite, in the wrong order, or no whole number of steps apart.
         """
         _check_bounds(self.kind, self.lower, self.upper, -math.inf)
+        number("step of a uniform distribution", self.step, 0.0)
+        if self.step and abs(self._steps - round(self._steps)) > WHOLE:
+            raise InvalidValue("step of a uniform distribution", self.step, "a whole part of upper - lower")
+
+    @property
+    def _steps(self) -> float:
+        return (self.upper - self.lower) / self.step
 
     def quantile(self, share: float) -> float:
-        """Return ``lower + share (upper - lower)``."""
-        return self.lower + share * (self.upper - self.lower)
+        """Return ``lower + share (upper - lower)``; with a step, the value whose part of the unit interval that is."""
+        if not self.step:
+            return self.lower + share * (self.upper - self.lower)
+        count = round(self._steps) + 1
+        return self.lower + self.step * min(int(share * count), count - 1)
 
 
 @dataclass(frozen=True)
@@ -133,7 +147,7 @@ DISTRIBUTIONS: dict[str, type[Distribution]] = {kind.kind: kind for kind in (Uni
 
 
 def read_distribution(where: str, content: Any) -> Distribution:
-    """Read ``{KIND: [NUMBER, NUMBER]}`` or ``{choice: [VALUE, ...]}``; one that is made already is taken as it is.
+    """Read ``{KIND: [NUMBER, NUMBER]}``, ``{uniform: [LOWER, UPPER, STEP]}`` or ``{choice: [VALUE, ...]}``; one that is made already is taken as it is.
 
     Raises:
         ConfigError: something else.
@@ -151,8 +165,9 @@ def read_distribution(where: str, content: Any) -> Distribution:
         raise ConfigError(f"{where}.{name}: got {values!r}, allowed: a list")
     if issubclass(kind, Choice):
         return kind(tuple(values))
-    if len(values) != 2:
-        raise ConfigError(f"{where}.{name}: got {len(values)} values, allowed: two numbers")
+    if len(values) != 2 and not (kind is Uniform and len(values) == 3):
+        allowed = "two numbers, or three with a step" if kind is Uniform else "two numbers"
+        raise ConfigError(f"{where}.{name}: got {len(values)} values, allowed: {allowed}")
     return kind(*(number(f"{where}.{name}", value) for value in values))
 
 

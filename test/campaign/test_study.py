@@ -60,6 +60,10 @@ def test_grids_go_through_all_combinations():
 def test_distributions_have_their_quantiles():
     """Against closed forms."""
     assert read_distribution("x", {"uniform": [2.0, 4.0]}).quantile(0.25) == 2.5
+    delays = read_distribution("x", {"uniform": [0.001, 0.004, 0.001]})
+    assert [delays.quantile(share) for share in (0.0, 0.24, 0.26, 0.74, 0.76, 1.0)] == pytest.approx(
+        [0.001, 0.001, 0.002, 0.003, 0.004, 0.004], abs=1e-17
+    )
     assert read_distribution("x", {"log_uniform": [1e-2, 1e2]}).quantile(0.75) == pytest.approx(10.0, rel=1e-14)
     normal = read_distribution("x", {"normal": [1.0, 2.0]})
     assert normal.quantile(0.5) == 1.0
@@ -182,6 +186,8 @@ def test_lists_vary_as_a_whole():
         ({"varations": {}}, "varations"),
         ({"variations": {"x": {"uniform": [1.0]}}}, "two numbers"),
         ({"variations": {"x": {"uniform": [1.0, 0.0]}}}, "upper bound"),
+        ({"variations": {"x": {"uniform": [0.0, 1.0, 0.3]}}}, "whole part"),
+        ({"variations": {"x": {"normal": [0.0, 1.0, 0.3]}}}, "two numbers"),
         ({"variations": {"x": {"gauss": [0.0, 1.0]}}}, "log_uniform"),
         ({"variations": {"contacts.foot.friction.2": {"choice": [1.0]}}}, "has no place there"),
         ({"variations": {"pushes.nudge.at": {"choice": [1.0]}}}, "shove"),
