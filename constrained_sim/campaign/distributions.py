@@ -147,7 +147,9 @@ DISTRIBUTIONS: dict[str, type[Distribution]] = {kind.kind: kind for kind in (Uni
 
 
 def read_distribution(where: str, content: Any) -> Distribution:
-    """Read ``{KIND: [NUMBER, NUMBER]}``, ``{uniform: [LOWER, UPPER, STEP]}`` or ``{choice: [VALUE, ...]}``; one that is made already is taken as it is.
+    """Read ``{KIND: [NUMBER, NUMBER]}``, ``{uniform: [LOWER, UPPER, STEP]}`` or ``{choice: [VALUE, ...]}``.
+
+    One that is made already is taken as it is.
 
     Raises:
         ConfigError: something else.
