@@ -3,6 +3,7 @@
 import errno
 import threading
 import time
+import tracemalloc
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 
@@ -157,6 +158,24 @@ def test_a_full_disk_costs_what_was_not_written(study, tmp_path, monkeypatch):
     parts = sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("part"))
     assert len(parts) == 3 and all(name.endswith(".parquet") for name in parts)
     assert study.run(directory=tmp_path, resume=True).runs == study.runs
+
+
+def test_memory_does_not_grow_with_the_number_of_runs(tmp_path, monkeypatch):
+    """Rows go to the disk as they come: 400 runs more keep nothing; their rows would be 110 kB."""
+    monkeypatch.setattr("constrained_sim.campaign.table.MOST_ROWS", 20)
+    nothing = {"controller": "none", "duration": 1e-3, "measures": {"impacts": None}, "passed": "impacts < 9"}
+    nothing |= {"pushes": {}, "variations": {"contacts.foot.friction": {"uniform": [0.2, 1.0]}}}
+
+    def peak(runs):
+        tracemalloc.start()
+        try:
+            assert leg_study(runs=runs, **nothing).run(directory=tmp_path / str(runs)).runs == runs
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(40)  # what is loaded once
+    assert peak(500) - peak(100) < 5e4
 
 
 def test_the_end_of_a_study_leaves_the_processes_of_others_alone():
