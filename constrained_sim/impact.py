@@ -14,7 +14,7 @@ from constrained_sim.constrained_dynamics import EXACTLY, ConstrainedSolution, C
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact_solvers import ContactMethod
-from constrained_sim.contact_solvers.problem import TOLERABLE_RESIDUAL
+from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.contact_solvers.rolling_rows import COEFFICIENT, COLUMNS, CONTACT, RADIUS, SIZE
 from constrained_sim.dynamics.dynamics import Dynamics, dynamics_at, kinematics_at
 from constrained_sim.exceptions import InvalidValue
@@ -401,7 +401,7 @@ def impact_at(
     motion, factor = problem.solve(solver, method)
     if refuse_inconsistent:
         check_consistency(problem.system, motion.constraint_residual)
-    motion.check_contacts(TOLERABLE_RESIDUAL)
+    motion.check_contacts(OPTIONS.tolerable)
     impulse, moment = np.zeros(len(contact_rows)), np.zeros(len(all_turning))
     impulse[rows], moment[turning] = motion.impulse[: len(rows)], motion.impulse[len(rows) :]
     generalised = motion.lam @ bilateral + impulse @ contact_rows + moment @ all_turning

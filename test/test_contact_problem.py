@@ -35,7 +35,8 @@ from constrained_sim.contact_solvers import (
     LinearComplementarity,
     solve_contacts,
 )
-from constrained_sim.contact_solvers.problem import STRONG, TOLERABLE_RESIDUAL, ContactSolution
+from constrained_sim.contact_solvers.options import OPTIONS
+from constrained_sim.contact_solvers.problem import ContactSolution
 from constrained_sim.contact_solvers.solve import NAMES
 from constrained_sim.exceptions import ContactNotSolved, InexactContact, InvalidValue, UnknownName
 
@@ -194,7 +195,7 @@ def test_infinite_friction(make, seed):
     assert solution.converged
     if SLIDING in solution.status:
         assert not has_sticking_solution(problem)
-        problem = replace(problem, friction=np.full(len(problem.friction), STRONG))
+        problem = replace(problem, friction=np.full(len(problem.friction), OPTIONS.strong_friction))
     check_laws(problem, solution.impulse)
 
 
@@ -527,12 +528,12 @@ def test_stored_problem_is_solved(kind, number):
 def test_friction_of_any_strength(make, method, seed):
     """None, little, much, or whatever it takes to stick: the laws hold, whichever method begins."""
     rng = np.random.default_rng(seed)
-    friction = rng.choice([0.0, 0.1, 0.8, STRONG, np.inf], p=[0.2, 0.3, 0.3, 0.1, 0.1], size=4)
+    friction = rng.choice([0.0, 0.1, 0.8, OPTIONS.strong_friction, np.inf], p=[0.2, 0.3, 0.3, 0.1, 0.1], size=4)
     problem = make(rng, friction[: 1 if make is leg_problem else 4])
     solution = solve_contacts(problem, method)
     assert solution.converged
     if (np.isinf(problem.friction) & (solution.status == SLIDING)).any():  # there may be no motion in which it sticks
-        problem = replace(problem, friction=np.minimum(problem.friction, STRONG))
+        problem = replace(problem, friction=np.minimum(problem.friction, OPTIONS.strong_friction))
     check_laws(problem, solution.impulse)
 
 
@@ -612,8 +613,8 @@ def test_unsolved_problem_is_told_or_refused():
         warnings.simplefilter("error")
         motion(1e-10).check_contacts()
     with pytest.warns(InexactContact, match=r"5e-07.*contact_tolerance"):
-        motion(5e-7).check_contacts(TOLERABLE_RESIDUAL)
-    for residual, tolerable in ((5e-7, 0.0), (2e-5, TOLERABLE_RESIDUAL), (np.nan, TOLERABLE_RESIDUAL)):
+        motion(5e-7).check_contacts(OPTIONS.tolerable)
+    for residual, tolerable in ((5e-7, 0.0), (2e-5, OPTIONS.tolerable), (np.nan, OPTIONS.tolerable)):
         with pytest.raises(ContactNotSolved):
             motion(residual).check_contacts(tolerable)
 

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.contact.contact_set import ContactSet
-from constrained_sim.contact_solvers.problem import STRONG, no_values
+from constrained_sim.contact_solvers.options import OPTIONS
+from constrained_sim.contact_solvers.problem import no_values
 from constrained_sim.contact_solvers.rolling_rows import COEFFICIENT, CONTACT, SIZE
 from constrained_sim.contact_solvers.status import OPEN, STICKING
 from constrained_sim.validation import Array
@@ -263,7 +264,7 @@ class Moving(NamedTuple):
         """Return (g, 2) ``-c u / |u|``, the force or moment of each per unit of its normal force, at `s` as above."""
         if not len(self.begins):
             return self.direction
-        return -np.minimum(self.blocks.coefficient, STRONG)[:, None] * self.directions(s)
+        return -np.minimum(self.blocks.coefficient, OPTIONS.strong_friction)[:, None] * self.directions(s)
 
     def events(self, s: Array) -> Array:
         """Return what is positive as long as they move on, at `s` as above: speeds, along the first direction too."""

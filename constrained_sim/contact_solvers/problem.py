@@ -16,9 +16,6 @@ from constrained_sim.contact_solvers.scaled_problem import ContactLaws, ScaledPr
 from constrained_sim.contact_solvers.status import classify
 from constrained_sim.validation import Array
 
-STRONG = OPTIONS.strong_friction
-TOLERABLE_RESIDUAL = OPTIONS.tolerable
-
 
 def no_values() -> Array:
     """Return (0,)."""

@@ -36,14 +36,13 @@ def turn_axes(h, v, rows):  # type: ignore[no-untyped-def]
     """Return a velocity (nv,) with those of free-flyers along the axes to which `h` [s] at this velocity turn theirs.
 
     Args:
-        h: time [s]; negative: axes from which they have turned.
+        h: time [s].
         v: (nv,) velocity.
         rows: (r,) the first row of each free-flyer in v.
     """
     found = v.copy()
     for k in rows:
-        back = turned((0.0, 0.0, 0.0, 1.0), -h * v[k + 3 : k + 6])
-        found[k], found[k + 1], found[k + 2] = rotated(back, v[k], v[k + 1], v[k + 2])
+        found[k : k + 3] = _turned_by(v[k : k + 3], v[k + 3 : k + 6], -h)
     return found
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from constrained_sim.actuators import Efforts
 from constrained_sim.constrained_dynamics import ConstrainedSolution
 from constrained_sim.contact_solvers import ContactMethod
-from constrained_sim.contact_solvers.problem import TOLERABLE_RESIDUAL
+from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.impact import Impact
 from constrained_sim.solvers import Solver
@@ -118,7 +118,7 @@ class Part(NamedTuple):
         Raises:
             ContactNotSolved: see :meth:`~constrained_sim.constrained_dynamics.ConstrainedSolution.check_contacts`.
         """
-        self.decisive.check_contacts(TOLERABLE_RESIDUAL)
+        self.decisive.check_contacts(OPTIONS.tolerable)
         return self
 
     @property

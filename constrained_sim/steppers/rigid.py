@@ -19,7 +19,7 @@ from constrained_sim.constrained_dynamics import (
 )
 from constrained_sim.constraints.bilateral_rows import evaluate_bilateral
 from constrained_sim.contact.features import contact_rows
-from constrained_sim.contact_solvers.problem import TOLERABLE_RESIDUAL
+from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.contact_solvers.reduced_rows import reduce_contact_rows
 from constrained_sim.contact_solvers.rolling_rows import no_rolling
 from constrained_sim.contact_solvers.solve import BY_STICKING
@@ -104,7 +104,7 @@ def advance(problem, settings, begin, acceleration, efforts, excluded, near, fou
     tree, free, middle, bias, impulses, x = robot.tree, robot.free, work.middle, work.bias, work.impulses, work.x
     v, pose, end_pose = begin.v, work.pose, work.end_pose
     joint_friction = robot.friction_dofs, h * robot.coulomb_effort, robot.others, robot.parents_of_others
-    tolerable = 0.0 if corrects else TOLERABLE_RESIDUAL  # what is only tried need not be solved
+    tolerable = 0.0 if corrects else OPTIONS.tolerable  # what is only tried need not be solved
     laws = contacts.friction, joint_friction, theta, factorization, tolerance, steps, tolerable
     opening = begin.gaps, contacts.normals, begin.s
     pull = spring_effort(robot.springs, begin.q, v.shape[0])
@@ -368,7 +368,12 @@ def correct(problem, h, total, v, w, last, laws, active, begin, state, found):  
     free = total - vecmat(predicted, J) - vecmat(lam, state.J_bilateral)
     bilateral = state.J_bilateral, matvec(state.J_bilateral, x) - state.s_bilateral
     predict_midpoint_friction(s_begin, matvec(J, x), contacts, NO_ROLLING, offset)
-    row_impulses, gained = predicted, h * matvec(J, last)
+    all_gained, gained = h * matvec(state.J, last), np.empty(count)
+    for i in range(end):
+        gained[i] = all_gained[places[i]]
+    for i in range(friction_dofs.shape[0]):
+        gained[end + i] = h * last[friction_dofs[i]]
+    row_impulses = predicted
     for turns in range(2):
         solution = _solve(
             factorization, M, robot.tree.rows, free, J, offset, bilateral, friction, active, places, where, by_joint,
@@ -403,8 +408,8 @@ def correct(problem, h, total, v, w, last, laws, active, begin, state, found):  
             energy, v[friction_dofs], x[friction_dofs], v_plus[friction_dofs], joint_friction, row_impulses[end:]
         )
     joint_friction[:], x[:] = row_impulses[end:], v_plus
-    joints = v[friction_dofs], v_plus[friction_dofs], h * last[friction_dofs], joint_friction, by_joint[1]
-    reversing, _ = first_reversal(s, state.s, h * matvec(state.J, last), friction, impulse, status, joints, LEAST_SHARE)
+    joints = v[friction_dofs], v_plus[friction_dofs], gained[end:], joint_friction, by_joint[1]
+    reversing, _ = first_reversal(s, state.s, all_gained, friction, impulse, status, joints, LEAST_SHARE)
     return REVERSED if reversing >= 0 else DONE, min(count + lam.shape[0], 1) * (turns + 1)
 
 

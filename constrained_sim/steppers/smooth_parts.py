@@ -369,7 +369,7 @@ class SmoothParts(Stepper):
     def _bilateral_rows(self, begin: Evaluation, v: Array, h: float) -> tuple[Array, Array]:
         """Return the rows at the evaluation point, and b such that ``J v' = b`` makes s' vanish at the end.
 
-        With v (nv,) the velocity at the beginning along the axes there.
+        With v (nv,) the velocity at the beginning, along the axes at the evaluation point.
         """
         bilateral, mid = begin.bound.bilateral, self._mid
         if not bilateral.dim:

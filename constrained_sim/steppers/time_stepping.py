@@ -57,15 +57,15 @@ class TimeStepping(CompiledParts):
 
     A contact that closes within the step splits it: the smooth problem up to the touchdown, the impact map there, the
     smooth problem over the rest. So each part conserves momentum to the order of the integrator, whatever the jump. A
-    soft contact splits it too, without impact: a spring that began the step apart would be compressed for nothing.
+    soft contact splits it too, without impact: a spring that began the step apart would be compressed for nothing. So
+    does slip that turns back, of a contact or of a joint with dry friction, for friction turns with it.
 
     M, the bias forces and J are taken where the integrator says, velocities of free-flyers along their axes there,
-    which stay as they are during the step (:mod:`~constrained_sim.dynamics.free_flyer`).
-    ``s' = J v' + (J v - s)`` with s the row velocity at
-    the beginning: the row velocity at the end, up to O(h^2), whichever point J was evaluated at. It makes the work of
-    a held row, ``lam J (v + v') / 2 = lam (s + s') / 2``, exactly zero from one held state to the next. Positions move
-    with the mean of s and s' (with s' alone under semi-implicit Euler), hence the normal rows: a gap may close within
-    the step and no more, and penetration is not pushed out by forces.
+    which stay as they are during the step (:mod:`~constrained_sim.dynamics.free_flyer`). ``s' = J v' + (J v - s)`` with
+    s the row velocity at the beginning: the row velocity at the end, up to O(h^2), whichever point J was evaluated at.
+    It makes the work of a held row, ``lam J (v + v') / 2 = lam (s + s') / 2``, exactly zero from one held state to the
+    next. Positions move with the mean of s and s' (with s' alone under semi-implicit Euler), hence the normal rows: a
+    gap may close within the step and no more, and penetration is not pushed out by forces.
 
     This predicts the configuration at the end. The velocity there is then corrected: to the momentum that all
     impulses account for, and so that the whole impulse of the step obeys the same laws with the row velocities

@@ -13,7 +13,8 @@ from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.contact_solvers.contact_modes import SLIP_SPEED, Mode
 from constrained_sim.contact_solvers.max_margin_forces import max_margin_forces
-from constrained_sim.contact_solvers.problem import STRONG, ContactSolution
+from constrained_sim.contact_solvers.options import OPTIONS
+from constrained_sim.contact_solvers.problem import ContactSolution
 from constrained_sim.dynamics.dynamics import difference
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.exceptions import NonFiniteMotion
@@ -219,7 +220,7 @@ class EventDriven(Stepper):
         s = here.contact.s[rows[: 3 * len(friction)]].reshape(-1, 3)[:, :2]
         speed = np.linalg.norm(s, axis=1)
         slips = speed > SLIP_SPEED
-        friction = np.where(slips, np.minimum(friction, STRONG), friction)
+        friction = np.where(slips, np.minimum(friction, OPTIONS.strong_friction), friction)
         slip[slips] = s[slips] / speed[slips, None]
         most, moving = robot.coulomb_effort, here.v[robot.friction_dofs]
         joint_friction = np.where(np.abs(moving) > SLIP_SPEED, -np.sign(moving) * most, np.nan)
