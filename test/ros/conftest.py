@@ -12,6 +12,7 @@ from sensor_msgs.msg import JointState
 from constrained_sim import load_config
 from constrained_sim.contact_solvers import METHODS, compile_methods
 from constrained_sim.exceptions import NoAnswer
+from constrained_sim.msg import SimulationStatus
 from constrained_sim.ros.discovery import loopback_settings
 from constrained_sim.solvers import SOLVERS, make_solver
 from constrained_sim.srv import SetSolver, Step
@@ -54,11 +55,13 @@ class Simulation(Session):
         self.wait_for = lambda condition, what, timeout=PATIENCE: self.client.wait_for(condition, what, timeout)
 
     def fresh_status(self):
-        """Return a status that is sent from now on."""
+        """Return a status of the simulation once it is paused."""
         self.status.clear()
         self.pause()
-        self.wait_for(lambda: self.status, "status")
-        self.settle()  # what was sent before the call may arrive after its answer; the last one is the newest
+        # What was sent before the call may arrive after its answer, and on a busy machine the newest much later.
+        still = SimulationStatus.PAUSED, SimulationStatus.FROZEN
+        self.wait_for(lambda: self.status and self.status[-1].state in still, "status of the pause")
+        self.settle()
         return self.status[-1]
 
     def settle(self):
