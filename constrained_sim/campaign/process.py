@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from constrained_sim.campaign.leftovers import end_leftovers, mark
 from constrained_sim.campaign.one_run import DIED, OUT_OF_MEMORY, TIMED_OUT, Row, memory_reason
@@ -37,7 +37,14 @@ ENDING_TIME = 5.0
 """[s] that a process which is closed may take to notice, as while it starts."""
 
 TRIES = 3
-"""So often a run is begun whose process dies: who kills processes at random rarely meets one run thrice."""
+"""So often work is begun that ends its own process, as by a fault of a library."""
+
+KILLED_TRIES = 10
+"""So often work is begun whose process is ended by a signal from outside: who kills processes at random several times
+a second meets a first run, which takes longest, in about one of ten tries."""
+
+KILLED = (-signal.SIGKILL, -signal.SIGTERM)
+"""Exit codes of processes that were ended from outside."""
 
 
 class Result(NamedTuple):
@@ -52,6 +59,32 @@ class Result(NamedTuple):
     trajectory: bytes | None
 
 
+class Failure(NamedTuple):
+    """Of a start.
+
+    Attributes:
+        error: that says it.
+        code: with which the process ended, or its template; negative of a signal.
+    """
+
+    error: RunsFailed
+    code: int
+
+
+class Patience:
+    """Says how often work is begun again whose process died."""
+
+    def __init__(self) -> None:
+        """Begin the work for the first time."""
+        self._left = {True: KILLED_TRIES, False: TRIES}
+
+    def holds(self, code: int) -> bool:
+        """Whether to begin again after the process ended with the exit `code`, negative of a signal."""
+        was_killed = code in KILLED
+        self._left[was_killed] -= 1
+        return self._left[was_killed] > 0
+
+
 class RunProcess:
     """A process that does one run after the other, started anew where one took it along.
 
@@ -62,7 +95,6 @@ class RunProcess:
         """Take a pickled study; the process starts with the first run."""
         self._blob = study
         self._study: Study = pickle.loads(study)
-        self._process: Any = None
         self._pid = 0
         self._lock = threading.Lock()
         self._is_closed = False
@@ -86,15 +118,15 @@ class RunProcess:
         Raises:
             RunsFailed: the process cannot be started, or is closed meanwhile.
         """
-        for left in reversed(range(TRIES)):
+        patience = Patience()
+        while True:
             result, how = self._try(run)
             if result is not None:
                 return result
             self._check_open()
-            row = self._end_with_row(run, how)
-            if how != DIED or not left:
-                break
-        return Result(row, None)
+            row, code = self._end_with_row(run, how)
+            if how != DIED or not patience.holds(code):
+                return Result(row, None)
 
     def _try(self, run: int) -> tuple[Result | None, str]:
         """Return what comes back of a `run`; else None, and how it ended."""
@@ -143,25 +175,31 @@ class RunProcess:
         return code
 
     def _start(self) -> None:
-        """Start the process, with some patience for who kills processes at random.
+        """Start the process.
 
         Raises:
             RunsFailed: it ends, or takes too long.
         """
-        for left in reversed(range(TRIES)):
-            self._launch()
-            try:
-                self._connection.send_bytes(self._blob)
-                if self._connection.poll(STARTING_TIME) and self._connection.recv() == "ready":
-                    self._forget_errors()
-                    return
-            except (EOFError, ConnectionError):
-                pass
-            text = self._what_it_wrote()
-            self._end()
+        patience = Patience()
+        while failure := self._try_to_start():
             self._check_open()
-            if not left:
-                raise RunsFailed("a process for runs did not start", text)
+            if not patience.holds(failure.code):
+                raise failure.error
+
+    def _try_to_start(self) -> Failure | None:
+        """Start the process; return why it did not."""
+        try:
+            self._launch()
+        except RunsFailed as error:
+            self._errors.close()
+            return Failure(error, self._template.end())
+        with contextlib.suppress(EOFError, ConnectionError):
+            self._connection.send_bytes(self._blob)
+            if self._connection.poll(STARTING_TIME) and self._connection.recv() == "ready":
+                self._forget_errors()
+                return None
+        text = self._what_it_wrote()
+        return Failure(RunsFailed("a process for runs did not start", text), self._end())
 
     def _check_open(self) -> None:
         """Refuse to go on once the process is closed.
@@ -173,14 +211,17 @@ class RunProcess:
             raise RunsFailed("the study has ended", "")
 
     def _launch(self) -> None:
-        """Start a process that waits for the study."""
+        """Start a process that waits for the study.
+
+        Raises:
+            RunsFailed: the template has ended.
+        """
         ours, theirs = socket.socketpair()
         self._errors, self._mark = tempfile.TemporaryFile(), mark()
         self._template = template()
-        with theirs:
+        with ours, theirs:
             self._pid = self._template.fork(theirs, self._errors, self._mark)
-        self._connection = Connection(ours.detach())
-        self._process = optional("psutil", "studies").Process(self._pid)
+            self._connection = Connection(ours.detach())
 
     def _wait(self, end: float) -> str:
         """Wait for the result of a run; return why there will be none; empty: it is there."""
@@ -197,20 +238,21 @@ class RunProcess:
         """Return what the process holds, and over ROS what its nodes hold with it [bytes]; 0 once it is gone."""
         held = 0
         with contextlib.suppress(Exception):  # psutil's errors of processes that end just now
-            held = int(self._process.memory_info().rss)
+            process = optional("psutil", "studies").Process(self._pid)
+            held = int(process.memory_info().rss)
             if self._study.uses_ros:
-                held += sum(node.memory_info().rss for node in self._process.children(recursive=True))
+                held += sum(node.memory_info().rss for node in process.children(recursive=True))
         return held
 
-    def _end_with_row(self, run: int, how: str) -> Row:
-        """End the process, and return the row of a `run` that ended it."""
+    def _end_with_row(self, run: int, how: str) -> tuple[Row, int]:
+        """End the process, and return the row of a `run` that ended it, and the exit code."""
         if how != DIED:
             self._ask_where_it_is()
         text, code = self._what_it_wrote(), self._end()
         ending = f"its process was ended by {signal.Signals(-code).name if code < 0 else f'exit code {code}'}"
         limit = f"it took more than {self._study.time_limit:g} s"
         reason = {DIED: ending, TIMED_OUT: limit, OUT_OF_MEMORY: memory_reason(self._study)}[how]
-        return Row(run, how, False, reason, text, self._study.values(run))
+        return Row(run, how, False, reason, text, self._study.values(run)), code
 
     def _ask_where_it_is(self) -> None:
         """Let the process write its traceback, which it does in compiled code too."""

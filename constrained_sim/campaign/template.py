@@ -24,6 +24,9 @@ from constrained_sim.exceptions import RunsFailed
 STARTING_TIME = 600.0
 """[s] that it may take to start: the first one on a machine compiles kernels."""
 
+ENDING_TIME = 1.0
+"""[s] between the end of its socket and its own."""
+
 PROGRAM = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[2]); "
     "from constrained_sim.campaign.template import serve; serve(int(sys.argv[1]))"
@@ -82,6 +85,14 @@ class Template:
         """Return the exit code of a process that has ended, negative of a signal."""
         with self._lock:
             return int(self._ask(lambda: self._socket.sendall(pickle.dumps(pid))))
+
+    def end(self) -> int:
+        """End it where it has not ended by itself; return its exit code, negative of a signal, 1 where it hung."""
+        try:
+            return self._popen.wait(ENDING_TIME)
+        except subprocess.TimeoutExpired:
+            self.close()
+            return 1
 
     def close(self) -> None:
         """End it, and all that it gave birth to."""

@@ -89,13 +89,15 @@ def test_dask_gives_the_same_bits(study, expected, workers):
 
 
 def test_killed_processes_change_nothing(study):
-    """Of those that do runs, one is killed now and then."""
+    """Of those that do runs, one is killed now and then; so is, at first, the one that gives birth to them."""
     study = study.with_runs(30)
     expected = table_of(study, (do_run(study, run).row for run in range(study.runs)))
     ended, killed = threading.Event(), []
 
     def kill():
         while not ended.wait(0.2):
+            if not killed:
+                killed.extend(template.pid for template in psutil.Process().children() if not template.kill())
             for template in psutil.Process().children():
                 for process in template.children()[:1]:
                     process.kill()
@@ -110,6 +112,21 @@ def test_killed_processes_change_nothing(study):
             ended.set()
             killer.join()
     assert killed and found.equals(expected)
+
+
+@pytest.mark.parametrize(("times", "status"), [(9, "done"), (10, "died")])
+def test_a_run_that_is_killed_again_and_again_is_begun_ten_times(tmp_path, times, status):
+    """Who kills at random hits one run several times; what happens more often is told."""
+    count = tmp_path / "count"
+    count.touch()
+    controller = {"use": "laws.py:KilledAtFirst", "count": str(count), "times": times, "damping": 1.0}
+    (row,) = leg_study(controller=controller, variations={}, runs=1).run().table.to_pylist()
+    assert row["status"] == status and len(count.read_bytes()) == times
+    if status == "done":
+        (usual,) = leg_study(variations={}, runs=1).run().table.to_pylist()
+        assert row == usual
+    else:
+        assert row["reason"] == "its process was ended by SIGKILL"
 
 
 def test_an_interrupted_study_goes_on_where_it_was(study, expected, tmp_path):
