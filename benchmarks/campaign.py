@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -214,8 +215,10 @@ def over_ros() -> Iterator[Row]:
         found = node.run(executor).table
         took = time.perf_counter() - begin
         expected = law.run(executor).table
-    same = sum(a == b for a, b in zip(found.to_pylist(), expected.to_pylist(), strict=True))
-    yield "runs of 1 s over ROS with the numbers of the law", f"{same} of {OVER_ROS}"
+    rows = list(zip(found.to_pylist(), expected.to_pylist(), strict=True))
+    yield "runs of 1 s over ROS with the numbers of the law", f"{sum(a == b for a, b in rows)} of {OVER_ROS}"
+    for reason, count in Counter(f"{a['status']}: {a['reason']}" for a, b in rows if a != b).items():
+        yield f"else, {reason}", str(count)
     yield f"rate, {CORES} at once", f"{OVER_ROS / took:.2f} runs/s"
 
 

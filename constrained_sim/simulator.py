@@ -13,15 +13,16 @@ import numpy as np
 
 from constrained_sim.actuators import Actuators, Command
 from constrained_sim.assembly import assemble_members
-from constrained_sim.collision.detector import CollisionDetector, Collisions
-from constrained_sim.constraints import BoundConstraint, Constraint, ConstraintStack
+from constrained_sim.collision.detected_contacts import DetectedContacts
+from constrained_sim.collision.detector import Collisions
+from constrained_sim.constraints import BoundConstraint, Constraint
 from constrained_sim.constraints.check import warn_of_wrong_derivatives
 from constrained_sim.constraints.constraint import checked_constraints
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact import Plane
-from constrained_sim.contact.contact_set import TOUCHING, ContactSet
+from constrained_sim.contact.contact_set import TOUCHING
 from constrained_sim.contact_solvers import ContactMethod
-from constrained_sim.dynamics.dynamics import Dynamics, dynamics_at, kinematics_at, potential_energy
+from constrained_sim.dynamics.dynamics import Dynamics, potential_energy
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.exceptions import (
     ContactNotSolved,
@@ -68,6 +69,9 @@ Controller = Callable[[float, Array, Array], Any]
 
 MOST_STEPS = 1e15
 """In one run; time is exact in steps up to there."""
+
+MOST_REPEATED = 3
+"""Times that a step is done again with contacts which showed at its end only; each may lead to further ones."""
 
 MOST_DELAYED = 1_000_000
 """Steps that a command may be delayed."""
@@ -145,7 +149,7 @@ class Simulator:
         delay = self._multiple_of_dt("command_delay", command_delay, MOST_DELAYED)
         self._actuators = Actuators(robot, flag("velocity_limits", velocity_limits), delay)
         self._declared: dict[str, Constraint] = _by_name([*robot.constraints, *checked_constraints(constraints)])
-        self._detector = _detector_of(robot, collisions)
+        self._detected = _detected_contacts(robot, collisions)
         self._disabled: set[str] = set()
         self._stepper = self._make_stepper(stepper, integrator, stabilization)
         self.set_solver(solver)
@@ -206,7 +210,7 @@ class Simulator:
     @property
     def collisions(self) -> Collisions | None:
         """What the robot's collision geometry may touch; None: nothing."""
-        return None if self._detector is None else self._detector.collisions
+        return None if self._detected is None else self._detected.collisions
 
     @property
     def solver(self) -> Solver:
@@ -422,13 +426,12 @@ class Simulator:
         """
         commanded = self._actuators.checked(tau)
         acting = (*checked_wrenches(wrenches), *(wrench for wrench, _ in self._applied))
-        here = self._evaluation if self._detector is None else self._with_detected(self._detector)
-        self._evaluation = here
+        here = self._evaluation = self._with_detected()
         if self._unchecked:
             self._check_user_code(here)
         memory = self._stepper.memory
         try:
-            outcome, given = self._step_within_limits(here, self._actuators.after_delay(commanded), acting)
+            outcome, given = self._step_into_contacts(here, self._actuators.after_delay(commanded), acting)
         except BaseException as error:  # an interrupt too
             self._stepper.memory = memory
             is_ours = not is_of_user(error) and not isinstance(error, InvalidValue | NotSupported)
@@ -442,6 +445,25 @@ class Simulator:
         self._energy += outcome.energy
         self.early_impacts += sum(impact.early for impact in outcome.impacts)
         return StepResult(self.state, read_only(outcome.a), read_only(given), outcome, acting, self.dt, self.robot)
+
+    def _step_into_contacts(
+        self, here: Evaluation, command: Command, acting: tuple[Wrench, ...]
+    ) -> tuple[StepOutcome, Array]:
+        """Return a step and its efforts, done again with the contacts that only its end shows.
+
+        Raises:
+            NonFiniteMotion: the state at its end is not finite.
+        """
+        begin, memory = _state_of(here), self._stepper.memory
+        for may_repeat in reversed(range(MOST_REPEATED + 1)):
+            outcome, given = self._step_within_limits(here, command, acting)
+            if self._detected is None or not may_repeat:
+                break
+            missed = self._detected.missed(begin, _state_of(outcome.end), self.dt, list(here.bound.slices))
+            if not missed:
+                break
+            self._stepper.memory, here = memory, self._with_members([*here.bound.members, *missed])
+        return outcome, given
 
     def _step_within_limits(
         self, here: Evaluation, command: Command, acting: tuple[Wrench, ...]
@@ -576,7 +598,7 @@ class Simulator:
 
     def _run_compiled(self, law: JointFeedback, asked: tuple[int, int], tau: Array, steps: int) -> Trajectory | None:
         """Do as many of `steps` steps as the stepper can at once; None if the first of them needs :meth:`step`."""
-        if self._detector is not None or self._applied or not self._actuators.is_direct:
+        if self._detected is not None or self._applied or not self._actuators.is_direct:
             return None
         run = self._stepper.run(self._evaluation, law, asked, tau, steps, self._solver, self._method)
         if run is None:
@@ -627,9 +649,9 @@ class Simulator:
     def _all_kinds(self) -> list[Constraint]:
         """Return all that is declared, and a contact like those that are detected."""
         declared = list(self._declared.values())
-        if self._detector is None:
+        if self.collisions is None:
             return declared
-        return [*declared, self._detector.collisions.contact("collisions", "any", np.zeros(3), Plane(), 0.0)]
+        return [*declared, self.collisions.contact("collisions", "any", np.zeros(3), Plane(), 0.0)]
 
     def _activate(self, constraint: Constraint, assemble: bool) -> Impact | None:
         """Put a constraint into effect at the present state, whole or not at all."""
@@ -692,24 +714,28 @@ class Simulator:
         if violated:
             raise ViolatedConstraint(violated[0], violations[violated[0]], self.position_tolerance, others=violated[1:])
 
-    def _with_detected(self, detector: CollisionDetector) -> Evaluation:
+    def _with_detected(self) -> Evaluation:
         """Return the present state with the contacts that the collision geometry has there."""
         here = self._evaluation
-        found = detector.contacts(dynamics_at(self.robot, here.q, here.v, here.t), self.dt)
-        members = [member for member in here.bound.members if member.name in self._declared] + found
+        if self._detected is None:
+            return here
+        declared = [member for member in here.bound.members if member.name in self._declared]
+        return self._with_members(declared + self._detected.at(_state_of(here), self.dt))
+
+    def _with_members(self, members: list[Any]) -> Evaluation:
+        """Return the present state with these constraints."""
+        here = self._evaluation
         if len(members) == len(here.bound.members) and all(map(operator.is_, members, here.bound.members)):
             return here
         bound = ConstraintSet(self.robot, members)
         return self._stepper.evaluate(bound, here.t, here.q, here.v, here.deflection_in(bound))
 
     def _check_collisions(self, q: Array, t: float) -> None:
-        if self._detector is None:
+        if self._detected is None:
             return
-        table = ContactSet(self._detector.contacts(kinematics_at(self.robot, q, t)), ConstraintStack((), self.robot.nv))
-        gaps = table.rows(kinematics_at(self.robot, q, t), np.zeros(self.robot.nv)).gaps
-        if gaps.min(initial=0.0) < -self.position_tolerance:
-            deepest = int(np.argmin(gaps))
-            raise ViolatedConstraint(table.members[deepest].name, -float(gaps[deepest]), self.position_tolerance)
+        name, gap = self._detected.deepest(q, t)
+        if gap < -self.position_tolerance:
+            raise ViolatedConstraint(name, -gap, self.position_tolerance)
 
     def _warn_of_light_joint(self) -> None:
         """Warn of the joint that moves the smallest share of its inertia, where that is next to nothing.
@@ -755,11 +781,15 @@ class Simulator:
                 warn_of_wrong_derivatives(self.robot, member, here.q, v, here.t)
 
 
-def _detector_of(robot: Robot, collisions: Collisions | None) -> CollisionDetector | None:
+def _detected_contacts(robot: Robot, collisions: Collisions | None) -> DetectedContacts | None:
     """Return what finds the contacts of `collisions`, if there are any to find."""
     if collisions is None:
         return None
-    return instance("collisions", collisions, Collisions, "None, or a Collisions").bind(robot)
+    return DetectedContacts(robot, instance("collisions", collisions, Collisions, "None, or a Collisions"))
+
+
+def _state_of(here: Evaluation) -> State:
+    return State(here.t, here.q, here.v)
 
 
 def _by_name(constraints: Iterable[Constraint]) -> dict[str, Constraint]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -345,14 +346,14 @@ class CollisionDetector(CollisionGeometry):
         self.collisions = collisions
         self._latest: dict[tuple[str, bytes, float], BoundContact] = {}
 
-    def __reduce__(self) -> tuple[type[CollisionDetector], tuple[Collisions, Robot]]:
+    def __reduce__(self) -> tuple[type[CollisionDetector], tuple[Collisions, Robot], dict[str, Any]]:
         """Return how it is unpickled: coal's geometry is loaded anew."""
-        return CollisionDetector, (self.collisions, self.robot)
+        return CollisionDetector, (self.collisions, self.robot), {"_latest": self._latest}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CollisionDetector:
         """Return a detector of its own that shares the geometry, which never changes."""
         other = object.__new__(CollisionDetector)
-        vars(other).update(vars(self), _request=_request(), _latest={})
+        vars(other).update(vars(self), _request=_request(), _latest=copy.deepcopy(self._latest, memo))
         return other
 
     def contacts(self, dynamics: Dynamics, horizon: float = 0.0) -> list[BoundContact]:

@@ -1,0 +1,89 @@
+"""The contacts that collision geometry has at the beginning of a step, and those that come into being within it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from constrained_sim.collision.detector import Collisions
+from constrained_sim.constraints import ConstraintStack
+from constrained_sim.constraints.point_contact import BoundContact
+from constrained_sim.contact.contact_set import TOUCHING, ContactSet
+from constrained_sim.dynamics.dynamics import dynamics_at, kinematics_at
+from constrained_sim.robot import Robot
+from constrained_sim.state import State
+from constrained_sim.validation import Array
+
+MISSED_DEPTH = 1e-6
+"""Depth [m] beyond which a contact that shows at the end of a step only was missed: ten times the depth to which those
+of its beginning may come within it."""
+
+
+class DetectedContacts:
+    """Detects the contacts of a simulated robot; what is found at the end of a step counts for the next one too."""
+
+    def __init__(self, robot: Robot, collisions: Collisions) -> None:
+        """Load the geometry of `robot`.
+
+        Raises:
+            ModelError: a robot without a description, or a mesh that cannot be loaded.
+            UnknownName: an excluded link that does not exist.
+        """
+        self._robot, self._detector = robot, collisions.bind(robot)
+        self._known: tuple[object, ...] = ()
+        self._found: list[BoundContact] = []
+
+    @property
+    def collisions(self) -> Collisions:
+        """What may touch, and how."""
+        return self._detector.collisions
+
+    def at(self, state: State, horizon: float) -> list[BoundContact]:
+        """Return what is near at a `state`, or may be hit within a `horizon` [s]."""
+        key = (horizon, state.t, state.q.tobytes(), state.v.tobytes())
+        if key != self._known:
+            here = dynamics_at(self._robot, state.q, state.v, state.t)
+            self._known, self._found = key, self._detector.contacts(here, horizon)
+        return self._found
+
+    def deepest(self, q: Array, t: float) -> tuple[str, float]:
+        """Return the name of the contact with the least gap at `q` (nq,), and this gap [m]; infinity without any."""
+        found = self._detector.contacts(kinematics_at(self._robot, q, t))
+        gaps = self._gaps(found, q, t)
+        least = int(np.argmin(gaps)) if found else 0
+        return (found[least].name, float(gaps[least])) if found else ("", np.inf)
+
+    def missed(self, begin: State, end: State, horizon: float, taken: list[str]) -> list[BoundContact]:
+        """Return the contacts that show at the `end` of a step only, though their bodies were apart at its beginning.
+
+        Such are corners that come round an edge. What is found at the end for the first time is a contact of the same
+        features of both bodies at the beginning too, with its gap there: one that closes within the step.
+
+        Args:
+            begin: of the step.
+            end: of the step, where these contacts are deeper than :data:`MISSED_DEPTH`.
+            horizon: [s] for which to look from there on.
+            taken: names of the step's contacts; another one gets another name.
+        """
+        found = self.at(end, horizon)
+        deep = [found[i] for i in np.flatnonzero(self._gaps(found, end.q, end.t) < -MISSED_DEPTH)]
+        apart = np.flatnonzero(self._gaps(deep, begin.q, begin.t) >= -TOUCHING)
+        return [_renamed(deep[i], taken) for i in apart]
+
+    def _gaps(self, contacts: list[BoundContact], q: Array, t: float) -> Array:
+        """Return (k,) gaps of `contacts` at `q` (nq,) [m]."""
+        if not contacts:
+            return np.zeros(0)
+        table = ContactSet(contacts, ConstraintStack((), self._robot.nv))
+        return table.rows(kinematics_at(self._robot, q, t), np.zeros(self._robot.nv)).gaps
+
+
+def _renamed(contact: BoundContact, taken: list[str]) -> BoundContact:
+    """Return a `contact` with the next free number of its pair."""
+    pair, _ = contact.name.rsplit("#", 1)
+    number = 0
+    while (name := f"{pair}#{number}") in taken:
+        number += 1
+    taken.append(name)
+    return replace(contact, declaration=replace(contact.declaration, name=name))
