@@ -35,7 +35,7 @@ def body(shape: str, mass: float = 2.0, moments: object = (0.02, 0.02, 0.02), or
 def touches(robot: Robot, q: np.ndarray, scene: dict, **options: object) -> list:  # type: ignore[type-arg]
     """Return (point, normal, gap) of all contacts found at q, world frame; the surface point of spheres."""
     dynamics = kinematics_at(robot, q)
-    bound = ConstraintSet(robot, Collisions(scene, **options).bind(robot).contacts(dynamics))  # type: ignore[arg-type]
+    bound = ConstraintSet(robot, Collisions(scene, **options).bind(robot).contacts(dynamics)[0])  # type: ignore[arg-type]
     here = bound.contacts.rows(dynamics, np.zeros(robot.nv))
     return [(p, axes[2], float(gap)) for p, axes, gap in zip(here.points, here.axes, here.distances, strict=True)]
 
@@ -224,13 +224,13 @@ def two_balls() -> Robot:
 def test_links_touch_each_other_on_request() -> None:
     """Off by default; on, the two balls meet; excluded pairs and those of an SRDF do not."""
     robot, q = two_balls(), np.array([-0.2005, 0.2005])
-    assert not Collisions().bind(robot).contacts(kinematics_at(robot, q))
-    (contact,) = Collisions(self_collision=True).bind(robot).contacts(kinematics_at(robot, q))
+    assert not Collisions().bind(robot).contacts(kinematics_at(robot, q))[0]
+    (contact,) = Collisions(self_collision=True).bind(robot).contacts(kinematics_at(robot, q))[0]
     assert (contact.joint, contact.other_joint) == (1, 2)
     assert contact.declaration.surface.normal == pytest.approx([-1, 0, 0], abs=1e-9)
     srdf = '<robot name="r"><disable_collisions link1="right" link2="left" reason="no"/></robot>'
     for excluding in ({"srdf": srdf}, {"excluded": [("left", "right")]}):
-        assert not Collisions(self_collision=True, **excluding).bind(robot).contacts(kinematics_at(robot, q))  # type: ignore[arg-type]
+        assert not Collisions(self_collision=True, **excluding).bind(robot).contacts(kinematics_at(robot, q))[0]  # type: ignore[arg-type]
     with pytest.raises(UnknownName, match="middle"):
         Collisions(self_collision=True, excluded=[("left", "middle")]).bind(robot)
     with pytest.raises(ModelError, match="SRDF"):
@@ -306,7 +306,7 @@ def test_capsules_inside_each_other_have_a_normal() -> None:
     """As deep as both radii where their axes coincide, at both ends of the shorter, along a direction of length one."""
     robot = two_capsules((0.3, 0.2))
     q = robot.configuration({"free": [0.0, 0.0, 0.0, *ALONG_Y]})
-    contacts = Collisions(self_collision=True).bind(robot).contacts(kinematics_at(robot, q))
+    contacts = Collisions(self_collision=True).bind(robot).contacts(kinematics_at(robot, q))[0]
     here = ConstraintSet(robot, contacts).contacts.rows(kinematics_at(robot, q), np.zeros(robot.nv))
     assert sorted(here.points[:, 1]) == pytest.approx([-0.1, 0.1], abs=1e-9)
     assert here.distances == pytest.approx([-0.25, -0.25], abs=1e-9)
@@ -456,7 +456,7 @@ def test_detection_is_repeatable_and_names_its_contacts() -> None:
     robot = solo12()
     q = robot.neutral()
     detector = Collisions({"ground": Plane(offset=-0.35)}).bind(robot)
-    first, second = (detector.contacts(dynamics_at(robot, q, np.zeros(robot.nv)), 1e-3) for _ in range(2))
+    first, second = (detector.contacts(dynamics_at(robot, q, np.zeros(robot.nv)), 1e-3)[0] for _ in range(2))
     assert first
     assert [c.name for c in first] == [c.name for c in second]
     assert all("/ground#" in c.name for c in first)

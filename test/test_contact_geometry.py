@@ -72,7 +72,7 @@ def test_rows_and_their_rates_are_derivatives(first: str, second: str, seed: int
     """
     detector, q, v = moving(first, second, seed)
     robot = detector.robot
-    table = ConstraintSet(robot, detector.contacts(Dynamics.at(robot, q, v))).contacts
+    table = ConstraintSet(robot, detector.contacts(Dynamics.at(robot, q, v))[0]).contacts
 
     def at(t: float) -> ContactGeometry:
         return table.rows(Dynamics.at(robot, pin.integrate(robot.model, q, t * v), v), v)
@@ -97,9 +97,9 @@ def test_contacts_go_where_they_would_be_found(first: str, second: str, seed: in
     """What moved with the bodies has the gap, the point and the normal that detection finds there."""
     detector, q, v = moving(first, second, seed)
     robot = detector.robot
-    (contact,) = detector.contacts(Dynamics.at(robot, q, v))
+    (contact,) = detector.contacts(Dynamics.at(robot, q, v))[0]
     moved = Dynamics.at(robot, pin.integrate(robot.model, q, 1e-3 * v), v)
-    (found,) = detector.contacts(moved)
+    (found,) = detector.contacts(moved)[0]
     assume(found.normal_owner == contact.normal_owner)  # not over an edge of the box
     assume(np.array_equal(found.directions.any(axis=1), contact.directions.any(axis=1)))  # nor the end of a capsule
     old, new = (ConstraintSet(robot, [which]).contacts.rows(moved, v) for which in (contact, found))
@@ -121,7 +121,9 @@ def test_what_normals_follow() -> None:
         found = set()
         for _ in range(12):
             q = near(detector, rng)
-            found |= {contact.normal_owner for contact in detector.contacts(Dynamics.at(robot, q, np.zeros(robot.nv)))}
+            found |= {
+                contact.normal_owner for contact in detector.contacts(Dynamics.at(robot, q, np.zeros(robot.nv)))[0]
+            }
         assert found == kinds
 
 
@@ -131,7 +133,7 @@ def test_coin_that_comes_to_lie_within_a_step() -> None:
     robot = Robot.from_urdf(urdf(coin), floating_base=True)
     detector = Collisions({"ground": Plane()}, margin=0.5).bind(robot)
     tilted_one = np.array([0, 0, 0.25, *tilted(1e-3)])
-    contacts = detector.contacts(Dynamics.at(robot, tilted_one, np.zeros(6)))
+    contacts = detector.contacts(Dynamics.at(robot, tilted_one, np.zeros(6)))[0]
     lies = Dynamics.at(robot, np.array([0, 0, 0.25, 0, 0, 0, 1.0]), np.zeros(6))
     gaps = ConstraintSet(robot, contacts).contacts.rows(lies, np.zeros(6)).gaps
     assert gaps == pytest.approx(0.24, abs=1e-14)

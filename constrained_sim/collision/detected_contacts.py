@@ -32,7 +32,7 @@ class DetectedContacts:
         """
         self._robot, self._detector = robot, collisions.bind(robot)
         self._known: tuple[object, ...] = ()
-        self._found: list[BoundContact] = []
+        self._found: tuple[list[BoundContact], Array] = [], np.zeros(0)
 
     @property
     def collisions(self) -> Collisions:
@@ -45,12 +45,11 @@ class DetectedContacts:
         if key != self._known:
             here = dynamics_at(self._robot, state.q, state.v, state.t)
             self._known, self._found = key, self._detector.contacts(here, horizon)
-        return self._found
+        return self._found[0]
 
     def deepest(self, q: Array, t: float) -> tuple[str, float]:
         """Return the name of the contact with the least gap at `q` (nq,), and this gap [m]; infinity without any."""
-        found = self._detector.contacts(kinematics_at(self._robot, q, t))
-        gaps = self._gaps(found, q, t)
+        found, gaps = self._detector.contacts(kinematics_at(self._robot, q, t))
         least = int(np.argmin(gaps)) if found else 0
         return (found[least].name, float(gaps[least])) if found else ("", np.inf)
 
@@ -66,17 +65,13 @@ class DetectedContacts:
             horizon: [s] for which to look from there on.
             taken: names of the step's contacts; another one gets another name.
         """
-        found = self.at(end, horizon)
-        deep = [found[i] for i in np.flatnonzero(self._gaps(found, end.q, end.t) < -MISSED_DEPTH)]
-        apart = np.flatnonzero(self._gaps(deep, begin.q, begin.t) >= -TOUCHING)
-        return [_renamed(deep[i], taken) for i in apart]
-
-    def _gaps(self, contacts: list[BoundContact], q: Array, t: float) -> Array:
-        """Return (k,) gaps of `contacts` at `q` (nq,) [m]."""
-        if not contacts:
-            return np.zeros(0)
-        table = ContactSet(contacts, ConstraintStack((), self._robot.nv))
-        return table.rows(kinematics_at(self._robot, q, t), np.zeros(self._robot.nv)).gaps
+        found, gaps = self.at(end, horizon), self._found[1]
+        deep = [found[i] for i in np.flatnonzero(gaps < -MISSED_DEPTH)]
+        if not deep:
+            return []
+        table = ContactSet(deep, ConstraintStack((), self._robot.nv))
+        before = table.rows(kinematics_at(self._robot, begin.q, begin.t), np.zeros(self._robot.nv)).gaps
+        return [_renamed(deep[i], taken) for i in np.flatnonzero(before >= -TOUCHING)]
 
 
 def _renamed(contact: BoundContact, taken: list[str]) -> BoundContact:

@@ -356,13 +356,15 @@ class CollisionDetector(CollisionGeometry):
         vars(other).update(vars(self), _request=_request(), _latest=copy.deepcopy(self._latest, memo))
         return other
 
-    def contacts(self, dynamics: Dynamics, horizon: float = 0.0) -> list[BoundContact]:
-        """Return what :meth:`detect` finds, bound to the robot; surfaces are planes as they are in the world now.
+    def contacts(self, dynamics: Dynamics, horizon: float = 0.0) -> tuple[list[BoundContact], Array]:
+        """Return what :meth:`detect` finds, bound to the robot, and the gaps (k,) [m].
 
-        A point of the robot that touched the same plane in the last call is the same object again.
+        Surfaces are planes as they are in the world now. A point of the robot that touched the same plane in the last
+        call is the same object again.
         """
-        self._latest = {_place(contact): self._bound(contact, dynamics) for contact in self.detect(dynamics, horizon)}
-        return list(self._latest.values())
+        found = self.detect(dynamics, horizon)
+        self._latest = {_place(contact): self._bound(contact, dynamics) for contact in found}
+        return list(self._latest.values()), np.array([contact.gap for contact in found])
 
     def _bound(self, contact: DetectedContact, dynamics: Dynamics) -> BoundContact:
         surface = self._planes.get(contact.other) if not contact.other_joint else None
