@@ -68,7 +68,7 @@ def _run_blocks(page: Path) -> None:
             Path(block.file).parent.mkdir(parents=True, exist_ok=True)
             Path(block.file).write_text(block.text, encoding="utf-8")
         elif block.language == "python":
-            exec(compile("\n" * block.line + block.text, str(page), "exec"), names)
+            exec(compile("\n" * block.line + block.text, str(page), "exec", dont_inherit=True), names)
         elif block.language == "console":
             run_console(block.text, where)
         elif block.language == "bash":

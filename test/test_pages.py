@@ -14,12 +14,12 @@ ELSEWHERE = {"textbook.md", "tutorial.md"}
 
 PAGES = sorted(
     page
-    for page in DOCS.rglob("*.md")
-    if page.name not in ELSEWHERE and not {"generated", "_build"} & set(page.relative_to(DOCS).parts)
+    for page in [ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")]
+    if page.name not in ELSEWHERE and not {"generated", "_build"} & set(page.parts)
 )
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_every_block_of_a_page_runs(page, tmp_path, monkeypatch):
     """In the order of the page, in an empty folder; commands that need ROS name what exists."""

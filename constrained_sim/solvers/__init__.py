@@ -68,7 +68,7 @@ def solve_kkt(
     J: Array,
     f: Array,
     b: Array,
-    method: str = "direct",
+    method: str | Solver = "direct",
     refuse_inconsistent: bool = False,
     parents: Any = None,
     **options: Any,
@@ -80,7 +80,7 @@ def solve_kkt(
         J: (m, n) of any rank, m = 0 and m > n included.
         f: (n,) generalised force.
         b: (m,) right-hand side of the constraints.
-        method: a name in ``SOLVERS``, of a solver that needs no robot: not kokkevis, proximal.
+        method: a solver that needs no robot, or its name in ``SOLVERS``: not kokkevis, proximal.
         refuse_inconsistent: raise where rows contradict each other.
         parents: (n,) for each degree of freedom the one that carries it, -1 at a root: then the zeros that branches put
             into M are used (by ``range_space``, and wherever M is factored); None: M may be full.
@@ -101,20 +101,20 @@ def solve_kkt(
     size, rows = (*shape_of(f), 0)[0], (*shape_of(b), 0)[0]
     system = checked_system(M, J, size, rows, parents)
     f, b = finite_array("f", f, (size,)), finite_array("b", b, (rows,))
-    x, lam = make_solver(method, **options).factor(system).solve(f, b)
+    x, lam = as_solver(method, **options).factor(system).solve(f, b)
     check_result("solution of the linear problem", x, lam)
     if flag("refuse_inconsistent", refuse_inconsistent):
         check_consistency(system, row_residual(system, f, b, x))
     return x, lam
 
 
-def kkt_inverse(M: Array, J: Array, method: str = "direct", **options: Any) -> KKTInverse:
+def kkt_inverse(M: Array, J: Array, method: str | Solver = "direct", **options: Any) -> KKTInverse:
     """Return the blocks of the inverse of the KKT matrix, ``x = L11 f + L12 b`` and ``lam = L21 f + L22 b``.
 
     Args:
         M: (n, n) symmetric positive definite.
         J: (m, n) of any rank.
-        method: a name in ``SOLVERS``, of a solver that needs no robot: not kokkevis, proximal.
+        method: a solver that needs no robot, or its name in ``SOLVERS``: not kokkevis, proximal.
         **options: of that solver.
 
     Raises:
@@ -122,7 +122,7 @@ def kkt_inverse(M: Array, J: Array, method: str = "direct", **options: Any) -> K
         UnknownName: no such method.
     """
     system = checked_system(M, J, *sizes_of(M, J))
-    return make_solver(method, **options).factor(system).inverse(*system.J.T.shape)
+    return as_solver(method, **options).factor(system).inverse(*system.J.T.shape)
 
 
 __all__ = [
