@@ -22,7 +22,7 @@ class SampledTopics:
     """
 
     def __init__(self, topics: Topics, copied: Mapping[str, tuple[type, Callable[[], bytes | None]]]) -> None:
-        """Open a copy of each topic; `copied` has its type, and what makes its present message (None: there is none)."""
+        """Open a copy of each topic; `copied` has its type, and what makes its message, None where there is none."""
         self._copies: list[tuple[Topic, Callable[[], bytes | None]]] = [
             (topics.open(kind, SAMPLED + name, record=False), make) for name, (kind, make) in copied.items()
         ]
