@@ -1,10 +1,11 @@
-"""Measures the same scenes in MuJoCo, Drake, PyBullet and here, whichever of them can be imported, at steps of 1 ms.
+"""Measures the same scenes in MuJoCo, Drake, DART, PyBullet and here, whichever of them can be imported, at steps of 1 ms.
 
     scripts/run python benchmarks/comparison.py       # constrained_sim
-    python3 -m venv peers && peers/bin/pip install mujoco drake pybullet
+    python3 -m venv peers && peers/bin/pip install mujoco drake dartpy pybullet
     peers/bin/python benchmarks/comparison.py         # the others
 
-Gazebo has no package on PyPI, and is not measured. Gravity is tilted in place of the ground. The expected values are
+Gazebo has no package on PyPI; DART is the engine that it uses by default, here with the collision detector that Gazebo
+chooses. Gravity is tilted in place of the ground. The expected values are
 closed forms: a block on a slope below the angle of friction stays, above it slides by g (sin a - mu cos a) t^2 / 2, and
 a pendulum without friction keeps its energy. Times are processor times.
 """
@@ -227,6 +228,62 @@ def drake_pendulum(seconds: float) -> tuple[np.ndarray, np.ndarray]:
     return plant.GetPositions(context), plant.GetVelocities(context)
 
 
+# -- DART
+
+
+def dart_world(urdf: str, gravity: list[float], root_joint: str):
+    """Return a world with a URDF in it, its ``root_joint`` FLOATING or FIXED, and that skeleton.
+
+    Bodies at rest are not put to sleep: the releases of DART that Gazebo uses cannot.
+    """
+    import dartpy as dart
+
+    loader = dart.utils.DartLoader()
+    options = dart.utils.DartLoaderOptions()
+    options.mDefaultRootJointType = getattr(dart.utils.DartLoaderRootJointType, root_joint)
+    loader.setOptions(options)
+    skeleton = loader.parseSkeletonString(urdf, "file:///robot.urdf")
+    world = dart.simulation.World()
+    world.setTimeStep(DT)
+    world.setGravity(gravity)
+    if hasattr(world, "getDeactivationOptions"):
+        resting = world.getDeactivationOptions()
+        resting.mEnabled = False
+        world.setDeactivationOptions(resting)
+    world.getConstraintSolver().setCollisionDetector(dart.collision.OdeCollisionDetector())
+    world.addSkeleton(skeleton)
+    return world, skeleton
+
+
+def dart_block(angle: float, seconds: float) -> Slide:
+    """Slide on a plane."""
+    import dartpy as dart
+
+    world, block = dart_world(BLOCK_ON_FEET, tilted(angle), "FLOATING")
+    ground = dart.dynamics.Skeleton("ground")
+    _, body = ground.createWeldJointAndBodyNodePair()
+    body.createShapeNode(dart.dynamics.PlaneShape([0.0, 0.0, 1.0], 0.0))
+    world.addSkeleton(ground)
+    for owner in (body, block.getBodyNode(0)):
+        for shape in owner.getShapeNodes():
+            shape.createCollisionAspect()
+            shape.createDynamicsAspect()
+            shape.getDynamicsAspect().setFrictionCoeff(FRICTION)
+    positions = np.zeros(6)
+    positions[5] = HEIGHT / 2
+    block.setPositions(positions)
+    return slide(world.step, lambda: block.getPositions()[3:], seconds)
+
+
+def dart_pendulum(seconds: float) -> tuple[np.ndarray, np.ndarray]:
+    """Swing."""
+    world, skeleton = dart_world(PENDULUM, tilted(0.0), "FIXED")
+    skeleton.setPositions(np.array(START))
+    for _ in range(round(seconds / DT)):
+        world.step()
+    return skeleton.getPositions(), skeleton.getVelocities()
+
+
 # -- PyBullet
 
 
@@ -276,6 +333,7 @@ ENGINES = (
     Engine("MuJoCo, default", "mujoco", lambda *a: mujoco_block(False, *a), lambda t: mujoco_pendulum(False, t)),
     Engine("MuJoCo, tuned", "mujoco", lambda *a: mujoco_block(True, *a), lambda t: mujoco_pendulum(True, t)),
     Engine("Drake, default", "pydrake", drake_block, drake_pendulum),
+    Engine("DART, default (Gazebo's engine)", "dartpy", dart_block, dart_pendulum),
     Engine("PyBullet, default", "pybullet", bullet_block, bullet_pendulum),
 )
 

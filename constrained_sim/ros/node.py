@@ -56,8 +56,9 @@ class SimulationNode(Node):
     (nav_msgs/Odometry), contact_forces (ContactForces), constraint_forces (ConstraintForces), impacts (Impact),
     contact_wrenches/NAME (geometry_msgs/WrenchStamped, on request), NAME/imu (sensor_msgs/Imu) and NAME/wrench
     (geometry_msgs/WrenchStamped) of the configured sensors, contact_markers (visualization_msgs/MarkerArray),
-    ~/status (SimulationStatus), robot_description (std_msgs/String, latched), /clock (rosgraph_msgs/Clock), /tf
-    and /tf_static (tf2_msgs/TFMessage, where installed), /diagnostics (diagnostic_msgs/DiagnosticArray).
+    ~/sampled/NAME (copies of states and forces, at most 30 a second), ~/status (SimulationStatus), robot_description
+    (std_msgs/String, latched), /clock (rosgraph_msgs/Clock), /tf and /tf_static (tf2_msgs/TFMessage, where installed),
+    /diagnostics (diagnostic_msgs/DiagnosticArray).
 
     Services: ~/add_contact, ~/remove_contact, ~/list_contacts, ~/add_constraint, ~/remove_constraint,
     ~/list_constraints, ~/apply_wrench, ~/set_solver, ~/pause, ~/step, ~/reset; where the package simulation_interfaces

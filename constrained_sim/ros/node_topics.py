@@ -37,22 +37,27 @@ class NodeTopics:
         self._flushed = 0.0
         self._recorded = functools.cache(self._recorded_topic)
 
-    def open(self, kind: type, name: str, qos: QoSProfile = RELIABLE, publish: bool = True) -> Topic:
+    def open(
+        self, kind: type, name: str, qos: QoSProfile = RELIABLE, publish: bool = True, record: bool = True
+    ) -> Topic:
         """Return the topic `name` for messages of `kind`; without `publish` they are only recorded.
+
+        Without `record` they are never recorded.
 
         Raises:
             InvalidValue: a name that :meth:`check` refuses.
         """
         self.check(name)
-        self._opened.add(name)
-        chosen = self._recorder is not None and name in self._choice
-        record = self._recorder.sink(self._recorded_topic(kind, name, qos)) if self._recorder and chosen else None
+        if record:
+            self._opened.add(name)
+        chosen = record and name in self._choice
+        sink = self._recorder.sink(self._recorded_topic(kind, name, qos)) if self._recorder and chosen else None
         published = published_type(kind) if publish else None
         if published is None:
-            return Topic(None, record, always=record is not None)
+            return Topic(None, sink, always=sink is not None)
         publisher = self._node.create_publisher(published, name, qos)
         self._publishers[publisher.topic_name] = publisher
-        always = record is not None or qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
+        always = sink is not None or qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
 
         def subscribers() -> list[str]:
             publishers = self._node.get_publishers_info_by_topic(publisher.topic_name)
@@ -61,7 +66,7 @@ class NodeTopics:
             return [info.node_name for info in known if all(_can_connect(own, info.qos_profile) for own in mine)]
 
         return Topic(
-            lambda data, stamp: publisher.publish(data), record, subscribers, publisher.get_subscription_count, always
+            lambda data, stamp: publisher.publish(data), sink, subscribers, publisher.get_subscription_count, always
         )
 
     def check(self, name: str) -> None:

@@ -89,7 +89,9 @@ class _Produced:
         self.queue: deque[tuple[str, bytes]] = deque()
         self._left_out, self._recorded = left_out, recorded
 
-    def open(self, kind: type, name: str, qos: QoSProfile = RELIABLE, publish: bool = True) -> Topic:
+    def open(
+        self, kind: type, name: str, qos: QoSProfile = RELIABLE, publish: bool = True, record: bool = True
+    ) -> Topic:
         kind_name = type_name(kind)
         if kind_name in self._left_out or name not in self._recorded:
             return Topic(None)

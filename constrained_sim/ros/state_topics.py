@@ -16,6 +16,7 @@ from constrained_sim.ros.cdr import serialise
 from constrained_sim.ros.contact_messages import arrows, link_wrenches
 from constrained_sim.ros.contact_wrenches import ContactWrenches
 from constrained_sim.ros.period_messages import PeriodMessages
+from constrained_sim.ros.sampled_topics import SampledTopics
 from constrained_sim.ros.topics import Topics
 from constrained_sim.ros.transform_topics import TransformTopics
 from constrained_sim.ros.world import LAST_STAMP, Period, World
@@ -62,9 +63,23 @@ class StateTopics:
         self._transforms = TransformTopics(topics, robot, options)
         several = messages.has_multi_dof_joints
         self._multi_dof = topics.open(MultiDOFJointState, "multi_dof_joint_states") if several else None
+        self._sampled = SampledTopics(topics, self._copied())
         self.wrenches = ContactWrenches(topics, options.contact_wrenches)
         self._next_markers, self.publications = 0, 1
         self._present = self._initial()
+
+    def _copied(self) -> dict[str, tuple[type, Callable[[], bytes | None]]]:
+        """Return the topics of which there are copies for those who look on, with their types and what makes them."""
+        copied: dict[str, tuple[type, Callable[[], bytes | None]]] = {
+            "contact_forces": (msg.ContactForces, self._contact_forces),
+            "constraint_forces": (msg.ConstraintForces, self._all_constraint_forces),
+            "joint_states": (JointState, self._joint_states),
+        }
+        if self._odometry is not None:
+            copied["odom"] = Odometry, self._base
+        if self._multi_dof is not None:
+            copied["multi_dof_joint_states"] = MultiDOFJointState, self._multi_dof_joints
+        return copied
 
     def _initial(self) -> Present:
         state = self._world.sim.state
@@ -82,6 +97,7 @@ class StateTopics:
         self._transforms.restart()
         self._present = self._initial()
         self._send_state(None)
+        self._sampled.send(self._world.stamp)
 
     def send_period(self, period: Period) -> None:
         """Publish the state and the forces of a control period, markers left out."""
@@ -92,6 +108,7 @@ class StateTopics:
         self._constraint_forces.offer(self._all_constraint_forces, period.stamp)
         if self._options.contact_wrenches:
             self.wrenches.send(self._wrenches_on_links(), period.stamp)
+        self._sampled.send(period.stamp)
 
     def send_markers(self, period: Period) -> None:
         """Publish markers, when their time has come."""
@@ -132,6 +149,7 @@ class StateTopics:
         if self._options.marker_rate:
             self._markers.greet(self._arrows)
         self.wrenches.greet(self._wrenches_on_links)
+        self._sampled.greet(self._world.stamp)
 
     @property
     def subscribers(self) -> int:

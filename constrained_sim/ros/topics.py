@@ -25,8 +25,12 @@ Sink = Callable[[bytes, int], None]
 class Topics(Protocol):
     """Where messages go: to DDS and a recorder, or to a comparison with a recording."""
 
-    def open(self, kind: type, name: str, qos: QoSProfile = RELIABLE, publish: bool = True) -> Topic:
+    def open(
+        self, kind: type, name: str, qos: QoSProfile = RELIABLE, publish: bool = True, record: bool = True
+    ) -> Topic:
         """Return the topic `name` for messages of `kind`; without `publish` they are only recorded.
+
+        Without `record` they are never recorded.
 
         Raises:
             InvalidValue: a name that :meth:`check` refuses.

@@ -26,6 +26,7 @@ from constrained_sim.ros.conversions import NANOSECONDS, to_duration, to_nanosec
 from constrained_sim.ros.inbox import Inbox
 from constrained_sim.ros.message_types import type_name
 from constrained_sim.ros.parameters import nested_values
+from constrained_sim.ros.sampled_topics import SAMPLED
 from constrained_sim.validation import Array
 from constrained_sim.viewer import message_frames as messages
 from constrained_sim.viewer.frame import Frame, ShownImpact
@@ -33,7 +34,7 @@ from constrained_sim.viewer.live_panel import LiveSource
 from constrained_sim.viewer.source import World
 
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-"""Of what comes every period: pictures need the newest only, and the simulation waits for no acknowledgement."""
+"""Pictures need the newest message only, and the simulation waits for no acknowledgement."""
 
 IMPACTS = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT)
 
@@ -71,7 +72,7 @@ class NodeSource(LiveSource):
         self._asked: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
         self._inbox = Inbox(node)
         for topic, kind in TOPICS.items():
-            self._inbox.subscribe(kind, topic, self._keep, NEWEST)
+            self._inbox.subscribe(kind, SAMPLED.replace("~", simulator) + topic, self._keep, NEWEST)
         self._inbox.subscribe(msg.SimulationStatus, f"{simulator}/status", self._keep, NEWEST)
         self._inbox.subscribe(msg.Impact, "impacts", self._keep_impact, IMPACTS)
         self._callbacks = Callbacks(node, self._inbox.subscriptions)

@@ -17,6 +17,9 @@ TRUTH = {
     "/odom": Odometry,
     "/multi_dof_joint_states": MultiDOFJointState,
     "/contact_forces": ContactForces,
+    f"{NODE}/sampled/contact_forces": ContactForces,
+    f"{NODE}/sampled/joint_states": JointState,
+    f"{NODE}/sampled/odom": Odometry,
     "/contact_markers": MarkerArray,
     "/body/imu": Imu,
     f"{NODE}/status": SimulationStatus,
@@ -56,6 +59,8 @@ def test_paused_node_tells_everything(simulate, join):
         assert clock.sec * 10**9 + clock.nanosec == stamp(sim.states[-1])
         assert got[f"{NODE}/status"][-1].state == SimulationStatus.PAUSED
         assert got["/contact_forces"][-1] == sim.forces[-1]
+        for topic in ("/joint_states", "/odom", "/contact_forces"):
+            assert got[f"{NODE}/sampled{topic}"][-1] == got[topic][-1]
 
 
 def test_node_that_waits_tells_everything(simulate, join):
