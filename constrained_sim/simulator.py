@@ -426,7 +426,9 @@ class Simulator:
         sim._start_time, sim.steps, sim.early_impacts = self._start_time, self.steps, self.early_impacts
         sim._energy = self._energy.copy()
         sim._initial_energy = self._initial_energy + sim.mechanical_energy() - self.mechanical_energy()
-        sim._applied = [(wrench, end) for wrench, end in self._applied if {wrench.link, wrench.axes} <= set(robot.links)]
+        sim._applied = [
+            (wrench, end) for wrench, end in self._applied if {wrench.link, wrench.axes} <= set(robot.links)
+        ]
         sim._actuators.take_over(self._actuators)
         return sim
 

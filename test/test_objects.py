@@ -230,7 +230,9 @@ def test_a_robot_that_pushes_a_box_gives_the_force_that_friction_takes(pusher):
     # finger: so the two forces are opposite.
     along = (velocity(sim, "box")[0] - before.v[1]) / sim.dt
     assert MASS * along == pytest.approx(on_floor[0] - on_finger[0], abs=1e-7)
-    assert result.tau_applied[0] + on_finger[0] == pytest.approx(1.5 * (sim.state.v[0] - before.v[0]) / sim.dt, abs=1e-7)
+    assert result.tau_applied[0] + on_finger[0] == pytest.approx(
+        1.5 * (sim.state.v[0] - before.v[0]) / sim.dt, abs=1e-7
+    )
     assert on_floor[0] == pytest.approx(-FRICTION * on_floor[2], rel=1e-9)  # it slides
     assert on_floor[2] == pytest.approx(MASS * GRAVITY + on_finger[2], rel=1e-9)
 

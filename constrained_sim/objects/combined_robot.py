@@ -59,7 +59,11 @@ def _check_names(robot: Robot, objects: Iterable[WorldObject]) -> None:
     Raises:
         DuplicateName: two objects of one name, one of the robot's name, or one whose prefix a name of the robot has.
     """
-    taken = {robot.model.name, WORLD, *(frame.name.partition("/")[0] for frame in robot.model.frames if "/" in frame.name)}
+    taken = {
+        robot.model.name,
+        WORLD,
+        *(frame.name.partition("/")[0] for frame in robot.model.frames if "/" in frame.name),
+    }
     for entry in objects:
         if entry.name in taken:
             raise DuplicateName(entry.name, "objects")

@@ -94,6 +94,10 @@ class WorldObject:
             q[:7] = self.pose
         return q
 
+    def rotation(self) -> Array:
+        """Return (3, 3) from its axes to the world's, where it begins."""
+        return np.array(pin.XYZQUATToSE3(np.asarray(self.pose)).rotation)
+
     def mount(self) -> pin.SE3:
         """Return where its description's world is in the world."""
         return pin.SE3.Identity() if self.body.floating_base else pin.XYZQUATToSE3(np.asarray(self.pose))
