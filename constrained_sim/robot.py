@@ -227,8 +227,8 @@ class Robot:
     def with_objects(self, objects: Iterable[WorldObject]) -> Robot:
         """Return this robot with these objects beside it, and no others: one tree, in which all may touch.
 
-        Joints, links and constraints of an object get its name as a prefix: ``box/body``. The robot's own come first, in
-        q and v too, and alone take efforts.
+        Joints, links and constraints of an object get its name as a prefix: ``box/body``. The robot's own come first,
+        in q and v too, and alone take efforts.
 
         Raises:
             InvalidValue: no objects.

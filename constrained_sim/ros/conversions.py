@@ -34,7 +34,7 @@ def to_nanoseconds(stamp: Time) -> int:
 
 
 class JointNames:
-    """The robot's own joints with one degree of freedom, as joint_states lists them, and the actuated joints among them.
+    """The robot's own joints with one degree of freedom, as joint_states lists them, and the actuated ones among them.
 
     Continuous joints, which Pinocchio stores as (cos, sin), are unwrapped: their angle goes on beyond a turn.
     """

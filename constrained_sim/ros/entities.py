@@ -228,7 +228,8 @@ class Entities:
 
     def _check_base(self, entry: WorldObject | None) -> None:
         if entry is not None and not entry.body.floating_base:
-            why = f"state of {entry.name!r}: got an object on the world, allowed: one that moves; its joints: ~/set_object_state"
+            allowed = "one that moves freely; its joints are set by ~/set_object_state"
+            why = f"state of {entry.name!r}: got an object that is mounted on the world, allowed: {allowed}"
             raise Refused(msg.Result.RESULT_FEATURE_UNSUPPORTED, why)
         if entry is None and not self._robot.floating_base:
             why = (

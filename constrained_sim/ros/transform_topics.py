@@ -15,8 +15,8 @@ class TransformTopics:
     """Publishes what the option ``tf`` asks for.
 
     ``links``: every link in the one that carries it; ``base``: where the robot is in the world, for those who let
-    robot_state_publisher do the rest; with both, all links of objects. A floating base comes in every period, as odom does; links behind joints at
-    ``tf_rate``; what never moves once, latched.
+    robot_state_publisher do the rest; with both, all links of objects. A floating base comes in every period, as odom
+    does; links behind joints at ``tf_rate``; what never moves once, latched.
     """
 
     def __init__(self, topics: Topics, robot: Robot, options: NodeOptions) -> None:
