@@ -209,9 +209,9 @@ class SimulationInterfaces:
         self._request("reset", **fields)
         self._stopped = self._world.sim if stopped else None
 
-    def _request(self, name: str, **fields: Any) -> None:
-        """Carry out a request of the node's own services."""
-        kind, carry_out = self._carry_out[name]
+    def _request(self, which: str, /, **fields: Any) -> None:
+        """Carry out a request of one of the node's own services."""
+        kind, carry_out = self._carry_out[which]
         carry_out(kind.Request(**fields), kind.Response())  # type: ignore[attr-defined]
 
     # -- steps
