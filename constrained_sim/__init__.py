@@ -49,6 +49,7 @@ __all__ = [
     "Sticking",
     "Trajectory",
     "Twist",
+    "WorldObject",
     "Wrench",
     "assemble",
     "check_constraint",

@@ -44,19 +44,24 @@ class Actuators:
 
     Attributes:
         velocity_limits: whether no effort drives a joint on beyond its velocity limit.
+        delay: steps after which a command acts.
         is_direct: whether a command acts at once, whatever the velocity.
     """
 
     def __init__(self, robot: Robot, velocity_limits: bool, delay: int) -> None:
         """Let commands act so many steps later."""
-        self._robot, self.velocity_limits, self._delay = robot, velocity_limits, delay
+        self._robot, self.velocity_limits, self.delay = robot, velocity_limits, delay
         self._delayed: deque[Command] = deque()
         self.is_direct = not (delay or velocity_limits)
         self._nothing = np.zeros(robot.nu)
 
     def reset(self) -> None:
         """Forget commands; until the first one acts there is no effort."""
-        self._delayed = deque(np.zeros((self._delay, self._robot.nu)))
+        self._delayed = deque(np.zeros((self.delay, self._robot.nu)))
+
+    def take_over(self, other: Actuators) -> None:
+        """Let the commands act that `other`, of the same joints, has not let act yet."""
+        self._delayed = other._delayed.copy()
 
     def checked(self, tau: Any) -> Command:
         """Return a command that may act, efforts within their limits.

@@ -30,6 +30,7 @@ from constrained_sim.config_sections import (
     read_constraint,
     read_contact,
     read_initial,
+    read_objects,
     read_robot,
     read_sensor,
     read_servo,
@@ -248,7 +249,7 @@ class Config:
     """A robot, its constraints and its initial state, and how to simulate them.
 
     Attributes:
-        robot: the robot.
+        robot: the robot, and what is beside it.
         constraints: active from the beginning.
         q: (nq,) initial configuration.
         v: (nv,) initial velocity.
@@ -306,8 +307,9 @@ class Config:
             collisions=self.collisions,
         )
         sim.reset(self.q if q is None else q, self.v if v is None else v, assemble=options.assemble)
+        own = {constraint.name for constraint in self.robot.constraints}
         for constraint in self.constraints if constraints is None else constraints:
-            if constraint not in self.robot.constraints:
+            if constraint.name not in own:
                 sim.add(constraint, assemble=options.assemble and not constraint.is_unilateral)
         return sim
 
@@ -353,9 +355,10 @@ def read_config(parameters: Mapping[str, Any], base: Path | None = None, make: M
     simulation = SimulationOptions(**top.take_fields(SimulationOptions))
     node = NodeOptions(**top.take_fields(NodeOptions))
     robot = read_robot(top.section("robot"), base or Path.cwd(), make)
+    robot = robot.with_objects(read_objects(top, base or Path.cwd(), make))
     constraints: list[Constraint] = [read_contact(section) for section in top.named_sections("contacts")]
     constraints += [read_constraint(section) for section in top.named_sections("constraints")]
-    collisions = read_collisions(top, base or Path.cwd())
+    collisions = read_collisions(top, base or Path.cwd(), bool(robot.objects))
     sensors = tuple(read_sensor(section) for section in top.named_sections("sensors"))
     servo = read_servo(top, robot)
     q, v = read_initial(top.section("initial"), robot)

@@ -15,6 +15,8 @@ from constrained_sim.collision.scene import Box, Mesh, SceneBody, Sphere
 from constrained_sim.constraints import CONSTRAINTS, Constraint, CustomConstraint, PointContact
 from constrained_sim.contact import Law, Plane, make_law
 from constrained_sim.exceptions import ConfigError, InvalidValue, UnknownName, shown
+from constrained_sim.objects.description_text import is_held_by_world
+from constrained_sim.objects.world_object import HERE, PRIMITIVES, WorldObject, primitive
 from constrained_sim.package_paths import resolve_path
 from constrained_sim.robot import Robot
 from constrained_sim.sensors import SENSORS, Sensor
@@ -124,10 +126,7 @@ def read_robot(section: Section, base: Path, make: MakeRobot = make_robot) -> Ro
         base: that relative paths start at.
         make: what reads descriptions; who reads one thousands of times keeps what he has read.
     """
-    given = [(kind, text) for kind in DESCRIPTIONS if (text := section.take(kind, str, ""))]
-    if len(given) != 1:
-        raise ConfigError(f"{section.where}: got {len(given)} descriptions, allowed: one of {', '.join(DESCRIPTIONS)}")
-    (kind, text), options = given[0], {}
+    (kind, text), options = _description(section), {}
     if kind != "mjcf":
         options["floating_base"] = section.take("floating_base", bool, False)
     for option in ("gravity", "actuated_joints"):
@@ -138,6 +137,57 @@ def read_robot(section: Section, base: Path, make: MakeRobot = make_robot) -> Ro
     section.finish()
     robot = make(kind, resolve_path(text, base), tuple(options.items()))
     return robot.with_joints(joints).with_payloads(payloads)
+
+
+def read_objects(top: Section, base: Path, make: MakeRobot = make_robot) -> list[WorldObject]:
+    """Read what is beside the robot; relative paths start at `base`, and `make` reads descriptions."""
+    return [_read_object(section, base, make) for section in top.named_sections("objects")]
+
+
+def _read_object(section: Section, base: Path, make: MakeRobot) -> WorldObject:
+    """Read an object: a shape with its mass, or a description."""
+    pose = section.take("pose", tuple, HERE)
+    shape = section.take("shape", str, "")
+    if shape:
+        sizes = lookup("shape of an object", shape, PRIMITIVES).sizes
+        lengths: list[Any] = []
+        for key, count in sizes.items():
+            lengths += section.take(key, tuple) if count > 1 else [section.take(key, float)]
+        body = primitive(shape, lengths, section.take("mass", float), section.take("friction", float, None))
+    else:
+        kind, text = _description(section)
+        path = resolve_path(text, base)
+        free = section.take("floating_base", bool, None) if kind != "mjcf" else None
+        body = read_body(kind, path, free, make)
+    section.finish()
+    return WorldObject(section.name, body, pose)
+
+
+def read_body(kind: str, path_or_xml: str | Path, floating_base: bool | None, make: MakeRobot = make_robot) -> Robot:
+    """Return the body of an object from a description of this `kind`.
+
+    Args:
+        kind: a name in :data:`DESCRIPTIONS`.
+        path_or_xml: file or text.
+        floating_base: whether it moves freely; None: unless the description has a link or a parent called ``world``,
+            which is what holds it then. An MJCF says so itself.
+        make: what reads descriptions.
+
+    Raises:
+        ModelError: it cannot be read.
+    """
+    options: dict[str, Any] = {"actuated_joints": ()}
+    if kind != "mjcf":
+        options["floating_base"] = not is_held_by_world(path_or_xml) if floating_base is None else floating_base
+    return make(kind, path_or_xml, tuple(options.items()))
+
+
+def _description(section: Section) -> tuple[str, str]:
+    """Return the kind and the file of the one description in `section`."""
+    given = [(kind, text) for kind in DESCRIPTIONS if (text := section.take(kind, str, ""))]
+    if len(given) != 1:
+        raise ConfigError(f"{section.where}: got {len(given)} descriptions, allowed: one of {', '.join(DESCRIPTIONS)}")
+    return given[0]
 
 
 def read_servo(top: Section, robot: Robot) -> Servo | None:
@@ -162,8 +212,8 @@ DESCRIPTIONS: dict[str, Callable[..., Robot]] = {
 }
 
 
-def read_collisions(top: Section, base: Path) -> Collisions | None:
-    """Read the scene and how the robot's collision geometry touches it; None where there is neither."""
+def read_collisions(top: Section, base: Path, always: bool = False) -> Collisions | None:
+    """Read the scene and how collision geometry touches it; None where there is neither, unless it is `always` used."""
     scene = {section.name: _read_body(section, base) for section in top.named_sections("scene")}
     section = top.section("collisions")
     keys: dict[str, tuple[type, Any]] = {
@@ -179,7 +229,7 @@ def read_collisions(top: Section, base: Path) -> Collisions | None:
     values = {key: section.take(key, kind, default) for key, (kind, default) in keys.items()}
     law, srdf = section.take("law", str, "rigid"), section.take("srdf", str, "")
     section.finish()
-    if not scene and not values["self_collision"]:
+    if not (scene or values["self_collision"] or always):
         return None
     return Collisions(scene, law=make_law(law, {}), srdf=resolve_path(srdf, base) if srdf else "", **values)
 

@@ -113,15 +113,15 @@ class UnknownName(ConstrainedSimError, KeyError):
 
 
 class DuplicateName(ConstrainedSimError, ValueError):
-    """A constraint or contact whose name is taken already.
+    """A constraint, contact or object whose name is taken already.
 
     Attributes:
         name: the name given twice.
     """
 
-    def __init__(self, name: str) -> None:
-        """Say that `name` is taken."""
-        super().__init__(f"the name {name!r} is taken already; names of contacts and constraints are unique")
+    def __init__(self, name: str, what: str = "contacts and constraints") -> None:
+        """Say that `name` is taken among names of `what`."""
+        super().__init__(f"the name {name!r} is taken already; names of {what} are unique")
         self.name = name
 
 

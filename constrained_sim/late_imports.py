@@ -16,6 +16,7 @@ MODULES = {
     "read_robot_from_mjcf": "descriptions.robot_reader",
     "refuse_impossible_bodies": "descriptions.description",
     "refuse_massless_joints": "descriptions.description",
+    "combine": "objects.combined_robot",
     "checked_constraints": "constraints.constraint",
     "joint_limits_of": "constraints.joint_limit",
     "summarize": "bringup.summary",

@@ -27,6 +27,7 @@ from constrained_sim.forward_dynamics import constrained_acceleration
 from constrained_sim.impact import resolve_impact
 from constrained_sim.integrators import INTEGRATORS
 from constrained_sim.inverse_dynamics import inverse_dynamics, minimal_acceleration
+from constrained_sim.objects import WorldObject
 from constrained_sim.posture import Posture
 from constrained_sim.robot import Robot
 from constrained_sim.sensors import SENSORS, ContactSwitch, Encoder, ForceTorque, Imu, SensorSet, Twist

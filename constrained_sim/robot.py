@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +30,7 @@ from constrained_sim.validation import Array, finite_array, flag, float_array, i
 
 if TYPE_CHECKING:
     from constrained_sim.descriptions.collision_element import CollisionElement
+    from constrained_sim.objects.world_object import WorldObject
 
 WORLD = "world"
 
@@ -54,6 +55,9 @@ class Robot:
         ignored: what the description says and nobody uses, or what is wrong with it, one line each.
         effort_ranges: least and largest effort [N m, N] of joints with one degree of freedom that are stronger one way;
             of all others the model's limits hold both ways.
+        objects: what is beside the robot in the same tree, see :meth:`with_objects`; its joints follow the robot's own
+            in q and v, and take no efforts.
+        alone: the robot without `objects`; None where there are none.
     """
 
     model: pin.Model
@@ -66,6 +70,8 @@ class Robot:
     collision_elements: tuple[CollisionElement, ...] = ()
     ignored: tuple[str, ...] = ()
     effort_ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    objects: tuple[WorldObject, ...] = ()
+    alone: Robot | None = None
 
     def __post_init__(self) -> None:
         """Refuse what is no part of a robot, and joints that depend on others in Pinocchio's own way.
@@ -156,7 +162,7 @@ class Robot:
         return robot
 
     def with_joints(self, properties: Mapping[str, Any]) -> Robot:
-        """Return this robot with other properties of joints.
+        """Return this robot with other properties of its own joints.
 
         Args:
             properties: by joint: ``armature`` (inertia of the rotor as seen at the joint [kg m^2, kg]), ``damping``
@@ -169,6 +175,8 @@ class Robot:
             InvalidValue: a negative value, NaN, an effort or velocity of zero, or position limits in the wrong order or
                 of a joint with several coordinates.
         """
+        if self.alone is not None:
+            return self.alone.with_joints(properties).with_objects(self.objects)
         model, springs = pin.Model(self.model), dict(self.springs)
         for name, values in instance("properties", properties, Mapping, "a mapping from joints to theirs").items():
             known("joint", name, self.joint_names)
@@ -189,7 +197,7 @@ class Robot:
         return replace(self, model=model, springs=springs, effort_ranges=ranges)
 
     def with_payloads(self, masses: Mapping[str, Any]) -> Robot:
-        """Return this robot with a point mass at the origin of some links.
+        """Return this robot with a point mass at the origin of some of its own links.
 
         Args:
             masses: [kg] by link; a negative one makes the link lighter.
@@ -199,6 +207,8 @@ class Robot:
             InvalidValue: no finite number, or a mass on what does not move.
             ModelError: a body, or what a joint moves, is left without mass or with a negative moment of inertia.
         """
+        if self.alone is not None:
+            return self.alone.with_payloads(masses).with_objects(self.objects)
         model = pin.Model(self.model)
         for link, mass in instance("payloads", masses, Mapping, "a mapping from links to masses").items():
             index, placement = self.link_placement(link)
@@ -213,6 +223,36 @@ class Robot:
             call_late("refuse_impossible_bodies", model)
             call_late("refuse_massless_joints", model)
         return replace(self, model=model)
+
+    def with_objects(self, objects: Iterable[WorldObject]) -> Robot:
+        """Return this robot with these objects beside it, and no others: one tree, in which all may touch.
+
+        Joints, links and constraints of an object get its name as a prefix: ``box/body``. The robot's own come first,
+        in q and v too, and alone take efforts.
+
+        Raises:
+            InvalidValue: no objects.
+            DuplicateName: two of one name, one of the robot's name, or one whose prefix the robot's own names have.
+            ModelError: a constraint of an object that holds it to the world, a mesh that is not found, or too many
+                degrees of freedom in all.
+        """
+        combined: Robot = call_late("combine", self, objects)
+        return combined
+
+    @property
+    def without_objects(self) -> Robot:
+        """The robot alone."""
+        return self if self.alone is None else self.alone
+
+    @cached_property
+    def own_joint_models(self) -> dict[str, pin.JointModel]:
+        """Pinocchio's model of every moving joint of the robot itself, by name."""
+        return {name: self.joint_models[name] for name in self.without_objects.joint_names}
+
+    def owner_of(self, name: str) -> str:
+        """Return the object that a link, a joint or a collision element belongs to; empty: the robot itself."""
+        owner, separator, _ = name.partition("/")
+        return owner if separator and any(entry.name == owner for entry in self.objects) else ""
 
     def summary(self, dt: float = 1e-3) -> Any:
         """Return what the description holds, as tables to print, with advice for steps of `dt` [s].
@@ -468,8 +508,9 @@ class Robot:
         return {}
 
     def neutral(self) -> Array:
-        """Return the neutral configuration (nq,)."""
-        return pin.neutral(self.model)
+        """Return the neutral configuration (nq,), in which objects are where they begin."""
+        own = pin.neutral(self.without_objects.model)
+        return np.concatenate([own, *(entry.configuration() for entry in self.objects)])
 
     def configuration(self, joints: Mapping[str, Any], base: Sequence[float] | None = None) -> Array:
         """Return a configuration from joint values by name; joints not named are neutral, or follow what they mimic.

@@ -54,7 +54,7 @@ class JointTargets(NamedTuple):
         Raises:
             InvalidValue: these are the targets of another robot.
         """
-        if robot is not self.robot:
+        if robot.without_objects is not self.robot.without_objects:
             raise InvalidValue("tau", "targets of another robot", "those of a Servo of the robot that is simulated")
         return self.feedback
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import operator
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,12 +32,15 @@ from constrained_sim.exceptions import (
     NonFiniteMotion,
     NonFiniteState,
     NotSupported,
+    UnknownName,
     ViolatedConstraint,
 )
 from constrained_sim.impact import Impact, impact_at
 from constrained_sim.integrators import INTEGRATORS
 from constrained_sim.late_imports import call_late
 from constrained_sim.linalg.blas_threads import single_threaded_blas
+from constrained_sim.objects.combined_robot import carried_over
+from constrained_sim.objects.world_object import WorldObject
 from constrained_sim.optional import optional
 from constrained_sim.posture import JointFeedback, Posture, no_feedback
 from constrained_sim.robot import Robot, checked_robot
@@ -132,7 +135,8 @@ class Simulator:
             position_tolerance: [m, rad] by how much a constraint may be violated when it is added.
             command_delay: time from an effort's command to its effect [s], a multiple of dt; no effort before.
             velocity_limits: apply no effort that drives a joint on beyond its velocity limit.
-            collisions: what the robot's collision geometry may touch; its contacts are found anew at every step.
+            collisions: what the robot's collision geometry may touch; its contacts are found anew at every step. None:
+                nothing; of a robot with objects beside it, these and the robot touch each other.
             q: (nq,) configuration; None: :meth:`reset` will say. If the state is used before, it is the neutral one; a
                 robot with constraints of its own begins where these hold, nearest to neutral.
             v: (nv,) velocity; None: at rest.
@@ -149,6 +153,7 @@ class Simulator:
         delay = self._multiple_of_dt("command_delay", command_delay, MOST_DELAYED)
         self._actuators = Actuators(robot, flag("velocity_limits", velocity_limits), delay)
         self._declared: dict[str, Constraint] = _by_name([*robot.constraints, *checked_constraints(constraints)])
+        self._given_collisions = collisions
         self._detected = _detected_contacts(robot, collisions)
         self._disabled: set[str] = set()
         self._stepper = self._make_stepper(stepper, integrator, stabilization)
@@ -158,6 +163,7 @@ class Simulator:
         self._unchecked = {name for name, constraint in self._declared.items() if constraint.asks_user}
         self._start_time, self.steps, self._energy = 0.0, 0, EnergyTerms().as_array()
         self._begun: Evaluation | None = None
+        self._bound_at: dict[str, Array] = {}
         self._initial_velocity = np.zeros(robot.nv) if v is None else finite_array("v", v, (robot.nv,))
         if q is None:
             self._bind(robot.neutral(), self._declared.values())  # names that do not exist are refused now
@@ -319,7 +325,7 @@ class Simulator:
         self._energy = EnergyTerms().as_array()
         self._applied.clear()
         self._actuators.reset()
-        self._evaluation = here
+        self._evaluation, self._bound_at = here, dict.fromkeys(self._declared, q)
         self._initial_energy = self.mechanical_energy()
         self._warn_of_light_joint()
 
@@ -390,6 +396,74 @@ class Simulator:
             self._deactivate(name)
             self._disabled.add(name)
         return impact
+
+    def with_objects(self, objects: Iterable[WorldObject]) -> Simulator:
+        """Return a simulation that goes on from here with these objects beside the robot, and no others.
+
+        An object that is here already stays as it is, one that is new begins where it says, at rest. All else is kept:
+        time, steps, the state of the robot, constraints and contacts with their targets, solver and stepper, commands
+        that are delayed, wrenches that are applied, the audit of the energy. The stepper forgets the past, as after a
+        change of constraints: so one of the same state from which all objects were taken away goes on like one that
+        never had any. This simulation stays as it is.
+
+        Raises:
+            ViolatedConstraint: a new object is in something else.
+            InvalidValue: a constraint or contact is on an object that is to go.
+            DuplicateName, ModelError: see :meth:`Robot.with_objects <constrained_sim.Robot.with_objects>`.
+        """
+        before, state = self.robot, self.state
+        robot = before.with_objects(objects)
+        new = [entry.name for entry in robot.objects if not any(entry is other for other in before.objects)]
+        sim = Simulator(
+            robot, (), self.stepper_name, self._solver, self.dt, self.integrator_name, self._stepper.stabilization,
+            self._method.name, self._method.tolerance, self.position_tolerance, self._actuators.delay * self.dt,
+            self.velocity_limits, self._given_collisions,
+        )  # fmt: skip
+        sim._declared = self._declared_beside(robot, new)
+        sim._disabled, sim._unchecked = self._disabled & set(sim._declared), self._unchecked & set(sim._declared)
+        q, v = carried_over(before, robot, state.q, state.v)
+        sim._bound_at = {name: carried_over(before, robot, at, state.v)[0] for name, at in self._bound_at.items()}
+        bound = sim._bound_again(q)
+        sim._check_violations(bound, q, state.t, [name for name in bound.slices if robot.owner_of(name) in new])
+        sim._check_collisions(q, state.t, new)
+        sim._evaluation = sim._stepper.reset(bound, state.t, q, v, self._evaluation.deflection_in(bound))
+        sim._start_time, sim.steps, sim.early_impacts = self._start_time, self.steps, self.early_impacts
+        sim._energy = self._energy.copy()
+        sim._initial_energy = self._initial_energy + sim.mechanical_energy() - self.mechanical_energy()
+        sim._applied = [
+            (wrench, end) for wrench, end in self._applied if {wrench.link, wrench.axes} <= set(robot.links)
+        ]
+        sim._actuators.take_over(self._actuators)
+        return sim
+
+    def _declared_beside(self, robot: Robot, new: Collection[str]) -> dict[str, Constraint]:
+        """Return what is declared once this simulation's robot is `robot`, with `new` objects."""
+        of_objects = {one.name for one in self.robot.constraints if self.robot.owner_of(one.name)}
+        kept = {entry.name for entry in robot.objects} - set(new)
+        declared = {
+            name: one
+            for name, one in self._declared.items()
+            if name not in of_objects or self.robot.owner_of(name) in kept
+        }
+        fresh = [one for one in robot.constraints if robot.owner_of(one.name) in new]
+        return _by_name([*declared.values(), *fresh])
+
+    def _bound_again(self, q: Array) -> ConstraintSet:
+        """Return what is active, with targets where they were; of what is new at `q` (nq,).
+
+        Raises:
+            InvalidValue: a constraint or contact is on what is not there.
+        """
+        members = []
+        for one in self._declared.values():
+            try:
+                member = one.bind(self.robot, self._bound_at.setdefault(one.name, q))
+            except UnknownName as error:
+                allowed = f"those that constraint or contact {one.name!r} is on, or remove that first ({error})"
+                raise InvalidValue("objects", [entry.name for entry in self.robot.objects], allowed) from error
+            if one.name not in self._disabled:
+                members.append(member)
+        return ConstraintSet(self.robot, members)  # type: ignore[arg-type]
 
     def apply(self, wrench: Wrench, duration: float) -> None:
         """Let an external wrench act from now on for `duration` [s], in whole steps, at least one.
@@ -670,6 +744,7 @@ class Simulator:
             impact = self._jump_onto(bound, moved)
             v = impact.v_plus
         self._evaluation = self._stepper.reset(bound, state.t, q, v, moved.deflection)
+        self._bound_at[name] = here.q
         if assemble:
             lost = impact.energy_lost if impact is not None else 0.0
             self._energy += EnergyTerms(projection=self.mechanical_energy() + lost - before).as_array()
@@ -730,10 +805,11 @@ class Simulator:
         bound = ConstraintSet(self.robot, members)
         return self._stepper.evaluate(bound, here.t, here.q, here.v, here.deflection_in(bound))
 
-    def _check_collisions(self, q: Array, t: float) -> None:
+    def _check_collisions(self, q: Array, t: float, new: Collection[str] | None = None) -> None:
+        """Refuse bodies that are in each other; of `new` objects only, None: all."""
         if self._detected is None:
             return
-        name, gap = self._detected.deepest(q, t)
+        name, gap = self._detected.deepest(q, t, new)
         if gap < -self.position_tolerance:
             raise ViolatedConstraint(name, -gap, self.position_tolerance)
 
@@ -782,7 +858,9 @@ class Simulator:
 
 
 def _detected_contacts(robot: Robot, collisions: Collisions | None) -> DetectedContacts | None:
-    """Return what finds the contacts of `collisions`, if there are any to find."""
+    """Return what finds the contacts of `collisions`, if there are any to find; objects touch each other anyway."""
+    if collisions is None and robot.objects:
+        collisions = Collisions()
     if collisions is None:
         return None
     return DetectedContacts(robot, instance("collisions", collisions, Collisions, "None, or a Collisions"))

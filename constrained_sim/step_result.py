@@ -106,7 +106,7 @@ class StepResult:
     outcome: StepOutcome
     wrenches: tuple[Wrench, ...]
     dt: float
-    _robot: Robot
+    robot: Robot
 
     @cached_property
     def middle(self) -> State:
@@ -116,7 +116,7 @@ class StepResult:
         where the velocity jumped during the step.
         """
         half, state = 0.5 * self.dt, self.state
-        q = integrate(self._robot, state.q, half * (0.5 * half * self.a - state.v))
+        q = integrate(self.robot, state.q, half * (0.5 * half * self.a - state.v))
         return State(state.t - half, read_only(q), read_only(state.v - half * self.a))
 
     @cached_property
@@ -196,7 +196,7 @@ class StepResult:
         """
         bound, middle = self.outcome.end.bound, self.middle
         moments = bound.contacts.resistance.moments(self.outcome.moments, self.outcome.axes)
-        dynamics = kinematics_at(self._robot, middle.q, middle.t)
+        dynamics = kinematics_at(self.robot, middle.q, middle.t)
         return bound.wrench(dynamics, name, self.multipliers(name), link, axes, moments)
 
     @cached_property
@@ -246,12 +246,12 @@ class StepResult:
             return {}
         members, middle, found = end.bound.bilateral.members, self.middle, {}
         between_links = [bool(member.declaration.links) for member in members]
-        there = kinematics_at(self._robot, end.q, end.t)
+        there = kinematics_at(self.robot, end.q, end.t)
         positions = [
             member.wrench_point(there) if has_links else np.zeros(3)
             for member, has_links in zip(members, between_links, strict=True)
         ]
-        dynamics = kinematics_at(self._robot, middle.q, middle.t)
+        dynamics = kinematics_at(self.robot, middle.q, middle.t)
         for member, has_links, position in zip(members, between_links, positions, strict=True):
             multipliers, declaration = self.multipliers(member.name), member.declaration
             link_a, link_b = declaration.links if has_links else ("", "")

@@ -53,7 +53,7 @@ class _Messages:
     def __init__(self, types: Any, trajectory: Trajectory, config: Config, start: int) -> None:
         """Take the `types` of messages; the run begins at the stamp `start` [ns]."""
         self._types, self._run, self._robot, self._start = types, trajectory, config.robot, start
-        names = [name for name, joint in config.robot.joint_models.items() if joint.nv == 1]
+        names = [name for name, joint in config.robot.own_joint_models.items() if joint.nv == 1]
         self._joints_of_one = {name: SingleJoint.of(config.robot, name) for name in names}
         self._world, self._prefix = config.node.world_frame, config.node.frame_prefix
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
@@ -47,11 +48,18 @@ class DetectedContacts:
             self._known, self._found = key, self._detector.contacts(here, horizon)
         return self._found[0]
 
-    def deepest(self, q: Array, t: float) -> tuple[str, float]:
-        """Return the name of the contact with the least gap at `q` (nq,), and this gap [m]; infinity without any."""
+    def deepest(self, q: Array, t: float, owners: Collection[str] | None = None) -> tuple[str, float]:
+        """Return the name of the contact with the least gap at `q` (nq,), and this gap [m]; infinity without any.
+
+        Where `owners` are given, one of the two bodies belongs to one of these objects.
+        """
         found, gaps = self._detector.contacts(kinematics_at(self._robot, q, t))
-        least = int(np.argmin(gaps)) if found else 0
-        return (found[least].name, float(gaps[least])) if found else ("", np.inf)
+        least, owner = ("", np.inf), self._robot.owner_of
+        for contact, gap in zip(found, gaps.tolist(), strict=True):
+            is_asked_for = owners is None or {owner(contact.declaration.link), owner(contact.other_link)} & set(owners)
+            if is_asked_for and gap < least[1]:
+                least = contact.name, gap
+        return least
 
     def missed(self, begin: State, end: State, horizon: float, taken: list[str]) -> list[BoundContact]:
         """Return the contacts that show at the `end` of a step only, though their bodies were apart at its beginning.

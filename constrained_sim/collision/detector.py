@@ -39,7 +39,8 @@ class Collisions:
         restitution: coefficient, 0 to 1.
         law: what contacts may do; not a soft one.
         margin: distance [m] from which on a pair is watched; where bodies are fast, what they do in a step counts.
-        self_collision: whether links of the robot touch each other, neighbours aside.
+        self_collision: whether links of the robot touch each other, neighbours aside; so do those of an object. Objects
+            touch each other and the robot in any case.
         srdf: file or text whose ``disable_collisions`` name pairs of links that do not touch each other.
         excluded: further such pairs.
         package_dirs: folders in which ``package://`` is looked up, beside those around the description's file.
@@ -206,7 +207,8 @@ class CollisionGeometry:
         apart = _excluded(robot, excluded) | _disabled(srdf)
         solids = [scene_shape(name, body) for name, body in scene.items() if not isinstance(body, Plane)]
         self._shapes += solids
-        pairs = self._pairs_with_solids() + (self._self_pairs(apart) if self_collision else [])
+        pairs = self._pairs_with_solids() + self._pairs_of_owners()
+        pairs += self._self_pairs(apart) if self_collision else []
         self._pairs = np.array(pairs, dtype=np.int64).reshape(-1, 2)
         self._stack()
         self._request = _request()
@@ -233,14 +235,26 @@ class CollisionGeometry:
     def _pairs_with_solids(self) -> list[tuple[int, int]]:
         return [(i, j) for j in range(self._own, len(self._shapes)) for i in range(self._own) if self._shapes[i].joint]
 
-    def _self_pairs(self, apart: set[frozenset[str]]) -> list[tuple[int, int]]:
-        """Return shapes that may touch each other: of joints that are no neighbours, nor set `apart`."""
-        parents, shapes = self.robot.model.parents, self._shapes
+    def _pairs_of_owners(self) -> list[tuple[int, int]]:
+        """Return shapes of which one belongs to an object, and the other to another object or to the robot."""
+        shapes = self._shapes
+        owners = [self.robot.owner_of(shape.link) for shape in shapes[: self._own]]
         return [
             (i, j)
             for i in range(self._own)
             for j in range(i + 1, self._own)
-            if shapes[i].joint not in (shapes[j].joint, parents[shapes[j].joint])
+            if owners[i] != owners[j] and (shapes[i].joint or shapes[j].joint)
+        ]
+
+    def _self_pairs(self, apart: set[frozenset[str]]) -> list[tuple[int, int]]:
+        """Return shapes of one robot or object that may touch: of joints that are no neighbours, nor set `apart`."""
+        parents, shapes, owner = self.robot.model.parents, self._shapes, self.robot.owner_of
+        return [
+            (i, j)
+            for i in range(self._own)
+            for j in range(i + 1, self._own)
+            if owner(shapes[i].link) == owner(shapes[j].link)
+            and shapes[i].joint not in (shapes[j].joint, parents[shapes[j].joint])
             and parents[shapes[i].joint] != shapes[j].joint
             and frozenset((shapes[i].link, shapes[j].link)) not in apart
         ]

@@ -74,7 +74,7 @@ class Page:
 def pages_of(config: Config) -> tuple[Page, ...]:
     """Return the pages for the robot of `config`: forces, joints, efforts, base, health; none that is empty."""
     limbs = Limbs(config.robot)
-    names = [name for name, joint in config.robot.joint_models.items() if joint.nv == 1]
+    names = [name for name, joint in config.robot.own_joint_models.items() if joint.nv == 1]
     pages = (
         Page("forces", (*_contacts(config, limbs), *_constraints(config))),
         Page("joints", _joints("position [rad, m]", "position", names, names, limbs)),

@@ -9,7 +9,6 @@ from std_msgs.msg import ColorRGBA, Header
 from visualization_msgs.msg import Marker, MarkerArray
 
 from constrained_sim.dynamics.dynamics import kinematics_at
-from constrained_sim.robot import Robot
 from constrained_sim.ros.conversions import point, vector
 from constrained_sim.ros.world import Period
 from constrained_sim.step_result import ContactStatus
@@ -42,8 +41,9 @@ def arrows(header: Header, period: Period, scale: float) -> MarkerArray:
     return MarkerArray(markers=markers)
 
 
-def link_wrenches(header: Header, period: Period, robot: Robot, prefix: str) -> dict[str, WrenchStamped]:
+def link_wrenches(header: Header, period: Period, prefix: str) -> dict[str, WrenchStamped]:
     """Return the mean wrench of each contact on its link, about the link's origin, in its axes, by name."""
+    robot = period.result.robot
     dynamics = kinematics_at(robot, period.result.state.q)
     messages = {}
     for name, contact in period.contacts.items():

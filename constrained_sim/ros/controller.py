@@ -134,7 +134,7 @@ class States:
         Raises:
             InvalidValue: a state of the joints that lacks a joint, or its position or velocity.
         """
-        robot = self.config.robot
+        robot = self.config.robot.without_objects
         joints, base = self._joints.get(stamp), self._bases.get(stamp)
         if joints is None or (robot.floating_base and base is None):
             return None

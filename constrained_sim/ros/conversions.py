@@ -34,16 +34,16 @@ def to_nanoseconds(stamp: Time) -> int:
 
 
 class JointNames:
-    """The joints with one degree of freedom, as joint_states lists them, and the actuated joints among them.
+    """The robot's own joints with one degree of freedom, as joint_states lists them, and the actuated ones among them.
 
     Continuous joints, which Pinocchio stores as (cos, sin), are unwrapped: their angle goes on beyond a turn.
     """
 
     def __init__(self, robot: Robot, order: Sequence[str] = ()) -> None:
         """Look up the joints of `robot`; `order` is that of command arrays, empty: the actuated joints."""
-        single = [(name, joint) for name, joint in robot.joint_models.items() if joint.nv == 1]
+        single = [(name, joint) for name, joint in robot.own_joint_models.items() if joint.nv == 1]
         self.names = [name for name, _ in single]
-        self._all = frozenset(robot.joint_models)
+        self._all = frozenset(robot.own_joint_models)
         self._q = np.array([joint.idx_q for _, joint in single], dtype=int)
         self._v = np.array([joint.idx_v for _, joint in single], dtype=int)
         self._turning = np.array([joint.nq == 2 for _, joint in single], dtype=bool)

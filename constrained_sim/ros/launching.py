@@ -84,7 +84,7 @@ def companions(value: Mapping[str, str]) -> list[Node]:
     on_time, nodes = {"use_sim_time": value["use_sim_time"] == "true"}, []
     if others_publish_links(value):
         config = config_of(value["config"])
-        text = config.robot.urdf or urdf_of(config.robot)
+        text = config.robot.urdf or urdf_of(config.robot.without_objects)
         described = {"robot_description": text, "frame_prefix": config.node.frame_prefix}
         nodes.append(_node(value, PUBLISHER, PUBLISHER, [described | on_time], PUBLISHER))
     if value["viewer"] == "true":

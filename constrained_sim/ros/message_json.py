@@ -57,6 +57,8 @@ def commands_from_json(text: str) -> dict[int, JointCommand]:
 
 def _filled(message: Any, values: dict[str, Any]) -> Any:
     for name, kind in message.get_fields_and_field_types().items():
+        if name not in values:
+            continue  # what was recorded before there was this field
         value, present = values[name], getattr(message, name)
         collection = SEQUENCE.fullmatch(kind)
         if hasattr(present, "get_fields_and_field_types"):

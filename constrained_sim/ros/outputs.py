@@ -79,6 +79,10 @@ class Outputs:
         """
         self.states.wrenches.follow(self._world.contacts)
 
+    def follow_objects(self) -> None:
+        """Publish at once what is beside the robot now."""
+        self.states.follow_objects()
+
     # -- the beginning, and periods
 
     def start(self, configuration: Mapping[str, Any]) -> None:
@@ -90,7 +94,7 @@ class Outputs:
         self._messages.stamp(self._world.stamp)
         self._send_clock()
         self.record_input("configuration", configuration)
-        robot = self._world.config.robot
+        robot = self._world.config.robot.without_objects
         self._description.send(String(data=robot.urdf or urdf_of(robot)), self._world.stamp)
         self.states.start()
         self.send_present_state()

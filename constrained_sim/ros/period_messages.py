@@ -38,7 +38,7 @@ class PeriodMessages:
         self._stamp, self._period = (0, 0), divmod(period, NANOSECONDS)
         self._whole = self._length = period
         self._constraints = msg.ConstraintForces(header=self.header, period=to_duration(period))
-        self._several = [(name, joint) for name, joint in robot.joint_models.items() if joint.nv > 1]
+        self._several = [(name, joint) for name, joint in robot.own_joint_models.items() if joint.nv > 1]
         zeros, base = [0.0] * len(joints.names), prefix + robot.root_link
         self._clock = Form(Clock())
         self._state = Form(

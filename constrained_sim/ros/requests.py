@@ -14,6 +14,7 @@ from constrained_sim.constraints.constraint import Bilateral
 from constrained_sim.contact import Plane
 from constrained_sim.contact_solvers import METHODS
 from constrained_sim.exceptions import InvalidValue, UnknownName
+from constrained_sim.objects.combined_robot import carried_over
 from constrained_sim.ros.constraint_messages import constraint_from_message, constraint_to_message
 from constrained_sim.ros.conversions import NANOSECONDS, pose_values, xyz
 from constrained_sim.ros.declarations import (
@@ -21,6 +22,7 @@ from constrained_sim.ros.declarations import (
     contact_to_message,
     wrench_from_request,
 )
+from constrained_sim.ros.object_requests import object_from_request, state_from_request, without
 from constrained_sim.ros.outputs import Outputs
 from constrained_sim.ros.world import World
 from constrained_sim.steppers import STEPPERS
@@ -58,6 +60,9 @@ class Requests:
             "remove_constraint": (srv.RemoveConstraint, self._remove_constraint),
             "apply_wrench": (srv.ApplyWrench, self._apply_wrench),
             "reset": (srv.Reset, self._reset),
+            "spawn_object": (srv.SpawnObject, self._spawn_object),
+            "delete_object": (srv.DeleteObject, self._delete_object),
+            "set_object_state": (srv.SetObjectState, self._set_object_state),
         }
 
     def change_options(self, values: Mapping[str, Any]) -> None:
@@ -128,9 +133,24 @@ class Requests:
 
     def _reset(self, request: Any, response: Any) -> Change:
         q, v = self._initial_state(request)
-        self._world.reset(q, v, request.keep_time, request.keep_constraints)
+        self._world.reset(q, v, request.keep_time, request.keep_constraints, request.keep_objects)
         self._outputs.follow_contacts()
         return Change("reset", self._outputs.send_present_state)
+
+    def _spawn_object(self, request: Any, response: Any) -> Change:
+        entry = object_from_request(request)
+        self._world.change_objects([*self._world.config.robot.objects, entry])
+        return Change(f"object {entry.name!r} spawned", self._outputs.follow_objects)
+
+    def _delete_object(self, request: Any, response: Any) -> Change:
+        self._world.change_objects(without(self._world.config.robot, request.name))
+        return Change(f"object {request.name!r} deleted", self._outputs.follow_objects)
+
+    def _set_object_state(self, request: Any, response: Any) -> Change:
+        state = self._world.sim.state
+        q, v = state_from_request(self._world.config.robot, state.q, state.v, request)
+        self._world.reset(q, v, keep_time=True, keep_constraints=True)
+        return Change(f"state of object {request.state.name!r} set", self._outputs.send_present_state)
 
     def _bilateral(self) -> dict[str, Bilateral]:
         sim = self._world.sim
@@ -138,12 +158,15 @@ class Requests:
 
     def _initial_state(self, request: Any) -> tuple[Array, Array]:
         """Return the state that a Reset request asks for: what it does not name is as configured, or as it is."""
-        config, present = self._world.config, self._world.sim.state
+        present, there = self._world.sim.state, self._world.config.robot
+        config = self._world.config if request.keep_objects else self._world.configured
         robot, joints = config.robot, request.joints
         names = list(joints.name)
         if len(set(names)) != len(names):
             raise InvalidValue("joints of a reset", names, "each joint once")
-        q, v = (present.q.copy(), present.v.copy()) if request.keep_state else (config.q.copy(), config.v.copy())
+        q, v = config.q.copy(), config.v.copy()
+        if request.keep_state:
+            q, v = carried_over(there, robot, present.q, present.v)
         if joints.position:
             positions = finite_array("position of a reset", joints.position, (len(names),))
             given = robot.configuration(dict(zip(names, positions.tolist(), strict=True)))

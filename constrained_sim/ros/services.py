@@ -20,6 +20,9 @@ from constrained_sim.ros.outputs import Outputs
 from constrained_sim.ros.requests import Change, Requests
 from constrained_sim.ros.world import World
 
+RESTARTING = ("reset", "set_object_state")
+"""Requests after which commands are forgotten, and steps are counted anew."""
+
 
 def recording(
     name: str, perform: Callable[[Any, Any], Change], control: Control, outputs: Outputs
@@ -31,7 +34,7 @@ def recording(
         change = perform(request, response)
         outputs.record_input(name, to_json(request), boundary)
         change.publish()
-        if name == "reset":
+        if name in RESTARTING:
             control.was_reset()
         control.changed(change.text)
 

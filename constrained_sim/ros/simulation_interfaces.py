@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import traceback
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from rclpy.action import ActionServer, CancelResponse
@@ -22,9 +23,9 @@ from constrained_sim.ros.entities import Entities, Refused
 from constrained_sim.ros.outputs import Outputs
 from constrained_sim.ros.requests import Requests
 from constrained_sim.ros.services import recording
+from constrained_sim.ros.spawning import Spawning
 from constrained_sim.ros.topics import RELIABLE
 from constrained_sim.ros.world import World
-from constrained_sim.srv import Reset
 
 try:
     from simulation_interfaces import action, msg, srv
@@ -44,12 +45,14 @@ FEATURES = {
     "GetEntityInfo": ("ENTITY_INFO_GETTING",),
     "GetEntityState": ("ENTITY_STATE_GETTING",),
     "SetEntityState": ("ENTITY_STATE_SETTING",),
+    "GetEntityBounds": ("ENTITY_BOUNDS", "ENTITY_BOUNDS_BOX"),
+    "SpawnEntity": ("SPAWNING", "SPAWNING_RESOURCE_STRING", "SIMULATION_RESET_SPAWNED"),
+    "DeleteEntity": ("DELETING",),
+    "GetSpawnables": ("SPAWNABLES",),
 }
 """Constants of SimulatorFeatures that announce a service or an action."""
 
-OF_FLOATING_BASES = ("ENTITY_STATE_SETTING",)
-
-UNSUPPORTED = ("SpawnEntity", "SpawnEntities", "DeleteEntity", "GetSpawnables")
+UNSUPPORTED = ("SpawnEntities",)
 """Services that are answered, with RESULT_FEATURE_UNSUPPORTED: silence would let their callers wait."""
 
 
@@ -57,8 +60,8 @@ class SimulationInterfaces:
     """Offers what the installed version has and this simulator can do, each as ``~/`` and its type in snake_case.
 
     GetSimulatorFeatures, GetSimulationState, SetSimulationState, ResetSimulation, StepSimulation, GetEntities,
-    GetEntityInfo, GetEntityState, GetEntitiesStates, SetEntityState; the action SimulateSteps. SpawnEntity and
-    DeleteEntity are answered, and refused.
+    GetEntityInfo, GetEntityState, GetEntitiesStates, SetEntityState, GetEntityBounds, SpawnEntity, DeleteEntity,
+    GetSpawnables; the action SimulateSteps.
 
     The simulation is *stopped* after STATE_STOPPED was set, until it is paused or played, or a step is made; else it is
     paused or playing, as ~/pause says; a frozen one counts as paused. A step is a control period, and asks for a paused
@@ -66,18 +69,21 @@ class SimulationInterfaces:
 
     Resets, and changes of an entity's state, go the way of ~/reset: they are recorded, commands and applied wrenches
     are forgotten, steps are counted anew. SCOPE_TIME alone keeps the robot's state, SCOPE_STATE alone the time; both
-    keep contacts, constraints and solver. SCOPE_ALL, and stopping, bring back those of the start. SCOPE_SPAWNED is
-    refused: nothing is spawned.
+    keep contacts, constraints, objects and solver. SCOPE_ALL, and stopping, bring back those of the start.
+    SCOPE_SPAWNED brings back the objects of the configuration: what was spawned is gone, what was deleted is back.
     """
 
     def __init__(self, node: Node, world: World, control: Control, requests: Requests, outputs: Outputs) -> None:
         """Create the services and the action; only where :data:`INSTALLED`."""
         self._node, self._world, self._control = node, world, control
-        self._carry_out_reset = recording("reset", requests.kinds["reset"][1], control, outputs)
+        self._carry_out = {
+            name: (kind, recording(name, perform, control, outputs)) for name, (kind, perform) in requests.kinds.items()
+        }
         self._parameters_at_start = node.get_parameters(CHANGEABLE)
         self._stopped: Any = None  # the simulator that stands still, reset, since STATE_STOPPED was set
         self._stepping: Any = None
-        entities = Entities(world, self._reset)
+        entities = Entities(world, self._reset, partial(self._request, "set_object_state"))
+        spawning = Spawning(world, partial(self._request, "spawn_object"), partial(self._request, "delete_object"))
         handlers = {
             "GetSimulatorFeatures": self._get_features,
             "GetSimulationState": self._get_state,
@@ -88,6 +94,10 @@ class SimulationInterfaces:
             "GetEntityState": entities.state,
             "GetEntitiesStates": entities.states,
             "SetEntityState": entities.set_state,
+            "GetEntityBounds": entities.bounds,
+            "SpawnEntity": spawning.spawn,
+            "DeleteEntity": spawning.delete,
+            "GetSpawnables": spawning.spawnables,
         }
         handlers |= dict.fromkeys(UNSUPPORTED, _refuse)
         callbacks = {kind: self._answering(handle) for kind, handle in handlers.items()}
@@ -132,10 +142,9 @@ class SimulationInterfaces:
 
     def _get_features(self, request: Any, response: Any) -> None:
         names = [name for kind in self._offered for name in FEATURES.get(kind, ())]
-        if not self._world.config.robot.floating_base:
-            names = [name for name in names if name not in OF_FLOATING_BASES]
         response.features.features = sorted(getattr(msg.SimulatorFeatures, name) for name in names)
-        response.features.custom_info = "constrained_sim; the only entity is its robot"
+        response.features.custom_info = "constrained_sim; entities are its robot and the objects beside it"
+        response.features.spawn_formats = ["urdf", "sdf", "mjcf"]
 
     def _state(self) -> int:
         sim = self._world.sim
@@ -170,15 +179,19 @@ class SimulationInterfaces:
             self._control.stop()
 
     def _reset_scope(self, request: Any, response: Any) -> None:
-        scope, time, state = request.scope, request.SCOPE_TIME, request.SCOPE_STATE
+        scope, time, state, spawned = request.scope, request.SCOPE_TIME, request.SCOPE_STATE, request.SCOPE_SPAWNED
         if scope in (request.SCOPE_DEFAULT, request.SCOPE_ALL):
             self._reset_all()
             return
-        if scope & ~(time | state):
-            allowed = [request.SCOPE_DEFAULT, time, state, time | state, request.SCOPE_ALL]
-            why = f"scope: got {scope}, allowed: {allowed}, for nothing is spawned"
+        if scope & ~(time | state | spawned):
+            why = f"scope: got {scope}, allowed: {request.SCOPE_ALL}, or a sum of {time}, {state} and {spawned}"
             raise Refused(msg.Result.RESULT_FEATURE_UNSUPPORTED, why)
-        self._reset(keep_time=not scope & time, keep_state=not scope & state, keep_constraints=True)
+        self._reset(
+            keep_time=not scope & time,
+            keep_state=not scope & state,
+            keep_objects=not scope & spawned,
+            keep_constraints=True,
+        )
 
     def _reset_all(self) -> None:
         """Bring back time, state, contacts, constraints and parameters of the start."""
@@ -193,8 +206,13 @@ class SimulationInterfaces:
     def _reset(self, **fields: Any) -> None:
         """Carry out a request of ~/reset; a stopped simulation stays so."""
         stopped = self._state() == msg.SimulationState.STATE_STOPPED
-        self._carry_out_reset(Reset.Request(**fields), Reset.Response())
+        self._request("reset", **fields)
         self._stopped = self._world.sim if stopped else None
+
+    def _request(self, which: str, /, **fields: Any) -> None:
+        """Carry out a request of one of the node's own services."""
+        kind, carry_out = self._carry_out[which]
+        carry_out(kind.Request(**fields), kind.Response())  # type: ignore[attr-defined]
 
     # -- steps
 
@@ -243,12 +261,12 @@ class SimulationInterfaces:
 
 
 def _refuse(request: Any, response: Any) -> None:
-    """Refuse to spawn and to delete.
+    """Refuse what is not supported.
 
     Raises:
         Refused: always.
     """
-    why = f"{type(request).__name__.removesuffix('_Request')}: not supported; the only entity is the robot"
+    why = f"{type(request).__name__.removesuffix('_Request')}: not supported; allowed: SpawnEntity, one after the other"
     raise Refused(msg.Result.RESULT_FEATURE_UNSUPPORTED, why)
 
 

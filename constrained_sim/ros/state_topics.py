@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
@@ -15,6 +15,7 @@ from constrained_sim import msg
 from constrained_sim.ros.cdr import serialise
 from constrained_sim.ros.contact_messages import arrows, link_wrenches
 from constrained_sim.ros.contact_wrenches import ContactWrenches
+from constrained_sim.ros.object_topic import ObjectTopic
 from constrained_sim.ros.period_messages import PeriodMessages
 from constrained_sim.ros.sampled_topics import SampledTopics
 from constrained_sim.ros.topics import Topics
@@ -61,6 +62,7 @@ class StateTopics:
         self._markers = topics.open(MarkerArray, "contact_markers")
         self._odometry = topics.open(Odometry, "odom") if robot.floating_base else None
         self._transforms = TransformTopics(topics, robot, options)
+        self._objects = ObjectTopic(topics, robot, options.world_frame)
         several = messages.has_multi_dof_joints
         self._multi_dof = topics.open(MultiDOFJointState, "multi_dof_joint_states") if several else None
         self._sampled = SampledTopics(topics, self._copied())
@@ -85,6 +87,17 @@ class StateTopics:
         state = self._world.sim.state
         return Present(state.q, state.v, np.zeros(self._world.config.robot.nu))
 
+    def follow_objects(self) -> None:
+        """Publish from now on what is beside the robot now, and at once where it is."""
+        robot, state, stamp = self._world.config.robot, self._world.sim.state, self._world.stamp
+        self._present = replace(self._present, q=state.q, v=state.v)
+        self._transforms.follow(robot)
+        self._transforms.restart()
+        self._transforms.start(state.q, stamp)
+        self._transforms.send(state.q, stamp)
+        self._objects.follow(robot)
+        self._objects.send(state.q, state.v, stamp)
+
     # -- periods
 
     def start(self) -> None:
@@ -94,6 +107,12 @@ class StateTopics:
     def send_initial(self) -> None:
         """Publish the state as it is at the start and after a reset; nothing has acted yet."""
         self._next_markers = 0
+        if self._objects.is_of_other_than(self._world.config.robot):
+            self._transforms.follow(self._world.config.robot)
+            self._transforms.start(self._world.sim.state.q, self._world.stamp)
+            self._objects.follow(self._world.config.robot)
+            if not self._objects.are_any:
+                self._objects.send(self._world.sim.state.q, self._world.sim.state.v, self._world.stamp)
         self._transforms.restart()
         self._present = self._initial()
         self._send_state(None)
@@ -126,6 +145,8 @@ class StateTopics:
         self._transforms.send(present.q, stamp)
         if self._multi_dof is not None:
             self._multi_dof.offer(self._multi_dof_joints, stamp)
+        if self._objects.are_any:
+            self._objects.send(present.q, present.v, stamp)
 
     # -- between periods
 
@@ -144,6 +165,7 @@ class StateTopics:
         self._transforms.greet(self._present.q, self._world.stamp)
         if self._multi_dof is not None:
             self._multi_dof.greet(self._multi_dof_joints)
+        self._objects.greet(self._present.q, self._present.v, self._world.stamp)
         self._forces.greet(self._contact_forces)
         self._constraint_forces.greet(self._all_constraint_forces)
         if self._options.marker_rate:
@@ -191,4 +213,4 @@ class StateTopics:
         period = self._present.period
         if period is None:
             return {}
-        return link_wrenches(self._messages.header, period, self._world.config.robot, self._options.frame_prefix)
+        return link_wrenches(self._messages.header, period, self._options.frame_prefix)

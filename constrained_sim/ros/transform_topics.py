@@ -15,23 +15,27 @@ class TransformTopics:
     """Publishes what the option ``tf`` asks for.
 
     ``links``: every link in the one that carries it; ``base``: where the robot is in the world, for those who let
-    robot_state_publisher do the rest. A floating base comes in every period, as odom does; links behind joints at
-    ``tf_rate``; what never moves once, latched.
+    robot_state_publisher do the rest; with both, all links of objects. A floating base comes in every period, as odom
+    does; links behind joints at ``tf_rate``; what never moves once, latched.
     """
 
     def __init__(self, topics: Topics, robot: Robot, options: NodeOptions) -> None:
         """Open what is needed."""
-        self._transforms = LinkTransforms(robot, options.world_frame, options.frame_prefix)
-        self._links, self._period = options.tf == "links", round(min(1e9 / options.tf_rate, LAST_STAMP))
+        self._options, self._period = options, round(min(1e9 / options.tf_rate, LAST_STAMP))
         self._next = 0
-        moves = options.tf != "none" and (robot.floating_base or self._links)
-        self._moving = topics.open(Transforms, "/tf") if moves else None
+        self._moving = topics.open(Transforms, "/tf") if options.tf != "none" else None
         self._fixed = topics.open(Transforms, "/tf_static", LATCHED) if options.tf != "none" else None
+        self.follow(robot)
+
+    def follow(self, robot: Robot) -> None:
+        """Publish from now on what is beside `robot` now."""
+        frame, prefix = self._options.world_frame, self._options.frame_prefix
+        self._transforms = LinkTransforms(robot, frame, prefix, self._options.tf == "links")
 
     def start(self, q: Array, stamp: int) -> None:
         """Publish what never moves, at the configuration `q` and `stamp` [ns]."""
         if self._fixed is not None:
-            self._fixed.offer(lambda: self._transforms.fixed(q, stamp, mounts_only=not self._links), stamp)
+            self._fixed.offer(lambda: self._transforms.fixed(q, stamp), stamp)
 
     def restart(self) -> None:
         """Begin anew after a reset, which may have set the time back."""
@@ -42,7 +46,7 @@ class TransformTopics:
         if self._moving is None:
             return
         self._moving.offer(lambda: self._transforms.base(q, stamp), stamp)
-        if self._links and stamp >= self._next:
+        if stamp >= self._next:
             self._next = stamp + self._period
             self._moving.offer(lambda: self._transforms.moving(q, stamp), stamp)
 
@@ -50,6 +54,6 @@ class TransformTopics:
         """Publish what moves once more if somebody has begun to listen."""
         if self._moving is None or not self._moving.has_newcomers:
             return
-        for data in (self._transforms.base(q, stamp), self._transforms.moving(q, stamp) if self._links else None):
+        for data in (self._transforms.base(q, stamp), self._transforms.moving(q, stamp)):
             if data is not None:
                 self._moving.repeat(data)

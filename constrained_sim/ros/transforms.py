@@ -25,12 +25,14 @@ class _Edge(NamedTuple):
         child: frame of the link.
         carrier: joint of the link that carries, and its placement there.
         carried: the same of the link.
+        is_of_object: whether it belongs to an object beside the robot.
     """
 
     parent: str
     child: str
     carrier: tuple[int, pin.SE3]
     carried: tuple[int, pin.SE3]
+    is_of_object: bool
 
     @property
     def is_fixed(self) -> bool:
@@ -45,14 +47,26 @@ class LinkTransforms:
     parent.
     """
 
-    def __init__(self, robot: Robot, world_frame: str, prefix: str) -> None:
-        """Look up the links of `robot`; `prefix` is put before their names."""
+    def __init__(self, robot: Robot, world_frame: str, prefix: str, own_links: bool = True) -> None:
+        """Look up the links of `robot`.
+
+        Args:
+            robot: the robot, and what is beside it.
+            world_frame: frame of the world.
+            prefix: is put before the names of links.
+            own_links: take all of the robot's own links; else its base, and those that are fixed to the world. Links of
+                objects are taken in any case.
+        """
         self._robot = robot
-        edges = [edge for edge in _edges(robot, world_frame, prefix) if edge.child != edge.parent]
+        edges = [
+            edge
+            for edge in _edges(robot, world_frame, prefix)
+            if edge.child != edge.parent
+            and (own_links or edge.is_of_object or (edge.is_fixed and edge.parent == world_frame))
+        ]
         base = prefix + robot.root_link if robot.floating_base else None
         self._moving = [edge for edge in edges if not edge.is_fixed and edge.child != base]
         self._fixed = [edge for edge in edges if edge.is_fixed]
-        self._mounts = [edge for edge in self._fixed if edge.parent == world_frame]
         self._form = _form((edge.parent, edge.child) for edge in self._moving)
         self._base = _form([(world_frame, base)]) if base is not None else None
 
@@ -66,11 +80,10 @@ class LinkTransforms:
         """Return the links behind joints, a floating base left out; None: there are none."""
         return self._form.filled(self._numbers(self._moving, q, stamp)) if self._moving else None
 
-    def fixed(self, q: Array, stamp: int, mounts_only: bool) -> bytes | None:
-        """Return the links behind fixed joints, or those on the world only; None: there are none."""
-        edges = self._mounts if mounts_only else self._fixed
-        form = _form((edge.parent, edge.child) for edge in edges)
-        return form.filled(self._numbers(edges, q, stamp)) if edges else None
+    def fixed(self, q: Array, stamp: int) -> bytes | None:
+        """Return the links behind fixed joints; None: there are none."""
+        form = _form((edge.parent, edge.child) for edge in self._fixed)
+        return form.filled(self._numbers(self._fixed, q, stamp)) if self._fixed else None
 
     def _numbers(self, edges: Sequence[_Edge], q: Array, stamp: int) -> list[float]:
         kinematics = kinematics_at(self._robot, q)
@@ -99,6 +112,7 @@ def _edges(robot: Robot, world_frame: str, prefix: str) -> Iterable[_Edge]:
             prefix + frame.name,
             carrier,
             (int(frame.parentJoint), pin.SE3(frame.placement)),
+            bool(robot.owner_of(frame.name)),
         )
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from constrained_sim.config import Config, control_steps, whole_nanoseconds
-from constrained_sim.constraints import PointContact
+from constrained_sim.constraints import Constraint, PointContact
 from constrained_sim.exceptions import ConstrainedSimError, InvalidValue
 from constrained_sim.impact import Impact
+from constrained_sim.objects.combined_robot import carried_over
+from constrained_sim.objects.world_object import WorldObject
+from constrained_sim.robot import Robot
 from constrained_sim.servo import JointCommand, JointTargets
 from constrained_sim.step_result import ConstraintForce, ContactForce, StepResult
 from constrained_sim.validation import Array
@@ -110,7 +113,8 @@ class World:
     """A simulator that advances by control periods, with time in integer nanoseconds.
 
     Attributes:
-        config: what was configured.
+        configured: what was configured.
+        config: the same with the objects that are there now.
         sim: the simulator.
         commands: of the (nu) efforts; a joint that is not commanded keeps its last one.
         stamp: [ns] of the present state.
@@ -126,7 +130,7 @@ class World:
         Raises:
             ConstrainedSimError: a configuration that the simulator refuses.
         """
-        self.config = config
+        self.configured = self.config = config
         self.sim = config.simulator()
         self._dt_ns = whole_nanoseconds("dt", config.simulation.dt)
         self._timeout_ns = round(config.node.command_timeout * 1e9)
@@ -231,25 +235,55 @@ class World:
             self.residuals.see(results[-1])
         return results
 
-    def reset(self, q: Array, v: Array, keep_time: bool, keep_constraints: bool) -> None:
+    def change_objects(self, objects: Iterable[WorldObject]) -> None:
+        """Let these objects be beside the robot from now on, and no others; all else goes on.
+
+        Raises:
+            ConstrainedSimError: an object that cannot be there, or one that a constraint or a sensor is on is missing;
+                nothing has changed.
+        """
+        sim = self.sim.with_objects(objects)
+        q, v = carried_over(self.config.robot, sim.robot, self.config.q, self.config.v)
+        config = replace(self.config, robot=sim.robot, q=q, v=v)
+        config.sensor_set()  # a sensor on what is gone is refused
+        self.sim, self.config = sim, config
+
+    def reset(self, q: Array, v: Array, keep_time: bool, keep_constraints: bool, keep_objects: bool = True) -> None:
         """Start anew at (q, v), with the stepper and the solver in effect; commands are forgotten.
+
+        Args:
+            q: (nq,) configuration of the robot and the objects that are kept, as the next.
+            v: (nv,) velocity.
+            keep_time: let time go on; else it is that of the start.
+            keep_constraints: keep those in effect; else those of the configuration come back.
+            keep_objects: keep those that are there; else those of the configuration come back.
 
         Raises:
             ConstrainedSimError: a state that violates a constraint; nothing has changed.
         """
-        before = self.sim
-        sim = self.config.simulator(q, v, before.constraints if keep_constraints else None, before)
+        before, config = self.sim, self.config if keep_objects else self.configured
+        sim = config.simulator(q, v, self._kept(config.robot) if keep_constraints else None, before)
         if keep_constraints:
-            for removed in set(sim.constraints) - {*before.constraints, *before.disabled}:
-                sim.remove(removed.name)  # one of the robot's own
+            known = {constraint.name for constraint in (*before.constraints, *before.disabled)}
+            active = {constraint.name for constraint in sim.constraints}
+            there = {"", *(entry.name for entry in before.robot.objects)}
+            for name in active - known:
+                if config.robot.owner_of(name) in there:
+                    sim.remove(name)  # one of the robot's own, or of an object's
             for constraint in before.disabled:
-                if constraint in sim.constraints:
+                if constraint.name in active:
                     sim.enable(constraint.name, False)
-                else:
+                elif constraint in self._kept(config.robot, disabled=True):
                     sim.add(constraint, enabled=False)
-        self.sim = sim
+        self.sim, self.config = sim, config
         self.stamp = self.stamp if keep_time else round(self.config.node.start_time * 1e9)
         self._forget()
+
+    def _kept(self, robot: Robot, disabled: bool = False) -> list[Constraint]:
+        """Return what is declared now, and not gone with an object once the robot is `robot`."""
+        sim = self.sim
+        going = {one.name for one in sim.robot.constraints} - {one.name for one in robot.constraints}
+        return [one for one in (sim.disabled if disabled else sim.constraints) if one.name not in going]
 
 
 def _means(steps: list[dict[str, Array]]) -> dict[str, Array]:

@@ -76,11 +76,13 @@ class SensorSet:
         instance("result", result, StepResult, "a StepResult")
         self._count += 1
         self._past.append(result)
-        return {
-            sensor.name: sensor.measure(self.robot, self._past[-1 - late], self._generators[sensor.name])
-            for sensor in self.members
-            if self._count % self._every[sensor.name] == 0 and (late := self._late[sensor.name]) < len(self._past)
-        }
+        readings = {}
+        for sensor in self.members:
+            late = self._late[sensor.name]
+            if self._count % self._every[sensor.name] == 0 and late < len(self._past):
+                then = self._past[-1 - late]  # the robot may have had other objects beside it
+                readings[sensor.name] = sensor.measure(then.robot, then, self._generators[sensor.name])
+        return readings
 
 
 def _generator(seed: int, name: str) -> np.random.Generator:

@@ -12,11 +12,21 @@ from sensor_msgs.msg import JointState
 
 from constrained_sim.exceptions import ConfigError
 from constrained_sim.msg import Contact, Input
+from constrained_sim.objects.world_object import primitive
 from constrained_sim.ros.bag import bag_file, read_records
 from constrained_sim.ros.message_definitions import message_definition
 from constrained_sim.ros.recover import recover
 from constrained_sim.ros.replay import INPUT, main, replay
-from constrained_sim.srv import AddConstraint, AddContact, ApplyWrench, Reset, SetSolver, Step
+from constrained_sim.srv import (
+    AddConstraint,
+    AddContact,
+    ApplyWrench,
+    DeleteObject,
+    Reset,
+    SetSolver,
+    SpawnObject,
+    Step,
+)
 
 
 def test_lockstep_run_is_repeated_bit_by_bit(hopping, capsys):
@@ -62,6 +72,14 @@ def served(simulate, tmp_path_factory):
         answer = sim.call(AddConstraint, "add_constraint", constraint=hold.constraint)
         assert answer.success and answer.energy_lost > 0.0
         sim.step(300)
+        ball = primitive("sphere", (0.05,), 0.5, 0.4).urdf
+        spawn = SpawnObject.Request(name="ball", description=ball)
+        spawn.pose.position.x, spawn.pose.position.z = -0.5, 0.3
+        assert sim.call(SpawnObject, "spawn_object", **fields(spawn)).success
+        assert not sim.call(SpawnObject, "spawn_object", **fields(spawn)).success
+        sim.step(50)
+        assert sim.call(DeleteObject, "delete_object", name="ball").success
+        sim.step(10)
         assert sim.call(Reset, "reset", keep_time=True, keep_constraints=True).success
         assert sim.call(Step, "step", periods=50).success
     return folder
@@ -83,12 +101,15 @@ def test_requests_are_repeated(served):
         "apply_wrench",
         "add_contact",
         "add_constraint",
+        "spawn_object",
+        "delete_object",
         "reset",
     ]
     assert json.loads(inputs[3].content)["solver"] == "null_space"
     comparison = replay(served)
     assert comparison.difference == ""
     assert comparison.counts["/impacts"] >= 1
+    assert comparison.counts["/object_states"] == 52  # spawned, 50 periods, gone
 
 
 def rewritten(bag, folder, change):

@@ -26,6 +26,9 @@ NODE = "/constrained_sim"
 LOOK = 0.05
 """[s] after which a wait looks again, whether something has arrived or not."""
 
+DISCOVERY_TIME = 30.0
+"""[s] for two nodes to discover each other: a moment, but many seconds where ten others compete for the processor."""
+
 SETTLE = 0.1
 """[s] for a node that has been discovered to discover its counterpart here: DDS drops an answer that it finds no
 reader of, and what is published before the subscriber knows of the publisher comes late, after the next service."""
@@ -130,7 +133,7 @@ class Client:
         if topic not in self._publishers:
             publisher = self.node.create_publisher(type(message), topic, QoSProfile(depth=100))
             self._publishers[topic] = publisher
-            self.wait_for(lambda: publisher.get_subscription_count() > 0, f"subscriber of {topic}")
+            self.wait_for(lambda: publisher.get_subscription_count() > 0, f"subscriber of {topic}", DISCOVERY_TIME)
             self.spin(SETTLE)
         self._publishers[topic].publish(message)
 
@@ -143,7 +146,7 @@ class Client:
         name = service if service.startswith("/") else f"{NODE}/{service}"
         if name not in self._services:
             client = self.node.create_client(kind, name)
-            self.wait_for(client.service_is_ready, f"service {name}", timeout=20.0)
+            self.wait_for(client.service_is_ready, f"service {name}", DISCOVERY_TIME)
             self.spin(SETTLE)
             self._services[name] = client
         return self._services[name].call_async(kind.Request(**fields))

@@ -1,0 +1,78 @@
+"""The topic object_states: where the objects beside the robot are, and how they move."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+from std_msgs.msg import Header
+
+from constrained_sim.dynamics.dynamics import dynamics_at
+from constrained_sim.dynamics.kinematics import velocity_at
+from constrained_sim.joints import SingleJoint
+from constrained_sim.msg import ObjectState, ObjectStates
+from constrained_sim.objects import WorldObject
+from constrained_sim.robot import Robot
+from constrained_sim.ros.cdr import Form
+from constrained_sim.ros.conversions import NANOSECONDS
+from constrained_sim.ros.topics import Topics
+from constrained_sim.validation import Array
+
+
+class ObjectTopic:
+    """Publishes the states of all objects in every control period; nothing while there are none."""
+
+    def __init__(self, topics: Topics, robot: Robot, frame: str) -> None:
+        """Open the topic; `frame` is that of the world."""
+        self._frame = frame
+        self._topic = topics.open(ObjectStates, "object_states")
+        self.follow(robot)
+
+    def follow(self, robot: Robot) -> None:
+        """Publish from now on what is beside `robot`."""
+        self._robot = robot
+        self._joints = {entry.name: single_joints(robot, entry) for entry in robot.objects}
+        states = [
+            ObjectState(name=name, joint_names=list(joints), position=[0.0] * len(joints), velocity=[0.0] * len(joints))
+            for name, joints in self._joints.items()
+        ]
+        self._form = Form(ObjectStates(header=Header(frame_id=self._frame), objects=states))
+
+    def is_of_other_than(self, robot: Robot) -> bool:
+        """Return whether what is published is not what is beside `robot`."""
+        return robot is not self._robot
+
+    @property
+    def are_any(self) -> bool:
+        """Whether there are objects."""
+        return bool(self._robot.objects)
+
+    def send(self, q: Array, v: Array, stamp: int) -> None:
+        """Publish the states at `q` (nq,), `v` (nv,) and `stamp` [ns]."""
+        self._topic.offer(lambda: self._message(q, v, stamp), stamp)
+
+    def greet(self, q: Array, v: Array, stamp: int) -> None:
+        """Publish the states once more if somebody has begun to listen."""
+        self._topic.greet(lambda: self._message(q, v, stamp))
+
+    def _message(self, q: Array, v: Array, stamp: int) -> bytes:
+        numbers: list[float] = [*divmod(stamp, NANOSECONDS)]
+        for entry in self._robot.objects:
+            placement, twist = base_motion(self._robot, entry, q, v)
+            joints = self._joints[entry.name].values()
+            numbers += [*pin.SE3ToXYZQUAT(placement).tolist(), *twist.tolist()]
+            numbers += [*(joint.position(q) for joint in joints), *(float(v[joint.v]) for joint in joints)]
+        return self._form.filled(numbers)
+
+
+def single_joints(robot: Robot, entry: WorldObject) -> dict[str, SingleJoint]:
+    """Return the joints with one degree of freedom of an object, by their names within it."""
+    names = [name for name, joint in entry.body.joint_models.items() if joint.nv == 1]
+    return {name: SingleJoint.of(robot, entry.prefix + name) for name in names}
+
+
+def base_motion(robot: Robot, entry: WorldObject, q: Array, v: Array) -> tuple[pin.SE3, Array]:
+    """Return where the base link of an object is, and its velocity (6,) [m/s, rad/s] at its origin, world axes."""
+    joint, in_joint = robot.link_placement(entry.base_link)
+    body = dynamics_at(robot, q, v).body(joint)
+    placement = pin.SE3(body.rotation, body.position) * in_joint
+    return placement, np.concatenate([velocity_at(body, placement.translation), body.angular_velocity])
