@@ -58,7 +58,9 @@ def request(name="ball", text=BALL, uri="", x=-1.0, z=0.5, w=1.0, frame="", **fi
 
 def spawn(sim, **fields):
     made = request(**fields)
-    return sim.call(SpawnEntity, "spawn_entity", **{key: getattr(made, key) for key in made.get_fields_and_field_types()})
+    return sim.call(
+        SpawnEntity, "spawn_entity", **{key: getattr(made, key) for key in made.get_fields_and_field_types()}
+    )
 
 
 def entities(sim, **filters):
