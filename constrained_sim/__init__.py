@@ -37,6 +37,7 @@ __all__ = [
     "PointDistance",
     "Posture",
     "Projection",
+    "RangeFinder",
     "Rigid",
     "Robot",
     "SensorSet",

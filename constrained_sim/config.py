@@ -174,6 +174,7 @@ class NodeOptions:
         real_time_factor: simulated seconds per second in realtime mode.
         start_time: [s] stamp of the initial state.
         publish_clock: ``auto``: unless somebody else publishes /clock already; ``always``; ``never``.
+        autostart: configure and activate the node at once; else somebody else manages its lifecycle.
         start_paused: wait for ``~/pause`` or ``~/step``.
         wait_for_first_command: let no time pass until a controller has sent its first command.
         wait_for_subscriber: let no time pass until the node of this name subscribes to contact_forces; empty: none.
@@ -209,6 +210,7 @@ class NodeOptions:
     real_time_factor: float = within(1.0, *SPEEDS)
     start_time: float = within(1.0, 0.0, LONGEST)
     publish_clock: str = one_of("auto", "always", "never")
+    autostart: bool = True
     start_paused: bool = False
     wait_for_first_command: bool = False
     wait_for_subscriber: str = ""

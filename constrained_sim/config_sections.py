@@ -141,11 +141,11 @@ def read_robot(section: Section, base: Path, make: MakeRobot = make_robot) -> Ro
 
 def read_objects(top: Section, base: Path, make: MakeRobot = make_robot) -> list[WorldObject]:
     """Read what is beside the robot; relative paths start at `base`, and `make` reads descriptions."""
-    return [_read_object(section, base, make) for section in top.named_sections("objects")]
+    return [read_object(section, base, make) for section in top.named_sections("objects")]
 
 
-def _read_object(section: Section, base: Path, make: MakeRobot) -> WorldObject:
-    """Read an object: a shape with its mass, or a description."""
+def read_object(section: Section, base: Path, make: MakeRobot = make_robot) -> WorldObject:
+    """Read what is beside the robot: a shape with its mass, or a description; arguments as of :func:`read_robot`."""
     pose = section.take("pose", tuple, HERE)
     shape = section.take("shape", str, "")
     if shape:

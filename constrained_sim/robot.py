@@ -251,7 +251,9 @@ class Robot:
 
     def owner_of(self, name: str) -> str:
         """Return the object that a link, a joint or a collision element belongs to; empty: the robot itself."""
-        owner, separator, _ = name.partition("/")
+        owner, separator, _ = instance(
+            "name", name, str, "the name of a link, a joint or a collision element"
+        ).partition("/")
         return owner if separator and any(entry.name == owner for entry in self.objects) else ""
 
     def summary(self, dt: float = 1e-3) -> Any:

@@ -518,7 +518,9 @@ class Simulator:
         self._applied = [(wrench, end) for wrench, end in self._applied if end > self.steps]
         self._energy += outcome.energy
         self.early_impacts += sum(impact.early for impact in outcome.impacts)
-        return StepResult(self.state, read_only(outcome.a), read_only(given), outcome, acting, self.dt, self.robot)
+        return StepResult(
+            self.state, read_only(outcome.a), read_only(given), outcome, acting, self.dt, self.robot, self.collisions
+        )
 
     def _step_into_contacts(
         self, here: Evaluation, command: Command, acting: tuple[Wrench, ...]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from constrained_sim.state import State
 from constrained_sim.steppers import StepOutcome
 from constrained_sim.validation import Array, read_only
 from constrained_sim.wrench import Wrench
+
+if TYPE_CHECKING:
+    from constrained_sim.collision.detector import Collisions
 
 
 class ContactStatus(IntEnum):
@@ -98,6 +102,8 @@ class StepResult:
         outcome: everything the stepper found.
         wrenches: external wrenches that acted during the step.
         dt: length of the step [s].
+        robot: that moved, with what is beside it.
+        collisions: what collision geometry may touch; None: nothing.
     """
 
     state: State
@@ -107,6 +113,7 @@ class StepResult:
     wrenches: tuple[Wrench, ...]
     dt: float
     robot: Robot
+    collisions: Collisions | None = None
 
     @cached_property
     def middle(self) -> State:

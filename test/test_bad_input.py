@@ -103,6 +103,10 @@ class Closed:
         self._view(**arguments).close()
 
 
+POSE = (0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+SOLID = {"mass": 1.0, "friction": 0.5, "pose": POSE}
+
+
 def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
     """Return what is public, by name, with arguments that are right."""
     robot, foot = leg(), cs.PointContact("floor", "foot", (0, 0, 0))
@@ -207,6 +211,11 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "Posture.about": (posture.about, {"q": Q}),
         "Posture.efforts": (posture.efforts, {"q": np.array(Q), "v": np.array(V)}),
         "Projection": (cs.Projection, {"metric": "mass", "position_tolerance": 1e-9, "velocity_tolerance": 1e-9}),
+        "RangeFinder": (
+            cs.RangeFinder,
+            {"name": "eye", "link": "foot", "rate": 0.0, "origin": (0, 0, 0), "direction": (1, 0, 0)}
+            | {"min_range": 0.1, "max_range": 3.0, "range_noise": 0.0},
+        ),
         "Rigid": (cs.Rigid, {}),
         "Robot": (
             cs.Robot,
@@ -223,6 +232,13 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "Robot.clamp": (robot.clamp, {"tau": TAU}),
         "Robot.link_point": (robot.link_point, {"link": "foot", "point": (0, 0, 0)}),
         "Robot.link_placement": (robot.link_placement, {"link": "foot"}),
+        "Robot.with_objects": (robot.with_objects, {"objects": []}),
+        "Robot.owner_of": (robot.owner_of, {"name": "foot"}),
+        "WorldObject": (cs.WorldObject, {"name": "ball", "body": BALL, "pose": POSE}),
+        "WorldObject.box": (cs.WorldObject.box, {"name": "box", "size": (1, 1, 1), **SOLID}),
+        "WorldObject.sphere": (cs.WorldObject.sphere, {"name": "ball", "radius": 0.1, **SOLID}),
+        "WorldObject.cylinder": (cs.WorldObject.cylinder, {"name": "tin", "radius": 0.1, "length": 0.1, **SOLID}),
+        "WorldObject.placed": (cs.WorldObject("ball", BALL).placed, {"pose": POSE}),
         "Robot.with_payloads": (robot.with_payloads, {"masses": {"foot": 0.1}}),
         "Robot.summary": (robot.summary, {"dt": 1e-3}),
         "propose_contacts": (cs.propose_contacts, {"robot": robot, "q": Q, "friction": 0.8}),
@@ -245,6 +261,7 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             | {"q": Q, "v": V},
         ),
         "Simulator.add": (sim.add, {"constraint": foot, "assemble": False, "enabled": False}),
+        "Simulator.with_objects": (sim.with_objects, {"objects": []}),
         "Simulator.apply": (sim.apply, {"wrench": cs.Wrench("foot"), "duration": 0.1}),
         "Simulator.check_solver": (sim.check_solver, {"solver": sim.solver}),
         "Simulator.enable": (sim.enable, {"name": "hold", "on": True}),

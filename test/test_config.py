@@ -8,6 +8,7 @@ import pytest
 import yaml
 from mechanisms import ROOT, leg_config, urdf
 from mechanisms import link as link_of
+from test_objects import DOOR
 
 from constrained_sim import PointAnchor, PointContact, load_config
 from constrained_sim.config import read_config
@@ -16,6 +17,7 @@ from constrained_sim.package_paths import resolve_path
 from constrained_sim.parameter_file import load_parameters
 
 LEG = ROOT / "config" / "leg.yaml"
+URDF = ROOT / "urdf" / "leg.urdf"
 
 
 def parameters(**changes):
@@ -419,3 +421,53 @@ collisions: {friction: 0.6, restitution: 0.1, margin: 0.05}
         path.write_text(wrong)
         with pytest.raises(ConstrainedSimError, match=message):
             load_config(path)
+
+
+def test_objects_are_read_by_shape_or_description(tmp_path):
+    (tmp_path / "door.urdf").write_text(DOOR)
+    (tmp_path / "held.urdf").write_text(DOOR.replace('"frame"', '"world"'))
+    parameters = {
+        "robot": {"urdf": str(URDF)},
+        "objects": {
+            "crate": {
+                "shape": "box",
+                "size": [0.1, 0.2, 0.3],
+                "mass": 2.0,
+                "friction": 0.5,
+                "pose": [1, 0, 1, 0, 0, 0, 2],
+            },
+            "ball": {"shape": "sphere", "radius": 0.1, "mass": 1},
+            "tin": {"shape": "cylinder", "radius": 0.1, "length": 0.3, "mass": 1.5},
+            "door": {"urdf": "door.urdf", "floating_base": False},
+            "held": {"urdf": "held.urdf", "pose": [3, 0, 0, 0, 0, 0, 1]},
+        },
+        "initial": {"positions": {"door/hinge": 0.3}, "velocities": {"ball/root_joint.0": 2.0}},
+        "collisions": {"friction": 0.7},
+    }
+    config = read_config(parameters, tmp_path)
+    robot = config.robot
+    assert [entry.name for entry in robot.objects] == ["crate", "ball", "tin", "door", "held"]
+    assert [entry.body.floating_base for entry in robot.objects] == [True, True, True, False, False]
+    assert [entry.body.mass for entry in robot.objects] == pytest.approx([2.0, 1.0, 1.5, 5.2, 5.2])
+    assert robot.objects[0].pose.tolist() == [1, 0, 1, 0, 0, 0, 1]
+    assert config.q[robot.joint_models["door/hinge"].idx_q] == 0.3
+    assert config.v[robot.joint_models["ball/root_joint"].idx_v] == 2.0
+    assert config.collisions is not None and config.collisions.friction == 0.7
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"shape": "cone", "radius": 1.0, "mass": 1.0},
+        {"shape": "box", "size": [1.0, 1.0], "mass": 1.0},
+        {"shape": "box", "size": [1.0, 1.0, 1.0]},
+        {"shape": "sphere", "radius": 1.0, "mass": 1.0, "colour": "red"},
+        {"shape": "sphere", "radius": -1.0, "mass": 1.0},
+        {"urdf": "nowhere.urdf"},
+        {"urdf": str(URDF), "sdf": str(URDF)},
+        {},
+    ],
+)
+def test_objects_that_cannot_be_are_refused(entry):
+    with pytest.raises(ConstrainedSimError):
+        read_config({"robot": {"urdf": str(URDF)}, "objects": {"one": entry}})

@@ -14,6 +14,9 @@ from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import Robot, checked_robot
 from constrained_sim.validation import Array, finite_array, lookup, number, read_only
 
+LEAST_MOMENT = 1e-11
+"""[kg m^2] Least moment of inertia of a shape, that of a ball of 1 mg and 5 mm: lighter ones sink into rounding."""
+
 HERE = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 
 
@@ -130,13 +133,13 @@ class Primitive(NamedTuple):
 
 
 def _cylinder_moments(radius: float, length: float) -> tuple[float, float, float]:
-    across = radius**2 / 4.0 + length**2 / 12.0
-    return across, across, radius**2 / 2.0
+    across = radius * radius / 4.0 + length * length / 12.0
+    return across, across, radius * radius / 2.0
 
 
 PRIMITIVES: dict[str, Primitive] = {
     "box": Primitive({"size": 3}, lambda x, y, z: ((y * y + z * z) / 12, (x * x + z * z) / 12, (x * x + y * y) / 12)),
-    "sphere": Primitive({"radius": 1}, lambda radius: (0.4 * radius**2,) * 3),
+    "sphere": Primitive({"radius": 1}, lambda radius: (0.4 * radius * radius,) * 3),
     "cylinder": Primitive({"radius": 1, "length": 1}, _cylinder_moments),
 }
 """Shapes that an object may be, by name."""
@@ -156,11 +159,15 @@ def primitive(shape: str, size: Sequence[float], mass: float, friction: float | 
         InvalidValue: a length or a mass that is not positive, another number of lengths, or a negative friction.
     """
     kind = lookup("shape of an object", shape, PRIMITIVES)
-    lengths = finite_array(f"size of a {shape}", size, (sum(kind.sizes.values()),)).tolist()
+    what = f"{' and '.join(kind.sizes)} of a {shape}"
+    lengths = finite_array(what, size, (sum(kind.sizes.values()),)).tolist()
     if min(lengths) <= 0.0:
-        raise InvalidValue(f"size of a {shape}", lengths, "positive lengths")
+        raise InvalidValue(what, lengths, "positive lengths")
     mass = number(f"mass of a {shape}", mass, 0.0, open_lower=True)
-    moments = (mass * moment for moment in kind.moments(*lengths))
+    moments = [mass * moment for moment in kind.moments(*lengths)]
+    if not (min(moments) >= LEAST_MOMENT and np.isfinite(moments).all()):
+        allowed = f"with this mass, {mass:g} kg, moments of inertia from {LEAST_MOMENT:g} kg m^2 on"
+        raise InvalidValue(what, lengths, allowed)
     inertia = " ".join(f'{key}="{value!r}"' for key, value in zip(("ixx", "iyy", "izz"), moments, strict=True))
     values = iter(lengths)
     sizes = " ".join(

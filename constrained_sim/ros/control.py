@@ -63,7 +63,7 @@ class Control:
         self._watches = watches
         self._callbacks = Callbacks(node, commands.inbox.subscriptions)
         self._options = world.config.node
-        self._paused = self._options.start_paused
+        self._paused, self._active, self._runs = self._options.start_paused, False, False
         self._stopped = False
         self._steps_wanted = 0
         self._steps_done: Future | None = None
@@ -95,6 +95,15 @@ class Control:
             self._finish_steps("paused")
         self.changed("paused" if on else "running")
 
+    def activate(self, on: bool) -> None:
+        """Let time go on, unless it is paused, or stand still: transitions of a managed node."""
+        self._active = on
+        self._pace.restart()
+        if not on:
+            self._finish_steps("inactive")
+        if self._runs:  # before that, nothing is published
+            self.changed("active" if on else "inactive")
+
     def request_steps(self, periods: int, after_each: Callable[[int], None] = lambda left: None) -> Future:
         """Run `periods` control periods; the future's result is empty, or why it stopped early.
 
@@ -105,6 +114,8 @@ class Control:
         Raises:
             InvalidValue: not paused, frozen, none wanted, or a request is under way.
         """
+        if not self._active:
+            raise InvalidValue("step", "an inactive node", "an active one: ros2 lifecycle set NODE activate")
         if not self._paused:
             raise InvalidValue("step", "a running simulation", "a paused one: call ~/pause with data: true first")
         if self._steps_done is not None:
@@ -158,6 +169,7 @@ class Control:
     def run(self) -> None:
         """Run until stopped, or until the configured duration has been simulated."""
         self._rate_from = (time.monotonic(), self._world.stamp)
+        self._runs = True
         self._send_status()
         self._pace.restart()
         while not self._stopped and (self._end is None or self._world.stamp < self._end):
@@ -204,7 +216,7 @@ class Control:
 
     def _is_idle(self) -> bool:
         """Whether there is nothing to simulate."""
-        return bool(self._world.frozen) or (self._paused and not self._steps_wanted)
+        return not self._active or bool(self._world.frozen) or (self._paused and not self._steps_wanted)
 
     def _advance(self) -> None:
         """Simulate one control period and publish it."""
@@ -367,7 +379,7 @@ class Control:
     def _state(self) -> int:
         if self._world.frozen:
             return SimulationStatus.FROZEN
-        if self._paused:
+        if self._paused or not self._active:
             return SimulationStatus.PAUSED
         waiting = self._waiting_since is not None or not self._started
         return SimulationStatus.WAITING if waiting else SimulationStatus.RUNNING

@@ -9,6 +9,7 @@ from rclpy.node import Node
 
 from constrained_sim.constraints import CONSTRAINTS, PointContact
 from constrained_sim.contact import LAWS
+from constrained_sim.objects import PRIMITIVES
 from constrained_sim.ros.attribute_docs import attribute_docs
 from constrained_sim.sensors import SENSORS
 
@@ -41,6 +42,9 @@ DESCRIPTIONS = {
     "constraints.*.kind": f"One of {', '.join(CONSTRAINTS)}.",
     "sensors.*.kind": f"One of {', '.join(SENSORS)}.",
     "scene.*": "A body that collision geometry touches: its kind, its size and where it is [m].",
+    "objects.*.shape": f"In place of a description: one of {', '.join(PRIMITIVES)}, of homogeneous density.",
+    "objects.*.pose": "(7,) where it begins: position [m] and quaternion x y z w.",
+    "objects.*": "What is beside the robot: a shape with its sizes [m], mass [kg] and friction, or a description.",
     "collisions.*": "How the collision geometry of the robot touches the scene and itself.",
 }
 """By pattern; the first one that fits a name describes it, after the fields of contacts, constraints and sensors."""

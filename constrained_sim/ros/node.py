@@ -6,11 +6,13 @@ import gc
 import itertools
 import sys
 import time
+import traceback
 from collections.abc import Sequence
 
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.exceptions import InvalidParameterException, InvalidParameterValueException
-from rclpy.node import Node
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 
 from constrained_sim.compilation.build import load_kernels
@@ -20,6 +22,7 @@ from constrained_sim.exceptions import ConfigError, ConstrainedSimError, NoAnswe
 from constrained_sim.linalg.blas_threads import single_threaded_blas
 from constrained_sim.parameter_file import read_yaml
 from constrained_sim.ros import simulation_interfaces
+from constrained_sim.ros.callbacks import SERVICE_PERIOD
 from constrained_sim.ros.clock_owner import ClockOwner
 from constrained_sim.ros.commands import Commands
 from constrained_sim.ros.control import Control
@@ -32,7 +35,7 @@ from constrained_sim.ros.pace import make_pace
 from constrained_sim.ros.parameter_services import answer_every_request
 from constrained_sim.ros.parameters import check_types, declare_options, nested_parameters
 from constrained_sim.ros.process import COMPILING, begin, finish, leave, on_end
-from constrained_sim.ros.recorder import make_recorder
+from constrained_sim.ros.recorder import Recorder, make_recorder
 from constrained_sim.ros.replay import describe
 from constrained_sim.ros.requests import Requests
 from constrained_sim.ros.services import Services
@@ -42,8 +45,11 @@ from constrained_sim.ros.usage import check_command_line, simulator_parameters
 from constrained_sim.ros.world import World
 
 
-class SimulationNode(Node):
+class SimulationNode(LifecycleNode):
     """Simulates a robot under joint efforts and publishes its state and its contact forces.
+
+    A managed node: *configure* reads the parameters and sets the world up, *activate* lets its time go on, *deactivate*
+    stops it. With the parameter ``autostart`` it does the first two by itself.
 
     Parameters: those of :class:`~constrained_sim.config.SimulationOptions` and
     :class:`~constrained_sim.config.NodeOptions`, and the groups ``robot``, ``initial``, ``contacts``,
@@ -66,13 +72,69 @@ class SimulationNode(Node):
     """
 
     def __init__(self) -> None:
-        """Read the parameters and set everything up; :meth:`run` starts it.
+        """Take the parameters; :meth:`start` and :meth:`run` do the rest."""
+        super().__init__("constrained_sim", automatically_declare_parameters_from_overrides=True)
+        self._began, self._is_loading, self._is_ended = time.monotonic(), False, False
+        self._control: Control | None = None
+        self._recorder: Recorder | None = None
+        self._problem: Exception | None = None
+
+    # -- transitions
+
+    def start(self) -> None:
+        """Configure and activate, unless ``autostart`` says that somebody else does.
 
         Raises:
             ConstrainedSimError: the configuration is refused.
         """
-        super().__init__("constrained_sim", automatically_declare_parameters_from_overrides=True)
-        began = time.monotonic()
+        autostart = self.get_parameter_or("autostart", Parameter("autostart", value=True)).value
+        if autostart is False:
+            return
+        if self.trigger_configure() != TransitionCallbackReturn.SUCCESS and self._problem is not None:
+            raise self._problem
+        self.trigger_activate()
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Read the parameters and set everything up; a refusal leaves the node as it was."""
+        try:
+            self._set_up()
+        except Exception as error:
+            self._problem = error
+            self.get_logger().debug(traceback.format_exc())
+            if self.get_parameter_or("autostart", Parameter("autostart", value=True)).value is False:
+                self.get_logger().error(str(error))
+            return TransitionCallbackReturn.FAILURE
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Let time go on, unless ``~/pause`` says otherwise."""
+        return self._activate(True)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Let time stand still at the next period boundary; services are answered meanwhile."""
+        return self._activate(False)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Refuse: what a simulation has published and recorded cannot be taken back."""
+        self.get_logger().error("cleanup: got a configured simulation, allowed: to shut it down, and to start another")
+        return TransitionCallbackReturn.FAILURE
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """End the process, with a complete bag."""
+        self.stop()
+        return TransitionCallbackReturn.SUCCESS
+
+    def _activate(self, on: bool) -> TransitionCallbackReturn:
+        if self._control is not None:
+            self._control.activate(on)
+        return TransitionCallbackReturn.SUCCESS
+
+    def _set_up(self) -> None:
+        """Read the configuration and make what it says.
+
+        Raises:
+            ConstrainedSimError: the configuration is refused.
+        """
         config = read_config(nested_parameters(self))
         for line in config.robot.ignored:
             self.get_logger().info(line)
@@ -83,7 +145,7 @@ class SimulationNode(Node):
         world = World(config)
         joints = JointNames(config.robot, config.node.joints)
         self._recorder = make_recorder(config.node)
-        clock = ClockOwner(self, config.node.publish_clock, began)
+        clock = ClockOwner(self, config.node.publish_clock, self._began)
         topics = self._recorded_topics(config)
         outputs = Outputs(topics, world, joints, clock.publishes)
         self._check_recording(topics)
@@ -96,7 +158,6 @@ class SimulationNode(Node):
         if simulation_interfaces.INSTALLED:
             SimulationInterfaces(self, world, self._control, requests, outputs)
         self._config, self._outputs = config, outputs
-        self._is_loading = False
         self.add_pre_set_parameters_callback(self._complete_parameters)
         self.add_on_set_parameters_callback(self._set_parameters)
         answer_every_request(self)
@@ -108,25 +169,39 @@ class SimulationNode(Node):
             NoAnswer: a node with a duration waited for commands in vain.
         """
         single_threaded_blas()  # for good: the process is the node's
+        control = self._configured()
+        if control is None:
+            return 0
         try:
             self._outputs.start(describe(nested_parameters(self), self._config, self.get_namespace()))
             self._load_kernels()
             gc.freeze()  # what is there by now stays: a collection that looked at all of it would hold up a period
-            self._control.run()
-            if self._control.failure:
-                raise NoAnswer(self._control.failure)
+            control.run()
+            if control.failure:
+                raise NoAnswer(control.failure)
         finally:
             code = self._finish_recording()
         return code
 
     def stop(self) -> None:
         """End :meth:`run` at the next period boundary, and the process, with a complete bag, while kernels load."""
-        self._control.stop()
+        self._is_ended = True
+        if self._control is not None:
+            self._control.stop()
         if self._is_loading:
             self._is_loading = False
             code = self._finish_recording()
             self.destroy_node()
             leave(code)
+
+    def _configured(self) -> Control | None:
+        """Wait until the node is configured; return what runs the world, None where it is shut down before."""
+        if self._control is None:
+            executor = SingleThreadedExecutor(context=self.context)
+            executor.add_node(self)
+            while self._control is None and not self._is_ended:
+                executor.spin_once(timeout_sec=SERVICE_PERIOD)
+        return self._control
 
     def _recorded_topics(self, config: Config) -> NodeTopics:
         chosen = TopicChoice(config.node.record_topics, self.get_namespace(), self.get_name())
@@ -156,7 +231,7 @@ class SimulationNode(Node):
 
     def _load_kernels(self) -> None:
         """Load the kernels; say so where they have to be compiled."""
-        if self._control.stopped:
+        if self._is_ended:
             return
         self._is_loading = True
         try:
@@ -214,6 +289,7 @@ def main(args: Sequence[str] | None = None) -> int:
         check_parameter_files(arguments)
         begin(arguments)
         node = SimulationNode()
+        node.start()
         on_end(node.stop)
         return node.run()
     except (ConstrainedSimError, InvalidParameterException, InvalidParameterValueException) as error:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from geometry_msgs.msg import TwistStamped, WrenchStamped
 from sensor_msgs.msg import Imu as ImuMessage
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import JointState, Range
 from std_msgs.msg import Bool, Header
 
 from constrained_sim.config import Config
@@ -24,6 +24,8 @@ from constrained_sim.sensors import (
     ForceTorqueReading,
     Imu,
     ImuReading,
+    RangeFinder,
+    RangeReading,
     Twist,
     TwistReading,
 )
@@ -98,6 +100,12 @@ def twist_numbers(sensor: Twist, reading: TwistReading) -> list[float]:
     return [*reading.linear.tolist(), *reading.angular.tolist()]
 
 
+def range_numbers(sensor: RangeFinder, reading: RangeReading) -> list[float]:
+    """Return the numbers of a Range message after its stamp; the beam has no width."""
+    numbers = [Range.INFRARED, 0.0, sensor.min_range, sensor.max_range, *reading.range.tolist()]
+    return [*numbers, sensor.range_noise**2] if hasattr(Range, "variance") else numbers
+
+
 class Format(NamedTuple):
     """How readings of a kind of sensor are published.
 
@@ -131,6 +139,7 @@ FORMATS: dict[str, Format] = {
         Bool, "contact", lambda sensor, reading: reading.is_pressed.tolist(), lambda sensor, header: Bool(), False
     ),
     Twist.kind: Format(TwistStamped, "twist", twist_numbers, lambda sensor, header: TwistStamped(header=header)),
+    RangeFinder.kind: Format(Range, "range", range_numbers, lambda sensor, header: Range(header=header)),
 }
 """By kind of sensor."""
 

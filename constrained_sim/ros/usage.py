@@ -39,7 +39,8 @@ def check_command_line(arguments: Sequence[str], program: str, does: str, *detai
 def simulator_parameters() -> str:
     """Return the parameters of the simulation node, their defaults, and what they mean."""
     lines = [
-        "parameters (default); robot, initial, contacts, constraints, scene, collisions, sensors: see config/leg.yaml"
+        "parameters (default); robot, initial, contacts, constraints, scene, objects, collisions, sensors: "
+        "see config/leg.yaml"
     ]
     for options in (SimulationOptions, NodeOptions):
         meanings = dict(re.findall(r"^ {8}(\w+): (.*(?:\n {12}.*)*)", options.__doc__ or "", re.MULTILINE))

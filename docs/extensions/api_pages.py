@@ -46,7 +46,7 @@ GROUPS = {
         "What a contact may do, and the bodies that collision geometry touches.",
         (
             *("LAWS", "Rigid", "Frictionless", "Sticking", "Compliant", "HuntCrossley"),
-            *("Collisions", "Plane", "Box", "Sphere", "Mesh"),
+            *("Collisions", "Plane", "Box", "Sphere", "Mesh", "WorldObject"),
         ),
     ),
     "dynamics": Group(
@@ -71,7 +71,7 @@ GROUPS = {
     "sensors": Group(
         "Sensors",
         "What is measured on the robot.",
-        ("SENSORS", "SensorSet", "Imu", "ForceTorque", "Encoder", "ContactSwitch", "Twist"),
+        ("SENSORS", "SensorSet", "Imu", "ForceTorque", "Encoder", "ContactSwitch", "Twist", "RangeFinder"),
     ),
 }
 

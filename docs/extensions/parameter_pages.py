@@ -13,6 +13,7 @@ from constrained_sim.config import CHANGEABLE, NodeOptions, SimulationOptions
 from constrained_sim.config_sections import DECLARABLE, DESCRIPTIONS, Section
 from constrained_sim.contact import LAWS
 from constrained_sim.exceptions import ConstrainedSimError
+from constrained_sim.objects import PRIMITIVES
 from constrained_sim.ros.attribute_docs import attribute_docs
 from constrained_sim.shipped import share_folder
 
@@ -130,7 +131,7 @@ def node() -> str:
 
 def parameter_file() -> str:
     """Return the page of the sections of a parameter file."""
-    sections = (_robot, _servo, _initial, _contacts, _constraints, _scene, _collisions, _sensors)
+    sections = (_robot, _servo, _initial, _contacts, _constraints, _scene, _objects, _collisions, _sensors)
     return FILE + "".join(section() for section in sections)
 
 
@@ -191,6 +192,25 @@ def _scene() -> str:
         docs = plane if made is None else attribute_docs(made) | {"file": "of the mesh: STL, OBJ or DAE"}
         text += f"### {kind}\n\n{keys_table(keys_of(config_sections._read_body, {'kind': kind}, Path()), docs)}"
     return text
+
+
+def _objects() -> str:
+    docs = {
+        "size": "(3,) edge lengths [m]",
+        "radius": "[m]",
+        "length": "along z [m]",
+        "mass": "[kg], of homogeneous density",
+        "friction": "Coulomb coefficient; else none of its own",
+        "pose": "where it begins: position [m] and quaternion x y z w; of its middle, or its base link",
+        "floating_base": "whether it moves freely; else unless the description has a link or a parent called world",
+    }
+    text = "## objects.NAME\n\nWhat is beside the robot: a shape, or a description.\n\n"
+    for shape in PRIMITIVES:
+        keys = keys_of(config_sections.read_object, {"shape": shape}, Path())
+        text += f"### {shape}\n\n{keys_table(keys, docs)}"
+    keys = keys_of(config_sections.read_object, {"shape": "", "urdf": "x"}, Path())
+    described = table((f"`{kind}`", "one of three", f"A description in {kind.upper()}.") for kind in DESCRIPTIONS)
+    return f"{text}### description\n\n{described}{keys_table([k for k in keys if k.name not in DESCRIPTIONS], docs)}"
 
 
 def _collisions() -> str:

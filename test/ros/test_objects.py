@@ -6,6 +6,7 @@ import pinocchio as pin
 import pytest
 from mechanisms import GRAVITY
 from ros.live import stamp
+from sensor_msgs.msg import Range
 from test_objects import DOOR
 
 from constrained_sim.msg import ObjectState, ObjectStates
@@ -22,7 +23,9 @@ CONFIG = """
     scene: {floor: {kind: plane}}
     objects:
       crate: {shape: box, size: [0.2, 0.2, 0.2], mass: 2.0, friction: 0.5, pose: [1.0, 0.0, 0.1, 0.0, 0.0, 0.0, 1.0]}
-    sensors: {tilt: {kind: imu, link: upper_leg, angular_velocity_noise: 0.01}}
+    sensors:
+      eye: {kind: range_finder, link: rail, origin: [0.0, 0.0, 0.1], max_range: 5.0, range_noise: 0.0}
+      tilt: {kind: imu, link: upper_leg, angular_velocity_noise: 0.01}
     dt: 0.001
     status_rate: 1000.0
 """
@@ -75,6 +78,25 @@ def test_declared_objects_are_published_and_the_robot_s_topics_know_nothing_of_t
     forces = {one.name: one for one in scene.forces[-1].contacts}
     weight = sum(one.normal_force for name, one in forces.items() if name.startswith("crate/"))
     assert weight == pytest.approx(2.0 * GRAVITY, rel=1e-9)
+
+
+def test_a_range_finder_sees_the_crate_and_what_is_spawned_before_it(scene):
+    ranges = scene.client.subscribe(Range, "/eye/range")
+    scene.wait_for(lambda: scene.step(1) and ranges, "range")
+    scene.settle()
+    message = ranges[-1]
+    assert message.header.frame_id == "rail" and message.radiation_type == Range.INFRARED
+    assert (message.min_range, message.max_range, message.field_of_view) == (0.0, 5.0, 0.0)
+    assert message.range == pytest.approx(0.9, rel=1e-7)
+    assert scene.call(SpawnObject, "spawn_object", **spawning(x=0.5, z=0.1)).success
+    scene.step(1)
+    scene.settle()
+    assert ranges[-1].range == pytest.approx(0.4, rel=1e-6)
+    assert scene.call(DeleteObject, "delete_object", name="ball").success
+    assert scene.call(DeleteObject, "delete_object", name="crate").success
+    scene.step(1)
+    scene.settle()
+    assert ranges[-1].range == math.inf
 
 
 def test_a_spawned_ball_falls_rests_and_is_deleted(scene):
