@@ -1,4 +1,4 @@
-"""Measures the same scenes in MuJoCo, Drake, DART, PyBullet and here, whichever of them can be imported, at steps of 1 ms.
+"""Measures the same scenes in MuJoCo, Drake, DART, PyBullet and here, whichever can be imported, at steps of 1 ms.
 
     scripts/run python benchmarks/comparison.py       # constrained_sim
     python3 -m venv peers && peers/bin/pip install mujoco drake dartpy pybullet
