@@ -30,6 +30,7 @@ from constrained_sim.validation import Array, finite_array, flag, float_array, i
 
 if TYPE_CHECKING:
     from constrained_sim.descriptions.collision_element import CollisionElement
+    from constrained_sim.descriptions.visual import Visual
 
 WORLD = "world"
 
@@ -54,6 +55,7 @@ class Robot:
         ignored: what the description says and nobody uses, or what is wrong with it, one line each.
         effort_ranges: least and largest effort [N m, N] of joints with one degree of freedom that are stronger one way;
             of all others the model's limits hold both ways.
+        visuals: shapes that it is shown with, where `urdf` does not say.
     """
 
     model: pin.Model
@@ -66,6 +68,7 @@ class Robot:
     collision_elements: tuple[CollisionElement, ...] = ()
     ignored: tuple[str, ...] = ()
     effort_ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    visuals: tuple[Visual, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what is no part of a robot, and joints that depend on others in Pinocchio's own way.
