@@ -260,6 +260,8 @@ class Config:
         collisions: what the collision geometry of the robot may touch; None: nothing.
         sensors: on the robot.
         servo: follows positions and velocities that are commanded; None: efforts alone can be commanded.
+        parameters: from which all of this was read; empty: from none.
+        folder: where relative paths in them begin.
     """
 
     robot: Robot
@@ -271,6 +273,8 @@ class Config:
     collisions: Collisions | None = None
     sensors: tuple[Sensor, ...] = ()
     servo: Servo | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    folder: Path = field(default_factory=Path.cwd)
 
     def simulator(
         self,
@@ -353,14 +357,14 @@ def read_config(parameters: Mapping[str, Any], base: Path | None = None, make: M
         ConfigError: an unknown key, or a value of the wrong kind.
         ConstrainedSimError: a name or value that is not allowed.
     """
-    top = Section("configuration", parameters)
+    top, folder = Section("configuration", parameters), base or Path.cwd()
     simulation = SimulationOptions(**top.take_fields(SimulationOptions))
     node = NodeOptions(**top.take_fields(NodeOptions))
-    robot = read_robot(top.section("robot"), base or Path.cwd(), make)
-    robot = robot.with_objects(read_objects(top, base or Path.cwd(), make))
+    robot = read_robot(top.section("robot"), folder, make)
+    robot = robot.with_objects(read_objects(top, folder, make))
     constraints: list[Constraint] = [read_contact(section) for section in top.named_sections("contacts")]
     constraints += [read_constraint(section) for section in top.named_sections("constraints")]
-    collisions = read_collisions(top, base or Path.cwd(), bool(robot.objects))
+    collisions = read_collisions(top, folder, bool(robot.objects))
     sensors = tuple(read_sensor(section) for section in top.named_sections("sensors"))
     servo = read_servo(top, robot)
     q, v = read_initial(top.section("initial"), robot)
@@ -377,7 +381,7 @@ def read_config(parameters: Mapping[str, Any], base: Path | None = None, make: M
         constraints += robot.joint_limits()
     for constraint in constraints:
         constraint.bind(robot, q)  # names that do not exist are refused now
-    config = Config(robot, tuple(constraints), q, v, simulation, node, collisions, sensors, servo)
+    config = Config(robot, tuple(constraints), q, v, simulation, node, collisions, sensors, servo, parameters, folder)
     config.sensor_set()  # names, rates and seeds that are not allowed are refused now
     return config
 

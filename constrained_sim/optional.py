@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from constrained_sim.exceptions import EXTRAS, MissingLibrary
@@ -23,6 +24,14 @@ def optional(module: str, needed_for: str) -> Any:
     except ImportError as error:
         name = (error.name or module).split(".")[0]
         raise MissingLibrary(name, needed_for) from error
+
+
+def installed_version(distribution: str) -> str | None:
+    """Return the version of an installed `distribution`; None if there is none."""
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return None
 
 
 def ros_module(module: str, needed_for: str) -> Any:

@@ -10,7 +10,10 @@ from typing import Any
 from constrained_sim.config import Config, read_config
 from constrained_sim.robot import Robot
 
-INPUT, DESCRIPTION, BASE = "constrained_sim/msg/Input", "std_msgs/msg/String", "nav_msgs/msg/Odometry"
+INPUT, TEXT, BASE = "constrained_sim/msg/Input", "std_msgs/msg/String", "nav_msgs/msg/Odometry"
+
+DESCRIPTION, CONFIGURATION = "robot_description", "configuration"
+"""Topics of texts; the second is in the bags of runs without ROS, which hold no inputs."""
 
 
 @dataclass
@@ -22,26 +25,30 @@ class RecordedConfiguration:
         inputs: how many things entered the simulation, by their name, the configuration aside.
         description: of the robot; empty: none was recorded.
         has_base: whether the base of the robot floats.
+        has_inputs: whether all that entered the simulation was recorded, so that it can be replayed.
     """
 
     told: dict[str, Any] = field(default_factory=dict)
     inputs: dict[str, int] = field(default_factory=dict)
     description: str = ""
     has_base: bool = False
+    has_inputs: bool = False
 
     @staticmethod
     def is_told_by(topic: str, kind: str) -> bool:
         """Return whether messages of this `topic` and type tell of it."""
-        return kind in (INPUT, BASE) or (kind == DESCRIPTION and topic.endswith("robot_description"))
+        return kind in (INPUT, BASE) or (kind == TEXT and topic.endswith((DESCRIPTION, CONFIGURATION)))
 
     def add(self, topic: str, kind: str, message: Any) -> None:
         """Take a message; one that tells nothing is passed over."""
         if kind == INPUT and message.name == "configuration":
-            self.told = self.told or json.loads(message.content)
+            self.told, self.has_inputs = self.told or json.loads(message.content), True
         elif kind == INPUT:
             self.inputs[message.name] = self.inputs.get(message.name, 0) + 1
-        elif kind == DESCRIPTION and topic.endswith("robot_description"):
+        elif kind == TEXT and topic.endswith(DESCRIPTION):
             self.description = message.data
+        elif kind == TEXT and topic.endswith(CONFIGURATION):
+            self.told = self.told or json.loads(message.data)
         elif kind == BASE:
             self.has_base = True
 

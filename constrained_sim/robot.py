@@ -30,6 +30,7 @@ from constrained_sim.validation import Array, finite_array, flag, float_array, i
 
 if TYPE_CHECKING:
     from constrained_sim.descriptions.collision_element import CollisionElement
+    from constrained_sim.descriptions.visual import Visual
     from constrained_sim.objects.world_object import WorldObject
 
 WORLD = "world"
@@ -58,6 +59,7 @@ class Robot:
         objects: what is beside the robot in the same tree, see :meth:`with_objects`; its joints follow the robot's own
             in q and v, and take no efforts.
         alone: the robot without `objects`; None where there are none.
+        visuals: shapes that it is shown with, where `urdf` does not say.
     """
 
     model: pin.Model
@@ -72,6 +74,7 @@ class Robot:
     effort_ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     objects: tuple[WorldObject, ...] = ()
     alone: Robot | None = None
+    visuals: tuple[Visual, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what is no part of a robot, and joints that depend on others in Pinocchio's own way.

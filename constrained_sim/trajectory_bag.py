@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,17 +10,25 @@ from typing import Any
 import numpy as np
 
 from constrained_sim.config import Config
+from constrained_sim.descriptions.urdf.writer import urdf_of
 from constrained_sim.joints import SingleJoint
-from constrained_sim.optional import optional
+from constrained_sim.optional import installed_version, optional
+from constrained_sim.recorded_configuration import CONFIGURATION
 from constrained_sim.trajectory import Trajectory
+from constrained_sim.validation import Array
 
 NANOSECONDS = 1_000_000_000
-JOINTS, BASE, WRENCH, NUMBER = (
+JOINTS, BASE, WRENCH, IMPULSE, NUMBER, TEXT = (
     "sensor_msgs/msg/JointState",
     "nav_msgs/msg/Odometry",
     "geometry_msgs/msg/WrenchStamped",
+    "geometry_msgs/msg/Vector3Stamped",
     "std_msgs/msg/Float64",
+    "std_msgs/msg/String",
 )
+LIBRARIES = "constrained_sim", "numpy", "scipy", "numba", "pin"
+"""Whose versions are in a bag."""
+
 Row = tuple[str, str, int, Any]
 """Topic, type, stamp [ns], message."""
 
@@ -28,8 +37,10 @@ def write_bag(trajectory: Trajectory, config: Config, directory: Path) -> None:
     """Write `trajectory` into a new `directory`.
 
     Topics: ``/joint_states``, ``/odom`` of a floating base, ``/contact_forces/NAME`` (force on the robot and moment
-    about the contact point, both along the world's axes, mean over the step; nothing while absent) and
-    ``/impacts/energy_lost`` [J]. Stamps begin at the configured start time.
+    about the contact point, both along the world's axes, mean over the step; nothing while absent),
+    ``/impacts/energy_lost`` [J] and, at the same stamps, ``/impacts/NAME`` (impulse on the robot [N s], world axes).
+    ``/robot_description`` and ``/configuration`` (JSON: parameters, the folder where relative paths begin, versions)
+    come first. Stamps begin at the configured start time.
 
     Raises:
         MissingLibrary: the one that writes bags.
@@ -56,9 +67,17 @@ class _Messages:
         names = [name for name, joint in config.robot.own_joint_models.items() if joint.nv == 1]
         self._joints_of_one = {name: SingleJoint.of(config.robot, name) for name in names}
         self._world, self._prefix = config.node.world_frame, config.node.frame_prefix
+        self._told: dict[str, Any] = {}
+        if config.parameters:
+            versions = {name: number for name in LIBRARIES if (number := installed_version(name))}
+            self._told = {"parameters": config.parameters, "folder": str(config.folder), "versions": versions}
 
     def rows(self) -> Iterator[Row]:
         """Yield all messages."""
+        robot, text = self._robot, self._types[TEXT]
+        yield "/robot_description", TEXT, self._start, text(robot.urdf or urdf_of(robot))
+        if self._told:
+            yield f"/{CONFIGURATION}", TEXT, self._start, text(json.dumps(self._told))
         for i, t in enumerate(self._run.t.tolist()):
             stamp = self._stamp(t)
             yield "/joint_states", JOINTS, stamp, self._joints(i, stamp)
@@ -70,6 +89,8 @@ class _Messages:
         for impact in self._run.impacts:
             message = self._types[NUMBER](impact.energy_lost)
             yield "/impacts/energy_lost", NUMBER, self._stamp(impact.t), message
+            for name, impulse in impact.impulses.items():
+                yield f"/impacts/{name}", IMPULSE, self._stamp(impact.t), self._impulse(impulse, self._stamp(impact.t))
 
     def _stamp(self, t: float) -> int:
         return self._start + round(t * NANOSECONDS)
@@ -101,6 +122,10 @@ class _Messages:
             types["geometry_msgs/msg/PoseWithCovariance"](pose, unknown),
             types["geometry_msgs/msg/TwistWithCovariance"](twist, unknown),
         )
+
+    def _impulse(self, impulse: Array, stamp: int) -> Any:
+        vector = self._types["geometry_msgs/msg/Vector3"](*impulse.tolist())
+        return self._types[IMPULSE](self._header(stamp), vector)
 
     def _contact(self, name: str, i: int, stamp: int) -> Any:
         vector = self._types["geometry_msgs/msg/Vector3"]

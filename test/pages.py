@@ -127,12 +127,19 @@ def check_workflow(given: dict[str, Any]) -> None:
 
 
 def check_shell(text: str, where: str) -> None:
-    """Check each command that needs ROS or a fresh machine: what it names exists."""
+    """Check each command that needs ROS or a fresh machine: what it names exists. Simulations without ROS are run."""
+    for words in shell_commands(text):
+        assert is_known(words), f"{where}: {' '.join(words)}"
+        if words[:3] == ["scripts/run", "constrained_sim", "run"]:
+            assert "simulated in" in run_command(words[1:]), f"{where}: {' '.join(words)}"
+
+
+def shell_commands(text: str) -> Iterator[list[str]]:
+    """Yield the words of each command of a block for a shell."""
     for line in text.replace("\\\n", " ").splitlines():
         for command in re.split(r"&&|;", line.partition("  #")[0]):
-            words = shlex.split(command, comments=True)
-            if words:
-                assert is_known(words), f"{where}: {' '.join(words)}"
+            if words := shlex.split(command, comments=True):
+                yield words
 
 
 def is_known(words: list[str]) -> bool:

@@ -425,6 +425,27 @@ def test_geoms_without_contacts_do_not_touch() -> None:
     assert Robot.from_mjcf(mjcf(visual)).collision_elements == ()
 
 
+def test_looks_are_kept() -> None:
+    """Geoms that MuJoCo shows, with their colour or that of their material; whole sizes; collision geometry apart."""
+    pytest.importorskip("viser")
+    from constrained_sim.viewer.visuals import visuals_of
+
+    geoms = """<geom class="look" type="box" size="0.1 0.2 0.3" pos="0 0 1" rgba="1 0 0 0.5"/>
+        <geom class="look" type="ellipsoid" size="0.1 0.2 0.3" material="blue"/>
+        <geom class="look" type="mesh" mesh="m" material="blue"/><geom type="capsule" size="0.1 0.2" group="3"/>"""
+    head = """<default><default class="look"><geom group="2" contype="0" conaffinity="0"/></default></default><asset>
+        <material name="blue" rgba="0 0 1 1"/>
+        <mesh name="m" vertex="0 0 0 1 0 0 0 1 0 0 0 1" refpos="0 0 1" scale="2 2 2"/></asset>"""
+    robot = Robot.from_mjcf(mjcf(hinge(more=geoms), head))
+    box, ellipsoid, mesh = visuals_of(robot)
+    assert (box.kind, box.size, box.colour) == ("box", (0.2, 0.4, 0.6), (1.0, 0.0, 0.0, 0.5))
+    assert list(box.placement.translation) == [0, 0, 1]
+    assert (ellipsoid.kind, ellipsoid.size) == ("ellipsoid", (0.1, 0.2, 0.3))
+    assert mesh.vertices is not None and mesh.vertices[:, 2].min() == -2.0
+    assert [element.kind for element in robot.collision_elements] == ["capsule"]
+    assert not [line for line in robot.ignored if "rgba" in line or "material" in line]
+
+
 # -- MuJoCo itself
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import platform
-from importlib.metadata import PackageNotFoundError, version
 
 from constrained_sim.cli.texts import Json, write_json
+from constrained_sim.optional import installed_version
 
 LIBRARIES = "numpy", "scipy", "pin", "coal", "numba", "llvmlite"
 OPTIONAL = "proxsuite", "matplotlib", "mcap", "rosbags", "example-robot-data", "typer", "rich"
@@ -32,7 +32,7 @@ def installed_versions() -> dict[str, str | None]:
     return {
         "constrained_sim": _own_version(),
         "python": platform.python_version(),
-        **{name: _version(name) for name in (*LIBRARIES, *OPTIONAL)},
+        **{name: installed_version(name) for name in (*LIBRARIES, *OPTIONAL)},
         "ros": _ros(),
         "machine": f"{platform.system()} {platform.machine()}",
     }
@@ -44,18 +44,10 @@ def _own_version() -> str | None:
 
     from constrained_sim.shipped import PACKAGE, share_folder
 
-    number = _version(PACKAGE)
+    number = installed_version(PACKAGE)
     if number is None:
         return ElementTree.parse(share_folder() / "package.xml").findtext("version")
     return number
-
-
-def _version(name: str) -> str | None:
-    """Return the version of an installed distribution; None if there is none."""
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
 
 
 def _ros() -> str | None:

@@ -65,13 +65,12 @@ def source_of(text: str, robot: str = "", controller: str = "none") -> Source:
     from constrained_sim.trajectory import Setup, Trajectory
     from constrained_sim.viewer.bag_source import BagSource
     from constrained_sim.viewer.simulator_source import SimulatorSource
-    from constrained_sim.viewer.source import World
     from constrained_sim.viewer.trajectory_source import TrajectorySource
 
     path = Path(text)
     config = read_parameters(find_robot(robot), {}) if robot else None
     if (path / "metadata.yaml").is_file():
-        return BagSource(path, None if config is None else World.configured(config))
+        return BagSource(path, config)
     if path.suffix == ".npz":
         if config is None:
             raise ConfigError(f"{text!r} does not tell which robot it is of, allowed: --robot PARAMETERS")

@@ -11,6 +11,7 @@ import pinocchio as pin
 from constrained_sim.constraints import Constraint
 from constrained_sim.descriptions.collision_element import CollisionElement
 from constrained_sim.descriptions.inertia import is_indefinite
+from constrained_sim.descriptions.visual import Visual
 from constrained_sim.exceptions import ModelError
 from constrained_sim.joints import Spring
 
@@ -41,6 +42,7 @@ class Description:
         collisions: its collision geometry.
         ignored: what it says and nobody uses, one line each.
         effort_ranges: least and largest effort [N m, N] of joints that are stronger one way.
+        visuals: shapes that it is shown with, where `text` does not say.
     """
 
     model: pin.Model
@@ -52,6 +54,7 @@ class Description:
     collisions: tuple[CollisionElement, ...] = ()
     ignored: tuple[str, ...] = ()
     effort_ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    visuals: tuple[Visual, ...] = ()
 
 
 def check_size(what: str, links: int, moving: int) -> None:

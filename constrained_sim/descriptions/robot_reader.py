@@ -92,6 +92,7 @@ def _robot_of(
         description.collisions,
         description.ignored,
         description.effort_ranges,
+        description.visuals,
     )
 
 

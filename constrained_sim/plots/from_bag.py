@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from constrained_sim.config import Config
+from constrained_sim.constraints import Constraint, PointContact
 from constrained_sim.exceptions import ConfigError, ConstrainedSimError
 from constrained_sim.optional import optional
-from constrained_sim.plots.from_trajectory import joint_limits
+from constrained_sim.plots.from_trajectory import declared_contact, joint_limits
 from constrained_sim.plots.limbs import Limbs
 from constrained_sim.plots.recording import (
     UNKNOWN,
@@ -28,17 +29,18 @@ from constrained_sim.recorded_configuration import RecordedConfiguration
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array
 
-STATES, FORCES, WRENCH, IMPACT, NUMBER, STATUS = (
+STATES, FORCES, WRENCH, IMPACT, IMPULSE, NUMBER, STATUS = (
     "sensor_msgs/msg/JointState",
     "constrained_sim/msg/ContactForces",
     "geometry_msgs/msg/WrenchStamped",
     "constrained_sim/msg/Impact",
+    "geometry_msgs/msg/Vector3Stamped",
     "std_msgs/msg/Float64",
     "constrained_sim/msg/SimulationStatus",
 )
 """What is plotted, by the type of the message."""
 
-WRENCHES, LOSSES = "/contact_forces/", "/impacts/energy_lost"
+WRENCHES, LOSSES, IMPULSES = "/contact_forces/", "/impacts/energy_lost", "/impacts/"
 """Topics of standard messages in the bags of `constrained_sim run --bag`."""
 
 RESIDUALS = {
@@ -100,6 +102,8 @@ def read_messages(directory: Path) -> BagMessages:
 def _is_wanted(connection: Any) -> bool:
     if connection.msgtype == WRENCH:
         return connection.topic.startswith(WRENCHES)
+    if connection.msgtype == IMPULSE:
+        return connection.topic.startswith(IMPULSES)
     if connection.msgtype == NUMBER:
         return connection.topic == LOSSES
     if connection.msgtype == STATES:
@@ -148,6 +152,8 @@ class BagMessages:
             self._impacts.append((_time(message), message.energy_lost, impulses))
         elif kind == NUMBER:
             self._impacts.append((1e-9 * stamp, message.data, {}))
+        elif kind == IMPULSE and self._impacts:
+            self._impacts[-1][2][topic.removeprefix(IMPULSES)] = _norm(message.vector)  # after its energy
         elif kind == STATUS:
             self._statuses.append((_time(message), message))
         else:
@@ -162,15 +168,15 @@ class BagMessages:
 
     def recording(self, title: str, config: Config | None = None) -> Recording:
         """Return all that was taken, with limits and limbs of the robot of `config`; None: that the recording tells."""
-        if config is not None:
-            return self._recording(title, config.robot)
         try:
-            return self._recording(title, self.configuration.robot())
+            config = config or self.configuration.config()
+            robot = self.configuration.robot() if config is None else config.robot
+            return self._recording(title, robot, () if config is None else config.constraints)
         except ConstrainedSimError as error:
             note = f"without limits and limbs of the robot: {error}"
             return replace(self._recording(title, None), notes=(note,))
 
-    def _recording(self, title: str, robot: Robot | None) -> Recording:
+    def _recording(self, title: str, robot: Robot | None, constraints: Iterable[Constraint] = ()) -> Recording:
         limits = {} if robot is None else joint_limits(robot)
         limbs = None if robot is None else Limbs(robot)
         states = {name: np.array(rows) for name, rows in self._states.items()}
@@ -186,8 +192,11 @@ class BagMessages:
             )
             for name, rows in joint_rows.items()
         }
+        declared = {c.name: c for c in constraints if isinstance(c, PointContact) and c.name not in self._links}
         contacts = {
             name: _contact(rows, "" if limbs is None else limbs.of_link(self._links.get(name, "")))
+            if limbs is None or name not in declared
+            else declared_contact(rows[:, :3], declared[name], limbs)
             for name, rows in contact_rows.items()
         }
         energy = self._status_table(ENERGIES)

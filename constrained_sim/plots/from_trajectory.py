@@ -60,7 +60,9 @@ def recording_of(trajectory: Trajectory, setup: Setup | None = None, title: str 
     limbs = Limbs(setup.robot)
     declared = {c.name: c for c in setup.constraints if isinstance(c, PointContact)}
     contacts = {
-        name: _contact(force, declared[name], limbs) if name in declared else _collision(name, force, setup, limbs)
+        name: declared_contact(force, declared[name], limbs)
+        if name in declared
+        else _collision(name, force, setup, limbs)
         for name, force in trajectory.contact_forces.items()
     }
     return Recording(
@@ -115,7 +117,8 @@ def _unnamed_joints(trajectory: Trajectory) -> dict[str, JointSeries]:
     }
 
 
-def _contact(force: Array, contact: PointContact, limbs: Limbs) -> ContactSeries:
+def declared_contact(force: Array, contact: PointContact, limbs: Limbs) -> ContactSeries:
+    """Return what the mean forces (n, 3) on a declared contact tell [N], world axes; NaN while absent."""
     friction = contact.law.coefficient(contact.friction)
     return _on_plane(force, contact.surface.normal, friction, limbs.of_link(contact.link))
 

@@ -98,7 +98,7 @@ def _warnings(texts: Iterable[str]) -> str:
 
 
 def _replay(bag: Path, told: RecordedConfiguration) -> str:
-    if not told.told:
+    if not told.has_inputs:
         return "<p>This recording does not hold what entered the simulation, and cannot be replayed.</p>"
     inputs = ", ".join(f"{count} {name}" for name, count in sorted(told.inputs.items())) or "none"
     command = f"ros2 run constrained_sim replay {bag.name}"

@@ -12,13 +12,14 @@ import pinocchio as pin
 from constrained_sim.collision.scene import Box, Mesh, Sphere, load_mesh, placement_of
 from constrained_sim.contact.surfaces import Plane
 from constrained_sim.descriptions.meshes import hull_triangles
+from constrained_sim.descriptions.visual import Visual
 from constrained_sim.dynamics.dynamics import kinematics_at
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array
 from constrained_sim.viewer.quaternions import wxyz
 from constrained_sim.viewer.source import World
-from constrained_sim.viewer.visuals import Visual, visuals_of
+from constrained_sim.viewer.visuals import visuals_of
 
 WORLD = "/world"
 """Name of the frame that carries all that is drawn; it moves where the camera follows the robot."""
@@ -121,6 +122,8 @@ def _add(scene: Any, name: str, visual: Visual) -> None:
         scene.add_box(name, dimensions=visual.size, **look)
     elif visual.kind == "sphere":
         scene.add_icosphere(name, radius=visual.size[0], **look)
+    elif visual.kind == "ellipsoid":
+        scene.add_icosphere(name, radius=1.0, scale=visual.size, **look)
     elif visual.kind == "cylinder":
         scene.add_cylinder(name, *visual.size, **look)
     elif visual.kind == "capsule":
@@ -138,10 +141,11 @@ def _add(scene: Any, name: str, visual: Visual) -> None:
 def _triangles(visual: Visual) -> tuple[Array, npt.NDArray[np.uint32]] | None:
     """Return vertices (n, 3) [m] and triangles (m, 3) of a mesh; None where its file cannot be read."""
     if visual.vertices is not None:
-        return visual.vertices, hull_triangles(visual.vertices).astype(np.uint32)
+        triangles = hull_triangles(visual.vertices) if visual.triangles is None else visual.triangles
+        return visual.vertices, triangles.astype(np.uint32)
     try:
         mesh = load_mesh(visual.file, visual.size)
     except InvalidValue:
         return None
-    triangles = [mesh.tri_indices(index) for index in range(mesh.num_tris)]
-    return np.array(mesh.vertices()), np.array([[t[0], t[1], t[2]] for t in triangles], dtype=np.uint32).reshape(-1, 3)
+    indices = [mesh.tri_indices(index) for index in range(mesh.num_tris)]
+    return np.array(mesh.vertices()), np.array([[t[0], t[1], t[2]] for t in indices], dtype=np.uint32).reshape(-1, 3)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from constrained_sim.constraints import BoundConstraint, PointContact
+from constrained_sim.constraints import BoundConstraint
 from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at
 from constrained_sim.exceptions import InvalidValue
-from constrained_sim.plots.contact_status import status_of
-from constrained_sim.step_result import ContactStatus
 from constrained_sim.trajectory import Setup, Trajectory
 from constrained_sim.validation import instance
-from constrained_sim.viewer.frame import Frame, ShownAnchor, ShownContact, ShownImpact
+from constrained_sim.viewer.declared_contacts import DeclaredContacts
+from constrained_sim.viewer.frame import Frame, ShownAnchor, ShownImpact
 from constrained_sim.viewer.recording_panel import Recording
 from constrained_sim.viewer.source import World, events_of
 
@@ -36,7 +35,7 @@ class TrajectorySource(Recording):
         constraints = [*robot.constraints, *(c for c in setup.constraints if c not in robot.constraints)]
         self.world = World.of(robot, constraints, setup.collisions)
         self._run, self._robot = trajectory, robot
-        self._contacts = [c for c in constraints if isinstance(c, PointContact) and c.name in trajectory.contact_forces]
+        self._contacts = DeclaredContacts(robot, constraints, trajectory.contact_forces)
         self._links = {c.name: c.links[0] for c in constraints if c.links}
         bound = [c.bind(robot, trajectory.q[0]) for c in constraints if c.name in self._links]
         self._anchors: list[BoundConstraint] = [c for c in bound if isinstance(c, BoundConstraint)]
@@ -56,19 +55,11 @@ class TrajectorySource(Recording):
             run.q[index],
             run.v[index],
             efforts,
-            tuple(self._contact(contact, dynamics, index) for contact in self._contacts),
+            self._contacts.shown(dynamics, {name: forces[index] for name, forces in run.contact_forces.items()}),
             tuple(self._anchor(anchor, dynamics, index) for anchor in self._anchors),
             self._impacts,
             {name: float(values[index]) for name, values in self._work.items()},
         )
-
-    def _contact(self, contact: PointContact, dynamics: Dynamics, i: int) -> ShownContact:
-        joint, offset = self._robot.link_point(contact.link, contact.point)
-        normal = contact.surface.normal
-        position = dynamics.placement(joint).act(offset) - contact.radius * normal
-        force = np.nan_to_num(self._run.contact_forces[contact.name][i])
-        status = ContactStatus(int(status_of(force[None], normal, contact.law.coefficient(contact.friction))[0]))
-        return ShownContact(contact.name, status, position, normal, force, contact.friction)
 
     def _anchor(self, anchor: BoundConstraint, dynamics: Dynamics, i: int) -> ShownAnchor:
         multipliers = np.nan_to_num(self._run.multipliers[anchor.name][i])

@@ -1,9 +1,8 @@
-"""Shapes that a description shows: ``<visual>`` of URDF and SDF, else the collision geometry."""
+"""Shapes that a description shows: ``<visual>`` of URDF and SDF, geoms of MJCF; else the collision geometry."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
@@ -13,40 +12,14 @@ from constrained_sim.collision.shapes import mesh_path
 from constrained_sim.descriptions.document import parse_xml
 from constrained_sim.descriptions.sdf.frames import Frames
 from constrained_sim.descriptions.urdf.reader import pose_of
+from constrained_sim.descriptions.visual import GREY, Visual
 from constrained_sim.exceptions import ConstrainedSimError
 from constrained_sim.robot import Robot
-from constrained_sim.validation import Array
-
-GREY = (0.62, 0.65, 0.7, 1.0)
-"""Red, green, blue and opacity of what has no colour of its own."""
-
-
-@dataclass(frozen=True, eq=False)
-class Visual:
-    """One shape of a link.
-
-    Attributes:
-        link: that carries it.
-        placement: of the shape in the link's frame.
-        kind: ``sphere``, ``box``, ``cylinder``, ``capsule`` or ``mesh``.
-        size: [m]: radius; three edges; radius and length; or the factors of a mesh along its axes.
-        file: of a mesh; empty: `vertices`.
-        colour: red, green, blue and opacity, 0 to 1.
-        vertices: (n, 3) of a mesh without a file [m].
-    """
-
-    link: str
-    placement: pin.SE3
-    kind: str
-    size: tuple[float, ...]
-    file: str = ""
-    colour: tuple[float, ...] = GREY
-    vertices: Array | None = None
 
 
 def visuals_of(robot: Robot) -> list[Visual]:
     """Return the shapes that `robot` is shown with; its collision geometry where the description shows nothing."""
-    found: list[Visual] = []
+    found = list(robot.visuals)
     if robot.urdf:
         root = parse_xml(robot.urdf, "robot description")
         found = list({"robot": _of_urdf, "sdf": _of_sdf}.get(root.tag, _of_nothing)(robot, root))

@@ -63,10 +63,34 @@ def test_a_bag_holds_the_run(cli, tmp_path):
     assert np.array_equal([(f.x, f.y, f.z) for f in forces], run.contact_forces["foot"])
     losses = [message.data for topic, _, message in messages if topic == "/impacts/energy_lost"]
     assert losses == [impact.energy_lost for impact in run.impacts]
+    impulses = [message.vector for topic, _, message in messages if topic == "/impacts/foot"]
+    assert np.array_equal([(i.x, i.y, i.z) for i in impulses], [impact.impulses["foot"] for impact in run.impacts])
     assert (tmp_path / "a_contact_forces.png").read_bytes()[:4] == b"\x89PNG"
     for source in ("a.npz", "bag"):
         cli("plot", source, "--kind", "contact_forces", "--output", "again.svg")
         assert b"<svg" in (tmp_path / "again.svg").read_bytes()
+
+
+def test_a_bag_stands_alone(cli, tmp_path):
+    """The viewer and the plots of a bag show what the run itself does, and are told by nobody else what it is of."""
+    from constrained_sim.plots.reading import read
+    from constrained_sim.viewer.bag_source import BagSource
+    from constrained_sim.viewer.trajectory_source import TrajectorySource
+
+    cli("run", "leg", "--controller", "hop", "--duration", 0.5, "--set", "contacts.foot.friction=0.4", "--bag", "bag")
+    config = read_parameters(shipped_robots()["leg"], {"contacts.foot.friction": 0.4})
+    run = config.simulator().run(0.5, LegController(config, "hop").efforts, config.node.control_period)
+    bag, direct = BagSource(tmp_path / "bag"), TrajectorySource(run)
+    assert len(bag.times) == len(direct.times)
+    for index in range(0, len(bag.times), 50):
+        (shown,), (expected,) = bag.frame_at(index).contacts, direct.frame_at(index).contacts
+        assert (shown.name, shown.status, shown.friction) == (expected.name, expected.status, 0.4)
+        np.testing.assert_allclose(shown.position, expected.position, atol=1e-12)
+        np.testing.assert_array_equal(shown.force, expected.force)
+    assert [event.text for event in bag.events] == [event.text for event in direct.events] != []
+    drawn = read(tmp_path / "bag").contacts["foot"]
+    np.testing.assert_array_equal(drawn.normal, run.contact_forces["foot"][:, 2])
+    assert set(drawn.friction) == {0.4}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree.ElementTree import Element
@@ -14,6 +15,7 @@ from constrained_sim.descriptions.document import Tag, where
 from constrained_sim.descriptions.inertia import mesh_inertia, solid_inertia
 from constrained_sim.descriptions.meshes import Triangles, hull_triangles, load_triangles
 from constrained_sim.descriptions.mjcf.settings import Compiler, Defaults, turn_z_to, word_of
+from constrained_sim.descriptions.visual import GREY, Visual
 from constrained_sim.descriptions.vocabulary import Ignored, not_negative, number, numbers
 from constrained_sim.exceptions import ModelError
 from constrained_sim.validation import Array
@@ -22,6 +24,9 @@ SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
 """How many half sizes a solid has."""
 
 WITHOUT_MASS = ("plane", "hfield")
+
+LAST_SHOWN_GROUP = 2
+"""MuJoCo's viewer shows the groups 0 to 2; models keep collision geometry in 3."""
 
 ALL_BITS = 1
 """contype and conaffinity of geoms that touch all others."""
@@ -54,6 +59,7 @@ class Geoms:
         self._compiler, self._folder, self._ignored = compiler, folder or Path(), ignored
         self._meshes: dict[str, Tag] = {}
         self._triangles: dict[str, tuple[Array, Triangles]] = {}
+        self._colours = {m.get("name", ""): m for m in root.iterfind("asset/material") if m.get("rgba") is not None}
         for mesh in root.iterfind("asset/mesh"):
             self._meshes[mesh.get("name") or Path(mesh.get("file", "")).stem] = defaults.applied(mesh)
 
@@ -159,12 +165,35 @@ class Geoms:
             elements.append(self._collision(body, len(elements), geom))
         return elements
 
+    def visuals(self, body: str, geoms: list[Geom]) -> Iterator[Visual]:
+        """Return the geoms of a body that MuJoCo's viewer shows by default; all of a body of which it shows none."""
+        drawn = [geom for geom in geoms if geom.type in (*SIZES, "mesh")]
+        shown = [geom for geom in drawn if number(geom.element, "group", 0.0) <= LAST_SHOWN_GROUP]
+        for geom in shown or drawn:
+            try:
+                size, file, vertices = self._extent(geom)
+            except ModelError:
+                continue  # the description stands without its pictures
+            triangles = None if vertices is None else self.triangles(geom.element.get("mesh", ""))[1]
+            yield Visual(body, geom.placement, geom.type, size, file, self._colour(geom.element), vertices, triangles)
+
+    def _colour(self, element: Element) -> tuple[float, ...]:
+        """Return the colour of a geom: its own, or that of its material."""
+        material = self._colours.get(element.get("material", ""))
+        teller = element if element.get("rgba") is not None or material is None else material
+        return tuple(numbers(teller, "rgba", GREY))
+
     def _collision(self, body: str, index: int, geom: Geom) -> CollisionElement:
-        """Return a geom as collision geometry; what is a half size in MJCF is a whole one here, but a radius."""
         element, condim = geom.element, int(number(geom.element, "condim", 3.0))
         friction = numbers(element, "friction", (1.0,))[0] if condim > 1 else 0.0
         if condim > 3:
             self._ignored.add("torsional and rolling friction of <geom>", element, "they are for all collisions")
+        return CollisionElement(
+            body, f"{body}_{index}", geom.placement, geom.type, *self._extent(geom), friction, where(element)
+        )
+
+    def _extent(self, geom: Geom) -> tuple[tuple[float, ...], str, Array | None]:
+        """Return size, file and vertices of a geom; what is a half size in MJCF is a whole one here, but a radius."""
         size, file = geom.size, ""
         vertices: Array | None = None
         if geom.type == "box":
@@ -172,16 +201,14 @@ class Geoms:
         elif geom.type in ("capsule", "cylinder"):
             size = size * [1.0, 2.0]
         elif geom.type == "mesh":
-            mesh = self._meshes[element.get("mesh", "")]
+            name = geom.element.get("mesh", "")
+            mesh = self._meshes[name]
             size = np.array(numbers(mesh, "scale", (1.0, 1.0, 1.0)))
             if any(mesh.get(key) is not None for key in ("vertex", "refpos", "refquat")):
-                vertices = self.triangles(element.get("mesh", ""))[0]
+                vertices = self.triangles(name)[0]
             else:
-                file = self.path(element.get("mesh", ""))
-        return CollisionElement(
-            body, f"{body}_{index}", geom.placement, geom.type, tuple(map(float, size)), file, vertices, friction,
-            where(element),
-        )  # fmt: skip
+                file = self.path(name)
+        return tuple(map(float, size)), file, vertices
 
 
 def _stated_triangles(mesh: Element) -> tuple[Array, Triangles]:

@@ -74,6 +74,7 @@ def read_mjcf(xml: str, folder: Path | None = None) -> Description:
         collisions=elements,
         ignored=ignored.lines(),
         effort_ranges=built.effort_ranges,
+        visuals=tuple(visual for body in bodies for visual in geoms.visuals(body.name, body.geoms)),
     )
 
 

@@ -34,9 +34,9 @@ JOINT = Rule(
 
 GEOM = Rule(
     numbers=f"size=1-3 pos=3 fromto=6 {ORIENTATION} mass=1 density=1 friction=1-3 contype=1 conaffinity=1 group=1 "
-    "condim=1",
-    words="name class type mesh hfield",
-    unused=f"priority material rgba user margin gap solmix fluidcoef {SOLVER}",
+    "condim=1 rgba=4",
+    words="name class type mesh hfield material",
+    unused=f"priority user margin gap solmix fluidcoef {SOLVER}",
     refused={"fluidshape": ("none",), "shellinertia": FALSE, "surfacevel": ZERO, "adhesion": ZERO, "fitscale": ("1",)},
     refused_children={"plugin": NONE},
 )
@@ -150,7 +150,7 @@ MJCF = Vocabulary(
         "default/equality": EQUALITY,
         "default/tendon": TENDON,
         "asset": Rule(
-            children="mesh", unused_children="texture material skin hfield", refused_children={"model": NONE}
+            children="mesh", shown="material", unused_children="texture skin hfield", refused_children={"model": NONE}
         ),
         "mesh": MESH,
         "worldbody": replace(BODY, refused={}, words="", numbers=""),

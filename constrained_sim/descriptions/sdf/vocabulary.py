@@ -33,7 +33,8 @@ SDF = Vocabulary(
         "link": Rule(
             words="name",
             children="pose inertial collision",
-            unused_children="visual sensor projector audio_sink audio_source battery light particle_emitter "
+            shown="visual",
+            unused_children="sensor projector audio_sink audio_source battery light particle_emitter "
             "self_collide enable_wind must_be_base_link velocity_decay",
             refused_children={"gravity": YES, "kinematic": NO},
         ),
