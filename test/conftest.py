@@ -1,5 +1,6 @@
 """Which tests go to the same process where several run side by side (``pytest -n 2 --dist loadgroup``)."""
 
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -8,13 +9,23 @@ RECORDED = {"dropped", "standing", "hopping", "hopping_in_real_time"}
 """Fixtures that run a complete simulation once, whose bag many tests read."""
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep together what shares running nodes or bags; any other test may go anywhere."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
+    """Keep together what shares running nodes or bags; any other test may go anywhere.
+
+    Raises:
+        pytest.UsageError: pytest-xdist does not keep groups together, and all that is shared would be made twice.
+    """
     for item in items:
         if Path(item.path).parent.name == "ros":
-            shares_bags = RECORDED & set(getattr(item, "fixturenames", ()))
-            item.add_marker(pytest.mark.xdist_group("bags" if shares_bags else Path(item.path).stem))
+            parameters = getattr(getattr(item, "callspec", None), "params", {}).values()  # some are names of fixtures
+            used = {*getattr(item, "fixturenames", ()), *(name for name in parameters if isinstance(name, str))}
+            item.add_marker(pytest.mark.xdist_group("bags" if RECORDED & used else Path(item.path).stem))
+    yield
+    if getattr(config.option, "loadgroup", False):
+        lost = [item.nodeid for item in items if item.get_closest_marker("xdist_group") and "@" not in item.nodeid]
+        if lost:
+            raise pytest.UsageError(f"pytest {pytest.__version__} and pytest-xdist: {lost[0]} is in no group")
 
 
 @pytest.fixture(scope="session")

@@ -28,7 +28,7 @@ AT_LIMIT = 1.0 - 1e-9
 """Share of a limit at which a value stands at it."""
 
 COUNTERS = {
-    "late_periods": "control periods began late: the machine did not keep up with real time",
+    "late_periods": "control periods took longer than real time allowed: the machine did not keep up",
     "commands_dropped": "commands were replaced by a newer one before they took effect",
     "commands_refused": "commands were refused",
     "records_lost": "messages were not recorded",

@@ -20,7 +20,7 @@ class Counters:
     Attributes:
         commands_dropped: commands whose stamp belonged to another state.
         commands_refused: commands and wrenches with something wrong in them.
-        late_periods: periods that ended after their wall-clock deadline.
+        late_periods: periods of realtime mode that fell behind the wall clock, further than the one before.
         records_lost: messages that could not be recorded.
     """
 

@@ -49,9 +49,14 @@ class Lockstep(Pace):
 
 
 class Realtime(Pace):
-    """Follows the wall clock times a factor; a long delay is written off, a short one made up for."""
+    """Follows the wall clock times a factor; a long delay is written off, a short one made up for.
+
+    Attributes:
+        factor: simulated over wall-clock time.
+    """
 
     MAX_DEBT = 0.1
+    """[s] of wall-clock time: a longer delay is written off."""
 
     def __init__(self, period: float, factor: float) -> None:
         """Begin a period every ``period / factor`` seconds."""
@@ -62,17 +67,24 @@ class Realtime(Pace):
     def restart(self) -> None:
         """Begin the next period one period from now."""
         self._due = time.monotonic() + self._period / self.factor
+        self._behind = 0.0
 
     def delay(self, answers: int) -> float:
         """Return the time until the next period is due."""
         return max(0.0, self._due - time.monotonic())
 
     def begun(self) -> bool:
-        """Note that a period begins; it is late if the one after is due already."""
-        behind = time.monotonic() - self._due
+        """Note that a period begins; it is late if it is more than a period behind, and more so than the one before.
+
+        So a delay counts once, and the periods that make up for it, which begin behind time too, do not.
+        """
+        now = time.monotonic()
+        behind, before = now - self._due, self._behind
         wall_period = self._period / self.factor
-        self._due = time.monotonic() + wall_period if behind > self.MAX_DEBT else self._due + wall_period
-        return behind > wall_period
+        is_written_off = behind > self.MAX_DEBT
+        self._due = (now if is_written_off else self._due) + wall_period
+        self._behind = 0.0 if is_written_off else behind
+        return behind > max(wall_period, before)
 
 
 def make_pace(options: NodeOptions, period: float) -> Pace:

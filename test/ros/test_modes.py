@@ -10,6 +10,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from constrained_sim.msg import SimulationStatus
+from constrained_sim.ros import pace
 
 START = round(START_TIME * 1e9)
 
@@ -193,3 +194,25 @@ def test_first_command_starts_the_time(simulate):
         sim.wait_for(lambda: sim.forces, "first period")
         first = next(state for state in sim.states if stamp(state) == START + PERIOD)
         assert list(first.effort) == [0.0, 0.5, -0.5]
+
+
+@pytest.mark.parametrize(
+    ("durations", "least", "most"),
+    [
+        ([0.8e-3] * 500, 0, 0),
+        ([0.8e-3] * 100 + [0.05] + [0.8e-3] * 400, 1, 1),
+        ([0.8e-3] * 100 + [0.5] + [0.8e-3] * 400, 1, 1),
+        ([2e-3] * 500, 450, 500),
+    ],
+    ids=["in time", "one delay", "one long delay", "half as fast as real time"],
+)
+def test_periods_that_fall_behind_are_counted(monkeypatch, durations, least, most):
+    """One delay is one, however many periods make up for it; who never keeps up is told so by nearly each."""
+    clock = [10.0]
+    monkeypatch.setattr(pace.time, "monotonic", lambda: clock[0])
+    realtime, late = pace.Realtime(1e-3, 1.0), 0
+    for duration in durations:
+        clock[0] += realtime.delay(0)
+        late += realtime.begun()
+        clock[0] += duration
+    assert least <= late <= most
