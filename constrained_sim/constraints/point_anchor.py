@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from constrained_sim.constraints.bilateral_rows import BilateralRows
+from constrained_sim.constraints.bilateral_rows import BilateralRows, anchor_error
 from constrained_sim.constraints.constraint import BetweenLinks, BoundConstraint, checked_links, checked_name
 from constrained_sim.dynamics import kinematics
 from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at
@@ -116,8 +116,8 @@ class BoundPointAnchor(BoundConstraint):
 
     def phi(self, dynamics: Dynamics) -> Array:
         """Return (dim,) ``N^T R_b^T (p_a - p_b)`` [m]."""
-        point_a, point_b = dynamics.point_positions(self._joints, self._offsets)
-        return self._axes(dynamics) @ (point_a - point_b) - self._moved(dynamics.t, 0)
+        apart = anchor_error(self._joints, self._offsets, self._normals, dynamics.placements)
+        return np.asarray(apart - self._moved(dynamics.t, 0))
 
     def jacobian(self, dynamics: Dynamics) -> Array:
         """Return (dim, nv): relative velocity of the two body points that are at p_a now, in the axes of link_b."""

@@ -94,7 +94,7 @@ class CompiledSteps:
             (h, passes, solver.held_rows, method.tolerance, method.quick_steps, kind),
             record_of(begin, sizes),
             acceleration,
-            inputs.efforts,
+            inputs.loads,
             excluded,
             near,
             record,
@@ -107,7 +107,7 @@ class CompiledSteps:
 
 @kernel
 def step(  # type: ignore[no-untyped-def]
-    problem, settings, begin, acceleration, efforts, excluded, near, record, all_status
+    problem, settings, begin, acceleration, loads, excluded, near, record, all_status
 ):
     """Do a step, or a part of one, as :func:`~constrained_sim.steppers.rigid.advance` does.
 
@@ -117,7 +117,7 @@ def step(  # type: ignore[no-untyped-def]
             ``advance``; and whether this is :data:`WHOLE`, :data:`PART` or :data:`TRIAL`.
         begin: record that begins with the state at the beginning.
         acceleration: (nv,) of the last step.
-        efforts: see :class:`~constrained_sim.actuators.Efforts`.
+        loads: see ``advance``.
         excluded: contacts and limits that carry no force.
         near: (n,) impulses near the solution; (0,): nothing is known of them.
         record: zeros, filled with the state at the end and with what happened.
@@ -132,7 +132,7 @@ def step(  # type: ignore[no-untyped-def]
     """
     h, passes, factorization, tolerance, newton_steps, kind = settings
     normals, sizes = borrowed(problem.contacts).normals, problem.sizes
-    begin, acceleration, efforts, record, all_status = borrowed((begin, acceleration, efforts, record, all_status))
+    begin, acceleration, loads, record, all_status = borrowed((begin, acceleration, loads, record, all_status))
     start, end = cut_state(begin, sizes), cut_state(record, sizes)
     count = start.gaps.shape[0]
     if kind == WHOLE and closing_contacts(
@@ -153,7 +153,7 @@ def step(  # type: ignore[no-untyped-def]
         (h, kind != TRIAL, passes, factorization, tolerance, newton_steps),
         start,
         acceleration,
-        efforts,
+        loads,
         excluded,
         near,
         (impulse, friction, lam, all_status[:count], happened.energy),

@@ -27,7 +27,7 @@ care of it. Less, and the feet of a humanoid that comes to rest rock from corner
 
 
 class CompiledParts(SmoothParts):
-    """Does parts of a step in one kernel where it can: efforts, and constraints and springs that kernels know.
+    """Does parts of a step in one kernel where it can: those of constraints and springs that kernels know.
 
     The interpreted step goes on where the kernel leaves off, as where the quick methods do not solve a contact problem.
     """
@@ -127,8 +127,8 @@ class CompiledParts(SmoothParts):
         return self._finish(begin, predicted, part, active, inputs._replace(near=inputs.near.after_quick))
 
     def _can_compile(self, begin: Evaluation, inputs: StepInputs) -> bool:
-        """Whether the kernels of a whole step can do what is declared, and what acts."""
-        return inputs.are_plain and begin.bound.is_of_arrays and self._model is not None
+        """Whether the kernels of a whole step can do what is declared, with the solver that is chosen."""
+        return inputs.solver.held_rows is not None and begin.bound.is_of_arrays and self._model is not None
 
     def _compiled(self, begin: Evaluation) -> CompiledSteps:
         """Return the compiled steps under the constraints that act at the `begin`."""

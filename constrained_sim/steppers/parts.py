@@ -17,7 +17,7 @@ from constrained_sim.impact import Impact
 from constrained_sim.solvers import Solver
 from constrained_sim.steppers.stepper import Evaluation, StepOutcome
 from constrained_sim.validation import Array, read_only
-from constrained_sim.wrench import Wrench
+from constrained_sim.wrench import WrenchTable
 
 
 class StepInputs(NamedTuple):
@@ -25,7 +25,7 @@ class StepInputs(NamedTuple):
 
     Attributes:
         efforts: of the actuators.
-        wrenches: external ones.
+        wrenches: external ones, constant along their axes during the step.
         solver: of the linear part.
         method: of contact problems.
         near: of those whose solution is nearly known: the quick methods get on there though they did not without that.
@@ -33,21 +33,21 @@ class StepInputs(NamedTuple):
     """
 
     efforts: Efforts
-    wrenches: tuple[Wrench, ...]
+    wrenches: WrenchTable
     solver: Solver
     method: ContactMethod
     near: ContactMethod
     turned: ContactMethod
 
     @classmethod
-    def of(cls, efforts: Efforts, wrenches: tuple[Wrench, ...], solver: Solver, method: ContactMethod) -> StepInputs:
+    def of(cls, efforts: Efforts, wrenches: WrenchTable, solver: Solver, method: ContactMethod) -> StepInputs:
         """Return the loads of a step whose contact problems are solved by `method`."""
         return cls(efforts, wrenches, solver, method, method, method.without_newton)
 
     @property
-    def are_plain(self) -> bool:
-        """Whether there are only efforts, and a solver that kernels have."""
-        return not self.wrenches and self.solver.held_rows is not None
+    def loads(self) -> tuple[Efforts, WrenchTable]:
+        """Efforts and wrenches: what acts, as kernels take it."""
+        return self.efforts, self.wrenches
 
 
 class Prediction(NamedTuple):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
@@ -155,7 +157,11 @@ class Problem(structref.StructRefProxy):
 
 
 FIELDS = ["robot", "contacts", "limits", "bilateral", "scheme", "sizes", "order", "work"]
-structref.define_proxy(Problem, ProblemType, FIELDS)
+_settings: Any = numba.config
+if _settings.DISABLE_JIT:  # then no structure of the compiler's can be made
+    Problem = namedtuple("Problem", FIELDS)  # type: ignore[misc, no-redef]
+else:
+    structref.define_proxy(Problem, ProblemType, FIELDS)
 
 
 @kernel

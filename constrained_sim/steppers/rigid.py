@@ -66,6 +66,7 @@ from constrained_sim.steppers.midpoint_friction import (
 from constrained_sim.steppers.problem import RowSolution
 from constrained_sim.steppers.state_checks import LEVER, MOST_PROJECTIONS, exceeds, largest_drift
 from constrained_sim.steppers.step_energy import attribute_friction_work, attribute_work, energy_of
+from constrained_sim.wrench import external_effort
 
 NO_ROLLING = no_rolling()
 
@@ -76,7 +77,7 @@ PROJECTION = list(vars(EnergyTerms())).index("projection")
 
 
 @kernel
-def advance(problem, settings, begin, acceleration, efforts, excluded, near, found, end):  # type: ignore[no-untyped-def]
+def advance(problem, settings, begin, acceleration, loads, excluded, near, found, end):  # type: ignore[no-untyped-def]
     """Do a step without impact, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
     Args:
@@ -86,7 +87,8 @@ def advance(problem, settings, begin, acceleration, efforts, excluded, near, fou
             :func:`~constrained_sim.contact_solvers.solve.solve_quick`.
         begin: the :class:`~constrained_sim.steppers.record.State` at the beginning.
         acceleration: (nv,) of the last step.
-        efforts: of the actuators, see :class:`~constrained_sim.actuators.Efforts`.
+        loads: efforts of the actuators, see :class:`~constrained_sim.actuators.Efforts`, and external wrenches, see
+            :class:`~constrained_sim.wrench.WrenchTable`.
         excluded: contacts and limits that carry no force, whatever becomes of their gaps.
         near: impulses near those of the rows that take part, but bilateral ones; of another length than these, and
             nothing is known.
@@ -119,6 +121,8 @@ def advance(problem, settings, begin, acceleration, efforts, excluded, near, fou
     carried = turn_axes((1.0 - theta) * h, v, robot.free_rows)
     evaluate_rows(problem, pose, carried, middle)
     evaluate_inertia(problem, pose, middle)
+    efforts, wrenches = loads
+    external = external_effort(wrenches, pose.placements, pose.axes, robot.support)
     expected = expected_velocity(h, theta, begin.M, carried, acceleration, passes == 1, robot.free_rows)
     start, last, calls = near, acceleration, 0
     for done in range(passes + 1):
@@ -133,7 +137,17 @@ def advance(problem, settings, begin, acceleration, efforts, excluded, near, fou
         bias[:] = bias_forces(tree, pose, middle.v)
         hold_axes(bias, h, theta, middle.M, carried, expected, robot.free_rows)
         predicted, will_do = predict(
-            h, problem, laws, opening, carried, begin.s_bilateral, pull - bias, efforts, excluded, start, found
+            h,
+            problem,
+            laws,
+            opening,
+            carried,
+            begin.s_bilateral,
+            (pull - bias, external),
+            efforts,
+            excluded,
+            start,
+            found,
         )
         start = predicted.impulse
         calls += min(start.shape[0] + predicted.lam.shape[0], 1)
@@ -270,7 +284,8 @@ def predict(h, problem, laws, begin, v, s_bilateral, forces, efforts, excluded, 
             there [m/s, rad/s].
         v: (nv,) velocity there.
         s_bilateral: (m,) velocities of the bilateral rows there [m/s, rad/s].
-        forces: (nv,) of gravity and inertia in the middle state of the work space, and of springs [N m, N].
+        forces: (nv,) of gravity and inertia in the middle state of the work space, and of springs; (nv,) of external
+            wrenches [N m, N].
         efforts: of the actuators, see :class:`~constrained_sim.actuators.Efforts`.
         excluded: contacts and limits that take no part.
         start: impulses near those of the rows that take part, see ``advance``.
@@ -287,10 +302,12 @@ def predict(h, problem, laws, begin, v, s_bilateral, forces, efforts, excluded, 
     damping, friction_dofs, middle, impulses, x = robot.damping, robot.friction_dofs, work.middle, work.impulses, work.x
     gaps, normals, s = begin
     impulse, joint_friction, lam, status, energy = found
+    gravity_and_inertia, external = forces
     impulses[:] = 0.0
     inertia = middle.M.copy()
     for i in range(v.shape[0]):
-        impulses[0, i] = h * forces[i]
+        impulses[0, i] = h * gravity_and_inertia[i]
+        impulses[2, i] = h * external[i]
         inertia[i, i] += h * damping[i] + 0.25 * h**2 * robot.stiffness[i]
     for i in range(robot.actuation.shape[0]):
         k = robot.actuation[i]

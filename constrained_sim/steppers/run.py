@@ -17,7 +17,7 @@ from constrained_sim.steppers.state_checks import are_finite
 
 @kernel(nogil=True)
 def run_steps(  # type: ignore[no-untyped-def]
-    problem, settings, law, efforts, asked, t, here, acceleration, there, records
+    problem, settings, law, loads, asked, t, here, acceleration, there, records
 ):
     """Do steps as :func:`~constrained_sim.steppers.rigid.advance` does, until one needs another way.
 
@@ -28,7 +28,8 @@ def run_steps(  # type: ignore[no-untyped-def]
         settings: length h of each step [s]; passes, factorisation, tolerance and steps of Newton's method, see
             ``advance``.
         law: see :class:`~constrained_sim.posture.JointFeedback`.
-        efforts: (nu,) smallest and (nu,) largest ones; the (nu,) that are held until the law is asked [N m, N].
+        loads: efforts (nu,), smallest, largest, and those that are held until the law is asked [N m, N]; and external
+            wrenches, see :class:`~constrained_sim.wrench.WrenchTable`.
         asked: how many steps there are from one evaluation of the law to the next, and to the first.
         t: time [s] at the beginning.
         here: record that begins with the state there; changes to that after the last step.
@@ -42,9 +43,9 @@ def run_steps(  # type: ignore[no-untyped-def]
         How many steps were done, the time [s], and how often rows were held.
     """
     h, passes, factorization, tolerance, newton_steps = settings
-    here, acceleration, there, records = borrowed((here, acceleration, there, records))
+    here, acceleration, there, records, loads = borrowed((here, acceleration, there, records, loads))
     normals, free_rows, sizes = borrowed(problem.contacts).normals, borrowed(problem.robot).free_rows, problem.sizes
-    least, most, tau = efforts
+    least, most, tau, wrenches = loads
     every, wait = asked
     begin, end = cut_state(here, sizes), cut_state(there, sizes)
     happened = cut_outcome(there, sizes)
@@ -65,7 +66,7 @@ def run_steps(  # type: ignore[no-untyped-def]
             tau = np.maximum(np.minimum(wanted, most), least)
         settings = h, True, passes, factorization, tolerance, newton_steps
         reached, _, held = advance(
-            problem, settings, begin, acceleration, Efforts(tau, no_damping), nothing, unknown, found, end
+            problem, settings, begin, acceleration, (Efforts(tau, no_damping), wrenches), nothing, unknown, found, end
         )
         calls += held
         if reached != DONE or not are_finite(end.q, end.v):

@@ -26,7 +26,7 @@ from constrained_sim.steppers.state_checks import exceeds, largest_drift
 from constrained_sim.steppers.step_energy import attribute_friction_work, attribute_work, energy_of
 from constrained_sim.steppers.stepper import NO_CONTACT, Evaluation, Stepper
 from constrained_sim.validation import Array
-from constrained_sim.wrench import generalised_force
+from constrained_sim.wrench import external_effort
 
 REST_SPEED = 1e-7
 """Largest velocity [rad/s, m/s] whose square, and so all that the second half of a step corrects, is below rounding."""
@@ -139,8 +139,7 @@ class SmoothParts(Stepper):
         if robot.springs:
             gravity_coriolis += h * (robot.spring_effort(begin.q) - 0.25 * h * robot.stiffness * v)
         actuators[robot.actuation] = h * inputs.efforts.constant
-        if inputs.wrenches:
-            external += h * generalised_force(robot, mid, inputs.wrenches)
+        external += h * external_effort(inputs.wrenches, mid.placements, mid.joint_axes, robot.support)
         candidates, turning, rows, soft = self._unilateral_rows(begin, v, h, excluded)
         bilateral, b = self._bilateral_rows(begin, v, h)
         system = RobotSystem(mid, bilateral, begin.bound.bilateral.members, self._implicit(h, inputs.efforts))

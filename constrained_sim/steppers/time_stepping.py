@@ -27,7 +27,7 @@ from constrained_sim.steppers.rigid import DONE
 from constrained_sim.steppers.run import run_steps
 from constrained_sim.steppers.stepper import NO_CONTACT, Evaluation, Run, StepOutcome
 from constrained_sim.validation import Array
-from constrained_sim.wrench import Wrench
+from constrained_sim.wrench import Wrench, wrench_table
 
 BOUNCE_VELOCITY = 1e-2
 """Approach speed [m/s] below which restitution counts as 0."""
@@ -97,7 +97,7 @@ class TimeStepping(CompiledParts):
         method: ContactMethod,
     ) -> StepOutcome:
         """Advance by dt, see the class."""
-        inputs = StepInputs.of(efforts, wrenches, solver, method)
+        inputs = StepInputs.of(efforts, wrench_table(self.robot, wrenches), solver, method)
         found = self._compiled_step(start, self.dt, inputs, WHOLE) if self._can_compile(start, inputs) else None
         if found is not None and found.reached == DONE:
             self._acceleration, self._passes = found.happened.acceleration, 1
@@ -123,13 +123,14 @@ class TimeStepping(CompiledParts):
         start: Evaluation,
         law: JointFeedback,
         asked: tuple[int, int],
-        tau: Array,
+        loads: tuple[Array, tuple[Wrench, ...]],
         steps: int,
         solver: Solver,
         method: ContactMethod,
     ) -> Run | None:
         """Do steps in one kernel, see the base class."""
-        if not self._can_compile(start, StepInputs.of(Efforts(tau, np.zeros_like(tau)), (), solver, method)):
+        tau, wrenches = loads[0], wrench_table(self.robot, loads[1])
+        if not self._can_compile(start, StepInputs.of(Efforts(tau, np.zeros_like(tau)), wrenches, solver, method)):
             return None
         robot, contact, bound = self.robot, start.contact, start.bound
         compiled = self._compiled(start)
@@ -137,13 +138,12 @@ class TimeStepping(CompiledParts):
         q, v, taus = np.empty((steps, robot.nq)), np.empty((steps, robot.nv)), np.empty((steps, robot.nu))
         impulses, energy = np.empty((steps, bound.dim)), np.empty((steps, len(vars(EnergyTerms()))))
         axes, acceleration = np.empty((steps, *contact.axes.shape)), self._acceleration.copy()
-        limits = robot.least_efforts, robot.effort_limits, tau
         records = q, v, taus, impulses, axes, energy
         done, t, calls = run_steps(
             compiled.problem,
             (self.dt, self._passes, solver.held_rows, method.tolerance, method.quick_steps),
             law,
-            limits,
+            (robot.least_efforts, robot.effort_limits, tau, wrenches),
             asked,
             start.t,
             here,
