@@ -43,6 +43,7 @@ from constrained_sim import (
     project_velocity,
 )
 from constrained_sim.contact_solvers import METHODS
+from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue, NonFiniteState, UnknownName
 
 
@@ -230,6 +231,24 @@ def pushed_solo():
     return sim, Posture(solo12(), standing_solo(), 10.0, 0.2)
 
 
+def driven_tree():
+    """Return a tree on a free-flyer, one point of which is led along a circle while a joint turns to and fro."""
+    robot = random_tree(np.random.default_rng(11), 6, floating_base=True)
+
+    def path(t):
+        cos, sin = np.cos(3.0 * t), np.sin(3.0 * t)
+        circle = np.array([[cos, sin, 0.0], [-3.0 * sin, 3.0 * cos, 0.0], [-9.0 * cos, -9.0 * sin, 0.0]])
+        return 0.1 * circle + [start, np.zeros(3), np.zeros(3)]
+
+    q = robot.neutral()
+    start = np.zeros(3)
+    anchored = PointAnchor("led", "link2", (0.0, 0.1, 0.0), "world", path)
+    start = anchored.bind(robot, q).phi(Dynamics.at(robot, q, np.zeros(robot.nv)))  # so that it is there at first
+    constraints = [anchored, JointVelocity("motor", "joint4", lambda t: (np.sin(5.0 * t), 5.0 * np.cos(5.0 * t)))]
+    v = project_velocity(robot, q, np.random.default_rng(12).normal(size=robot.nv), constraints)
+    return simulator(robot, q, v, constraints), Posture(robot, q, 1.0, 0.1)
+
+
 SCENES = [
     falling_leg,
     limp_leg,
@@ -243,6 +262,7 @@ SCENES = [
     tied_tree,
     welded_tree,
     pushed_solo,
+    driven_tree,
 ]
 
 
@@ -279,7 +299,8 @@ def test_many_steps_at_once_are_those_steps(scene, period):
 
 
 @pytest.mark.parametrize(
-    "scene", [driven_linkage, falling_cassie, tied_tree, rubbing_pendulum, welded_tree, pushed_solo, falling_leg]
+    "scene",
+    [driven_linkage, falling_cassie, tied_tree, rubbing_pendulum, welded_tree, pushed_solo, falling_leg, driven_tree],
 )
 @pytest.mark.parametrize("solver", ["kokkevis", "projected"])
 def test_a_solver_without_kernels_changes_rounding_only(solver, scene):

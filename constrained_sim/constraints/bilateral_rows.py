@@ -20,7 +20,7 @@ Indices = npt.NDArray[np.int64]
 class BilateralRows(NamedTuple):
     """The m rows of bilateral constraints: of a anchors of points, f of frames, d distances and c couplings.
 
-    The others only have a rate.
+    The others have a constant Jacobian.
 
     Attributes:
         anchors: (a, 2) the first row of each anchor of a point, and the row after its last.
@@ -42,7 +42,6 @@ class BilateralRows(NamedTuple):
         positions: (c,) of the joint where its reference is at 0 [rad, m].
         periods: (c,) of phi; infinite where positions are known without turns [rad, m].
         constant: (m, nv) Jacobian of the rows that have a constant one; zero of other rows.
-        rates: (m,) wanted ``J v`` [rad/s, m/s].
     """
 
     anchors: Indices
@@ -64,7 +63,6 @@ class BilateralRows(NamedTuple):
     positions: Array
     periods: Array
     constant: Array
-    rates: Array
 
     @classmethod
     def without_function(cls, rows: int, nv: int) -> BilateralRows:
@@ -91,7 +89,6 @@ class BilateralRows(NamedTuple):
             positions=values,
             periods=values,
             constant=np.zeros((rows, nv)),
-            rates=np.zeros(rows),
         )
 
     @classmethod
@@ -107,27 +104,28 @@ class BilateralRows(NamedTuple):
                     couplings=part.couplings + count,
                 )
             )
-            count += len(part.rates)
+            count += len(part.constant)
         return cls(*(np.ascontiguousarray(np.concatenate(column)) for column in zip(*moved, strict=True)))
 
 
 @kernel
-def evaluate_bilateral(table, q, placements, joint_axes, support, v, phi, J, s):  # type: ignore[no-untyped-def]
+def evaluate_bilateral(table, target, q, v, where, rows):  # type: ignore[no-untyped-def]
     """Fill in violations, Jacobian and velocities of rows.
 
     The line of a distance that is zero has no direction: its phi is NaN.
 
     Args:
         table: the :class:`BilateralRows`.
+        target: (2, m) of constraints that move, see
+            :meth:`~constrained_sim.constraints.constraint.BoundConstraint.target`.
         q: (nq,) configuration.
-        placements: (njoints, 4, 3), see :func:`~constrained_sim.dynamics.kinematics.point_positions`.
-        joint_axes: (nv, 6), see :func:`~constrained_sim.dynamics.kinematics.row_jacobian`.
-        support: (njoints, nv) whether a degree of freedom moves a joint's frame.
         v: (nv,) velocity.
-        phi: (m,) filled [m, rad].
-        J: (m, nv) filled.
-        s: (m,) filled [m/s, rad/s].
+        where: placements (njoints, 4, 3), see :func:`~constrained_sim.dynamics.kinematics.point_positions`; joint axes
+            (nv, 6) and support (njoints, nv), see :func:`~constrained_sim.dynamics.kinematics.row_jacobian`.
+        rows: filled with phi (m,) [m, rad], J (m, nv) and s (m,) [m/s, rad/s].
     """
+    placements, joint_axes, support = where
+    phi, J, s = rows
     phi[:] = 0.0
     J[:] = table.constant
     for i in range(table.anchors.shape[0]):
@@ -151,7 +149,8 @@ def evaluate_bilateral(table, q, placements, joint_axes, support, v, phi, J, s):
             q, table.at_q[i], table.turns[i], table.ratios[i], table.positions[i], table.periods[i]
         )
     for row in range(s.shape[0]):
-        s[row] = vecdot(J[row], v) - table.rates[row]
+        phi[row] -= target[0, row]
+        s[row] = vecdot(J[row], v) - target[1, row]
 
 
 @kernel
@@ -162,7 +161,7 @@ def anchor_error(joints, offsets, normals, placements):  # type: ignore[no-untyp
         joints: (2,) of a and b.
         offsets: (2, 3) the points in the frames of these joints [m].
         normals: (k, 3) the directions, in the frame of b's joint.
-        placements: see :func:`evaluate_bilateral`.
+        placements: see :func:`~constrained_sim.dynamics.kinematics.point_positions`.
     """
     points = point_positions(joints, offsets, placements)
     return matvec(normals @ placements[joints[1], :3], points[0] - points[1])
@@ -188,9 +187,9 @@ def distance_row(joints, offsets, direction, placements, joint_axes, support):  
         joints: see :func:`anchor_error`.
         offsets: see :func:`anchor_error`.
         direction: (3,) of the line, world axes.
-        placements: see :func:`evaluate_bilateral`.
-        joint_axes: see :func:`evaluate_bilateral`.
-        support: see :func:`evaluate_bilateral`.
+        placements: see :func:`~constrained_sim.dynamics.kinematics.point_positions`.
+        joint_axes: see :func:`~constrained_sim.dynamics.kinematics.row_jacobian`.
+        support: see :func:`~constrained_sim.dynamics.kinematics.row_jacobian`.
     """
     normals = np.empty((1, 3))
     normals[0] = matvec(placements[joints[1], :3], direction)

@@ -9,8 +9,8 @@ import numpy as np
 import pinocchio as pin
 from scipy.linalg import expm_frechet
 
-from constrained_sim.constraints.constraint import BetweenLinks, BoundConstraint, checked_links, checked_name
 from constrained_sim.constraints.bilateral_rows import BilateralRows
+from constrained_sim.constraints.constraint import BetweenLinks, BoundConstraint, checked_links, checked_name
 from constrained_sim.dynamics import rigid_motion
 from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at
 from constrained_sim.exceptions import InvalidValue

@@ -94,7 +94,7 @@ class CompiledSteps:
             (h, passes, solver.held_rows, method.tolerance, method.quick_steps, kind),
             record_of(begin, sizes),
             acceleration,
-            inputs.loads,
+            (inputs.efforts, inputs.wrenches, self.bound.bilateral.targets(begin.t, h)),
             excluded,
             near,
             record,

@@ -44,11 +44,6 @@ class StepInputs(NamedTuple):
         """Return the loads of a step whose contact problems are solved by `method`."""
         return cls(efforts, wrenches, solver, method, method, method.without_newton)
 
-    @property
-    def loads(self) -> tuple[Efforts, WrenchTable]:
-        """Efforts and wrenches: what acts, as kernels take it."""
-        return self.efforts, self.wrenches
-
 
 class Prediction(NamedTuple):
     """The smooth problem of a part of a step, solved; `impulses` (6, nv) of the causes in the order of ``FORCES``.

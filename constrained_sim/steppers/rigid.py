@@ -87,8 +87,9 @@ def advance(problem, settings, begin, acceleration, loads, excluded, near, found
             :func:`~constrained_sim.contact_solvers.solve.solve_quick`.
         begin: the :class:`~constrained_sim.steppers.record.State` at the beginning.
         acceleration: (nv,) of the last step.
-        loads: efforts of the actuators, see :class:`~constrained_sim.actuators.Efforts`, and external wrenches, see
-            :class:`~constrained_sim.wrench.WrenchTable`.
+        loads: efforts of the actuators, see :class:`~constrained_sim.actuators.Efforts`; external wrenches, see
+            :class:`~constrained_sim.wrench.WrenchTable`; and the targets (2, 2, m) of the bilateral rows at both ends,
+            see :func:`~constrained_sim.constraints.bilateral_rows.evaluate_bilateral`.
         excluded: contacts and limits that carry no force, whatever becomes of their gaps.
         near: impulses near those of the rows that take part, but bilateral ones; of another length than these, and
             nothing is known.
@@ -119,9 +120,9 @@ def advance(problem, settings, begin, acceleration, loads, excluded, near, found
     for i in range(free.shape[0]):
         shift_base_to_com(tree, middle.q, pose.placements, robot.support, free[i], com[i])
     carried = turn_axes((1.0 - theta) * h, v, robot.free_rows)
-    evaluate_rows(problem, pose, carried, middle)
+    efforts, wrenches, targets = loads
+    evaluate_rows(problem, targets[0], pose, carried, middle)
     evaluate_inertia(problem, pose, middle)
-    efforts, wrenches = loads
     external = external_effort(wrenches, pose.placements, pose.axes, robot.support)
     expected = expected_velocity(h, theta, begin.M, carried, acceleration, passes == 1, robot.free_rows)
     start, last, calls = near, acceleration, 0
@@ -142,7 +143,7 @@ def advance(problem, settings, begin, acceleration, loads, excluded, near, found
             laws,
             opening,
             carried,
-            begin.s_bilateral,
+            begin.s_bilateral + targets[1, 1],
             (pull - bias, external),
             efforts,
             excluded,
@@ -161,12 +162,12 @@ def advance(problem, settings, begin, acceleration, loads, excluded, near, found
     place(tree, end.q, end_pose)
     for i in range(free.shape[0]):
         shift_base_to_com(tree, end.q, end_pose.placements, robot.support, free[i], com[i] + theta * h * flown[i])
-    evaluate_rows(problem, end_pose, end.v, end)
+    evaluate_rows(problem, targets[1], end_pose, end.v, end)
     _, _, _, status, energy = found
     active, held = active_set(status, begin.gaps, end.gaps, excluded)
     if largest_drift(end.phi, end.gaps, held) > problem.scheme.position_tolerance:
         evaluate_inertia(problem, end_pose, end)
-        energy[PROJECTION] += hold(problem, held, status, end_pose, end)
+        energy[PROJECTION] += hold(problem, targets[1], held, status, end_pose, end)
     evaluate_inertia(problem, end_pose, end)
     if not (exceeds(v, rest_speed) or exceeds(middle.v, rest_speed) or exceeds(x, rest_speed)):
         return DONE, predicted, calls
@@ -181,11 +182,12 @@ def advance(problem, settings, begin, acceleration, loads, excluded, near, found
 
 
 @kernel
-def evaluate_rows(problem, pose, v, state):  # type: ignore[no-untyped-def]
+def evaluate_rows(problem, target, pose, v, state):  # type: ignore[no-untyped-def]
     """Fill in what a `state` has of constraints, at its configuration, the joints of which are placed.
 
     Args:
         problem: see :func:`advance`.
+        target: (2, m) of the bilateral rows.
         pose: of the tree; the axes are found too.
         v: (nv,) velocity at which the rows move.
         state: a :class:`~constrained_sim.steppers.record.State`.
@@ -201,8 +203,8 @@ def evaluate_rows(problem, pose, v, state):  # type: ignore[no-untyped-def]
         state.s[3 * k + i] = vecdot(limits.rows[i], v)
         state.gaps[k + i] = limits.signs[i] * state.q[limits.at_q[i]] - limits.values[i]
     if state.phi.shape[0]:
-        rows = state.phi, state.J_bilateral, state.s_bilateral
-        evaluate_bilateral(borrowed(problem.bilateral), state.q, pose.placements, pose.axes, robot.support, v, *rows)
+        where, rows = (pose.placements, pose.axes, robot.support), (state.phi, state.J_bilateral, state.s_bilateral)
+        evaluate_bilateral(borrowed(problem.bilateral), target, state.q, v, where, rows)
 
 
 @kernel
@@ -216,13 +218,14 @@ def evaluate_inertia(problem, pose, state):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def hold(problem, held, status, pose, end):  # type: ignore[no-untyped-def]
+def hold(problem, target, held, status, pose, end):  # type: ignore[no-untyped-def]
     """Move the configuration at the `end` of a step back onto bilateral rows, and contacts and limits that are `held`.
 
     As :meth:`~constrained_sim.steppers.stepper.Stepper.hold_positions` does in the metric of the kinetic energy.
 
     Args:
         problem: see :func:`advance`.
+        target: (2, m) of the bilateral rows at the end.
         held: what presses or has sunk, ascending.
         status: of all contacts and limits.
         pose: at the end; changes, as far as :func:`evaluate_rows` knows it.
@@ -234,32 +237,32 @@ def hold(problem, held, status, pose, end):  # type: ignore[no-untyped-def]
     robot, contacts = borrowed(problem.robot), borrowed(problem.contacts)
     tree, energy = robot.tree, potential_energy(robot.tree, pose.placements) + spring_energy(robot.springs, end.q)
     drift = largest_drift(end.phi, end.gaps, held)
-    rows, target = held_rows(held, contacts.normals, status), np.zeros(end.s.shape[0])
+    rows, gaps = held_rows(held, contacts.normals, status), np.zeros(end.s.shape[0])
     for _ in range(MOST_PROJECTIONS):
-        target[contacts.normals] = end.gaps
+        gaps[contacts.normals] = end.gaps
         if end.phi.shape[0]:
             step_back = smallest_motion(
                 end.M,
                 tree.rows,
                 np.concatenate((end.J_bilateral, end.J[rows])),
-                np.concatenate((end.phi, target[rows])),
+                np.concatenate((end.phi, gaps[rows])),
             )
         elif contacts.shares:
             reduced = reduce_contact_rows(rows, contacts.features[0], end.axes, end.points)
-            step_back = smallest_reduced_motion(end.M, tree.rows, end.J[rows], reduced, target[rows])
+            step_back = smallest_reduced_motion(end.M, tree.rows, end.J[rows], reduced, gaps[rows])
         else:
-            step_back = smallest_motion(end.M, tree.rows, end.J[rows], target[rows])
+            step_back = smallest_motion(end.M, tree.rows, end.J[rows], gaps[rows])
         if held.shape[0] and np.abs(step_back).max() > LEVER * drift:
             break
         before = end.q.copy()
         move(tree, before, 1.0, step_back, end.q)
         place(tree, end.q, pose)
-        evaluate_rows(problem, pose, end.v, end)
+        evaluate_rows(problem, target, pose, end.v, end)
         left = largest_drift(end.phi, end.gaps, held)
         if not left < 0.5 * drift:
             end.q[:] = before
             place(tree, end.q, pose)
-            evaluate_rows(problem, pose, end.v, end)
+            evaluate_rows(problem, target, pose, end.v, end)
             break
         drift = left
         if drift <= problem.scheme.position_tolerance:
@@ -268,7 +271,7 @@ def hold(problem, held, status, pose, end):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def predict(h, problem, laws, begin, v, s_bilateral, forces, efforts, excluded, start, found):  # type: ignore[no-untyped-def]
+def predict(h, problem, laws, begin, v, s_ends, forces, efforts, excluded, start, found):  # type: ignore[no-untyped-def]
     """Solve the smooth problem of a step, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
     Args:
@@ -283,7 +286,7 @@ def predict(h, problem, laws, begin, v, s_bilateral, forces, efforts, excluded, 
         begin: gaps (k + l,) at the beginning [m, rad]; which rows open and close (k + l,); row velocities (3 k + l,)
             there [m/s, rad/s].
         v: (nv,) velocity there.
-        s_bilateral: (m,) velocities of the bilateral rows there [m/s, rad/s].
+        s_ends: (m,) velocities of the bilateral rows there, plus what their ``J v`` is to be at the end [m/s, rad/s].
         forces: (nv,) of gravity and inertia in the middle state of the work space, and of springs; (nv,) of external
             wrenches [N m, N].
         efforts: of the actuators, see :class:`~constrained_sim.actuators.Efforts`.
@@ -319,8 +322,8 @@ def predict(h, problem, laws, begin, v, s_bilateral, forces, efforts, excluded, 
     f, where = generalized_momentum(middle.M, v, impulses), (features[0], middle.axes, middle.points)
     if start.shape[0] != offset.shape[0]:
         start = np.empty(0)
-    # The rows move at the end as at the beginning, but for what their velocity changes by from there to the middle.
-    bilateral = middle.J_bilateral, matvec(middle.J_bilateral, v) - 2.0 * middle.s_bilateral + s_bilateral
+    # The rows move at the end as they are to, but for what their velocity changes by from the beginning to the middle.
+    bilateral = middle.J_bilateral, s_ends - middle.s_bilateral
     solution = _solve(
         factorization, inertia, robot.tree.rows, f, J, offset, bilateral, friction, candidates, rows, where, by_joint,
         start, tolerance, steps,

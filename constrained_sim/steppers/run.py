@@ -29,7 +29,7 @@ def run_steps(  # type: ignore[no-untyped-def]
             ``advance``.
         law: see :class:`~constrained_sim.posture.JointFeedback`.
         loads: efforts (nu,), smallest, largest, and those that are held until the law is asked [N m, N]; and external
-            wrenches, see :class:`~constrained_sim.wrench.WrenchTable`.
+            wrenches and targets of the bilateral rows, see ``advance``, the same in all steps.
         asked: how many steps there are from one evaluation of the law to the next, and to the first.
         t: time [s] at the beginning.
         here: record that begins with the state there; changes to that after the last step.
@@ -45,7 +45,7 @@ def run_steps(  # type: ignore[no-untyped-def]
     h, passes, factorization, tolerance, newton_steps = settings
     here, acceleration, there, records, loads = borrowed((here, acceleration, there, records, loads))
     normals, free_rows, sizes = borrowed(problem.contacts).normals, borrowed(problem.robot).free_rows, problem.sizes
-    least, most, tau, wrenches = loads
+    least, most, tau, wrenches, targets = loads
     every, wait = asked
     begin, end = cut_state(here, sizes), cut_state(there, sizes)
     happened = cut_outcome(there, sizes)
@@ -65,9 +65,8 @@ def run_steps(  # type: ignore[no-untyped-def]
                 break
             tau = np.maximum(np.minimum(wanted, most), least)
         settings = h, True, passes, factorization, tolerance, newton_steps
-        reached, _, held = advance(
-            problem, settings, begin, acceleration, (Efforts(tau, no_damping), wrenches), nothing, unknown, found, end
-        )
+        acting = Efforts(tau, no_damping), wrenches, targets
+        reached, _, held = advance(problem, settings, begin, acceleration, acting, nothing, unknown, found, end)
         calls += held
         if reached != DONE or not are_finite(end.q, end.v):
             break

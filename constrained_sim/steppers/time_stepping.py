@@ -130,9 +130,10 @@ class TimeStepping(CompiledParts):
     ) -> Run | None:
         """Do steps in one kernel, see the base class."""
         tau, wrenches = loads[0], wrench_table(self.robot, loads[1])
-        if not self._can_compile(start, StepInputs.of(Efforts(tau, np.zeros_like(tau)), wrenches, solver, method)):
-            return None
         robot, contact, bound = self.robot, start.contact, start.bound
+        inputs = StepInputs.of(Efforts(tau, np.zeros_like(tau)), wrenches, solver, method)
+        if bound.bilateral.asks_user or not self._can_compile(start, inputs):
+            return None
         compiled = self._compiled(start)
         here = record_of(start, compiled.sizes).copy()
         q, v, taus = np.empty((steps, robot.nq)), np.empty((steps, robot.nv)), np.empty((steps, robot.nu))
@@ -143,7 +144,7 @@ class TimeStepping(CompiledParts):
             compiled.problem,
             (self.dt, self._passes, solver.held_rows, method.tolerance, method.quick_steps),
             law,
-            (robot.least_efforts, robot.effort_limits, tau, wrenches),
+            (robot.least_efforts, robot.effort_limits, tau, wrenches, bound.bilateral.targets(start.t, self.dt)),
             asked,
             start.t,
             here,
