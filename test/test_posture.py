@@ -2,8 +2,12 @@
 
 import copy
 import dataclasses
+import os
 import pickle
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -324,6 +328,37 @@ def test_a_wrench_of_nothing_changes_nothing(scene):
     twin = copy.deepcopy(sim)
     twin.apply(Wrench(next(name for name in sim.robot.links if name not in ("universe", "world"))), 0.02)
     assert_same_bits(sim.run(0.03, posture), twin.run(0.03, posture))
+
+
+UNCOMPILED = """
+import sys
+sys.path[:0] = sys.argv[1:2]
+import numpy as np
+import test_posture
+runs = {}
+for name in sys.argv[3:]:
+    sim, posture = getattr(test_posture, name)()
+    run = sim.run(0.02, posture)
+    runs |= {name + key: getattr(run, key) for key in ("q", "v", "tau")}
+np.savez(sys.argv[2], **runs)
+"""
+
+
+def test_steps_need_no_compiler(tmp_path):
+    """The same source is plain Python with ``NUMBA_DISABLE_JIT=1``, and gives the same motion to rounding."""
+    scenes = [falling_leg, tied_tree, welded_tree, driven_tree, pushed_solo, rubbing_pendulum]
+    folder, file = str(Path(__file__).parent), str(tmp_path / "runs.npz")
+    command = [sys.executable, "-c", UNCOMPILED, folder, file, *(scene.__name__ for scene in scenes)]
+    subprocess.run(command, env=os.environ | {"NUMBA_DISABLE_JIT": "1"}, check=True, timeout=300)
+    uncompiled = np.load(file)
+    for scene in scenes:
+        sim, posture = scene()
+        run = sim.run(0.02, posture)
+        for key in ("q", "v", "tau"):
+            expected = getattr(run, key)
+            np.testing.assert_allclose(
+                uncompiled[scene.__name__ + key], expected, rtol=0, atol=1e-10 * max(1.0, np.abs(expected).max())
+            )
 
 
 def test_runs_in_parts_are_one_run():

@@ -63,9 +63,9 @@ from constrained_sim.steppers.midpoint_friction import (
     first_reversal,
     predict_midpoint_friction,
 )
-from constrained_sim.steppers.problem import RowSolution
 from constrained_sim.steppers.state_checks import LEVER, MOST_PROJECTIONS, exceeds, largest_drift
 from constrained_sim.steppers.step_energy import attribute_friction_work, attribute_work, energy_of
+from constrained_sim.steppers.step_model import RowSolution
 from constrained_sim.wrench import external_effort
 
 NO_ROLLING = no_rolling()
@@ -77,15 +77,15 @@ PROJECTION = list(vars(EnergyTerms())).index("projection")
 
 
 @kernel
-def advance(problem, settings, begin, acceleration, loads, excluded, near, found, end):  # type: ignore[no-untyped-def]
+def advance(model, settings, begin, acceleration, loads, excluded, near, found, end):  # type: ignore[no-untyped-def]
     """Do a step without impact, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
     Args:
-        problem: what is the same in all steps, a :class:`~constrained_sim.steppers.problem.Problem`.
+        model: what is the same in all steps, a :class:`~constrained_sim.steppers.step_model.StepModel`.
         settings: length h of the step [s]; whether the velocity at its end is corrected; passes, see
             ``TimeStepping.memory``; factorisation of the rows held, see :func:`predict`; tolerance and steps of
             :func:`~constrained_sim.contact_solvers.solve.solve_quick`.
-        begin: the :class:`~constrained_sim.steppers.record.State` at the beginning.
+        begin: the :class:`~constrained_sim.steppers.packed_step.State` at the beginning.
         acceleration: (nv,) of the last step.
         loads: efforts of the actuators, see :class:`~constrained_sim.actuators.Efforts`; external wrenches, see
             :class:`~constrained_sim.wrench.WrenchTable`; and the targets (2, 2, m) of the bilateral rows at both ends,
@@ -102,8 +102,8 @@ def advance(problem, settings, begin, acceleration, loads, excluded, near, found
         friction was turned; :data:`REVERSED`, it is done, but slip turned back within it; or :data:`DONE`.
     """
     h, corrects, passes, factorization, tolerance, steps = settings
-    robot, contacts, work = borrowed(problem.robot), borrowed(problem.contacts), borrowed(problem.work)
-    theta, rest_speed = problem.scheme.theta, problem.scheme.rest_speed
+    robot, contacts, work = borrowed(model.robot), borrowed(model.contacts), borrowed(model.work)
+    theta, rest_speed = model.options.theta, model.options.rest_speed
     tree, free, middle, bias, impulses, x = robot.tree, robot.free, work.middle, work.bias, work.impulses, work.x
     v, pose, end_pose = begin.v, work.pose, work.end_pose
     joint_friction = robot.friction_dofs, h * robot.coulomb_effort, robot.others, robot.parents_of_others
@@ -121,8 +121,8 @@ def advance(problem, settings, begin, acceleration, loads, excluded, near, found
         shift_base_to_com(tree, middle.q, pose.placements, robot.support, free[i], com[i])
     carried = turn_axes((1.0 - theta) * h, v, robot.free_rows)
     efforts, wrenches, targets = loads
-    evaluate_rows(problem, targets[0], pose, carried, middle)
-    evaluate_inertia(problem, pose, middle)
+    evaluate_rows(model, targets[0], pose, carried, middle)
+    evaluate_inertia(model, pose, middle)
     external = external_effort(wrenches, pose.placements, pose.axes, robot.support)
     expected = expected_velocity(h, theta, begin.M, carried, acceleration, passes == 1, robot.free_rows)
     start, last, calls = near, acceleration, 0
@@ -139,7 +139,7 @@ def advance(problem, settings, begin, acceleration, loads, excluded, near, found
         hold_axes(bias, h, theta, middle.M, carried, expected, robot.free_rows)
         predicted, will_do = predict(
             h,
-            problem,
+            model,
             laws,
             opening,
             carried,
@@ -162,13 +162,13 @@ def advance(problem, settings, begin, acceleration, loads, excluded, near, found
     place(tree, end.q, end_pose)
     for i in range(free.shape[0]):
         shift_base_to_com(tree, end.q, end_pose.placements, robot.support, free[i], com[i] + theta * h * flown[i])
-    evaluate_rows(problem, targets[1], end_pose, end.v, end)
+    evaluate_rows(model, targets[1], end_pose, end.v, end)
     _, _, _, status, energy = found
     active, held = active_set(status, begin.gaps, end.gaps, excluded)
-    if largest_drift(end.phi, end.gaps, held) > problem.scheme.position_tolerance:
-        evaluate_inertia(problem, end_pose, end)
-        energy[PROJECTION] += hold(problem, targets[1], held, status, end_pose, end)
-    evaluate_inertia(problem, end_pose, end)
+    if largest_drift(end.phi, end.gaps, held) > model.options.position_tolerance:
+        evaluate_inertia(model, end_pose, end)
+        energy[PROJECTION] += hold(model, targets[1], held, status, end_pose, end)
+    evaluate_inertia(model, end_pose, end)
     if not (exceeds(v, rest_speed) or exceeds(middle.v, rest_speed) or exceeds(x, rest_speed)):
         return DONE, predicted, calls
     if not corrects:
@@ -177,22 +177,22 @@ def advance(problem, settings, begin, acceleration, loads, excluded, near, found
     inertial = bias - pose.weight + kinetic_gradient(tree, pose, v_mean)
     total = end_momentum(h, *masses, inertial, impulses, tree.gravity, end.M, robot.free_rows, *frames, end.frames)
     w = matvec(begin.J_bilateral, v)
-    reached, more = correct(problem, h, total, v, w, last, laws, active, opening, end, found)
+    reached, more = correct(model, h, total, v, w, last, laws, active, opening, end, found)
     return reached, predicted, calls + more
 
 
 @kernel
-def evaluate_rows(problem, target, pose, v, state):  # type: ignore[no-untyped-def]
+def evaluate_rows(model, target, pose, v, state):  # type: ignore[no-untyped-def]
     """Fill in what a `state` has of constraints, at its configuration, the joints of which are placed.
 
     Args:
-        problem: see :func:`advance`.
+        model: see :func:`advance`.
         target: (2, m) of the bilateral rows.
         pose: of the tree; the axes are found too.
         v: (nv,) velocity at which the rows move.
-        state: a :class:`~constrained_sim.steppers.record.State`.
+        state: a :class:`~constrained_sim.steppers.packed_step.State`.
     """
-    robot, features, limits = borrowed(problem.robot), borrowed(problem.contacts).features, borrowed(problem.limits)
+    robot, features, limits = borrowed(model.robot), borrowed(model.contacts).features, borrowed(model.limits)
     k, found = state.distances.shape[0], (state.axes, state.points, state.distances)
     find_axes(robot.tree, pose)
     contact_rows(*features, pose.placements, pose.axes, robot.support, v, *found, state.J[: 3 * k], state.s[: 3 * k])
@@ -204,13 +204,13 @@ def evaluate_rows(problem, target, pose, v, state):  # type: ignore[no-untyped-d
         state.gaps[k + i] = limits.signs[i] * state.q[limits.at_q[i]] - limits.values[i]
     if state.phi.shape[0]:
         where, rows = (pose.placements, pose.axes, robot.support), (state.phi, state.J_bilateral, state.s_bilateral)
-        evaluate_bilateral(borrowed(problem.bilateral), target, state.q, v, where, rows)
+        evaluate_bilateral(borrowed(model.bilateral), target, state.q, v, where, rows)
 
 
 @kernel
-def evaluate_inertia(problem, pose, state):  # type: ignore[no-untyped-def]
+def evaluate_inertia(model, pose, state):  # type: ignore[no-untyped-def]
     """Fill in the inertia and bias forces of a `state`, and what the `pose` still lacks."""
-    robot = borrowed(problem.robot)
+    robot = borrowed(model.robot)
     for i in range(robot.free.shape[0]):
         state.frames[i] = pose.placements[robot.free[i]]
     find_bodies(robot.tree, pose)
@@ -218,13 +218,13 @@ def evaluate_inertia(problem, pose, state):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def hold(problem, target, held, status, pose, end):  # type: ignore[no-untyped-def]
+def hold(model, target, held, status, pose, end):  # type: ignore[no-untyped-def]
     """Move the configuration at the `end` of a step back onto bilateral rows, and contacts and limits that are `held`.
 
     As :meth:`~constrained_sim.steppers.stepper.Stepper.hold_positions` does in the metric of the kinetic energy.
 
     Args:
-        problem: see :func:`advance`.
+        model: see :func:`advance`.
         target: (2, m) of the bilateral rows at the end.
         held: what presses or has sunk, ascending.
         status: of all contacts and limits.
@@ -234,7 +234,7 @@ def hold(problem, target, held, status, pose, end):  # type: ignore[no-untyped-d
     Returns:
         The potential energy [J] that this brings in.
     """
-    robot, contacts = borrowed(problem.robot), borrowed(problem.contacts)
+    robot, contacts = borrowed(model.robot), borrowed(model.contacts)
     tree, energy = robot.tree, potential_energy(robot.tree, pose.placements) + spring_energy(robot.springs, end.q)
     drift = largest_drift(end.phi, end.gaps, held)
     rows, gaps = held_rows(held, contacts.normals, status), np.zeros(end.s.shape[0])
@@ -257,26 +257,26 @@ def hold(problem, target, held, status, pose, end):  # type: ignore[no-untyped-d
         before = end.q.copy()
         move(tree, before, 1.0, step_back, end.q)
         place(tree, end.q, pose)
-        evaluate_rows(problem, target, pose, end.v, end)
+        evaluate_rows(model, target, pose, end.v, end)
         left = largest_drift(end.phi, end.gaps, held)
         if not left < 0.5 * drift:
             end.q[:] = before
             place(tree, end.q, pose)
-            evaluate_rows(problem, target, pose, end.v, end)
+            evaluate_rows(model, target, pose, end.v, end)
             break
         drift = left
-        if drift <= problem.scheme.position_tolerance:
+        if drift <= model.options.position_tolerance:
             break
     return potential_energy(tree, pose.placements) + spring_energy(robot.springs, end.q) - energy
 
 
 @kernel
-def predict(h, problem, laws, begin, v, s_ends, forces, efforts, excluded, start, found):  # type: ignore[no-untyped-def]
+def predict(h, model, laws, begin, v, s_ends, forces, efforts, excluded, start, found):  # type: ignore[no-untyped-def]
     """Solve the smooth problem of a step, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
     Args:
         h: length of the step [s].
-        problem: see :func:`advance`; damping acts at the velocity at the end, springs at the mean of the positions.
+        model: see :func:`advance`; damping acts at the velocity at the end, springs at the mean of the positions.
         laws: (k,) coefficients of friction; of dry friction the (d,) degrees of freedom, their largest impulses (d,)
             [N m s, N s], and the others with their parents; share of
             :func:`~constrained_sim.steppers.contact_selection.allow_approach`; factorisation of the rows held, one of
@@ -297,11 +297,11 @@ def predict(h, problem, laws, begin, v, s_ends, forces, efforts, excluded, start
             audit (9,).
 
     Returns:
-        A :class:`~constrained_sim.steppers.problem.RowSolution`, and whether it is solved, or nearly where that will
+        A :class:`~constrained_sim.steppers.step_model.RowSolution`, and whether it is solved, or nearly where that will
         do; if it is not, nothing else counts.
     """
     friction, by_joint, theta, factorization, tolerance, steps, tolerable = laws
-    robot, features, work = borrowed(problem.robot), borrowed(problem.contacts).features, borrowed(problem.work)
+    robot, features, work = borrowed(model.robot), borrowed(model.contacts).features, borrowed(model.work)
     damping, friction_dofs, middle, impulses, x = robot.damping, robot.friction_dofs, work.middle, work.impulses, work.x
     gaps, normals, s = begin
     impulse, joint_friction, lam, status, energy = found
@@ -317,7 +317,7 @@ def predict(h, problem, laws, begin, v, s_ends, forces, efforts, excluded, start
         impulses[1, k] = h * efforts.constant[i]
         inertia[k, k] += h * efforts.damping[i]
     candidates, rows, J, offset = candidate_rows(
-        gaps, normals, s, v, middle.J, excluded, h, theta, problem.scheme.activation_distance, friction_dofs
+        gaps, normals, s, v, middle.J, excluded, h, theta, model.options.activation_distance, friction_dofs
     )
     f, where = generalized_momentum(middle.M, v, impulses), (features[0], middle.axes, middle.points)
     if start.shape[0] != offset.shape[0]:
@@ -349,11 +349,11 @@ def predict(h, problem, laws, begin, v, s_ends, forces, efforts, excluded, start
 
 
 @kernel
-def correct(problem, h, total, v, w, last, laws, active, begin, state, found):  # type: ignore[no-untyped-def]
+def correct(model, h, total, v, w, last, laws, active, begin, state, found):  # type: ignore[no-untyped-def]
     """Correct what was predicted, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
     Args:
-        problem: see :func:`advance`; velocity and impulses before friction is turned are left in the work space.
+        model: see :func:`advance`; velocity and impulses before friction is turned are left in the work space.
         h: length of the step [s].
         total: (nv,) generalised momentum at the end, with all impulses of the prediction.
         v: (nv,) velocity at the beginning.
@@ -373,8 +373,8 @@ def correct(problem, h, total, v, w, last, laws, active, begin, state, found):  
     friction, by_joint, theta, factorization, tolerance, steps, _ = laws
     gaps, normals, s = begin
     impulse, joint_friction, lam, status, energy = found
-    robot, work, x, M = borrowed(problem.robot), borrowed(problem.work), state.v, state.M
-    friction_dofs, where = robot.friction_dofs, (borrowed(problem.contacts).features[0], state.axes, state.points)
+    robot, work, x, M = borrowed(model.robot), borrowed(model.work), state.v, state.M
+    friction_dofs, where = robot.friction_dofs, (borrowed(model.contacts).features[0], state.axes, state.points)
     contacts, places = np.searchsorted(active, friction.shape[0]), rows_of(active, normals, friction.shape[0])
     end, count = places.shape[0], places.shape[0] + friction_dofs.shape[0]
     J, predicted, s_begin, offset = np.zeros((count, v.shape[0])), np.empty(count), np.empty(count), np.zeros(count)
@@ -458,7 +458,7 @@ def _solve(  # type: ignore[no-untyped-def]
         steps: of Newton's method.
 
     Returns:
-        A :class:`~constrained_sim.steppers.problem.RowSolution`.
+        A :class:`~constrained_sim.steppers.step_model.RowSolution`.
     """
     held_J, b = bilateral
     m, n, d = b.shape[0], rows.shape[0], offset.shape[0] - rows.shape[0]

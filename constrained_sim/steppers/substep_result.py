@@ -66,10 +66,10 @@ class Prediction(NamedTuple):
     energy: Array
     deflection: Array
 
-    def part(self, begin: Evaluation, end: Evaluation) -> Part:
+    def part(self, begin: Evaluation, end: Evaluation) -> SubstepResult:
         """Return the part of a step that it is, before its end is held and corrected."""
         motion = self.motion
-        return Part(
+        return SubstepResult(
             self.h,
             end,
             motion.lam,
@@ -84,7 +84,7 @@ class Prediction(NamedTuple):
         )
 
 
-class Part(NamedTuple):
+class SubstepResult(NamedTuple):
     """A part of a step without impact, of length h [s]; lam, impulse, joint_friction and moments in N s.
 
     `motion` is as predicted; `decisive` is what the velocity at the end comes from.
@@ -107,7 +107,7 @@ class Part(NamedTuple):
         """Whether its contact problem is, to its tolerance."""
         return self.decisive.contact is None or self.decisive.contact.converged
 
-    def checked(self) -> Part:
+    def checked(self) -> SubstepResult:
         """Return this, unless its contact problem is not solved: what is thrown away need not be.
 
         Raises:
@@ -135,14 +135,14 @@ class Trial(NamedTuple):
         finish: returns it corrected, as long as nothing else has been computed.
     """
 
-    part: Part
-    finish: Callable[[], Part]
+    part: SubstepResult
+    finish: Callable[[], SubstepResult]
 
 
 def outcome_of(
     start: Evaluation,
     end: Evaluation,
-    parts: list[Part],
+    parts: list[SubstepResult],
     impacts: list[Impact],
     dt: float,
     friction_dofs: npt.NDArray[np.intp],
