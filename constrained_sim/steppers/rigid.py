@@ -9,20 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.constrained_dynamics import (
-    dynamics_residual,
-    free_motion,
-    quick_contacts,
-    smallest_motion,
-    smallest_reduced_motion,
-    sticking_dynamics,
-)
-from constrained_sim.constraints.bilateral_rows import evaluate_bilateral
-from constrained_sim.contact.features import contact_rows
 from constrained_sim.contact_solvers.options import OPTIONS
-from constrained_sim.contact_solvers.reduced_rows import reduce_contact_rows
 from constrained_sim.contact_solvers.rolling_rows import no_rolling
-from constrained_sim.contact_solvers.solve import BY_STICKING
 from constrained_sim.dynamics.free_flyer import (
     end_momentum,
     end_velocities,
@@ -32,40 +20,34 @@ from constrained_sim.dynamics.free_flyer import (
     middle_coms,
     turn_axes,
 )
-from constrained_sim.dynamics.springs import spring_effort, spring_energy
+from constrained_sim.dynamics.springs import spring_effort
 from constrained_sim.dynamics.tree import (
     bias_forces,
-    find_axes,
-    find_bodies,
-    inertia,
     kinetic_gradient,
     move,
     place,
-    potential_energy,
     shift_base_to_com,
 )
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.linalg.products import matvec, vecdot, vecmat
-from constrained_sim.solvers.held_rows import hold_rows
-from constrained_sim.solvers.solver import largest_row_error
 from constrained_sim.steppers.borrowed import borrowed
 from constrained_sim.steppers.contact_selection import (
     active_set,
     allow_approach,
     candidate_rows,
-    held_rows,
     rows_of,
     spread,
 )
+from constrained_sim.steppers.evaluation import evaluate_inertia, evaluate_rows, hold
 from constrained_sim.steppers.midpoint_friction import (
     LEAST_SHARE,
     correct_midpoint_friction,
     first_reversal,
     predict_midpoint_friction,
 )
-from constrained_sim.steppers.state_checks import LEVER, MOST_PROJECTIONS, exceeds, largest_drift
+from constrained_sim.steppers.row_solution import solve_rows
+from constrained_sim.steppers.state_checks import exceeds, largest_drift
 from constrained_sim.steppers.step_energy import attribute_friction_work, attribute_work, energy_of
-from constrained_sim.steppers.step_model import RowSolution
 from constrained_sim.wrench import external_effort
 
 NO_ROLLING = no_rolling()
@@ -182,95 +164,6 @@ def advance(model, settings, begin, acceleration, loads, excluded, near, found, 
 
 
 @kernel
-def evaluate_rows(model, target, pose, v, state):  # type: ignore[no-untyped-def]
-    """Fill in what a `state` has of constraints, at its configuration, the joints of which are placed.
-
-    Args:
-        model: see :func:`advance`.
-        target: (2, m) of the bilateral rows.
-        pose: of the tree; the axes are found too.
-        v: (nv,) velocity at which the rows move.
-        state: a :class:`~constrained_sim.steppers.packed_step.State`.
-    """
-    robot, features, limits = borrowed(model.robot), borrowed(model.contacts).features, borrowed(model.limits)
-    k, found = state.distances.shape[0], (state.axes, state.points, state.distances)
-    find_axes(robot.tree, pose)
-    contact_rows(*features, pose.placements, pose.axes, robot.support, v, *found, state.J[: 3 * k], state.s[: 3 * k])
-    for c in range(k):
-        state.gaps[c] = state.distances[c]
-    for i in range(limits.at_q.shape[0]):
-        state.J[3 * k + i] = limits.rows[i]
-        state.s[3 * k + i] = vecdot(limits.rows[i], v)
-        state.gaps[k + i] = limits.signs[i] * state.q[limits.at_q[i]] - limits.values[i]
-    if state.phi.shape[0]:
-        where, rows = (pose.placements, pose.axes, robot.support), (state.phi, state.J_bilateral, state.s_bilateral)
-        evaluate_bilateral(borrowed(model.bilateral), target, state.q, v, where, rows)
-
-
-@kernel
-def evaluate_inertia(model, pose, state):  # type: ignore[no-untyped-def]
-    """Fill in the inertia and bias forces of a `state`, and what the `pose` still lacks."""
-    robot = borrowed(model.robot)
-    for i in range(robot.free.shape[0]):
-        state.frames[i] = pose.placements[robot.free[i]]
-    find_bodies(robot.tree, pose)
-    inertia(robot.tree, pose, state.M)
-
-
-@kernel
-def hold(model, target, held, status, pose, end):  # type: ignore[no-untyped-def]
-    """Move the configuration at the `end` of a step back onto bilateral rows, and contacts and limits that are `held`.
-
-    As :meth:`~constrained_sim.steppers.stepper.Stepper.hold_positions` does in the metric of the kinetic energy.
-
-    Args:
-        model: see :func:`advance`.
-        target: (2, m) of the bilateral rows at the end.
-        held: what presses or has sunk, ascending.
-        status: of all contacts and limits.
-        pose: at the end; changes, as far as :func:`evaluate_rows` knows it.
-        end: see :func:`advance`; the configuration changes, and what :func:`evaluate_rows` fills in.
-
-    Returns:
-        The potential energy [J] that this brings in.
-    """
-    robot, contacts = borrowed(model.robot), borrowed(model.contacts)
-    tree, energy = robot.tree, potential_energy(robot.tree, pose.placements) + spring_energy(robot.springs, end.q)
-    drift = largest_drift(end.phi, end.gaps, held)
-    rows, gaps = held_rows(held, contacts.normals, status), np.zeros(end.s.shape[0])
-    for _ in range(MOST_PROJECTIONS):
-        gaps[contacts.normals] = end.gaps
-        if end.phi.shape[0]:
-            step_back = smallest_motion(
-                end.M,
-                tree.rows,
-                np.concatenate((end.J_bilateral, end.J[rows])),
-                np.concatenate((end.phi, gaps[rows])),
-            )
-        elif contacts.shares:
-            reduced = reduce_contact_rows(rows, contacts.features[0], end.axes, end.points)
-            step_back = smallest_reduced_motion(end.M, tree.rows, end.J[rows], reduced, gaps[rows])
-        else:
-            step_back = smallest_motion(end.M, tree.rows, end.J[rows], gaps[rows])
-        if held.shape[0] and np.abs(step_back).max() > LEVER * drift:
-            break
-        before = end.q.copy()
-        move(tree, before, 1.0, step_back, end.q)
-        place(tree, end.q, pose)
-        evaluate_rows(model, target, pose, end.v, end)
-        left = largest_drift(end.phi, end.gaps, held)
-        if not left < 0.5 * drift:
-            end.q[:] = before
-            place(tree, end.q, pose)
-            evaluate_rows(model, target, pose, end.v, end)
-            break
-        drift = left
-        if drift <= model.options.position_tolerance:
-            break
-    return potential_energy(tree, pose.placements) + spring_energy(robot.springs, end.q) - energy
-
-
-@kernel
 def predict(h, model, laws, begin, v, s_ends, forces, efforts, excluded, start, found):  # type: ignore[no-untyped-def]
     """Solve the smooth problem of a step, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
@@ -297,8 +190,8 @@ def predict(h, model, laws, begin, v, s_ends, forces, efforts, excluded, start, 
             audit (9,).
 
     Returns:
-        A :class:`~constrained_sim.steppers.step_model.RowSolution`, and whether it is solved, or nearly where that will
-        do; if it is not, nothing else counts.
+        A :class:`~constrained_sim.steppers.row_solution.RowSolution`, and whether it is solved, or nearly where that
+        will do; if it is not, nothing else counts.
     """
     friction, by_joint, theta, factorization, tolerance, steps, tolerable = laws
     robot, features, work = borrowed(model.robot), borrowed(model.contacts).features, borrowed(model.work)
@@ -324,7 +217,7 @@ def predict(h, model, laws, begin, v, s_ends, forces, efforts, excluded, start, 
         start = np.empty(0)
     # The rows move at the end as they are to, but for what their velocity changes by from the beginning to the middle.
     bilateral = middle.J_bilateral, s_ends - middle.s_bilateral
-    solution = _solve(
+    solution = solve_rows(
         factorization, inertia, robot.tree.rows, f, J, offset, bilateral, friction, candidates, rows, where, by_joint,
         start, tolerance, steps,
     )  # fmt: skip
@@ -395,7 +288,7 @@ def correct(model, h, total, v, w, last, laws, active, begin, state, found):  # 
         gained[end + i] = h * last[friction_dofs[i]]
     row_impulses = predicted
     for turns in range(2):
-        solution = _solve(
+        solution = solve_rows(
             factorization, M, robot.tree.rows, free, J, offset, bilateral, friction, active, places, where, by_joint,
             row_impulses, tolerance, steps,
         )  # fmt: skip
@@ -431,76 +324,3 @@ def correct(model, h, total, v, w, last, laws, active, begin, state, found):  # 
     joints = v[friction_dofs], v_plus[friction_dofs], gained[end:], joint_friction, by_joint[1]
     reversing, _ = first_reversal(s, state.s, all_gained, friction, impulse, status, joints, LEAST_SHARE)
     return REVERSED if reversing >= 0 else DONE, min(count + lam.shape[0], 1) * (turns + 1)
-
-
-@kernel
-def _solve(  # type: ignore[no-untyped-def]
-    factorization, M, parents, f, J, offset, bilateral, friction, chosen, rows, where, joint_friction, start, tolerance,
-    steps,
-):  # fmt: skip
-    """Solve for the velocity: first with all rows held, and where the contact law forbids that, by contact methods.
-
-    Args:
-        factorization: of the rows held, one of :mod:`~constrained_sim.solvers.held_rows`.
-        M: (nv, nv) inertia.
-        parents: (nv,) parent of each degree of freedom.
-        f: (nv,) momentum.
-        J: (n + d, nv) rows of what is `chosen`, then of dry friction.
-        offset: (n + d,) what is added to ``J x``.
-        bilateral: (m, nv) rows, and what their ``J x`` is to be (m,).
-        friction: (k,) coefficients of all contacts.
-        chosen: contacts and one-sided rows, ascending.
-        rows: (n,) of what is `chosen`, among those of all contacts.
-        where: (k, 2) bodies of the contacts, and where their rows are taken their axes (k, 3, 3) and points (k, 3).
-        joint_friction: as in the laws of :func:`predict`.
-        start: impulses near those of the rows; (0,): nothing is known.
-        tolerance: error of impulses that is good enough [N s].
-        steps: of Newton's method.
-
-    Returns:
-        A :class:`~constrained_sim.steppers.step_model.RowSolution`.
-    """
-    held_J, b = bilateral
-    m, n, d = b.shape[0], rows.shape[0], offset.shape[0] - rows.shape[0]
-    if not (n + d + m):
-        x, dynamics = free_motion(M, parents, f)
-        return RowSolution(
-            x, np.empty(0), np.empty(0), np.empty(0, dtype=np.int64), (BY_STICKING, 0), 0.0, 1.0, True, dynamics, 0.0
-        )
-    held, most, others, parents_of_others = joint_friction
-    contacts = np.searchsorted(chosen, friction.shape[0])
-    one_sided = chosen.shape[0] - contacts
-    lower, upper = np.zeros(one_sided + m + d), np.full(one_sided + m + d, np.inf)
-    lower[one_sided : one_sided + m] = -np.inf
-    lower[one_sided + m :], upper[one_sided + m :] = -most, most
-    slip, coefficients = np.zeros((contacts, 2)), friction[chosen[:contacts]]
-    reduced = reduce_contact_rows(np.append(rows, np.full(m + d, 3 * friction.shape[0])), *where)
-    every, offsets = J, offset
-    if m:
-        every = np.concatenate((J[:n], held_J, J[n:]))
-        offsets = np.concatenate((offset[:n], -b, offset[n:]))
-    x, forces, status, residual, magnitude, solved, dynamics = sticking_dynamics(
-        factorization, M, parents, f, every, reduced, offsets, (held, others, parents_of_others), coefficients, slip,
-        lower, upper, NO_ROLLING, tolerance,
-    )  # fmt: skip
-    if not m:
-        impulse, lam = forces, np.empty(0)
-    else:
-        impulse, lam = np.concatenate((forces[:n], forces[n + m :])), forces[n : n + m].copy()
-        status = np.concatenate((status[: chosen.shape[0]], status[chosen.shape[0] + m :]))
-    how, inconsistent = (BY_STICKING, 0), 0.0
-    if not (n + d):
-        residual, magnitude, solved = 0.0, 1.0, True
-    elif not solved:
-        lower, upper = np.append(lower[:one_sided], -most), np.append(upper[:one_sided], most)
-        x, _, _, impulse, status, how, residual, magnitude, solved = quick_contacts(
-            M, parents, f, held_J, b, J, offset, offset[:0], coefficients, slip, lower, upper, NO_ROLLING, start,
-            tolerance, steps, steps == 0 or m > 0,
-        )  # fmt: skip
-        total = f + vecmat(impulse, J)
-        if m:
-            x, lam, _, _, _ = hold_rows(factorization, M, parents, held_J, total, b)
-        dynamics = dynamics_residual(M, x, f, total - f + vecmat(lam, held_J))
-    if m:
-        inconsistent = largest_row_error(held_J, b, x, free_motion(M, parents, f)[0])
-    return RowSolution(x, impulse, lam, status, how, residual, magnitude, solved, dynamics, inconsistent)

@@ -168,31 +168,3 @@ else:
 def make_step_model(robot, contacts, limits, bilateral, options, sizes, order, work):  # type: ignore[no-untyped-def]
     """Return the :class:`StepModel` with these fields."""
     return StepModel(robot, contacts, limits, bilateral, options, sizes, order, work)
-
-
-class RowSolution(NamedTuple):
-    """What all rows of a step come to.
-
-    Attributes:
-        x: (nv,) velocity.
-        impulse: (n + d,) of contacts and one-sided rows that take part, and of dry friction [N s, N m s].
-        lam: (m,) of the bilateral rows [N s, N m s].
-        status: of the contacts, one-sided rows and degrees of freedom with dry friction that take part.
-        how: which method found them, and steps.
-        residual: relative, of the contact law.
-        magnitude: impulse scale [N s].
-        solved: whether the contact problem is.
-        dynamics_residual: relative, of the equation of motion.
-        constraint_residual: relative, of the bilateral rows.
-    """
-
-    x: Array
-    impulse: Array
-    lam: Array
-    status: npt.NDArray[np.int64]
-    how: tuple[int, int]
-    residual: float
-    magnitude: float
-    solved: bool
-    dynamics_residual: float
-    constraint_residual: float
