@@ -574,10 +574,10 @@ class Simulator:
 
         Under a :class:`~constrained_sim.posture.Posture`, or without a controller, many steps are done in compiled code
         at once, past :meth:`step`, where they can be: with ``time_stepping``, projection in the metric of the kinetic
-        energy, rigid contacts, joint limits and dry friction; without bilateral and custom constraints, resistance to
-        rolling and spinning, springs in joints, collision geometry, external wrenches, command delay and velocity
-        limits; with ``direct`` (LU), ``range_space`` or ``null_space``; and while contacts do not slide, unless
-        ``newton`` is the contact method. What comes out is the same, bit by bit. BLAS has one thread meanwhile, see
+        energy, rigid contacts and bilateral constraints; without custom constraints, functions of time, soft contacts,
+        resistance to rolling and spinning, collision geometry, command delay and velocity limits; with ``direct``
+        (LU), ``range_space`` or ``null_space``; and while contacts do not slide, unless ``newton`` is the contact
+        method. What comes out is the same, bit by bit. BLAS has one thread meanwhile, see
         :func:`~constrained_sim.linalg.blas_threads.single_threaded_blas`.
 
         Args:
@@ -636,7 +636,7 @@ class Simulator:
 
         tau, done, is_usual = np.zeros(robot.nu), 0, True
         while done < count:
-            part, most = None, min(count - done, MOST_AT_ONCE)
+            part, most = None, min(count - done, MOST_AT_ONCE, *(end - self.steps for _, end in self._applied))
             if law is not None and is_usual:
                 part = self._run_compiled(law, (every, -done % every), tau, most)
             is_usual = part is None or len(part.t) == most  # else the step after it is none for the kernel
@@ -674,9 +674,10 @@ class Simulator:
 
     def _run_compiled(self, law: JointFeedback, asked: tuple[int, int], tau: Array, steps: int) -> Trajectory | None:
         """Do as many of `steps` steps as the stepper can at once; None if the first of them needs :meth:`step`."""
-        if self._detected is not None or self._applied or not self._actuators.is_direct:
+        if self._detected is not None or not self._actuators.is_direct:
             return None
-        run = self._stepper.run(self._evaluation, law, asked, tau, steps, self._solver, self._method)
+        loads = tau, tuple(wrench for wrench, _ in self._applied)
+        run = self._stepper.run(self._evaluation, law, asked, loads, steps, self._solver, self._method)
         if run is None:
             return None
         done = len(run.q)
@@ -685,6 +686,7 @@ class Simulator:
         trajectory = Trajectory.from_run(run, np.array(times))
         self._stepper.memory = run.memory
         self._evaluation, self.steps, self._energy = run.end, self.steps + done, energy
+        self._applied = [(wrench, end) for wrench, end in self._applied if end > self.steps]
         return trajectory
 
     def kinetic_energy(self) -> float:

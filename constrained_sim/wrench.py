@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from constrained_sim.compilation.kernel import kernel
 from constrained_sim.dynamics.dynamics import Dynamics
+from constrained_sim.dynamics.tree import cross, in_world
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.validation import Array, finite_array, instance, items, read_only
 
@@ -51,17 +55,46 @@ def checked_wrenches(wrenches: Iterable[Wrench]) -> tuple[Wrench, ...]:
     return items("wrenches", wrenches, Wrench, "instances of Wrench")
 
 
-def generalised_force(robot: Robot, dynamics: Dynamics, wrenches: Iterable[Wrench]) -> Array:
+class WrenchTable(NamedTuple):
+    """Wrenches on the bodies of one robot, as kernels know them.
+
+    Attributes:
+        joints: (w, 2) the joint that carries the link, and the one that carries the axes; 0 is the world.
+        vectors: (w, 3, 3) the point [m] in the frame of the first joint, force [N] and torque [N m] in that of the
+            second.
+    """
+
+    joints: npt.NDArray[np.int64]
+    vectors: Array
+
+
+NO_WRENCHES = WrenchTable(np.empty((0, 2), dtype=np.int64), np.empty((0, 3, 3)))
+
+
+def wrench_table(robot: Robot, wrenches: Collection[Wrench]) -> WrenchTable:
+    """Return `wrenches` with their links resolved.
+
+    Raises:
+        UnknownName: a link that the robot does not have.
+    """
+    if not wrenches:
+        return NO_WRENCHES
+    joints, vectors = np.empty((len(wrenches), 2), dtype=np.int64), np.empty((len(wrenches), 3, 3))
+    for i, wrench in enumerate(wrenches):
+        joints[i, 0], vectors[i, 0] = robot.link_point(wrench.link, wrench.point)
+        joints[i, 1], axes = robot.link_placement(wrench.axes)
+        vectors[i, 1], vectors[i, 2] = axes.rotation @ wrench.force, axes.rotation @ wrench.torque
+    return WrenchTable(joints, vectors)
+
+
+def generalised_force(robot: Robot, dynamics: Dynamics, wrenches: Collection[Wrench]) -> Array:
     """Return (nv,) ``J_ext^T w`` [N m, N] of all `wrenches` at the configuration of `dynamics`.
 
     Raises:
         UnknownName: a link that the robot does not have.
     """
-    total = np.zeros(robot.nv)
-    for wrench in wrenches:
-        moves = robot.support[robot.link_placement(wrench.link)[0]]
-        total[moves] += dynamics.joint_axes[moves] @ wrench_about_origin(robot, dynamics, wrench)
-    return total
+    table = wrench_table(robot, wrenches)
+    return np.asarray(external_effort(table, dynamics.placements, dynamics.joint_axes, robot.support))
 
 
 def wrench_about_origin(robot: Robot, dynamics: Dynamics, wrench: Wrench) -> Array:
@@ -70,9 +103,37 @@ def wrench_about_origin(robot: Robot, dynamics: Dynamics, wrench: Wrench) -> Arr
     Raises:
         UnknownName: a link that the robot does not have.
     """
-    joint, offset = robot.link_point(wrench.link, wrench.point)
-    axes_joint, axes_placement = robot.link_placement(wrench.axes)
-    rotation = dynamics.placements[axes_joint][:3].T @ axes_placement.rotation
-    force, torque = rotation @ wrench.force, rotation @ wrench.torque
-    point = dynamics.point_positions(np.array([joint]), offset[None])[0]
-    return np.concatenate([force, torque + np.cross(point, force)])
+    return np.array(_about_origin(wrench_table(robot, [wrench]), 0, dynamics.placements))
+
+
+@kernel
+def external_effort(wrenches, placements, joint_axes, support):  # type: ignore[no-untyped-def]
+    """Return (nv,) ``J_ext^T w`` [N m, N].
+
+    Args:
+        wrenches: a :class:`WrenchTable`.
+        placements: (njoints, 4, 3), see :func:`~constrained_sim.dynamics.kinematics.point_positions`.
+        joint_axes: (nv, 6), see :func:`~constrained_sim.dynamics.kinematics.row_jacobian`.
+        support: (njoints, nv) whether a degree of freedom moves a joint's frame.
+    """
+    effort = np.zeros(joint_axes.shape[0])
+    for i in range(wrenches.joints.shape[0]):
+        fx, fy, fz, tx, ty, tz = _about_origin(wrenches, i, placements)
+        for j in range(effort.shape[0]):
+            if support[wrenches.joints[i, 0], j]:
+                axis = joint_axes[j]
+                effort[j] += axis[0] * fx + axis[1] * fy + axis[2] * fz + axis[3] * tx + axis[4] * ty + axis[5] * tz
+    return effort
+
+
+@kernel(inline=True)
+def _about_origin(wrenches, i, placements):  # type: ignore[no-untyped-def]
+    """Return the six numbers of force [N] and moment about the world's origin [N m] of one wrench, world axes."""
+    vectors = wrenches.vectors[i]
+    point, force, torque = vectors[0], vectors[1], vectors[2]
+    body, axes = placements[wrenches.joints[i, 0]], placements[wrenches.joints[i, 1]]
+    fx, fy, fz = in_world(force[0], force[1], force[2], axes)
+    tx, ty, tz = in_world(torque[0], torque[1], torque[2], axes)
+    x, y, z = in_world(point[0], point[1], point[2], body)
+    mx, my, mz = cross(x + body[3, 0], y + body[3, 1], z + body[3, 2], fx, fy, fz)
+    return fx, fy, fz, tx + mx, ty + my, tz + mz

@@ -2,8 +2,12 @@
 
 import copy
 import dataclasses
+import os
 import pickle
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,6 +32,7 @@ from mechanisms import (
 )
 
 from constrained_sim import (
+    FrameAnchor,
     JointCoupling,
     JointLimit,
     JointVelocity,
@@ -42,6 +47,7 @@ from constrained_sim import (
     project_velocity,
 )
 from constrained_sim.contact_solvers import METHODS
+from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue, NonFiniteState, UnknownName
 
 
@@ -207,6 +213,46 @@ def tied_tree():
     return simulator(robot, q, v, constraints), Posture(robot, q, 1.0, 0.1)
 
 
+def welded_tree():
+    """Return a tree that hangs on a hinge made of a frame, with two links held together in part, and a push."""
+    robot = random_tree(np.random.default_rng(7), 7, floating_base=True)
+    constraints = [
+        FrameAnchor("hinge", "link1", (0.1, 0.0, 0.2, 0.1, -0.3, 0.2, 0.9), axes=np.eye(6)[:5]),
+        FrameAnchor("loop", "link6", np.eye(4), "link3", axes=[(0.0, 1.0, 0.0, 0.0, 0.3, 0.0)]),
+    ]
+    q = robot.neutral()
+    v = project_velocity(robot, q, np.random.default_rng(8).normal(size=robot.nv), constraints)
+    sim = simulator(robot, q, v, constraints)
+    sim.apply(Wrench("link4", (0.5, -0.2, 0.3), (0.1, 0.0, 0.2), (0.0, 0.1, 0.0), axes="link2"), 0.2)
+    return sim, Posture(robot, q, 1.0, 0.1)
+
+
+def pushed_solo():
+    """Return solo12 that stands up and is pushed, from the side and then along its own axis, both at once meanwhile."""
+    sim = simulator(solo12(), standing_solo(0.0), constraints=solo_contacts(friction=0.6))
+    sim.apply(Wrench("base_link", (0.0, 5.0, 0.0), point=(0.1, 0.0, 0.0)), 0.15)
+    sim.apply(Wrench("base_link", (4.0, 0.0, 0.0), (0.0, 0.1, 0.2), axes="base_link"), 0.3)
+    return sim, Posture(solo12(), standing_solo(), 10.0, 0.2)
+
+
+def driven_tree():
+    """Return a tree on a free-flyer, one point of which is led along a circle while a joint turns to and fro."""
+    robot = random_tree(np.random.default_rng(11), 6, floating_base=True)
+
+    def path(t):
+        cos, sin = np.cos(3.0 * t), np.sin(3.0 * t)
+        circle = np.array([[cos, sin, 0.0], [-3.0 * sin, 3.0 * cos, 0.0], [-9.0 * cos, -9.0 * sin, 0.0]])
+        return 0.1 * circle + [start, np.zeros(3), np.zeros(3)]
+
+    q = robot.neutral()
+    start = np.zeros(3)
+    anchored = PointAnchor("led", "link2", (0.0, 0.1, 0.0), "world", path)
+    start = anchored.bind(robot, q).phi(Dynamics.at(robot, q, np.zeros(robot.nv)))  # so that it is there at first
+    constraints = [anchored, JointVelocity("motor", "joint4", lambda t: (np.sin(5.0 * t), 5.0 * np.cos(5.0 * t)))]
+    v = project_velocity(robot, q, np.random.default_rng(12).normal(size=robot.nv), constraints)
+    return simulator(robot, q, v, constraints), Posture(robot, q, 1.0, 0.1)
+
+
 SCENES = [
     falling_leg,
     limp_leg,
@@ -218,6 +264,9 @@ SCENES = [
     driven_linkage,
     falling_cassie,
     tied_tree,
+    welded_tree,
+    pushed_solo,
+    driven_tree,
 ]
 
 
@@ -253,19 +302,63 @@ def test_many_steps_at_once_are_those_steps(scene, period):
     assert_same_bits(sim.run(0.05, posture, period), twin.run(0.05, law, period))
 
 
-@pytest.mark.parametrize("scene", [driven_linkage, falling_cassie, tied_tree, rubbing_pendulum])
-def test_a_wrench_of_nothing_changes_rounding_only(scene):
-    """The step with a push and the one without solve the same problem: motion, forces and energies."""
+@pytest.mark.parametrize(
+    "scene",
+    [driven_linkage, falling_cassie, tied_tree, rubbing_pendulum, welded_tree, pushed_solo, falling_leg, driven_tree],
+)
+@pytest.mark.parametrize("solver", ["kokkevis", "projected"])
+def test_a_solver_without_kernels_changes_rounding_only(solver, scene):
+    """A step that is compiled whole and one that is not solve the same problem: motion, forces and energies."""
     sim, _ = scene()
-    nothing = Wrench(next(name for name in sim.robot.links if name not in ("universe", "world")), (0.0, 0.0, 0.0))
     for _ in range(30):
         twin = copy.deepcopy(sim)
-        one, other = sim.step(), twin.step(wrenches=[nothing])
+        twin.set_solver(solver)
+        one, other = sim.step(), twin.step()
         largest = max(np.abs(one.lam).max(), 1.0)
         assert np.abs(one.state.q - other.state.q).max() < 1e-12
         assert np.abs(one.state.v - other.state.v).max() < 1e-10
         assert np.abs(one.lam - other.lam).max() < 1e-8 * largest
         assert sim.energy.as_array() == pytest.approx(twin.energy.as_array(), abs=1e-9)
+
+
+@pytest.mark.parametrize("scene", [driven_linkage, tied_tree, welded_tree, pushed_solo])
+def test_a_wrench_of_nothing_changes_nothing(scene):
+    """No bit."""
+    sim, posture = scene()
+    twin = copy.deepcopy(sim)
+    twin.apply(Wrench(next(name for name in sim.robot.links if name not in ("universe", "world"))), 0.02)
+    assert_same_bits(sim.run(0.03, posture), twin.run(0.03, posture))
+
+
+UNCOMPILED = """
+import sys
+sys.path[:0] = sys.argv[1:2]
+import numpy as np
+import test_posture
+runs = {}
+for name in sys.argv[3:]:
+    sim, posture = getattr(test_posture, name)()
+    run = sim.run(0.02, posture)
+    runs |= {name + key: getattr(run, key) for key in ("q", "v", "tau")}
+np.savez(sys.argv[2], **runs)
+"""
+
+
+def test_steps_need_no_compiler(tmp_path):
+    """The same source is plain Python with ``NUMBA_DISABLE_JIT=1``, and gives the same motion to rounding."""
+    scenes = [falling_leg, tied_tree, welded_tree, driven_tree, pushed_solo, rubbing_pendulum]
+    folder, file = str(Path(__file__).parent), str(tmp_path / "runs.npz")
+    command = [sys.executable, "-c", UNCOMPILED, folder, file, *(scene.__name__ for scene in scenes)]
+    subprocess.run(command, env=os.environ | {"NUMBA_DISABLE_JIT": "1"}, check=True, timeout=300)
+    uncompiled = np.load(file)
+    for scene in scenes:
+        sim, posture = scene()
+        run = sim.run(0.02, posture)
+        for key in ("q", "v", "tau"):
+            expected = getattr(run, key)
+            np.testing.assert_allclose(
+                uncompiled[scene.__name__ + key], expected, rtol=0, atol=1e-10 * max(1.0, np.abs(expected).max())
+            )
 
 
 def test_runs_in_parts_are_one_run():

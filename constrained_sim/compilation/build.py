@@ -23,9 +23,9 @@ from constrained_sim.posture import Posture
 from constrained_sim.robot import Robot
 from constrained_sim.simulator import Simulator
 from constrained_sim.solvers import SOLVERS
+from constrained_sim.stabilization import Projection
 from constrained_sim.steppers import STEPPERS
 from constrained_sim.validation import Array, lookup
-from constrained_sim.wrench import Wrench
 
 COMPLETE = "complete"
 """File in a folder of machine code that holds all kernels."""
@@ -105,8 +105,9 @@ def load_kernels(stepper: str = "time_stepping", solver: str = "range_space") ->
         _step(sim, STEPS)
         sim.active_rows()
         sim.largest_violation()
-        for wrenches in ((), (Wrench("box", (0.0, 0.0, -1.0)),)):  # what acts from outside is not compiled whole
-            _throw(sim, floor.offset, wrenches)
+        _throw(sim, floor.offset)
+        interpreted = Projection(metric="euclidean")  # with which no step is compiled whole
+        _throw(Simulator(body, feet, stepper, solver, stabilization=interpreted), floor.offset)
 
 
 def _stand() -> None:
@@ -149,17 +150,17 @@ def _collide() -> None:
     _throw(Simulator(Robot.from_urdf(BOX, floating_base=True), collisions=Collisions(scene, friction=0.1)), 0.1)
 
 
-def _throw(sim: Simulator, floor: float, wrenches: tuple[Wrench, ...] = ()) -> None:
+def _throw(sim: Simulator, floor: float) -> None:
     """Let a box fall onto a floor of this height [m], turning and sliding."""
     pose = (0.45, 0.0, floor + 0.1, 0.1, 0.1, 0.0, 1.0)
     sim.reset(sim.robot.configuration({}, pose), [1.0, 0.0, -1.0, 0.0, 1.0, 0.0])
-    _step(sim, 60, wrenches)
+    _step(sim, 60)
 
 
-def _step(sim: Simulator, count: int, wrenches: tuple[Wrench, ...] = ()) -> None:
+def _step(sim: Simulator, count: int) -> None:
     """Do `count` single steps, as a node does."""
     for _ in range(count):
-        sim.step(wrenches=wrenches)
+        sim.step()
 
 
 def _try(robot: Robot, q: Array, stepper: str, solver: str, constraints: tuple[Constraint, ...]) -> None:

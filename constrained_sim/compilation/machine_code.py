@@ -209,7 +209,7 @@ def _folder_name() -> str:
     sources = hashlib.sha256()
     for path in sorted(PACKAGE.rglob("*.py")):
         text = path.read_bytes()
-        if b"compilation.kernel" in text:
+        if b"compilation.kernel" in text or b"numba" in text:
             sources.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + text)
     target = cpu_target.target_context.codegen().magic_tuple()
     versions = platform.python_version(), numba.__version__, llvmlite.__version__, np.__version__

@@ -114,8 +114,16 @@ class BoundConstraint(ABC):
         return self.jacobian(dynamics) @ v
 
     def arrays(self) -> BilateralRows | None:
-        """Return its rows as kernels know them; None of a kind that only Python evaluates."""
+        """Return its rows as kernels know them, but for their target; None of a kind that only Python evaluates."""
         return None
+
+    def target(self, t: float) -> Array:
+        """Return (2, dim) what is taken from its rows in :meth:`arrays` at time `t`: from phi, and from ``J v``.
+
+        Of a constraint that moves, what phi would be if it stayed where its target is zero [m, rad], and how fast that
+        changes [m/s, rad/s]. Only of kinds that have arrays.
+        """
+        return np.zeros((2, self.dim))
 
     def wrench(self, dynamics: Dynamics, multipliers: Array, link: str) -> Array:
         """Return (6,) force [N] and moment [N m] about the point where it acts, on `link`, world axes.
@@ -222,6 +230,22 @@ class ConstraintStack:
         parts = [member.arrays() for member in self.members]
         known = [part for part in parts if part is not None]
         return BilateralRows.stacked(known, self._nv) if len(known) == len(parts) else None
+
+    @cached_property
+    def asks_user(self) -> bool:
+        """Whether functions of the user's give some of the rows."""
+        return any(member.declaration.asks_user for member in self.members)
+
+    def targets(self, t: float, h: float) -> Array:
+        """Return (2, 2, dim) the targets of all rows at `t` [s] and `h` later, see :meth:`BoundConstraint.target`."""
+        return np.array([self._targets_at(t), self._targets_at(t + h)]) if self.asks_user else self._fixed_targets
+
+    @cached_property
+    def _fixed_targets(self) -> Array:
+        return np.array([self._targets_at(0.0)] * 2)
+
+    def _targets_at(self, t: float) -> Array:
+        return np.hstack([np.zeros((2, 0)), *(member.target(t) for member in self.members)])
 
     @cached_property
     def is_position_level(self) -> npt.NDArray[np.bool_]:

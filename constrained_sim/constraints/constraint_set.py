@@ -36,7 +36,7 @@ class ConstraintSet:
         places: (dim,) where the rows are, in the order of declaration, among those of the table of contacts and then
             the bilateral ones.
         is_of_arrays: whether kernels know all: rigid contacts that resist neither rolling nor spinning, limits of
-            joints, and bilateral rows without functions of the user's.
+            joints, and bilateral rows of all kinds but custom ones.
     """
 
     def __init__(self, robot: Robot, members: Sequence[BoundConstraint | BoundContact]) -> None:

@@ -9,8 +9,9 @@ import numpy as np
 import pinocchio as pin
 from scipy.linalg import expm_frechet
 
+from constrained_sim.constraints.bilateral_rows import BilateralRows
 from constrained_sim.constraints.constraint import BetweenLinks, BoundConstraint, checked_links, checked_name
-from constrained_sim.dynamics import kinematics
+from constrained_sim.dynamics import rigid_motion
 from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import WORLD, Robot
@@ -91,27 +92,28 @@ class BoundFrameAnchor(BoundConstraint):
             self._in_b = dynamics.placement(self._joint_b).actInv(dynamics.placement(self._joint_a) * self._in_a)
         else:
             self._in_b = link_b * declaration.placement_b
-        self._moves = (robot.support[self._joint_a].astype(float) - robot.support[self._joint_b])[:, None]
+        self._joints, self._nv = np.array([self._joint_a, self._joint_b]), robot.nv
+        self._frames = np.array(
+            [np.vstack([frame.rotation.T, frame.translation]) for frame in (self._in_a, self._in_b)]
+        )
 
     def phi(self, dynamics: Dynamics) -> Array:
         """Return (dim,) ``N log6(b^-1 a)`` [m, rad]."""
-        return self._axes @ pin.log6(self._relative(dynamics)[1]).vector
+        return np.asarray(rigid_motion.frame_error(self._joints, self._frames, self._axes, dynamics.placements))
 
     def jacobian(self, dynamics: Dynamics) -> Array:
         """Return (dim, nv) ``N Jlog6 Ad(a^-1) (J_a - J_b)``, from the joints' axes in the world frame."""
-        a, relative = self._relative(dynamics)
-        axes = (dynamics.joint_axes * self._moves).T
-        jlog, to_a = pin.Jlog6(relative), a.toActionMatrixInverse()
-        rows = jlog @ to_a @ axes
-        # Below the rounding of the sums it comes from, an entry is zero: see kinematics.anchor_rows.
-        lengths = np.abs(axes).reshape(2, 3, -1).sum(axis=1)
-        largest = kinematics.ROUNDING * (_largest_of_blocks(jlog) @ _largest_of_blocks(to_a) @ lengths)
-        noise = np.repeat(largest, 3, axis=0)
-        rows = np.where(np.abs(rows) > noise, rows, 0.0)
-        for part in (rows[:3], rows[3:]):
-            kinematics.drop_spurious(part)
-        held = self._axes @ rows
-        return np.where(np.abs(held) > np.abs(self._axes) @ noise, held, 0.0)
+        where = dynamics.placements, dynamics.joint_axes, dynamics.robot.support
+        return np.asarray(rigid_motion.frame_rows(self._joints, self._frames, self._axes, *where))
+
+    def arrays(self) -> BilateralRows:
+        """Return the rows as kernels know them."""
+        return BilateralRows.without_function(self.dim, self._nv)._replace(
+            frame_anchors=np.array([[0, self.dim]]),
+            frame_joints=self._joints[None],
+            frames=self._frames[None],
+            directions=self._axes,
+        )
 
     def gamma(self, dynamics: Dynamics) -> Array:
         """Return (dim,) ``N (Jlog6 dnu/dt + d(Jlog6)/dt nu)`` for zero joint accelerations [m/s^2, rad/s^2].
@@ -125,9 +127,9 @@ class BoundFrameAnchor(BoundConstraint):
         slip = velocity_a - velocity_b
         nu = a.actInv(slip).vector
         nu_dot = a.actInv(bias_a - bias_b - velocity_a.cross(slip)).vector
-        jlog = pin.Jlog6(relative)
+        jlog = rigid_motion.jlog6(relative)
         x_dot = jlog @ nu
-        turning = _right_jacobian_derivative(pin.log6(relative), pin.Motion(x_dot))
+        turning = _right_jacobian_derivative(pin.Motion(rigid_motion.log6(relative)), pin.Motion(x_dot))
         return self._axes @ (jlog @ (nu_dot - turning @ x_dot))
 
     def wrench(self, dynamics: Dynamics, multipliers: Array, link: str) -> Array:
@@ -135,7 +137,7 @@ class BoundFrameAnchor(BoundConstraint):
         signs = {self.declaration.link_b: -1.0, self.declaration.link_a: 1.0}
         sign = lookup(f"link of constraint {self.name!r}", link, signs)
         a, relative = self._relative(dynamics)
-        in_a = pin.Jlog6(relative).T @ (multipliers @ self._axes)
+        in_a = rigid_motion.jlog6(relative).T @ (multipliers @ self._axes)
         return sign * np.concatenate([a.rotation @ in_a[:3], a.rotation @ in_a[3:]])
 
     def wrench_point(self, dynamics: Dynamics) -> Array:
@@ -148,17 +150,12 @@ class BoundFrameAnchor(BoundConstraint):
         in_b = dynamics.placement(self._joint_b).actInv(a)
         model, kind = dynamics.robot.model, self.declaration.pinocchio_type
         contact = pin.RigidConstraintModel(kind, model, self._joint_b, in_b, self._joint_a, self._in_a, pin.LOCAL)
-        return contact, pin.Jlog6(relative)
+        return contact, np.asarray(rigid_motion.jlog6(relative))
 
-    def _relative(self, dynamics: Dynamics) -> tuple[pin.SE3, pin.SE3]:
-        """Return the placement of a in the world and in b."""
-        a = dynamics.placement(self._joint_a) * self._in_a
-        return a, (dynamics.placement(self._joint_b) * self._in_b).actInv(a)
-
-
-def _largest_of_blocks(matrix: Array) -> Array:
-    """Return (2, 2) the largest entry of each block (3, 3): a bound that does not depend on axes."""
-    return np.asarray(np.abs(matrix).reshape(2, 3, 2, 3).max(axis=(1, 3)))
+    def _relative(self, dynamics: Dynamics) -> tuple[pin.SE3, Array]:
+        """Return the placement of a in the world, and (4, 3) that in b: rotation columns and translation."""
+        a, relative = rigid_motion.relative_placement(self._joints, self._frames, dynamics.placements)
+        return pin.SE3(np.ascontiguousarray(a[:3].T), a[3]), relative
 
 
 def as_placement(what: str, value: Any) -> pin.SE3:

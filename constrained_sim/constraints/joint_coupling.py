@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from constrained_sim.constraints.bilateral_rows import BilateralRows, within_half_a_period
+from constrained_sim.constraints.bilateral_rows import BilateralRows, coupling_error
 from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, checked_joints, checked_name
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue
@@ -87,6 +87,8 @@ class BoundJointCoupling(BoundConstraint):
         if self._reference.turns and declaration.ratio != round(declaration.ratio):
             allowed = "a whole number: the position of a continuous joint is known up to turns only"
             raise InvalidValue(f"ratio of joint coupling {declaration.name!r}", declaration.ratio, allowed)
+        self._at_q = np.array([self._joint.q, self._reference.q])
+        self._turns = np.array([self._joint.turns, self._reference.turns])
         self._jacobian = np.zeros((1, robot.nv))
         self._jacobian[0, self._joint.v] = 1.0
         self._jacobian[0, self._reference.v] -= declaration.ratio
@@ -96,9 +98,8 @@ class BoundJointCoupling(BoundConstraint):
     def phi(self, dynamics: Dynamics) -> Array:
         """Return (1,) [rad, m]."""
         declaration = self.declaration
-        position, reference = self._joint.position(dynamics.q), self._reference.position(dynamics.q)
-        phi = position - declaration.ratio * reference - declaration.offset
-        return np.array([within_half_a_period(phi, self._period)])
+        law = declaration.ratio, declaration.offset, self._period
+        return np.array([coupling_error(dynamics.q, self._at_q, self._turns, *law)])
 
     def jacobian(self, dynamics: Dynamics) -> Array:
         """Return (1, nv), constant."""
@@ -106,11 +107,11 @@ class BoundJointCoupling(BoundConstraint):
 
     def arrays(self) -> BilateralRows:
         """Return the row as kernels know it."""
-        joint, reference, declaration = self._joint, self._reference, self.declaration
+        declaration = self.declaration
         return BilateralRows.without_function(1, self._jacobian.shape[1])._replace(
             couplings=np.zeros(1, dtype=np.int64),
-            at_q=np.array([[joint.q, reference.q]]),
-            turns=np.array([[joint.turns, reference.turns]]),
+            at_q=self._at_q[None],
+            turns=self._turns[None],
             ratios=np.array([declaration.ratio]),
             positions=np.array([declaration.offset]),
             periods=np.array([self._period]),

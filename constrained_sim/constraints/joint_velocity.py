@@ -85,12 +85,13 @@ class BoundJointVelocity(BoundConstraint):
         """Return (1, nv), constant."""
         return self._jacobian
 
-    def arrays(self) -> BilateralRows | None:
-        """Return the row as kernels know it; None of one whose velocity is a function of the user's."""
-        if self.declaration.asks_user:
-            return None
-        rates = np.array([float(self.declaration.velocity)])  # type: ignore[arg-type]
-        return BilateralRows.without_function(*self._jacobian.shape)._replace(constant=self._jacobian, rates=rates)
+    def arrays(self) -> BilateralRows:
+        """Return the row as kernels know it."""
+        return BilateralRows.without_function(*self._jacobian.shape)._replace(constant=self._jacobian)
+
+    def target(self, t: float) -> Array:
+        """Return (2, 1) zero, for there is no position level, and the velocity wanted [rad/s, m/s]."""
+        return np.array([[0.0], self.declaration.at(t)[:1]])
 
     def velocity(self, dynamics: Dynamics, v: Array, t: float) -> Array:
         """Return (1,) ``v_joint - w(t)`` [rad/s, m/s]."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from constrained_sim.constraints.bilateral_rows import BilateralRows
+from constrained_sim.constraints.bilateral_rows import BilateralRows, anchor_error
 from constrained_sim.constraints.constraint import BetweenLinks, BoundConstraint, checked_links, checked_name
 from constrained_sim.dynamics import kinematics
 from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at
@@ -104,7 +104,7 @@ class BoundPointAnchor(BoundConstraint):
         normals = np.eye(3) if declaration.normals is None else declaration.normals
         self._normals = np.ascontiguousarray(normals @ placement_b.rotation.T)
         self.dim, self._nv = len(normals), robot.nv
-        self._frame_b = placement_b
+        self._frame_b, self._fixed = placement_b, np.zeros((3, self.dim))
         if callable(declaration.point_b):
             offset_b = placement_b.translation
         elif declaration.point_b is None:
@@ -116,8 +116,8 @@ class BoundPointAnchor(BoundConstraint):
 
     def phi(self, dynamics: Dynamics) -> Array:
         """Return (dim,) ``N^T R_b^T (p_a - p_b)`` [m]."""
-        point_a, point_b = dynamics.point_positions(self._joints, self._offsets)
-        return self._axes(dynamics) @ (point_a - point_b) - self._moved(dynamics.t, 0)
+        apart = anchor_error(self._joints, self._offsets, self._normals, dynamics.placements)
+        return np.asarray(apart - self._moved(dynamics.t)[0])
 
     def jacobian(self, dynamics: Dynamics) -> Array:
         """Return (dim, nv): relative velocity of the two body points that are at p_a now, in the axes of link_b."""
@@ -126,10 +126,8 @@ class BoundPointAnchor(BoundConstraint):
             self._joints, self._offsets, self._normals, dynamics.placements, dynamics.joint_axes, robot.support
         )
 
-    def arrays(self) -> BilateralRows | None:
-        """Return the rows as kernels know them; None of an anchor that moves."""
-        if self.declaration.asks_user:
-            return None
+    def arrays(self) -> BilateralRows:
+        """Return the rows as kernels know them."""
         return BilateralRows.without_function(self.dim, self._nv)._replace(
             anchors=np.array([[0, self.dim]]),
             anchor_joints=self._joints[None],
@@ -137,9 +135,13 @@ class BoundPointAnchor(BoundConstraint):
             normals=self._normals,
         )
 
+    def target(self, t: float) -> Array:
+        """Return (2, dim) a moving point_b and its velocity along the rows [m, m/s]; zero if it is fixed."""
+        return self._moved(t)[:2]
+
     def velocity(self, dynamics: Dynamics, v: Array, t: float) -> Array:
         """Return (dim,) ``J v``, less the velocity of a moving point_b [m/s]."""
-        return self.jacobian(dynamics) @ v - self._moved(t, 1)
+        return self.jacobian(dynamics) @ v - self._moved(t)[1]
 
     def gamma(self, dynamics: Dynamics) -> Array:
         """Return (dim,) ``N^T R_b^T (a_a - a_b - 2 omega_b x v)``, with v the relative velocity at p_a [m/s^2].
@@ -147,7 +149,7 @@ class BoundPointAnchor(BoundConstraint):
         Less the acceleration of a moving point_b.
         """
         bias = kinematics.anchor_bias(self._joints, self._offsets, self._normals, *dynamics.motion)
-        return bias - self._moved(dynamics.t, 2)
+        return bias - self._moved(dynamics.t)[2]
 
     def wrench(self, dynamics: Dynamics, multipliers: Array, link: str) -> Array:
         """Return (6,) force on `link` at p_a, no moment, world axes."""
@@ -168,11 +170,11 @@ class BoundPointAnchor(BoundConstraint):
         model, kind = dynamics.robot.model, self.declaration.pinocchio_type
         return pin.RigidConstraintModel(kind, model, joint_b, in_b, joint_a, in_a, pin.LOCAL), self._normals
 
-    def _moved(self, t: float, derivative: int) -> Array | float:
-        """Return (dim,) a moving point_b, or a time derivative of it, along the rows; 0 if it is fixed."""
+    def _moved(self, t: float) -> Array:
+        """Return (3, dim) a moving point_b, its velocity and its acceleration along the rows; 0 if it is fixed."""
         if not callable(self.declaration.point_b):
-            return 0.0
-        return self._normals @ (self._frame_b.rotation @ self.declaration.point_b_at(t)[derivative])
+            return self._fixed
+        return np.asarray(self.declaration.point_b_at(t) @ (self._normals @ self._frame_b.rotation).T)
 
     def _axes(self, dynamics: Dynamics) -> Array:
         """Return (dim, 3) the held directions in world axes."""

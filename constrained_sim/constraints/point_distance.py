@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from constrained_sim.constraints.bilateral_rows import BilateralRows
+from constrained_sim.constraints.bilateral_rows import BilateralRows, distance_line, distance_row
 from constrained_sim.constraints.constraint import BetweenLinks, BoundConstraint, checked_links, checked_name
 from constrained_sim.dynamics import kinematics
 from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at
@@ -87,11 +87,8 @@ class BoundPointDistance(BoundConstraint):
 
     def jacobian(self, dynamics: Dynamics) -> Array:
         """Return (1, nv): along the line, p_a moves apart from p_b as from the point of link_b that is at p_a now."""
-        robot, direction = dynamics.robot, self._line(dynamics)[2]
-        in_b = direction @ dynamics.placements[self._joints[1]][:3].T
-        return kinematics.anchor_rows(
-            self._joints, self._offsets, in_b[None], dynamics.placements, dynamics.joint_axes, robot.support
-        )
+        line, where = (self._joints, self._offsets, self._line(dynamics)[2]), (dynamics.placements, dynamics.joint_axes)
+        return np.asarray(distance_row(*line, *where, dynamics.robot.support))
 
     def arrays(self) -> BilateralRows:
         """Return the row as kernels know it."""
@@ -129,9 +126,7 @@ class BoundPointDistance(BoundConstraint):
         Raises:
             InvalidValue: they are in one place: the line between them has no direction.
         """
-        points = dynamics.point_positions(self._joints, self._offsets)
-        line = points[0] - points[1]
-        length = float(np.linalg.norm(line))
+        points, length, direction = distance_line(self._joints, self._offsets, dynamics.placements)
         if not length > 1e-12:
             raise InvalidValue(f"distance of {self.name!r}", length, "more than 0: else it has no direction")
-        return points, length, line / length
+        return points, length, direction

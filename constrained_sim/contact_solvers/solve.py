@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -166,17 +167,17 @@ class ContactMethod:
         yield first, dict(SCHEDULE)[first]
         yield from (entry for entry in SCHEDULE if entry[0] != first)
 
-    @property
+    @cached_property
     def quick_steps(self) -> int:
         """Newton's steps that ``solve_quick`` may do, where that comes first."""
         return dict(SCHEDULE)[NEWTON] if self.name == NAMES[NEWTON] else 0
 
-    @property
+    @cached_property
     def without_newton(self) -> ContactMethod:
         """What to begin with where Newton's method would be the first and is not likely to do."""
         return replace(self, name=NAMES[INTERIOR_POINT]) if self.quick_steps else self
 
-    @property
+    @cached_property
     def after_quick(self) -> ContactMethod:
         """What to go on with where the quick methods led to no solution."""
         return replace(self, name=NAMES[PIVOTING]) if self.quick_steps else self

@@ -24,8 +24,10 @@ import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.dynamics.tree import cross, in_axes, in_world, rotated, turned
-from constrained_sim.linalg.elimination import solve
 from constrained_sim.linalg.products import matvec
+
+ROUNDING = float(np.finfo(np.float64).eps)
+"""Of an angular velocity: a change by less ends the search for it."""
 
 MOST_NEWTON_STEPS = 50
 """For an angular velocity: it is found in four where a frame turns by 0.01 rad in a step, in twelve at 1 rad."""
@@ -42,7 +44,8 @@ def turn_axes(h, v, rows):  # type: ignore[no-untyped-def]
     """
     found = v.copy()
     for k in rows:
-        found[k : k + 3] = _turned_by(v[k : k + 3], v[k + 3 : k + 6], -h)
+        w = v[k + 3], v[k + 4], v[k + 5]
+        found[k], found[k + 1], found[k + 2] = _turned_by((v[k], v[k + 1], v[k + 2]), w, -h)
     return found
 
 
@@ -86,36 +89,47 @@ def expected_velocity(h, theta, M, v, acceleration, known, rows):  # type: ignor
     """
     expected = v + h * acceleration
     for k in rows:
-        I, w = _inertia_about_centre(M, k), v[k + 3 : k + 6]
-        p = _turned_momentum(I, w, -(1.0 - theta) * h)
-        found = w.copy()
+        I, (wx, wy, wz) = _inertia_about_centre(M, k), v[k + 3 : k + 6]
+        px, py, pz = _turned_momentum(I, (wx, wy, wz), -(1.0 - theta) * h)
+        guess = wx, wy, wz
         if known:
-            found[:] = expected[k + 3 : k + 6]
-            before = w - h * acceleration[k + 3 : k + 6]
-            last = _turned_momentum(I, before, -(1.0 - theta) * h)
-            p = 2.0 * p - _turned_by(last, w, -h)
-        _find_angular_velocity(I, p, theta * h, found)
-        expected[k + 3 : k + 6] = found
+            guess = expected[k + 3], expected[k + 4], expected[k + 5]
+            ax, ay, az = acceleration[k + 3 : k + 6]
+            last = _turned_momentum(I, (wx - h * ax, wy - h * ay, wz - h * az), -(1.0 - theta) * h)
+            lx, ly, lz = _turned_by(last, (wx, wy, wz), -h)
+            px, py, pz = 2.0 * px - lx, 2.0 * py - ly, 2.0 * pz - lz
+        found = _angular_velocity(I, (px, py, pz), theta * h, guess)
+        expected[k + 3], expected[k + 4], expected[k + 5] = found
     return expected
 
 
-@kernel
-def _find_angular_velocity(I, p, h, w):  # type: ignore[no-untyped-def]
-    """Solve ``exp(h w) I w = p`` for w (3,), near which it is, by Newton's method; in place.
+@kernel(inline=True, error_model="numpy")
+def _angular_velocity(I, p, h, guess):  # type: ignore[no-untyped-def]
+    """Return the w with ``exp(h w) I w = p``, by Newton's method from a guess.
 
-    With ``I w = exp(-h w) p``, whose right side changes by ``h (exp(-h w) p) x dw`` up to O(h |w|) of that.
+    With ``I w = exp(-h w) p``, whose right side changes by ``h (exp(-h w) p) x dw`` up to O(h |w|) of that. The matrix
+    of a Newton step has a positive definite symmetric part, I: it is eliminated without pivoting.
     """
-    step = np.inf
+    a, b, c, d, e, f = I
+    (x, y, z), step = guess, np.inf
     for _ in range(MOST_NEWTON_STEPS):
-        x, y, z = turned_p = _turned_by(p, w, -h)
-        slope = I.copy()
-        slope[0, 1], slope[0, 2], slope[1, 2] = slope[0, 1] + h * z, slope[0, 2] - h * y, slope[1, 2] + h * x
-        slope[1, 0], slope[2, 0], slope[2, 1] = slope[1, 0] - h * z, slope[2, 0] + h * y, slope[2, 1] - h * x
-        change = solve(slope, turned_p - matvec(I, w))
-        last, step = step, np.abs(change).max()
-        if not step < last:
+        px, py, pz = _turned_by(p, (x, y, z), -h)
+        lx, ly, lz = _times(I, (x, y, z))
+        rx, ry, rz = px - lx, py - ly, pz - lz
+        below, left = (b - h * pz) / a, (c + h * py) / a
+        s11, s12 = d - below * (b + h * pz), e + h * px - below * (c - h * py)
+        s21, s22 = e - h * px - left * (b + h * pz), f - left * (c - h * py)
+        ry, rz, last = ry - below * rx, rz - left * rx, s21 / s11
+        dz = (rz - last * ry) / (s22 - last * s12)
+        dy = (ry - s12 * dz) / s11
+        dx = (rx - (b + h * pz) * dy - (c - h * py) * dz) / a
+        before, step = step, max(abs(dx), abs(dy), abs(dz))
+        if not step < before:
             break  # what is left is rounding
-        w += change
+        x, y, z = x + dx, y + dy, z + dz
+        if step <= ROUNDING * max(abs(x), abs(y), abs(z)):
+            break
+    return x, y, z
 
 
 @kernel
@@ -135,45 +149,56 @@ def hold_axes(bias, h, theta, M, v, expected, rows):  # type: ignore[no-untyped-
         rows: (r,) the first row of each free-flyer in v.
     """
     for k in rows:
-        I, w, end = _inertia_about_centre(M, k), v[k + 3 : k + 6], expected[k + 3 : k + 6]
-        wx, wy, wz = middle = w + (1.0 - theta) * (end - w)
-        vx, vy, vz = v[k : k + 3] + (1.0 - theta) * (expected[k : k + 3] - v[k : k + 3])
-        x, y, z = cross(wx, wy, wz, vx, vy, vz)
+        I, first = _inertia_about_centre(M, k), 1.0 - theta
+        (vx, vy, vz, ax, ay, az), (ux, uy, uz, bx, by, bz) = v[k : k + 6], expected[k : k + 6]
+        wx, wy, wz = ax + first * (bx - ax), ay + first * (by - ay), az + first * (bz - az)
+        x, y, z = cross(wx, wy, wz, vx + first * (ux - vx), vy + first * (uy - vy), vz + first * (uz - vz))
         for i in range(bias.shape[0]):
-            bias[i] -= M[i, k] * x + M[i, k + 1] * y + M[i, k + 2] * z
-        lx, ly, lz = matvec(I, middle)
-        x, y, z = cross(wx, wy, wz, lx, ly, lz)
-        gained = _turned_momentum(I, end, theta * h) - _turned_momentum(I, w, -(1.0 - theta) * h) - matvec(I, end - w)
-        bias[k + 3] += gained[0] / h - x
-        bias[k + 4] += gained[1] / h - y
-        bias[k + 5] += gained[2] / h - z
+            bias[i] -= M[k, i] * x + M[k + 1, i] * y + M[k + 2, i] * z
+        x, y, z = cross(wx, wy, wz, *_times(I, (wx, wy, wz)))
+        ex, ey, ez = _turned_momentum(I, (bx, by, bz), theta * h)
+        sx, sy, sz = _turned_momentum(I, (ax, ay, az), -first * h)
+        lx, ly, lz = _times(I, (bx - ax, by - ay, bz - az))
+        bias[k + 3] += (ex - sx - lx) / h - x
+        bias[k + 4] += (ey - sy - ly) / h - y
+        bias[k + 5] += (ez - sz - lz) / h - z
     return bias
 
 
-@kernel
+@kernel(inline=True)
 def _turned_by(vector, w, h):  # type: ignore[no-untyped-def]
-    """Return a vector (3,) turned by ``h w`` [rad]."""
-    x, y, z = rotated(turned((0.0, 0.0, 0.0, 1.0), h * w), vector[0], vector[1], vector[2])
-    return np.array((x, y, z))
+    """Return the three components of a vector turned by ``h w`` [rad]."""
+    x, y, z = vector
+    quaternion = turned((0.0, 0.0, 0.0, 1.0), (h * w[0], h * w[1], h * w[2]))
+    return rotated(quaternion, x, y, z)
 
 
-@kernel
+@kernel(inline=True)
 def _turned_momentum(I, w, h):  # type: ignore[no-untyped-def]
-    """Return the angular momentum ``I w`` (3,), turned by ``h w`` [rad]."""
-    return _turned_by(matvec(I, w), w, h)
+    """Return the three components of the angular momentum ``I w``, turned by ``h w`` [rad]."""
+    return _turned_by(_times(I, w), w, h)
 
 
-@kernel
+@kernel(inline=True)
+def _times(I, w):  # type: ignore[no-untyped-def]
+    """Return the three components of ``I w``, for I as :func:`_inertia_about_centre` returns it."""
+    a, b, c, d, e, f = I
+    x, y, z = w
+    return a * x + b * y + c * z, b * x + d * y + e * z, c * x + e * y + f * z
+
+
+@kernel(inline=True)
 def _inertia_about_centre(M, row):  # type: ignore[no-untyped-def]
-    """Return (3, 3) the inertia about their centre of mass of all that the free-flyer of this row carries."""
-    found, (x, y, z), mass = M[row + 3 : row + 6, row + 3 : row + 6].copy(), _centre(M, row), M[row, row]
-    com = np.array((x, y, z))
-    square = x * x + y * y + z * z
-    for i in range(3):
-        found[i, i] -= mass * square
-        for j in range(3):
-            found[i, j] += mass * com[i] * com[j]
-    return found
+    """Return xx, xy, xz, yy, yz, zz of the inertia about their centre of mass of all that a free-flyer carries."""
+    (x, y, z), mass, k = _centre(M, row), M[row, row], row + 3
+    return (
+        M[k, k] - mass * (y * y + z * z),
+        M[k, k + 1] + mass * x * y,
+        M[k, k + 2] + mass * x * z,
+        M[k + 1, k + 1] - mass * (x * x + z * z),
+        M[k + 1, k + 2] + mass * y * z,
+        M[k + 2, k + 2] - mass * (x * x + y * y),
+    )
 
 
 @kernel

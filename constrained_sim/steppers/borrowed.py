@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numba
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
@@ -26,7 +27,8 @@ def _borrow(_context: Any, values: Any) -> Any:
     return values(values), generate
 
 
-borrowed: Any = intrinsic(_borrow)
+_settings: Any = numba.config
+borrowed: Any = (lambda values: values) if _settings.DISABLE_JIT else intrinsic(_borrow)
 
 
 def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:

@@ -314,7 +314,7 @@ class Stepper(ABC):
         start: Evaluation,
         law: JointFeedback,
         asked: tuple[int, int],
-        tau: Array,
+        loads: tuple[Array, tuple[Wrench, ...]],
         steps: int,
         solver: Solver,
         method: ContactMethod,
@@ -327,7 +327,7 @@ class Stepper(ABC):
             start: the state at the beginning.
             law: gives the efforts, which are limited to those of the robot.
             asked: how many steps there are from one evaluation of `law` to the next, and to the first.
-            tau: (nu,) efforts until then [N m, N].
+            loads: (nu,) efforts until then [N m, N], and external wrenches during all steps.
             steps: at most so many.
             solver: of the linear part.
             method: of the contact problem.

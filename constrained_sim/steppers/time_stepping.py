@@ -17,17 +17,17 @@ from constrained_sim.impact import Impact, bouncing, impact_at
 from constrained_sim.integrators import Midpoint
 from constrained_sim.posture import JointFeedback
 from constrained_sim.solvers import Solver
-from constrained_sim.steppers.compiled import CLOSING, WHOLE
-from constrained_sim.steppers.compiled_parts import IMPACT_DEPTH, CompiledParts
+from constrained_sim.steppers.compiled_step import CLOSING, WHOLE
+from constrained_sim.steppers.compiled_substep import IMPACT_DEPTH, CompiledSubstep
 from constrained_sim.steppers.contact_selection import closing_contacts
 from constrained_sim.steppers.midpoint_friction import LEAST_SHARE, STOPPED, first_reversal
-from constrained_sim.steppers.parts import Part, StepInputs, outcome_of
-from constrained_sim.steppers.record import RecordedState, count_all, record_of
+from constrained_sim.steppers.packed_step import PackedState, packed_size, packed_state
 from constrained_sim.steppers.rigid import DONE
 from constrained_sim.steppers.run import run_steps
 from constrained_sim.steppers.stepper import NO_CONTACT, Evaluation, Run, StepOutcome
+from constrained_sim.steppers.substep_result import StepInputs, SubstepResult, outcome_of
 from constrained_sim.validation import Array
-from constrained_sim.wrench import Wrench
+from constrained_sim.wrench import Wrench, wrench_table
 
 BOUNCE_VELOCITY = 1e-2
 """Approach speed [m/s] below which restitution counts as 0."""
@@ -44,7 +44,7 @@ MOST_PARTS = 8
 """Parts of a step from which on slip may turn back within a part: of many contacts, one by one does."""
 
 
-class TimeStepping(CompiledParts):
+class TimeStepping(CompiledSubstep):
     """Moreau-Jean / Stewart-Trinkle stepping at velocity level, with a fixed step.
 
     Where no contact closes, a step is one smooth problem over h = dt::
@@ -97,12 +97,12 @@ class TimeStepping(CompiledParts):
         method: ContactMethod,
     ) -> StepOutcome:
         """Advance by dt, see the class."""
-        inputs = StepInputs.of(efforts, wrenches, solver, method)
+        inputs = StepInputs.of(efforts, wrench_table(self.robot, wrenches), solver, method)
         found = self._compiled_step(start, self.dt, inputs, WHOLE) if self._can_compile(start, inputs) else None
         if found is not None and found.reached == DONE:
-            self._acceleration, self._passes = found.happened.acceleration, 1
+            self._acceleration, self._passes = found.outputs.acceleration, 1
             return found
-        parts: list[Part] = []
+        parts: list[SubstepResult] = []
         impacts: list[Impact] = []
         here, rest, touched = start, self.dt, 0
         while rest > 0.0:
@@ -123,32 +123,33 @@ class TimeStepping(CompiledParts):
         start: Evaluation,
         law: JointFeedback,
         asked: tuple[int, int],
-        tau: Array,
+        loads: tuple[Array, tuple[Wrench, ...]],
         steps: int,
         solver: Solver,
         method: ContactMethod,
     ) -> Run | None:
         """Do steps in one kernel, see the base class."""
-        if not self._can_compile(start, StepInputs.of(Efforts(tau, np.zeros_like(tau)), (), solver, method)):
-            return None
+        tau, wrenches = loads[0], wrench_table(self.robot, loads[1])
         robot, contact, bound = self.robot, start.contact, start.bound
+        inputs = StepInputs.of(Efforts(tau, np.zeros_like(tau)), wrenches, solver, method)
+        if bound.bilateral.asks_user or not self._can_compile(start, inputs):
+            return None
         compiled = self._compiled(start)
-        here = record_of(start, compiled.sizes).copy()
+        here = packed_state(start, compiled.sizes).copy()
         q, v, taus = np.empty((steps, robot.nq)), np.empty((steps, robot.nv)), np.empty((steps, robot.nu))
         impulses, energy = np.empty((steps, bound.dim)), np.empty((steps, len(vars(EnergyTerms()))))
         axes, acceleration = np.empty((steps, *contact.axes.shape)), self._acceleration.copy()
-        limits = robot.least_efforts, robot.effort_limits, tau
         records = q, v, taus, impulses, axes, energy
         done, t, calls = run_steps(
-            compiled.problem,
+            compiled.step_model,
             (self.dt, self._passes, solver.held_rows, method.tolerance, method.quick_steps),
             law,
-            limits,
+            (robot.least_efforts, robot.effort_limits, tau, wrenches, bound.bilateral.targets(start.t, self.dt)),
             asked,
             start.t,
             here,
             acceleration,
-            np.zeros(count_all(compiled.sizes)),
+            np.zeros(packed_size(compiled.sizes)),
             records,
         )
         if not done:
@@ -158,7 +159,7 @@ class TimeStepping(CompiledParts):
             records = tuple(record[:done].copy() for record in records)  # type: ignore[assignment]
         q, v, taus, impulses, axes, energy = records
         lam = np.take(impulses / self.dt, bound.places, axis=-1)
-        return Run(RecordedState(start, t, here, compiled.sizes), (acceleration, 1), q, v, taus, lam, axes, energy)
+        return Run(PackedState(start, t, here, compiled.sizes), (acceleration, 1), q, v, taus, lam, axes, energy)
 
     def _closing(self, here: Evaluation, rest: float, settled: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
         """Return what but `settled` is predicted to close within `rest` [s], in the order of linear closing times."""
@@ -176,7 +177,7 @@ class TimeStepping(CompiledParts):
 
     # -- slip that turns back
 
-    def _until_reversal(self, part: Part, inputs: StepInputs) -> Part:
+    def _until_reversal(self, part: SubstepResult, inputs: StepInputs) -> SubstepResult:
         """Return a `part` of a step up to where slip first turns back; itself, where none does.
 
         Friction turns there, and with it the acceleration jumps: a step across it would be of first order.
@@ -190,7 +191,7 @@ class TimeStepping(CompiledParts):
                 break  # else another slip may turn back before this one, which was expected later
         return part
 
-    def _until_stop(self, part: Part, which: int, share: float, inputs: StepInputs) -> Part:
+    def _until_stop(self, part: SubstepResult, which: int, share: float, inputs: StepInputs) -> SubstepResult:
         """Return a `part` of a step up to where one slip ends, probably after this `share` of it, if it is worth while.
 
         Until then slip along its first direction is a smooth function of the time. Secants through times at which it
@@ -222,7 +223,7 @@ class TimeStepping(CompiledParts):
             h = wanted if t < wanted < late else 0.5 * (t + late)
         return part
 
-    def _reversal(self, part: Part) -> tuple[int, float]:
+    def _reversal(self, part: SubstepResult) -> tuple[int, float]:
         """Return which slip turns back first within a `part`, see :func:`first_reversal`."""
         begin, end, dofs, change = part.begin, part.end, self.robot.friction_dofs, part.h * self._acceleration
         most = part.h * self.robot.coulomb_effort
@@ -248,7 +249,7 @@ class TimeStepping(CompiledParts):
         rest: float,
         touched: int,
         inputs: StepInputs,
-        parts: list[Part],
+        parts: list[SubstepResult],
         impacts: list[Impact],
     ) -> tuple[Evaluation, float, int]:
         """Advance past all touchdowns of a step that are predicted now, with their impacts.
@@ -286,8 +287,13 @@ class TimeStepping(CompiledParts):
         return here, rest, touched
 
     def _fly_to_touchdown(
-        self, here: Evaluation, closing: npt.NDArray[np.intp], rest: float, inputs: StepInputs, parts: list[Part]
-    ) -> Part:
+        self,
+        here: Evaluation,
+        closing: npt.NDArray[np.intp],
+        rest: float,
+        inputs: StepInputs,
+        parts: list[SubstepResult],
+    ) -> SubstepResult:
         """Advance to the instant at which the first of `closing` touches, or by `rest` [s] if none does.
 
         Impulses will be near those of the last of the `parts` of the step before this, if there is one.
@@ -341,7 +347,7 @@ class TimeStepping(CompiledParts):
         return replace(impact, early=int((here.contact.gaps[touching] > TOUCHING).sum()))
 
 
-def _expected(parts: list[Part], h: float) -> Array:
+def _expected(parts: list[SubstepResult], h: float) -> Array:
     """Return impulses over `h` [s] if forces go on as in the last of `parts`; nothing if there is none."""
     return h / parts[-1].h * parts[-1].motion.impulse if parts else NOTHING_KNOWN
 

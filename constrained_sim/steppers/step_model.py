@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
@@ -13,11 +15,11 @@ from constrained_sim.compilation.kernel import kernel
 from constrained_sim.dynamics.springs import SpringTable
 from constrained_sim.dynamics.tree import Pose, Tree, contract
 from constrained_sim.robot import Robot
-from constrained_sim.steppers.record import State
+from constrained_sim.steppers.packed_step import State
 from constrained_sim.validation import Array
 
 
-class Model(NamedTuple):
+class RobotModel(NamedTuple):
     """A robot as kernels know it.
 
     Attributes:
@@ -49,13 +51,13 @@ class Model(NamedTuple):
     parents_of_others: npt.NDArray[np.int64]
 
 
-def model_of(robot: Robot) -> Model | None:
+def robot_model(robot: Robot) -> RobotModel | None:
     """Return what kernels know of a robot; None of one that is not for them."""
     if robot.tree is None:
         return None
     free, free_rows = robot.free_joints
     others, parents_of_others = contract(robot.tree.rows, robot.friction_dofs)
-    return Model(
+    return RobotModel(
         tree=robot.tree,
         support=robot.support,
         damping=robot.damping,
@@ -87,7 +89,7 @@ class Contacts(NamedTuple):
     shares: bool
 
 
-class Scheme(NamedTuple):
+class StepOptions(NamedTuple):
     """How steps are done.
 
     Attributes:
@@ -109,8 +111,8 @@ class WorkSpace(NamedTuple):
     """Arrays of a step that every step fills anew; what is in them after it is of interest now and then.
 
     Attributes:
-        middle: the state where forces were evaluated, a :class:`~constrained_sim.steppers.record.State`; but its rows
-            move as they do at the velocity at the beginning.
+        middle: the state where forces were evaluated, a :class:`~constrained_sim.steppers.packed_step.State`; but its
+            rows move as they do at the velocity at the beginning.
         pose: there.
         end_pose: at the end.
         bias: (nv,) bias forces there, at constant axes, see :func:`~constrained_sim.dynamics.free_flyer.hold_axes`.
@@ -131,62 +133,38 @@ class WorkSpace(NamedTuple):
 
 
 @structref.register
-class ProblemType(types.StructRef):
-    """Numba's type of a :class:`Problem`."""
+class StepModelType(types.StructRef):
+    """Numba's type of a :class:`StepModel`."""
 
     def preprocess_fields(self, fields: Any) -> Any:
         """Return the fields as they are typed whatever their present values."""
         return tuple((name, types.unliteral(kind)) for name, kind in fields)
 
 
-class Problem(structref.StructRefProxy):
+class StepModel(structref.StructRefProxy):
     """All of these together. To hand them from function to function one by one takes a third of the step of a leg.
 
     Fields:
-        robot: a :class:`Model`.
+        robot: a :class:`RobotModel`.
         contacts: see :class:`Contacts`.
         limits: the bounds of joints, see :class:`~constrained_sim.constraints.joint_limit.Bounds`.
         bilateral: see :class:`~constrained_sim.constraints.bilateral_rows.BilateralRows`.
-        scheme: see :class:`Scheme`.
+        options: see :class:`StepOptions`.
         sizes: of the parts of records.
         order: where each row is, in the order of declaration, among those of contacts, of limits, and bilateral ones.
         work: a :class:`WorkSpace`.
     """
 
 
-FIELDS = ["robot", "contacts", "limits", "bilateral", "scheme", "sizes", "order", "work"]
-structref.define_proxy(Problem, ProblemType, FIELDS)
+FIELDS = ["robot", "contacts", "limits", "bilateral", "options", "sizes", "order", "work"]
+_settings: Any = numba.config
+if _settings.DISABLE_JIT:  # then no structure of the compiler's can be made
+    StepModel = namedtuple("StepModel", FIELDS)  # type: ignore[misc, no-redef]
+else:
+    structref.define_proxy(StepModel, StepModelType, FIELDS)
 
 
 @kernel
-def make_problem(robot, contacts, limits, bilateral, scheme, sizes, order, work):  # type: ignore[no-untyped-def]
-    """Return the :class:`Problem` with these fields."""
-    return Problem(robot, contacts, limits, bilateral, scheme, sizes, order, work)
-
-
-class RowSolution(NamedTuple):
-    """What all rows of a step come to.
-
-    Attributes:
-        x: (nv,) velocity.
-        impulse: (n + d,) of contacts and one-sided rows that take part, and of dry friction [N s, N m s].
-        lam: (m,) of the bilateral rows [N s, N m s].
-        status: of the contacts, one-sided rows and degrees of freedom with dry friction that take part.
-        how: which method found them, and steps.
-        residual: relative, of the contact law.
-        magnitude: impulse scale [N s].
-        solved: whether the contact problem is.
-        dynamics_residual: relative, of the equation of motion.
-        constraint_residual: relative, of the bilateral rows.
-    """
-
-    x: Array
-    impulse: Array
-    lam: Array
-    status: npt.NDArray[np.int64]
-    how: tuple[int, int]
-    residual: float
-    magnitude: float
-    solved: bool
-    dynamics_residual: float
-    constraint_residual: float
+def make_step_model(robot, contacts, limits, bilateral, options, sizes, order, work):  # type: ignore[no-untyped-def]
+    """Return the :class:`StepModel` with these fields."""
+    return StepModel(robot, contacts, limits, bilateral, options, sizes, order, work)

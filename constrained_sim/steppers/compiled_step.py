@@ -17,22 +17,22 @@ from constrained_sim.dynamics.tree import pose_of
 from constrained_sim.robot import Robot
 from constrained_sim.steppers.borrowed import borrowed
 from constrained_sim.steppers.contact_selection import closing_contacts
-from constrained_sim.steppers.parts import StepInputs
-from constrained_sim.steppers.problem import Contacts, Model, Scheme, WorkSpace, make_problem
-from constrained_sim.steppers.record import (
-    RecordedOutcome,
-    RecordedState,
+from constrained_sim.steppers.packed_step import (
+    PackedOutcome,
+    PackedState,
     Sizes,
     SolvedProblem,
-    count_all,
-    count_state,
-    cut_outcome,
-    cut_state,
-    record_of,
+    packed_size,
+    packed_state,
+    state_size,
+    unpack_outputs,
+    unpack_state,
 )
 from constrained_sim.steppers.rigid import UNSOLVED, advance
 from constrained_sim.steppers.state_checks import are_finite
+from constrained_sim.steppers.step_model import Contacts, RobotModel, StepOptions, WorkSpace, make_step_model
 from constrained_sim.steppers.stepper import NO_CONTACT, Evaluation
+from constrained_sim.steppers.substep_result import StepInputs
 from constrained_sim.validation import Array
 
 CLOSING = -1
@@ -47,12 +47,12 @@ class CompiledSteps:
 
     Attributes:
         bound: the constraints.
-        problem: what is the same in all steps.
+        step_model: what is the same in all steps.
         sizes: of the records' parts.
         work: what the last step has left in its work space.
     """
 
-    def __init__(self, robot: Robot, model: Model, bound: ConstraintSet, scheme: Scheme) -> None:
+    def __init__(self, robot: Robot, model: RobotModel, bound: ConstraintSet, options: StepOptions) -> None:
         """Prepare steps of `robot`, of which kernels know the `model`."""
         self.bound, contact_set, nv = bound, bound.contacts, robot.nv
         self.sizes = Sizes(
@@ -64,7 +64,7 @@ class CompiledSteps:
             joint_friction=len(robot.friction_dofs),
             bilateral=bound.bilateral.dim,
         )
-        middle = cut_state(np.zeros(count_state(self.sizes)), self.sizes)
+        middle = unpack_state(np.zeros(state_size(self.sizes)), self.sizes)
         velocities = np.zeros(nv), np.zeros(nv), np.zeros(contact_set.dim + len(robot.friction_dofs))
         self.work = WorkSpace(
             middle, pose_of(model.tree), pose_of(model.tree), np.zeros(nv), np.zeros((6, nv)), *velocities
@@ -73,8 +73,8 @@ class CompiledSteps:
             tuple(contact_set.features), contact_set.friction, contact_set.normals, contact_set.shares_bodies
         )
         rows, sizes = (bound.bounds, bound.bilateral.arrays), tuple(self.sizes)
-        self.problem = make_problem(model, contacts, *rows, scheme, sizes, bound.places, self.work)
-        self._length, self._members = count_all(self.sizes), 2 * len(contact_set) + len(robot.friction_dofs)
+        self.step_model = make_step_model(model, contacts, *rows, options, sizes, bound.places, self.work)
+        self._length, self._members = packed_size(self.sizes), 2 * len(contact_set) + len(robot.friction_dofs)
 
     def step(
         self,
@@ -85,16 +85,16 @@ class CompiledSteps:
         kind: int,
         excluded: npt.NDArray[np.int64] = NO_CONTACT,
         near: Array = NOTHING_KNOWN,
-    ) -> RecordedOutcome:
+    ) -> PackedOutcome:
         """Do a step of `h` [s], see :func:`step`; where this does not come so far there is nothing in its record."""
         sizes, (acceleration, passes), (solver, method) = self.sizes, memory, (inputs.solver, inputs.method)
         record, status = np.zeros(self._length), np.zeros(self._members, dtype=np.int64)
         reached, calls, rows, members, how, residual, magnitude, dynamics, inconsistent = step(
-            self.problem,
+            self.step_model,
             (h, passes, solver.held_rows, method.tolerance, method.quick_steps, kind),
-            record_of(begin, sizes),
+            packed_state(begin, sizes),
             acceleration,
-            inputs.efforts,
+            (inputs.efforts, inputs.wrenches, self.bound.bilateral.targets(begin.t, h)),
             excluded,
             near,
             record,
@@ -102,25 +102,25 @@ class CompiledSteps:
         )
         solver.calls += calls
         solved = SolvedProblem(method, status, rows, members, how, residual, magnitude, dynamics, inconsistent)
-        return RecordedOutcome(begin.v, h, RecordedState(begin, begin.t + h, record, sizes), reached, solved)
+        return PackedOutcome(begin.v, h, PackedState(begin, begin.t + h, record, sizes), reached, solved)
 
 
 @kernel
 def step(  # type: ignore[no-untyped-def]
-    problem, settings, begin, acceleration, efforts, excluded, near, record, all_status
+    model, settings, begin, acceleration, loads, excluded, near, record, all_status
 ):
     """Do a step, or a part of one, as :func:`~constrained_sim.steppers.rigid.advance` does.
 
     Args:
-        problem: what is the same in all steps.
+        model: what is the same in all steps.
         settings: length h of the step [s]; passes, factorisation, tolerance and steps of Newton's method, see
             ``advance``; and whether this is :data:`WHOLE`, :data:`PART` or :data:`TRIAL`.
         begin: record that begins with the state at the beginning.
         acceleration: (nv,) of the last step.
-        efforts: see :class:`~constrained_sim.actuators.Efforts`.
+        loads: see ``advance``.
         excluded: contacts and limits that carry no force.
         near: (n,) impulses near the solution; (0,): nothing is known of them.
-        record: zeros, filled with the state at the end and with what happened.
+        record: zeros, filled with the state at the end and the outputs.
         all_status: zeros, filled with the status of all contacts and one-sided rows (k + l,), then with those of what
             took part in the contact problem.
 
@@ -131,9 +131,9 @@ def step(  # type: ignore[no-untyped-def]
         impulse scale; relative residuals of the equation of motion and of the bilateral rows.
     """
     h, passes, factorization, tolerance, newton_steps, kind = settings
-    normals, sizes = borrowed(problem.contacts).normals, problem.sizes
-    begin, acceleration, efforts, record, all_status = borrowed((begin, acceleration, efforts, record, all_status))
-    start, end = cut_state(begin, sizes), cut_state(record, sizes)
+    normals, sizes = borrowed(model.contacts).normals, model.sizes
+    begin, acceleration, loads, record, all_status = borrowed((begin, acceleration, loads, record, all_status))
+    start, end = unpack_state(begin, sizes), unpack_state(record, sizes)
     count = start.gaps.shape[0]
     if kind == WHOLE and closing_contacts(
         start.gaps,
@@ -142,36 +142,36 @@ def step(  # type: ignore[no-untyped-def]
         start.J,
         acceleration,
         h,
-        problem.scheme.impact_speed,
+        model.options.impact_speed,
         np.empty(count, dtype=np.int64),
     ):
         return CLOSING, 0, 0, 0, (BY_STICKING, 0), 0.0, 0.0, 0.0, 0.0
-    happened = cut_outcome(record, sizes)
-    impulse, friction, lam = happened.impulse, happened.joint_friction, happened.lam
+    outputs = unpack_outputs(record, sizes)
+    impulse, friction, lam = outputs.impulse, outputs.joint_friction, outputs.lam
     reached, predicted, calls = advance(
-        problem,
+        model,
         (h, kind != TRIAL, passes, factorization, tolerance, newton_steps),
         start,
         acceleration,
-        efforts,
+        loads,
         excluded,
         near,
-        (impulse, friction, lam, all_status[:count], happened.energy),
+        (impulse, friction, lam, all_status[:count], outputs.energy),
         end,
     )
     if reached == UNSOLVED or not are_finite(end.q, end.v):
         return UNSOLVED, calls, 0, 0, (BY_STICKING, 0), 0.0, 0.0, 0.0, 0.0
     rows, members = predicted.impulse.shape[0], predicted.status.shape[0]
-    happened.row_impulses[:rows], all_status[count : count + members] = predicted.impulse, predicted.status
-    happened.x[:] = borrowed(problem.work).x
-    free_rows = borrowed(problem.robot).free_rows
-    happened.acceleration[:] = mean_acceleration(h, start.v, end.v, free_rows, start.frames, end.frames)
-    for i in range(happened.forces.shape[0]):
-        place = problem.order[i] - impulse.shape[0]
-        happened.forces[i] = (lam[place] if place >= 0 else impulse[problem.order[i]]) / h
-    happened.axes[:] = 0.5 * (start.axes + end.axes)
-    friction_dofs = borrowed(problem.robot).friction_dofs
+    outputs.row_impulses[:rows], all_status[count : count + members] = predicted.impulse, predicted.status
+    outputs.x[:] = borrowed(model.work).x
+    free_rows = borrowed(model.robot).free_rows
+    outputs.acceleration[:] = mean_acceleration(h, start.v, end.v, free_rows, start.frames, end.frames)
+    for i in range(outputs.forces.shape[0]):
+        place = model.order[i] - impulse.shape[0]
+        outputs.forces[i] = (lam[place] if place >= 0 else impulse[model.order[i]]) / h
+    outputs.axes[:] = 0.5 * (start.axes + end.axes)
+    friction_dofs = borrowed(model.robot).friction_dofs
     for i in range(friction.shape[0]):
-        happened.efforts[friction_dofs[i]] = friction[i] / h
+        outputs.efforts[friction_dofs[i]] = friction[i] / h
     residuals = predicted.residual, predicted.magnitude, predicted.dynamics_residual, predicted.constraint_residual
     return reached, calls, rows, members, predicted.how, *residuals

@@ -1,4 +1,4 @@
-"""What a compiled step leaves, in one array, and what it looks like from outside: parts are cut out when asked for.
+"""What a compiled step leaves, in one array, and what it looks like from outside: parts are unpacked on demand.
 
 To make an array of each takes longer than the step of a leg.
 """
@@ -76,8 +76,8 @@ class State(NamedTuple):
     J_bilateral: Array
 
 
-class Happened(NamedTuple):
-    """What happened during a step.
+class StepOutputs(NamedTuple):
+    """What a step gives.
 
     Attributes:
         energy: (9,) terms of the audit.
@@ -112,21 +112,21 @@ def first_gap(sizes):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def count_state(sizes):  # type: ignore[no-untyped-def]
-    """Return how many numbers :func:`cut_state` cuts."""
+def state_size(sizes):  # type: ignore[no-untyped-def]
+    """Return how many numbers :func:`unpack_state` unpacks."""
     _, nv, _, k, rows, _, m = sizes
     return first_gap(sizes) + (rows - 2 * k) + 2 * m + rows * (nv + 1) + m * nv
 
 
 @register_jitable
-def count_all(sizes):  # type: ignore[no-untyped-def]
+def packed_size(sizes):  # type: ignore[no-untyped-def]
     """Return the length of a record."""
     _, nv, _, k, rows, joint_friction, m = sizes
-    return count_state(sizes) + 9 + 3 * nv + 3 * rows + 9 * k + 2 * joint_friction + 2 * m
+    return state_size(sizes) + 9 + 3 * nv + 3 * rows + 9 * k + 2 * joint_friction + 2 * m
 
 
 @register_jitable
-def cut_state(record, sizes):  # type: ignore[no-untyped-def]
+def unpack_state(record, sizes):  # type: ignore[no-untyped-def]
     """Return the :class:`State` with which a `record` begins: the one at the end of a step."""
     nq, nv, flyers, k, rows, _, m = sizes
     M = nq + nv
@@ -155,17 +155,17 @@ def cut_state(record, sizes):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def cut_outcome(record, sizes):  # type: ignore[no-untyped-def]
-    """Return the other parts of a `record`: what :class:`Happened` during the step."""
+def unpack_outputs(record, sizes):  # type: ignore[no-untyped-def]
+    """Return the other parts of a `record`: the :class:`StepOutputs`."""
     _, nv, _, k, rows, joint_friction, m = sizes
-    energy = count_state(sizes)
+    energy = state_size(sizes)
     a, forces = energy + 9, energy + 9 + nv
     axes = forces + rows + m
     efforts = axes + 9 * k
     impulse, friction = efforts + nv, efforts + nv + rows
     lam, x = friction + joint_friction, friction + joint_friction + m
     row_impulses = x + nv
-    return Happened(
+    return StepOutputs(
         record[energy:a],
         record[a:forces],
         record[forces:axes],
@@ -179,7 +179,7 @@ def cut_outcome(record, sizes):  # type: ignore[no-untyped-def]
     )
 
 
-class RecordedState(Evaluation):
+class PackedState(Evaluation):
     """A state that a compiled step left. Who keeps q and v, which are copies, does not keep the record.
 
     Attributes:
@@ -196,7 +196,7 @@ class RecordedState(Evaluation):
 
     @cached_property
     def _parts(self) -> State:
-        parts: State = cut_state(self.record, self.sizes)
+        parts: State = unpack_state(self.record, self.sizes)
         return parts
 
     @cached_property
@@ -239,9 +239,9 @@ class RecordedState(Evaluation):
         return largest_violation(record[phi:s], record[gaps:phi], record[s : s + sizes.bilateral])
 
 
-def record_of(state: Evaluation, sizes: Sizes) -> Array:
+def packed_state(state: Evaluation, sizes: Sizes) -> Array:
     """Return an array that begins with the parts of a `state`; its record, where it has one."""
-    if isinstance(state, RecordedState):
+    if isinstance(state, PackedState):
         return state.record
     contact = state.contact
     parts = State(
@@ -288,40 +288,41 @@ class SolvedProblem(NamedTuple):
     constraint_residual: float
 
 
-class RecordedOutcome(StepOutcome):
+class PackedOutcome(StepOutcome):
     """What a compiled step, or part of one, gave.
 
     Attributes:
-        reached: how far it came, see :func:`~constrained_sim.steppers.compiled.step`; what is done has a whole record.
+        reached: how far it came, see :func:`~constrained_sim.steppers.compiled_step.step`; what is done has a whole
+            record.
         solved: how the contact problem of the step was solved.
-        happened: what happened during the step.
+        outputs: what the step gave.
     """
 
     impacts = ()
     moments = NOTHING_KNOWN
 
-    def __init__(self, v: Array, h: float, end: RecordedState, reached: int, solved: SolvedProblem) -> None:
+    def __init__(self, v: Array, h: float, end: PackedState, reached: int, solved: SolvedProblem) -> None:
         """Take over what a step of `h` [s] from the velocity `v` (nv,) left at its `end`."""
-        self.end: RecordedState
+        self.end: PackedState
         self.end, self.reached, self.solved = end, reached, solved
-        self.happened: Happened = cut_outcome(end.record, end.sizes)
-        self.energy = self.happened.energy
+        self.outputs: StepOutputs = unpack_outputs(end.record, end.sizes)
+        self.energy = self.outputs.energy
         self.a = (self.end.v - v) / h
 
     @cached_property
     def lam(self) -> Array:  # type: ignore[override]
         """(rows,) mean forces [N, N m]."""
-        return read_only(self.happened.forces.copy())
+        return read_only(self.outputs.forces.copy())
 
     @cached_property
     def axes(self) -> Array:  # type: ignore[override]
         """(k, 3, 3) along which those of the contacts act."""
-        return self.happened.axes
+        return self.outputs.axes
 
     @cached_property
     def dry_friction(self) -> Array:  # type: ignore[override]
         """(nv,) mean efforts [N m, N]."""
-        return read_only(self.happened.efforts.copy())
+        return read_only(self.outputs.efforts.copy())
 
     @cached_property
     def status(self) -> npt.NDArray[np.int64]:  # type: ignore[override]
@@ -332,7 +333,7 @@ class RecordedOutcome(StepOutcome):
     @property
     def damped_velocity(self) -> Array:  # type: ignore[override]
         """(nv,) at which the damping of joints and of their feedback acted."""
-        return self.happened.x
+        return self.outputs.x
 
     @property
     def residuals(self) -> tuple[float, float, float]:
@@ -343,11 +344,11 @@ class RecordedOutcome(StepOutcome):
     @cached_property
     def motion(self) -> ConstrainedSolution:  # type: ignore[override]
         """Solution of the step's problem."""
-        solved, happened = self.solved, self.happened
-        row_impulses, solution = happened.row_impulses[: solved.rows], None
-        if len(happened.row_impulses):
+        solved, outputs = self.solved, self.outputs
+        row_impulses, solution = outputs.row_impulses[: solved.rows], None
+        if len(outputs.row_impulses):
             first = len(self.status)
             status = solved.status[first : first + solved.members]
             solution = solved.method.quick_solution(row_impulses, status, solved.how, solved.residual, solved.magnitude)
         residuals = solved.dynamics_residual, solved.constraint_residual
-        return ConstrainedSolution(happened.x, happened.lam, row_impulses, solution, *residuals)
+        return ConstrainedSolution(outputs.x, outputs.lam, row_impulses, solution, *residuals)

@@ -12,13 +12,13 @@ from constrained_sim.dynamics.free_flyer import turn_axes
 from constrained_sim.integrators import Integrator
 from constrained_sim.robot import Robot
 from constrained_sim.stabilization import Stabilization
-from constrained_sim.steppers.compiled import PART, TRIAL, CompiledSteps
-from constrained_sim.steppers.parts import Part, Prediction, StepInputs, Trial
-from constrained_sim.steppers.problem import Scheme, model_of
-from constrained_sim.steppers.record import RecordedOutcome
+from constrained_sim.steppers.compiled_step import PART, TRIAL, CompiledSteps
+from constrained_sim.steppers.packed_step import PackedOutcome
 from constrained_sim.steppers.rigid import DONE, REVERSED, TURNED, UNSOLVED
-from constrained_sim.steppers.smooth_parts import ACTIVATION_DISTANCE, REST_SPEED, SmoothParts
+from constrained_sim.steppers.step_model import StepOptions, robot_model
 from constrained_sim.steppers.stepper import NO_CONTACT, Evaluation
+from constrained_sim.steppers.substep import ACTIVATION_DISTANCE, REST_SPEED, InterpretedSubstep
+from constrained_sim.steppers.substep_result import Prediction, StepInputs, SubstepResult, Trial
 from constrained_sim.validation import Array
 
 IMPACT_DEPTH = 1e-7
@@ -26,8 +26,8 @@ IMPACT_DEPTH = 1e-7
 care of it. Less, and the feet of a humanoid that comes to rest rock from corner to corner, an impact in each step."""
 
 
-class CompiledParts(SmoothParts):
-    """Does parts of a step in one kernel where it can: efforts, and constraints and springs that kernels know.
+class CompiledSubstep(InterpretedSubstep):
+    """Does parts of a step in one kernel where it can: those of constraints and springs that kernels know.
 
     The interpreted step goes on where the kernel leaves off, as where the quick methods do not solve a contact problem.
     """
@@ -39,7 +39,7 @@ class CompiledParts(SmoothParts):
             InvalidValue: an integrator that is no stepping scheme, or a stabilization that is no projection.
         """
         super().__init__(robot, dt, integrator, stabilization)
-        self._model = model_of(robot) if self.stabilization.metric == "mass" else None
+        self._model = robot_model(robot) if self.stabilization.metric == "mass" else None
         self._steps: CompiledSteps | None = None
 
     def _advance(
@@ -49,8 +49,8 @@ class CompiledParts(SmoothParts):
         inputs: StepInputs,
         excluded: npt.NDArray[np.intp] = NO_CONTACT,
         near: Array = NOTHING_KNOWN,
-        found: RecordedOutcome | None = None,
-    ) -> Part:
+        found: PackedOutcome | None = None,
+    ) -> SubstepResult:
         """Advance by `h` [s] without impact, and without forces of what is `excluded`.
 
         Impulses will be `near` those, if it is not empty. As a rule one kernel does it all: `found` is what it left, if
@@ -92,26 +92,26 @@ class CompiledParts(SmoothParts):
         kind: int,
         excluded: npt.NDArray[np.intp] = NO_CONTACT,
         near: Array = NOTHING_KNOWN,
-    ) -> RecordedOutcome:
+    ) -> PackedOutcome:
         """Return what a kernel finds of a step of `h` [s], or a part of one."""
         return self._compiled(begin).step(begin, h, self.memory, inputs, kind, excluded, near)
 
-    def _prediction(self, begin: Evaluation, found: RecordedOutcome, h: float) -> Prediction:
+    def _prediction(self, begin: Evaluation, found: PackedOutcome, h: float) -> Prediction:
         """Return the smooth problem that a kernel has solved last."""
         work, none, status = self._compiled(begin).work, NOTHING_KNOWN, found.status.copy()
         q_mid, v_mid, bias, impulses = (
             part.copy() for part in (work.middle.q, work.middle.v, work.bias, work.impulses)
         )
-        happened, deflection = found.happened, begin.deflection
-        impulse, joint_friction, energy = happened.impulse, happened.joint_friction, happened.energy
+        outputs, deflection = found.outputs, begin.deflection
+        impulse, joint_friction, energy = outputs.impulse, outputs.joint_friction, outputs.energy
         v = turn_axes((1.0 - self.integrator.theta) * h, begin.v, self._free[1])
         return Prediction(
             h, v, q_mid, v_mid, bias, found.motion, impulses, impulse, joint_friction, none, status, energy, deflection
         )
 
     def _go_on(
-        self, begin: Evaluation, found: RecordedOutcome, h: float, inputs: StepInputs, excluded: npt.NDArray[np.intp]
-    ) -> Part:
+        self, begin: Evaluation, found: PackedOutcome, h: float, inputs: StepInputs, excluded: npt.NDArray[np.intp]
+    ) -> SubstepResult:
         """Return the part of a step that a kernel has `found`, finished where that left it unfinished."""
         predicted = self._prediction(begin, found, h)
         if found.reached in (DONE, REVERSED):
@@ -127,8 +127,8 @@ class CompiledParts(SmoothParts):
         return self._finish(begin, predicted, part, active, inputs._replace(near=inputs.near.after_quick))
 
     def _can_compile(self, begin: Evaluation, inputs: StepInputs) -> bool:
-        """Whether the kernels of a whole step can do what is declared, and what acts."""
-        return inputs.are_plain and begin.bound.is_of_arrays and self._model is not None
+        """Whether the kernels of a whole step can do what is declared, with the solver that is chosen."""
+        return inputs.solver.held_rows is not None and begin.bound.is_of_arrays and self._model is not None
 
     def _compiled(self, begin: Evaluation) -> CompiledSteps:
         """Return the compiled steps under the constraints that act at the `begin`."""
@@ -136,8 +136,10 @@ class CompiledParts(SmoothParts):
         if steps is None or steps.bound is not begin.bound:
             assert self._model is not None, "a robot that kernels do not know"
             tolerance = self.stabilization.position_tolerance
-            scheme = Scheme(self.integrator.theta, ACTIVATION_DISTANCE, REST_SPEED, tolerance, IMPACT_DEPTH / self.dt)
-            steps = self._steps = CompiledSteps(self.robot, self._model, begin.bound, scheme)
+            options = StepOptions(
+                self.integrator.theta, ACTIVATION_DISTANCE, REST_SPEED, tolerance, IMPACT_DEPTH / self.dt
+            )
+            steps = self._steps = CompiledSteps(self.robot, self._model, begin.bound, options)
         return steps
 
     def __getstate__(self) -> dict[str, Any]:

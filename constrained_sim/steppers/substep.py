@@ -21,12 +21,12 @@ from constrained_sim.solvers import RobotSystem
 from constrained_sim.stabilization import Projection, Stabilization
 from constrained_sim.steppers.contact_selection import active_set, allow_approach, candidate_rows, held_rows, spread
 from constrained_sim.steppers.midpoint_friction import correct_midpoint_friction, predict_midpoint_friction
-from constrained_sim.steppers.parts import Part, Prediction, StepInputs
 from constrained_sim.steppers.state_checks import exceeds, largest_drift
 from constrained_sim.steppers.step_energy import attribute_friction_work, attribute_work, energy_of
 from constrained_sim.steppers.stepper import NO_CONTACT, Evaluation, Stepper
+from constrained_sim.steppers.substep_result import Prediction, StepInputs, SubstepResult
 from constrained_sim.validation import Array
-from constrained_sim.wrench import generalised_force
+from constrained_sim.wrench import external_effort
 
 REST_SPEED = 1e-7
 """Largest velocity [rad/s, m/s] whose square, and so all that the second half of a step corrects, is below rounding."""
@@ -41,7 +41,7 @@ ACTIVATION_DISTANCE = 1e-3
 """Predicted gap [m] up to which a contact takes part in the contact problem of a step."""
 
 
-class SmoothParts(Stepper):
+class InterpretedSubstep(Stepper):
     """Does parts of a step without impact, with every constraint, contact law, spring and solver.
 
     What it solves, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`: a prediction first, the smooth
@@ -84,7 +84,7 @@ class SmoothParts(Stepper):
         """After a jump the last acceleration says nothing: take as many passes over the next part as make up for it."""
         self._acceleration, self._passes = np.zeros(self.robot.nv), PASSES_AFTER_JUMP
 
-    def _remember(self, part: Part) -> None:
+    def _remember(self, part: SubstepResult) -> None:
         """Keep the acceleration of a `part` of a step for the next."""
         ends, frames = (part.begin.v, part.end.v), (part.begin.frames, part.end.frames)
         self._acceleration, self._passes = free_flyer.mean_acceleration(part.h, *ends, self._free[1], *frames), 1
@@ -139,8 +139,7 @@ class SmoothParts(Stepper):
         if robot.springs:
             gravity_coriolis += h * (robot.spring_effort(begin.q) - 0.25 * h * robot.stiffness * v)
         actuators[robot.actuation] = h * inputs.efforts.constant
-        if inputs.wrenches:
-            external += h * generalised_force(robot, mid, inputs.wrenches)
+        external += h * external_effort(inputs.wrenches, mid.placements, mid.joint_axes, robot.support)
         candidates, turning, rows, soft = self._unilateral_rows(begin, v, h, excluded)
         bilateral, b = self._bilateral_rows(begin, v, h)
         system = RobotSystem(mid, bilateral, begin.bound.bilateral.members, self._implicit(h, inputs.efforts))
@@ -203,7 +202,7 @@ class SmoothParts(Stepper):
         end: Evaluation,
         inputs: StepInputs,
         excluded: npt.NDArray[np.intp],
-    ) -> tuple[Part, npt.NDArray[np.int64]]:
+    ) -> tuple[SubstepResult, npt.NDArray[np.int64]]:
         """Return what was predicted, held at its `end`, and which contacts carry force in it."""
         active, held = active_set(predicted.status, begin.contact.gaps, end.contact.gaps, excluded)
         return self._hold(predicted.part(begin, end), held, inputs), active
@@ -212,18 +211,18 @@ class SmoothParts(Stepper):
         self,
         begin: Evaluation,
         predicted: Prediction,
-        part: Part,
+        part: SubstepResult,
         active: npt.NDArray[np.int64],
         inputs: StepInputs,
         turned: tuple[Array, Array] | None = None,
-    ) -> Part:
+    ) -> SubstepResult:
         """Correct the velocity at the end of a `part` that was predicted and held; `turned`: see :meth:`_correct`."""
         if not _moves(begin.v, predicted.v_mid, predicted.motion.x):
             return part
         momentum = self._end_momentum(begin, part, predicted)
         return self._correct(begin, part, momentum, active, inputs, turned)
 
-    def _end_momentum(self, begin: Evaluation, part: Part, predicted: Prediction) -> Array:
+    def _end_momentum(self, begin: Evaluation, part: SubstepResult, predicted: Prediction) -> Array:
         """Return the generalised momentum (nv,) at the end of a part of a step.
 
         Inertial forces are those at the velocity found, not at the one extrapolated for the prediction: on a fast robot
@@ -250,12 +249,12 @@ class SmoothParts(Stepper):
     def _correct(
         self,
         begin: Evaluation,
-        part: Part,
+        part: SubstepResult,
         momentum: Array,
         active: npt.NDArray[np.intp],
         inputs: StepInputs,
         turned: tuple[Array, Array] | None = None,
-    ) -> Part:
+    ) -> SubstepResult:
         """Make the momentum at the end of the step what it must be, and the row velocities there obey their laws.
 
         Friction of what slides on opposes the mean slip, which is of second order where the slip turns. Where slip ends
@@ -337,7 +336,7 @@ class SmoothParts(Stepper):
             decisive=motion,
         )
 
-    def _hold(self, part: Part, held: npt.NDArray[np.intp], inputs: StepInputs) -> Part:
+    def _hold(self, part: SubstepResult, held: npt.NDArray[np.intp], inputs: StepInputs) -> SubstepResult:
         """Project the configuration onto the bilateral rows and the contacts `held`, which press or have sunk.
 
         The tangential rows of sticking contacts keep their position meanwhile.

@@ -17,7 +17,7 @@ from constrained_sim.impact import Impact
 from constrained_sim.solvers import Solver
 from constrained_sim.steppers.stepper import Evaluation, StepOutcome
 from constrained_sim.validation import Array, read_only
-from constrained_sim.wrench import Wrench
+from constrained_sim.wrench import WrenchTable
 
 
 class StepInputs(NamedTuple):
@@ -25,7 +25,7 @@ class StepInputs(NamedTuple):
 
     Attributes:
         efforts: of the actuators.
-        wrenches: external ones.
+        wrenches: external ones, constant along their axes during the step.
         solver: of the linear part.
         method: of contact problems.
         near: of those whose solution is nearly known: the quick methods get on there though they did not without that.
@@ -33,21 +33,16 @@ class StepInputs(NamedTuple):
     """
 
     efforts: Efforts
-    wrenches: tuple[Wrench, ...]
+    wrenches: WrenchTable
     solver: Solver
     method: ContactMethod
     near: ContactMethod
     turned: ContactMethod
 
     @classmethod
-    def of(cls, efforts: Efforts, wrenches: tuple[Wrench, ...], solver: Solver, method: ContactMethod) -> StepInputs:
+    def of(cls, efforts: Efforts, wrenches: WrenchTable, solver: Solver, method: ContactMethod) -> StepInputs:
         """Return the loads of a step whose contact problems are solved by `method`."""
         return cls(efforts, wrenches, solver, method, method, method.without_newton)
-
-    @property
-    def are_plain(self) -> bool:
-        """Whether there are only efforts, and a solver that kernels have."""
-        return not self.wrenches and self.solver.held_rows is not None
 
 
 class Prediction(NamedTuple):
@@ -71,10 +66,10 @@ class Prediction(NamedTuple):
     energy: Array
     deflection: Array
 
-    def part(self, begin: Evaluation, end: Evaluation) -> Part:
+    def part(self, begin: Evaluation, end: Evaluation) -> SubstepResult:
         """Return the part of a step that it is, before its end is held and corrected."""
         motion = self.motion
-        return Part(
+        return SubstepResult(
             self.h,
             end,
             motion.lam,
@@ -89,7 +84,7 @@ class Prediction(NamedTuple):
         )
 
 
-class Part(NamedTuple):
+class SubstepResult(NamedTuple):
     """A part of a step without impact, of length h [s]; lam, impulse, joint_friction and moments in N s.
 
     `motion` is as predicted; `decisive` is what the velocity at the end comes from.
@@ -112,7 +107,7 @@ class Part(NamedTuple):
         """Whether its contact problem is, to its tolerance."""
         return self.decisive.contact is None or self.decisive.contact.converged
 
-    def checked(self) -> Part:
+    def checked(self) -> SubstepResult:
         """Return this, unless its contact problem is not solved: what is thrown away need not be.
 
         Raises:
@@ -140,14 +135,14 @@ class Trial(NamedTuple):
         finish: returns it corrected, as long as nothing else has been computed.
     """
 
-    part: Part
-    finish: Callable[[], Part]
+    part: SubstepResult
+    finish: Callable[[], SubstepResult]
 
 
 def outcome_of(
     start: Evaluation,
     end: Evaluation,
-    parts: list[Part],
+    parts: list[SubstepResult],
     impacts: list[Impact],
     dt: float,
     friction_dofs: npt.NDArray[np.intp],
