@@ -53,22 +53,23 @@ class SimulationNode(LifecycleNode):
 
     Parameters: those of :class:`~constrained_sim.config.SimulationOptions` and
     :class:`~constrained_sim.config.NodeOptions`, and the groups ``robot``, ``initial``, ``contacts``,
-    ``constraints`` and ``sensors`` of the configuration; config/leg.yaml explains each.
+    ``constraints``, ``objects`` and ``sensors`` of the configuration; config/leg.yaml explains each.
 
     Subscribes: joint_commands (sensor_msgs/JointState), ~/commands (std_msgs/Float64MultiArray), ~/external_wrench
     (geometry_msgs/WrenchStamped).
 
     Publishes: joint_states (sensor_msgs/JointState), multi_dof_joint_states (sensor_msgs/MultiDOFJointState), odom
     (nav_msgs/Odometry), contact_forces (ContactForces), constraint_forces (ConstraintForces), impacts (Impact),
-    contact_wrenches/NAME (geometry_msgs/WrenchStamped, on request), NAME/imu (sensor_msgs/Imu) and NAME/wrench
-    (geometry_msgs/WrenchStamped) of the configured sensors, contact_markers (visualization_msgs/MarkerArray),
-    ~/sampled/NAME (copies of states and forces, at most 30 a second), ~/status (SimulationStatus), robot_description
-    (std_msgs/String, latched), /clock (rosgraph_msgs/Clock), /tf and /tf_static (tf2_msgs/TFMessage, where installed),
-    /diagnostics (diagnostic_msgs/DiagnosticArray).
+    contact_wrenches/NAME (geometry_msgs/WrenchStamped, on request), object_states (ObjectStates), NAME/imu
+    (sensor_msgs/Imu), NAME/wrench (geometry_msgs/WrenchStamped) and the like of the configured sensors,
+    contact_markers (visualization_msgs/MarkerArray), ~/sampled/NAME (copies of states and forces, at most 30 a second),
+    ~/status (SimulationStatus), robot_description (std_msgs/String, latched), /clock (rosgraph_msgs/Clock), /tf and
+    /tf_static (tf2_msgs/TFMessage, where installed), /diagnostics (diagnostic_msgs/DiagnosticArray).
 
     Services: ~/add_contact, ~/remove_contact, ~/list_contacts, ~/add_constraint, ~/remove_constraint,
-    ~/list_constraints, ~/apply_wrench, ~/set_solver, ~/pause, ~/step, ~/reset; where the package simulation_interfaces
-    is installed, those of :class:`~constrained_sim.ros.simulation_interfaces.SimulationInterfaces`.
+    ~/list_constraints, ~/spawn_object, ~/delete_object, ~/set_object_state, ~/apply_wrench, ~/set_solver, ~/pause,
+    ~/step, ~/reset; where the package simulation_interfaces is installed, those of
+    :class:`~constrained_sim.ros.simulation_interfaces.SimulationInterfaces`.
     """
 
     def __init__(self) -> None:
