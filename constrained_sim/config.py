@@ -343,6 +343,9 @@ def configured_solver(name: str, factorization: str = "") -> Solver:
 def load_config(path: str | os.PathLike[str]) -> Config:
     """Read a configuration file.
 
+    Args:
+        path: of a YAML file, as ROS reads it; config/leg.yaml explains the keys.
+
     Raises:
         ConfigError: the file cannot be read, is not YAML, or holds an unknown key or a value of the wrong kind.
         ConstrainedSimError: a name or value in it that is not allowed.

@@ -82,7 +82,12 @@ class SpringDamper:
             object.__setattr__(self, value, number(f"{value} of a spring", getattr(self, value), 0.0))
 
     def wrenches(self, robot: Robot, q: Any, v: Any) -> tuple[Wrench, Wrench]:
-        """Return its pull on link_a and the opposite on link_b, for ``constrained_acceleration`` or ``step``.
+        """Return its pull on link_a and the opposite on link_b [N], for ``constrained_acceleration`` or ``step``.
+
+        Args:
+            robot: to which it is fastened.
+            q: (nq,) configuration.
+            v: (nv,) velocity.
 
         Raises:
             InvalidValue: wrong lengths, NaN or infinity, or two points in one place, where a pull has no direction.

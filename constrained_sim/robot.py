@@ -270,7 +270,11 @@ class Robot:
         return call_late("summarize", self, dt)
 
     def joint_limits(self, restitution: float = 0.0) -> tuple[Any, ...]:
-        """Return a JointLimit ``<joint> limit`` for each joint that has position limits."""
+        """Return a JointLimit ``<joint> limit`` for each joint that has position limits.
+
+        Args:
+            restitution: Newton's coefficient of all of them, 0 to 1.
+        """
         limits: tuple[Any, ...] = call_late("joint_limits_of", self, restitution)
         return limits
 
@@ -440,11 +444,11 @@ class Robot:
         return stiffness
 
     def spring_effort(self, q: Array) -> Array:
-        """Return (nv,) the efforts of the springs in joints [N m, N]."""
+        """Return (nv,) the efforts of the springs in joints at q (nq,) [N m, N]."""
         return np.asarray(spring_effort(self.spring_table, q, self.nv))
 
     def spring_energy(self, q: Array) -> float:
-        """Return the energy [J] in the springs of joints."""
+        """Return the energy [J] in the springs of joints at q (nq,)."""
         return float(spring_energy(self.spring_table, q))
 
     @cached_property

@@ -241,6 +241,10 @@ class Simulator:
     def set_solver(self, solver: str | Solver, **options: Any) -> None:
         """Use another solver from the next step on; this changes rounding only.
 
+        Args:
+            solver: a name in ``SOLVERS``, or a configured solver.
+            options: of a solver that is named, such as ``factorization``.
+
         Raises:
             UnknownName: no such solver or factorization.
             InvalidValue: an option that the solver does not have.

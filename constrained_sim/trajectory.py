@@ -176,7 +176,14 @@ class Trajectory:
 
     @classmethod
     def from_results(cls, results: Sequence[StepResult], nq: int, nv: int, nu: int) -> Trajectory:
-        """Collect `results` of a robot with these dimensions."""
+        """Return the run that the `results` of consecutive steps make up.
+
+        Args:
+            results: in the order of time.
+            nq: numbers of a configuration.
+            nv: numbers of a velocity.
+            nu: actuated joints.
+        """
         groups = itertools.groupby(results, lambda result: id(result.outcome.end.bound))
         parts = [cls._of_one_set(list(group)) for _, group in groups]
         if parts:
@@ -276,7 +283,7 @@ class Trajectory:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Trajectory:
-        """Read what :meth:`save` wrote; nothing in the file is executed.
+        """Read the file `path` that :meth:`save` wrote; nothing in it is executed. It has no :attr:`setup`.
 
         Raises:
             InvalidValue: no such file, or another one.

@@ -83,7 +83,16 @@ class Collisions:
     def contact(
         self, name: str, link: str, point: Array, surface: Plane, radius: float, friction: float = 0.0
     ) -> PointContact:
-        """Return one contact point with these properties; `friction` is that of the description."""
+        """Return one contact point that has the properties of these collisions.
+
+        Args:
+            name: of the contact.
+            link: that touches.
+            point: (3,) in the link's frame [m].
+            surface: plane that it touches.
+            radius: of a ball around `point` [m].
+            friction: Coulomb coefficient of the description, for collisions without one.
+        """
         return PointContact(
             name,
             link,

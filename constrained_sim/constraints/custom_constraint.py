@@ -96,19 +96,19 @@ class CustomConstraint(Constraint):
         raise InvalidValue(what, f"no {attribute}", "an __init__ that calls super().__init__(name, dim)")
 
     def phi(self, q: Array, v: Array, t: float) -> Any:
-        """Return (dim,) the violation [m, rad]."""
+        """Return (dim,) the violation [m, rad] at q (nq,), v (nv,) and the time t [s]."""
         return np.zeros(self.dim)
 
     def jacobian(self, q: Array, v: Array, t: float) -> Any:
-        """Return (dim, nv)."""
+        """Return J (dim, nv): the row velocity is ``J v``, plus what moves with time, at q (nq,), v (nv,) and t [s]."""
         raise NotImplementedError
 
     def gamma(self, q: Array, v: Array, t: float) -> Any:
-        """Return (dim,) [m/s^2, rad/s^2]."""
+        """Return (dim,) the row acceleration without that of the joints, ``d/dt s - J a`` [m/s^2, rad/s^2]."""
         raise NotImplementedError
 
     def velocity(self, q: Array, v: Array, t: float) -> Any:
-        """Return (dim,) the row velocity [m/s, rad/s]."""
+        """Return (dim,) the row velocity s [m/s, rad/s] at q (nq,), v (nv,) and the time t [s]."""
         return np.asarray(self.jacobian(q, v, t)) @ v
 
     def bind(self, robot: Robot, q: Array) -> BoundCustomConstraint:

@@ -210,7 +210,9 @@ def _configuration(beginning: Sequence[Record]) -> dict[str, Any]:
     """
     inputs = [deserialize_message(record.data, msg.Input) for record in beginning if record.topic.type_name == INPUT]
     if not inputs or inputs[0].name != "configuration":
-        raise ConfigError("the recording does not begin with a configuration: it was not made by this node")
+        raise ConfigError(
+            "the recording does not begin with a configuration, as those of the node do: it can be viewed, not replayed"
+        )
     return dict(json.loads(inputs[0].content))
 
 
