@@ -13,6 +13,7 @@ import constrained_sim
 from constrained_sim import load_kernels
 from constrained_sim.compilation.build import compile_kernels
 from constrained_sim.compilation.kernel import KERNELS
+from constrained_sim.compilation.sources import kernel_code
 from constrained_sim.exceptions import UnknownName
 
 SCRIPT = """
@@ -118,7 +119,7 @@ def test_two_processes_compile_a_kernel_once(tmp_path):
 
 
 def test_machine_code_of_other_sources_is_not_used(tmp_path):
-    """A change of any file with kernels, in whatever way the package is installed, leads to other machine code."""
+    """A change of a kernel's code, however the package is installed, leads to other machine code; prose does not."""
     package, source = tmp_path / "constrained_sim", Path(constrained_sim.__file__).resolve().parent
     shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))
     environment = {"NUMBA_CACHE_DIR": str(tmp_path / "kept"), "PYTHONPATH": str(tmp_path)}
@@ -127,8 +128,69 @@ def test_machine_code_of_other_sources_is_not_used(tmp_path):
     text, beginning = kernels.read_text(), "def substitute(factors, pivots, b):"
     head, found, tail = text.partition(beginning)
     assert found
+    kernels.write_text(f'"""Other words."""  # and more{text.removeprefix(text.splitlines()[0])}')
+    assert run(FEW, **environment) == ("1.0 1.0\n", "before\n")
     kernels.write_text(head + found + tail.replace("x, n = b.copy(), b.shape[0]", "x, n = 2.0 * b, b.shape[0]", 1))
     assert run(FEW, **environment)[0] == "2.0 2.0\n"
+
+
+KERNEL_FILE = """
+from compiled.compilation.kernel import kernel
+from compiled import sizes
+from compiled.helpers import Pair, limit as most
+
+@kernel
+def clipped(x: float) -> float:
+    \"\"\"Return it.\"\"\"
+    return Pair(min(most(x), sizes.LARGEST), OFFSET)
+
+OFFSET = [1.0]
+OFFSET[0] = 2.0
+
+def unrelated():
+    return 1
+"""
+HELPERS = """
+from typing import NamedTuple
+
+from compiled.sizes import SMALLEST
+
+class Pair(NamedTuple):
+    first: float
+    second: float
+
+def limit(x):
+    return max(x, SMALLEST)
+"""
+SIZES = "LARGEST = 3.0\nSMALLEST = 1.0\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "matters"),
+    [
+        ("kernels.py", "min(", "max(", True),
+        ("kernels.py", "Return it.", "Return it, clipped.", False),
+        ("kernels.py", "x: float", "x: int", False),
+        ("kernels.py", "return 1", "return 2", False),
+        ("kernels.py", "= 2.0", "= 3.0", True),
+        ("helpers.py", "max(", "min(", True),
+        ("helpers.py", "first: float\n    second: float", "second: float\n    first: float", True),
+        ("sizes.py", "= 1.0", "= 2.0", True),
+        ("sizes.py", "= 3.0", "= 4.0", True),
+        ("sizes.py", "LARGEST", "# the largest\nLARGEST", False),
+    ],
+)
+def test_code_of_kernels_is_all_that_they_name(tmp_path, file, old, new, matters):
+    """Constants, functions and classes of whichever file; no docstring, comment, annotation or other function."""
+    files = {"kernels.py": KERNEL_FILE, "helpers.py": HELPERS, "sizes.py": SIZES}
+    found = []
+    for edited in (files, files | {file: files[file].replace(old, new)}):
+        package = tmp_path / f"{len(found)}" / "compiled"
+        package.mkdir(parents=True)
+        for name, text in edited.items():
+            (package / name).write_text(text)
+        found.append(kernel_code(package))
+    assert (found[0] != found[1]) == matters
 
 
 def test_nowhere_to_keep_machine_code(tmp_path):

@@ -6,17 +6,23 @@ onto the plane that they were in before they were rounded, by no more than round
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import numpy.typing as npt
 import scipy
 
-from constrained_sim.validation import Array
+from constrained_sim.validation import Array, read_only
 
 ROUNDING, SHARE = 1e-5, 1e-4
 """How far a corner may be off its face [m], by numbers of five decimals; and at most, relative to the body's size."""
 
 NARROW = 30.0
 """Width of a face, in units of that distance, below which its corners do not tell its plane."""
+
+
+KEPT = 256
+"""Bodies whose corners are kept: those of a few robots, each of which is often simulated more than once."""
 
 
 def flattened(points: Array) -> Array:
@@ -26,6 +32,12 @@ def flattened(points: Array) -> Array:
         scipy.spatial.QhullError: all are in one plane.
         ValueError: fewer than four.
     """
+    return _flattened(np.asarray(points, dtype=np.float64).tobytes())
+
+
+@functools.lru_cache(maxsize=KEPT)
+def _flattened(content: bytes) -> Array:
+    points = np.frombuffer(content).reshape(-1, 3)
     tolerance = min(ROUNDING, SHARE * float(np.ptp(points, axis=0).max()))
     hull = scipy.spatial.ConvexHull(points)
     a, b, c = points[hull.simplices.T]
@@ -43,9 +55,11 @@ def flattened(points: Array) -> Array:
                 break
             equation = plane
         else:
-            open_facets &= ~np.isin(hull.simplices, members).all(axis=1)
+            is_member = np.zeros(len(points), dtype=np.bool_)
+            is_member[members] = True
+            open_facets &= ~is_member[hull.simplices].all(axis=1)
             _move_onto(equation, members, points, moved, held, 3.0 * tolerance)
-    return moved
+    return read_only(moved)
 
 
 def _plane(points: Array, width: float) -> Array | None:

@@ -1,7 +1,8 @@
 """Where machine code lies between processes: beside the package, or where the user may write.
 
-The name of the folder tells all that the code depends on, the sources of all kernels included: what is found there is
-never out of date, however the package was installed and whichever file was edited.
+The name of the folder tells all that the code depends on, the sources of all kernels included
+(constrained_sim.compilation.sources): what is found there is never out of date, however the package was installed and
+whichever file was edited.
 """
 
 from __future__ import annotations
@@ -23,13 +24,17 @@ from typing import Any
 import llvmlite
 import numba
 import numpy as np
+from llvmlite import binding
+from numba.core import types
 from numba.core.caching import _Cache
 from numba.core.registry import cpu_target
+from numba.core.runtime import _nrt_python  # type: ignore[attr-defined]
 from numba.core.serialize import dumps
 
 from constrained_sim.compilation.compiled_function import CompiledFunction
 from constrained_sim.compilation.object_code import rebuild, reduce
 from constrained_sim.compilation.old_folders import mark_used, remove_unused
+from constrained_sim.compilation.sources import PACKAGE, code_digest, text_digest
 from constrained_sim.exceptions import KernelsNotKept
 
 try:
@@ -39,8 +44,8 @@ except ImportError:  # Windows
 
 _NUMBA: Any = numba.config
 
-PACKAGE = Path(__file__).resolve().parents[1]
-"""Where the sources are, not links to them."""
+MARK = "sources-"
+"""Beginning of the names of files that tell which texts of the sources led to a folder: it is not asked again."""
 
 
 class MachineCode(_Cache):
@@ -96,7 +101,7 @@ class MachineCode(_Cache):
         except FileNotFoundError:  # removed just now
             return None
         mark_used(path.parent)
-        _refresh(target_context)
+        _link_runtime()
         calls, code = pickle.loads(content)
         for module, name, signature in pickle.loads(calls):
             getattr(importlib.import_module(module), name).compile(signature)
@@ -125,7 +130,17 @@ class MachineCode(_Cache):
         return f"{self._kernel.__module__}.{self._kernel.name}"
 
     def _name(self, sig: Any) -> str:
-        return f"{self._prefix}-{_digest(repr(sig).encode())[:16]}.bin"
+        return f"{self._prefix}-{_digest(repr([(kind, *_fields(kind)) for kind in sig]).encode())[:16]}.bin"
+
+
+def _fields(kind: Any) -> Iterator[tuple[str, ...]]:
+    """Yield the fields of the named tuples in a type: Numba's name of it tells only how many there are."""
+    if isinstance(kind, types.NamedTuple | types.NamedUniTuple):
+        yield kind.instance_class._fields
+    if isinstance(kind, types.BaseTuple):
+        parts: Any = kind
+        for part in parts:
+            yield from _fields(part)
 
 
 @contextlib.contextmanager
@@ -151,32 +166,45 @@ def _is_there(opened: int, path: Path) -> bool:
 
 
 @functools.cache
-def _refresh(target_context: Any) -> None:
-    """Let Numba know what its extensions have declared: once, before the first kernel is loaded."""
-    target_context.refresh()
+def _link_runtime() -> None:
+    """Tell the linker where Numba's runtime is, which counts references to arrays: before the first kernel is loaded.
+
+    Numba itself would prepare to compile here (``refresh``), which takes 27 MB; it still does when it has to compile.
+    """
+    for name, address in _nrt_python.c_helpers.items():
+        binding.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
 
 
 @functools.cache
 def folders() -> tuple[Path, ...]:
     """Return where to look for machine code, first what is nearest to the package."""
-    name = _folder_name()
-    return tuple(place / name for place in _places())
+    places = _places()
+    mark = MARK + text_digest()[:16]
+    known = next((path.parent.name for place in places for path in place.glob(f"kernels-*-*/{mark}")), None)
+    sources = known.split("-")[1] if known else code_digest()[:12]
+    found = tuple(place / f"kernels-{sources}-{_compiler_digest()}" for place in places)
+    for folder in found:
+        if folder.is_dir() and not (folder / mark).exists():
+            with contextlib.suppress(OSError):
+                (folder / mark).touch()
+    return found
 
 
 @functools.cache
 def writable_folder() -> Path | None:
     """Return the first of the folders that can be written to, made where it is missing; None if there is none."""
-    places = _places()
-    for place, folder in zip(places, folders(), strict=True):
+    for folder in folders():
+        place = folder.parent
         with contextlib.suppress(OSError):
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if place is places[-1] and not _is_private(place):
-                continue  # anyone may make folders there, and put code into them
+            if place == _temporary_place() and not _is_private(place):
+                continue
             if not folder.is_dir():
                 remove_unused(place)
                 folder.mkdir(exist_ok=True)
+            (folder / (MARK + text_digest()[:16])).touch()
             tempfile.TemporaryFile(dir=folder).close()
-            if place is places[-1]:
+            if place == _temporary_place():
                 warnings.warn(KernelsNotKept(folder), stacklevel=2)
             return folder
     warnings.warn(KernelsNotKept(None), stacklevel=2)
@@ -190,7 +218,15 @@ def _places() -> list[Path]:
         places = [Path(_NUMBA.CACHE_DIR) / "constrained_sim"]
     with contextlib.suppress(RuntimeError):  # no home
         places.append(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "constrained_sim")
-    return [*places, Path(tempfile.gettempdir()) / f"constrained_sim-{_user()}"]
+    temporary = _temporary_place()
+    with contextlib.suppress(FileNotFoundError):
+        if not _is_private(temporary):  # anyone may make folders there, and put code into them
+            return places
+    return [*places, temporary]
+
+
+def _temporary_place() -> Path:
+    return Path(tempfile.gettempdir()) / f"constrained_sim-{_user()}"
 
 
 def _is_private(folder: Path) -> bool:
@@ -204,16 +240,11 @@ def _user() -> int:
     return os.getuid() if hasattr(os, "getuid") else 0
 
 
-def _folder_name() -> str:
-    """Return a name that tells the sources of all kernels, the processor, and who compiles for it."""
-    sources = hashlib.sha256()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        text = path.read_bytes()
-        if b"compilation.kernel" in text or b"numba" in text:
-            sources.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + text)
+def _compiler_digest() -> str:
+    """Return what tells the processor, and who compiles for it."""
     target = cpu_target.target_context.codegen().magic_tuple()
     versions = platform.python_version(), numba.__version__, llvmlite.__version__, np.__version__
-    return f"kernels-{sources.hexdigest()[:12]}-{_digest(repr((target, versions)).encode())[:12]}"
+    return _digest(repr((target, versions)).encode())[:12]
 
 
 def _digest(content: bytes) -> str:
