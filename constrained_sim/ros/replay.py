@@ -93,7 +93,7 @@ class _Produced:
         self, kind: type, name: str, qos: QoSProfile = RELIABLE, publish: bool = True, record: bool = True
     ) -> Topic:
         kind_name = type_name(kind)
-        if kind_name in self._left_out or name not in self._recorded:
+        if not record or kind_name in self._left_out or name not in self._recorded:
             return Topic(None)
         return Topic(lambda data, stamp: self.queue.append((kind_name, data)))
 

@@ -49,13 +49,8 @@ def distance_to(robot: Robot) -> float:
 
 
 def size_of(robot: Robot) -> float:
-    """Return a length of `robot` [m]: the diagonal of the box around its joints at neutral, or of its largest body.
-
-    At least 0.1; that of a body follows from its inertia, as if it were a solid cuboid.
-    """
+    """Return a length of `robot` [m]: the diagonal of the box around its joints and links at neutral, at least 0.1."""
     data = robot.model.createData()
     pin.framesForwardKinematics(robot.model, data, robot.neutral())
     points = np.array([placement.translation for placement in data.oMf])[1:]
-    bodies = [inertia for inertia in robot.model.inertias if inertia.mass > 0.0]
-    largest = max((float(np.sqrt(6.0 * np.trace(body.inertia) / body.mass)) for body in bodies), default=0.0)
-    return max(0.1, largest, float(np.linalg.norm(np.ptp(points, axis=0))))
+    return max(0.1, float(np.linalg.norm(np.ptp(points, axis=0))))
