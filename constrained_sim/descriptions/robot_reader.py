@@ -92,7 +92,7 @@ def _robot_of(
         description.collisions,
         description.ignored,
         description.effort_ranges,
-        description.visuals,
+        visuals=description.visuals,
     )
 
 
