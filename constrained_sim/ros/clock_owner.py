@@ -13,6 +13,13 @@ DISCOVERY = 0.5
 """[s] of wall-clock time after which a node knows the publishers that were there before it."""
 
 
+LOOK = 0.02
+"""[s] of wall-clock time between two looks for the names of publishers, which are discovered after them."""
+
+UNKNOWN = "_UNKNOWN_"
+"""In what ROS says of a publisher whose node it has not discovered."""
+
+
 class ClockOwner:
     """Decides whether this node publishes /clock.
 
@@ -32,6 +39,10 @@ class ClockOwner:
         if mode == "auto":
             time.sleep(max(0.0, since + DISCOVERY - time.monotonic()))
         others = self._others()
+        until = time.monotonic() + DISCOVERY
+        while mode == "auto" and any(UNKNOWN in name for name in others.values()) and time.monotonic() < until:
+            time.sleep(LOOK)
+            others = self._others()
         self.publishes = mode == "always" or (mode == "auto" and not others)
         if mode == "auto" and others:
             self._tell_of_yielding(others)

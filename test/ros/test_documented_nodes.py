@@ -38,6 +38,13 @@ def documented_calls():
                     yield page.name, words[3].removeprefix(f"{NODE}/"), words[4], yaml.safe_load(words[5])
 
 
+def filled(message, values):
+    """Return `message` with the values of a tree of YAML."""
+    for name, value in values.items():
+        setattr(message, name, filled(getattr(message, name), value) if isinstance(value, dict) else value)
+    return message
+
+
 def test_services_are_called_as_the_pages_say(simulate):
     """A running node does what each documented request asks for."""
     calls = list(documented_calls())
@@ -46,7 +53,10 @@ def test_services_are_called_as_the_pages_say(simulate):
         sim.meet()
         for page, name, kind, request in calls:
             module, _, service = kind.partition("/srv/")
-            answer = sim.call(getattr(importlib.import_module(f"{module}.srv"), service), name, **request)
+            kind = getattr(importlib.import_module(f"{module}.srv"), service)
+            asked = filled(kind.Request(), request)
+            fields = {key: getattr(asked, key) for key in asked.get_fields_and_field_types()}
+            answer = sim.call(kind, name, **fields)
             was_done = "unknown contact" in answer.message  # by another page
             assert answer.success or was_done, f"{page}: {name}: {answer.message}"
 
