@@ -100,7 +100,7 @@ class RosRobot(SimulatedRobot):
         self._initial = Snapshot(
             0.0, self.config.q, self.config.v, np.zeros(self.config.robot.nu), {}, self.config.robot
         )
-        self._read = 0
+        self._read = self._collected = 0
         self._timeout = timeout
         self.controller: RosController | None = None
         given |= {
@@ -189,11 +189,16 @@ class RosRobot(SimulatedRobot):
             raise SimulationFailed(answer.result().message)
 
     def _collect(self) -> None:
-        """Make snapshots of the periods whose messages have arrived, in their order."""
+        """Make snapshots of the periods whose messages have arrived, in their order.
+
+        The last state is told again to who is found late: no period counts twice.
+        """
         session = self.session
         states = [{stamp(message): message for message in messages[self._read :]} for messages in session.of_states]
         forces = {stamp(message): message for message in session.forces[len(self.history) - 1 :]}
-        for at in sorted(forces.keys() & set.intersection(*map(set, states))):
+        arrived = forces.keys() & set.intersection(*map(set, states))
+        for at in sorted(at for at in arrived if at > self._collected):
+            self._collected = at
             self.history.append(self._readings.snapshot([messages[at] for messages in states], forces[at]))
         self._read = min(map(len, session.of_states))
 
@@ -217,7 +222,7 @@ class RosRobot(SimulatedRobot):
         self.session.reset(False, False, RESET_TIME, velocities, **positions)
         if self.controller is not None:
             self.controller.forget()
-        self._read = 1
+        self._read, self._collected = 1, self._stamp()
         return self._readings.snapshot([messages[-1] for messages in self.session.of_states], None)
 
     def _configured(self) -> Snapshot:
