@@ -14,8 +14,8 @@ from constrained_sim.collision.detector import Collisions
 from constrained_sim.collision.scene import Box, Mesh, SceneBody, Sphere
 from constrained_sim.constraints import CONSTRAINTS, Constraint, CustomConstraint, PointContact
 from constrained_sim.contact import Law, Plane, make_law
+from constrained_sim.descriptions.format import is_held_by_world
 from constrained_sim.exceptions import ConfigError, InvalidValue, UnknownName, shown
-from constrained_sim.objects.description_text import is_held_by_world
 from constrained_sim.objects.world_object import HERE, PRIMITIVES, WorldObject, primitive
 from constrained_sim.package_paths import resolve_path
 from constrained_sim.robot import Robot

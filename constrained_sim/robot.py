@@ -26,7 +26,18 @@ from constrained_sim.joints import (
     with_spring,
 )
 from constrained_sim.late_imports import call_late
-from constrained_sim.validation import Array, finite_array, flag, float_array, instance, known, lookup, names, number
+from constrained_sim.validation import (
+    Array,
+    finite_array,
+    flag,
+    float_array,
+    instance,
+    known,
+    lookup,
+    names,
+    number,
+    unit_pose,
+)
 
 if TYPE_CHECKING:
     from constrained_sim.descriptions.collision_element import CollisionElement
@@ -592,12 +603,7 @@ class Robot:
     def _base_placement(self, base: Sequence[float]) -> Array:
         if not self.floating_base:
             raise InvalidValue("base", base, "None: this robot has no floating base")
-        placement = finite_array("base", base, (7,))
-        length = np.linalg.norm(placement[3:])
-        if length < 1e-12:
-            raise InvalidValue("quaternion of the base", placement[3:].tolist(), "a quaternion of non-zero length")
-        placement[3:] /= length
-        return placement
+        return unit_pose("base", base)
 
 
 def actuated_of(joints: Sequence[str], wanted: Any) -> tuple[str, ...]:

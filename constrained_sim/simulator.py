@@ -539,7 +539,7 @@ class Simulator:
             outcome, given = self._step_within_limits(here, command, acting)
             if self._detected is None or not may_repeat:
                 break
-            missed = self._detected.missed(begin, _state_of(outcome.end), self.dt, list(here.bound.slices))
+            missed = self._detected.missed(begin, _state_of(outcome.end), self.dt, here.bound.slices)
             if not missed:
                 break
             self._stepper.memory, here = memory, self._with_members([*here.bound.members, *missed])

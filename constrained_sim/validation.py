@@ -243,6 +243,20 @@ def unit_vector(what: str, value: Any) -> Array:
     return vector / length
 
 
+def unit_pose(what: str, value: Any) -> Array:
+    """Return (7,) a position and a quaternion xyzw, which is normalised.
+
+    Raises:
+        InvalidValue: not seven finite numbers, or a quaternion that is (nearly) zero, or too long for its square.
+    """
+    pose = finite_array(what, value, (7,))
+    length = np.linalg.norm(pose[3:])
+    if not 1e-12 < length < np.inf:
+        raise InvalidValue(f"quaternion of the {what}", pose[3:].tolist(), "a quaternion of non-zero length")
+    pose[3:] /= length
+    return pose
+
+
 def lookup(kind: str, name: Any, registry: Mapping[str, T]) -> T:
     """Return ``registry[name]``.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,14 +16,11 @@ from constrained_sim.bringup.posture_proposal import assembled, comfortable, pro
 from constrained_sim.bringup.sole import has_area
 from constrained_sim.bringup.statics import Standing, standing_efforts
 from constrained_sim.constraints import PointContact
-from constrained_sim.descriptions.document import parse_xml, read_text
-from constrained_sim.exceptions import InvalidValue, listed
+from constrained_sim.descriptions.format import format_of
+from constrained_sim.exceptions import listed
 from constrained_sim.package_paths import resolve_path
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array
-
-FORMATS = {"robot": "urdf", "sdf": "sdf", "mujoco": "mjcf"}
-"""Format of a description by its outermost element."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,19 +46,6 @@ class Plan:
     standing: Standing
     dt: float
     notes: tuple[str, ...] = ()
-
-
-def format_of(path: str | os.PathLike[str]) -> str:
-    """Return the format of a description: ``urdf`` (xacro too), ``sdf`` or ``mjcf``.
-
-    Raises:
-        ModelError: no such file, or no XML.
-        InvalidValue: XML of another kind.
-    """
-    tag = parse_xml(read_text(path), "robot description").tag
-    if tag not in FORMATS:
-        raise InvalidValue("robot description", f"<{tag}>", f"one of {', '.join(f'<{name}>' for name in FORMATS)}")
-    return FORMATS[tag]
 
 
 class Description(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -54,14 +55,15 @@ class DetectedContacts:
         Where `owners` are given, one of the two bodies belongs to one of these objects.
         """
         found, gaps = self._detector.contacts(kinematics_at(self._robot, q, t))
-        least, owner = ("", np.inf), self._robot.owner_of
-        for contact, gap in zip(found, gaps.tolist(), strict=True):
-            is_asked_for = owners is None or {owner(contact.declaration.link), owner(contact.other_link)} & set(owners)
-            if is_asked_for and gap < least[1]:
-                least = contact.name, gap
-        return least
+        pairs = zip(found, gaps.tolist(), strict=True)
+        named = [(contact.name, gap) for contact, gap in pairs if owners is None or self._is_of(contact, owners)]
+        return min(named, key=lambda pair: pair[1], default=("", np.inf))
 
-    def missed(self, begin: State, end: State, horizon: float, taken: list[str]) -> list[BoundContact]:
+    def _is_of(self, contact: BoundContact, owners: Collection[str]) -> bool:
+        owner = self._robot.owner_of
+        return owner(contact.declaration.link) in owners or owner(contact.other_link) in owners
+
+    def missed(self, begin: State, end: State, horizon: float, taken: Collection[str]) -> list[BoundContact]:
         """Return the contacts that show at the `end` of a step only, though their bodies were apart at its beginning.
 
         Such are corners that come round an edge. What is found at the end for the first time is a contact of the same
@@ -79,14 +81,14 @@ class DetectedContacts:
             return []
         table = ContactSet(deep, ConstraintStack((), self._robot.nv))
         before = table.rows(kinematics_at(self._robot, begin.q, begin.t), np.zeros(self._robot.nv)).gaps
-        return [_renamed(deep[i], taken) for i in np.flatnonzero(before >= -TOUCHING)]
+        missed: list[BoundContact] = []
+        for i in np.flatnonzero(before >= -TOUCHING):
+            missed.append(_renamed(deep[i], {*taken, *(contact.name for contact in missed)}))
+        return missed
 
 
-def _renamed(contact: BoundContact, taken: list[str]) -> BoundContact:
-    """Return a `contact` with the next free number of its pair."""
+def _renamed(contact: BoundContact, taken: Collection[str]) -> BoundContact:
+    """Return a `contact` with the first number of its pair that is not `taken`."""
     pair, _ = contact.name.rsplit("#", 1)
-    number = 0
-    while (name := f"{pair}#{number}") in taken:
-        number += 1
-    taken.append(name)
+    name = next(other for number in itertools.count() if (other := f"{pair}#{number}") not in taken)
     return replace(contact, declaration=replace(contact.declaration, name=name))

@@ -15,7 +15,7 @@ from constrained_sim.dynamics import rigid_motion
 from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import WORLD, Robot
-from constrained_sim.validation import Array, directions, finite_array, lookup, read_only, shape_of
+from constrained_sim.validation import Array, directions, finite_array, lookup, read_only, shape_of, unit_pose
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,11 +173,8 @@ def as_placement(what: str, value: Any) -> pin.SE3:
         if not is_rigid or not np.allclose(matrix[3], (0.0, 0.0, 0.0, 1.0)):
             raise InvalidValue(what, matrix.tolist(), "a rigid motion")
         return pin.SE3(rotation, matrix[:3, 3])
-    vector = finite_array(what, value, (7,))
-    length = np.linalg.norm(vector[3:])
-    if not 1e-12 < length < np.inf:
-        raise InvalidValue(what, vector.tolist(), "a quaternion of non-zero length")
-    return pin.SE3(pin.Quaternion(vector[3:] / length).matrix(), vector[:3])
+    pose = unit_pose(what, value)
+    return pin.SE3(pin.Quaternion(pose[3:]).matrix(), pose[:3])
 
 
 def _right_jacobian_derivative(x: pin.Motion, x_dot: pin.Motion) -> Array:

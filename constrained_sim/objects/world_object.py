@@ -12,7 +12,7 @@ import pinocchio as pin
 
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import Robot, checked_robot
-from constrained_sim.validation import Array, finite_array, lookup, number, read_only
+from constrained_sim.validation import Array, finite_array, lookup, number, read_only, unit_pose
 
 LEAST_MOMENT = 1e-11
 """[kg m^2] Least moment of inertia of a shape, that of a ball of 1 mg and 5 mm: lighter ones sink into rounding."""
@@ -46,7 +46,7 @@ class WorldObject:
         checked_robot(self.body)
         if self.body.objects:
             raise InvalidValue(f"body of object {self.name!r}", self.body, "a robot without objects beside it")
-        object.__setattr__(self, "pose", read_only(pose_of(f"pose of object {self.name!r}", self.pose)))
+        object.__setattr__(self, "pose", read_only(unit_pose(f"pose of object {self.name!r}", self.pose)))
 
     @classmethod
     def box(cls, name: str, size: Sequence[float], mass: float, friction: float | None = None, pose: Any = HERE) -> Any:
@@ -104,20 +104,6 @@ class WorldObject:
     def mount(self) -> pin.SE3:
         """Return where its description's world is in the world."""
         return pin.SE3.Identity() if self.body.floating_base else pin.XYZQUATToSE3(np.asarray(self.pose))
-
-
-def pose_of(what: str, values: Any) -> Array:
-    """Return (7,) a position and a quaternion xyzw of unit length.
-
-    Raises:
-        InvalidValue: not seven finite numbers, or a zero quaternion.
-    """
-    pose = finite_array(what, values, (7,))
-    length = np.linalg.norm(pose[3:])
-    if length < 1e-12:
-        raise InvalidValue(f"quaternion of the {what}", pose[3:].tolist(), "a quaternion of non-zero length")
-    pose[3:] /= length
-    return pose
 
 
 class Primitive(NamedTuple):

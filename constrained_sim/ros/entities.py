@@ -16,11 +16,10 @@ from constrained_sim.dynamics.dynamics import kinematics_at
 from constrained_sim.exceptions import ConstrainedSimError, InvalidValue, UnknownName, ViolatedConstraint
 from constrained_sim.msg import ObjectState
 from constrained_sim.objects import WorldObject
-from constrained_sim.objects.world_object import pose_of
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.ros.conversions import point, pose_message, pose_values, to_time, vector, xyz
 from constrained_sim.ros.world import World
-from constrained_sim.validation import Array, finite_array
+from constrained_sim.validation import Array, finite_array, unit_pose
 
 try:
     from simulation_interfaces import msg
@@ -179,7 +178,7 @@ class Entities:
     def _put(self, entry: WorldObject | None, pose: Pose, twist: Twist) -> None:
         """Put the base of an object, None: of the robot, at `pose`, moving with `twist` [m/s, rad/s] in world axes."""
         try:
-            to_base = pin.XYZQUATToSE3(pose_of("pose", pose_values(pose))).rotation.T
+            to_base = pin.XYZQUATToSE3(unit_pose("pose", pose_values(pose))).rotation.T
         except InvalidValue as error:
             raise _InvalidPose(error.what, error.value, error.allowed) from error
         if entry is not None:

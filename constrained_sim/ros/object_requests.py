@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from constrained_sim.config_sections import read_body
+from constrained_sim.descriptions.format import format_of
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.objects import WorldObject
-from constrained_sim.objects.description_text import kind_of
 from constrained_sim.package_paths import resolve_path
 from constrained_sim.robot import Robot
 from constrained_sim.ros.conversions import pose_values, xyz
@@ -29,7 +29,7 @@ def object_from_request(request: Any) -> WorldObject:
         allowed = "the text of a URDF, an SDF or an MJCF, or its file, from the root on or as package://"
         raise InvalidValue("description of an object", text, allowed)
     path = resolve_path(text, Path("/"))
-    return WorldObject(request.name, read_body(kind_of(path), path, None), pose_values(request.pose))
+    return WorldObject(request.name, read_body(format_of(path), path, None), pose_values(request.pose))
 
 
 def without(robot: Robot, name: str) -> list[WorldObject]:

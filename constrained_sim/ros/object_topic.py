@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 from std_msgs.msg import Header
 
-from constrained_sim.dynamics.dynamics import dynamics_at
+from constrained_sim.dynamics.dynamics import Dynamics, dynamics_at
 from constrained_sim.dynamics.kinematics import velocity_at
 from constrained_sim.joints import SingleJoint
 from constrained_sim.msg import ObjectState, ObjectStates
@@ -56,8 +56,9 @@ class ObjectTopic:
 
     def _message(self, q: Array, v: Array, stamp: int) -> bytes:
         numbers: list[float] = [*divmod(stamp, NANOSECONDS)]
+        here = dynamics_at(self._robot, q, v)
         for entry in self._robot.objects:
-            placement, twist = base_motion(self._robot, entry, q, v)
+            placement, twist = base_motion(here, entry)
             joints = self._joints[entry.name].values()
             numbers += [*pin.SE3ToXYZQUAT(placement).tolist(), *twist.tolist()]
             numbers += [*(joint.position(q) for joint in joints), *(float(v[joint.v]) for joint in joints)]
@@ -70,9 +71,9 @@ def single_joints(robot: Robot, entry: WorldObject) -> dict[str, SingleJoint]:
     return {name: SingleJoint.of(robot, entry.prefix + name) for name in names}
 
 
-def base_motion(robot: Robot, entry: WorldObject, q: Array, v: Array) -> tuple[pin.SE3, Array]:
+def base_motion(dynamics: Dynamics, entry: WorldObject) -> tuple[pin.SE3, Array]:
     """Return where the base link of an object is, and its velocity (6,) [m/s, rad/s] at its origin, world axes."""
-    joint, in_joint = robot.link_placement(entry.base_link)
-    body = dynamics_at(robot, q, v).body(joint)
+    joint, in_joint = dynamics.robot.link_placement(entry.base_link)
+    body = dynamics.body(joint)
     placement = pin.SE3(body.rotation, body.position) * in_joint
     return placement, np.concatenate([velocity_at(body, placement.translation), body.angular_velocity])

@@ -1,5 +1,6 @@
 """Studies done by different executors, killed, interrupted and resumed: the same rows, none lost, none twice."""
 
+import contextlib
 import errno
 import threading
 import time
@@ -90,7 +91,12 @@ def test_dask_gives_the_same_bits(study, expected, workers):
 
 def templates():
     """Return the processes that give birth to those that do runs; other tests in this process have others."""
-    return [child for child in psutil.Process().children() if any("campaign.template" in w for w in child.cmdline())]
+    found = []
+    for child in psutil.Process().children():
+        with contextlib.suppress(psutil.NoSuchProcess):  # it ends just now
+            if any("campaign.template" in word for word in child.cmdline()):
+                found.append(child)
+    return found
 
 
 def test_killed_processes_change_nothing(study):

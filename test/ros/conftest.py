@@ -129,6 +129,15 @@ def stepped(_stepped):
     return _stepped
 
 
+@pytest.fixture
+def scene(_scene):
+    """The paused node of a module, just reset: a robot with objects beside it."""
+    _scene.reset()
+    _scene.settle()
+    _scene.forget()
+    return _scene
+
+
 @pytest.fixture(scope="session")
 def run_to_end(tmp_path_factory):
     """Return a function that runs a simulator for `duration` [s] with a robot's controller, and returns its bag."""

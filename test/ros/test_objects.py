@@ -51,15 +51,6 @@ def _scene(simulate, tmp_path_factory):
         yield sim
 
 
-@pytest.fixture
-def scene(_scene):
-    """A leg with a crate beside it, paused and just reset."""
-    _scene.reset()
-    _scene.settle()
-    _scene.forget()
-    return _scene
-
-
 def step(sim, periods):
     """Step; return the objects by name at the end."""
     sim.objects.clear()

@@ -36,15 +36,6 @@ def _scene(simulate, tmp_path_factory):
         yield sim
 
 
-@pytest.fixture
-def scene(_scene):
-    """A leg with a crate beside it, paused and just reset."""
-    _scene.reset()
-    _scene.settle()
-    _scene.forget()
-    return _scene
-
-
 def request(name="ball", text=BALL, uri="", x=-1.0, z=0.5, w=1.0, frame="", **fields):
     """Return a SpawnEntity request of any version."""
     spawn = SpawnEntity.Request(name=name, **fields)

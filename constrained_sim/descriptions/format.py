@@ -1,0 +1,36 @@
+"""What a description tells before it is read: its format, and whether the world holds what it describes."""
+
+from __future__ import annotations
+
+import os
+
+from constrained_sim.descriptions.document import parse_xml, read_text
+from constrained_sim.exceptions import InvalidValue
+from constrained_sim.robot import WORLD
+
+FORMATS = {"robot": "urdf", "sdf": "sdf", "mujoco": "mjcf"}
+"""Format of a description by its outermost element."""
+
+
+def format_of(path_or_xml: str | os.PathLike[str]) -> str:
+    """Return the format of a description: ``urdf`` (xacro too), ``sdf`` or ``mjcf``.
+
+    Raises:
+        ModelError: no such file, or no XML.
+        InvalidValue: XML of another kind.
+    """
+    tag = parse_xml(read_text(path_or_xml), "robot description").tag
+    if tag not in FORMATS:
+        raise InvalidValue("robot description", f"<{tag}>", f"one of {', '.join(f'<{name}>' for name in FORMATS)}")
+    return FORMATS[tag]
+
+
+def is_held_by_world(path_or_xml: str | os.PathLike[str]) -> bool:
+    """Return whether a URDF or an SDF has a link, or a joint a parent, that is called world.
+
+    Raises:
+        ModelError: no such file, or no XML.
+    """
+    root = parse_xml(read_text(path_or_xml), "robot description")
+    links = {link.get("name") for link in root.iter("link")}
+    return WORLD in links or any((parent.text or "").strip() == WORLD for parent in root.iter("parent"))
