@@ -34,10 +34,13 @@ class SampledTopics:
         self._send_due(stamp)
 
     def greet(self, stamp: int) -> None:
-        """Publish what waits for its time, and what is true again for those who have begun to listen."""
-        self._send_due(stamp)
+        """Publish what is true again for those who have begun to listen, and what waits for its time.
+
+        In this order: who is found by :meth:`Topic.offer` is told once only, and may not be connected yet.
+        """
         for copy, make in self._copies:
             copy.greet(make)
+        self._send_due(stamp)
 
     def _send_due(self, stamp: int) -> None:
         if self._is_sent or (now := time.monotonic()) < self._next:
