@@ -59,7 +59,7 @@ from constrained_sim.dynamics.kinematics import velocity_at
 from constrained_sim.exceptions import NotSupported
 from constrained_sim.step_result import ContactStatus
 from constrained_sim.steppers.midpoint_friction import correct_midpoint_friction
-from constrained_sim.steppers.rigid import NO_ROLLING
+from constrained_sim.contact_solvers.rolling_rows import no_rolling
 
 pytestmark = pytest.mark.xdist_group("time stepping")  # they share a few drops
 
@@ -588,7 +588,7 @@ def test_reversed_slip_comes_to_rest(slip):
     s, none, impulse = np.array([slip]), np.zeros(1), np.array([np.sign(slip)])
     for before, turns in ((slip, True), (0.5 * slip, True), (-0.99 * slip, True), (-slip, False)):
         offset = np.zeros(1)
-        assert correct_midpoint_friction(s, none, s - before, 0, 1, NO_ROLLING, offset, impulse, 1e-7) == turns
+        assert correct_midpoint_friction(s, none, s - before, 0, 1, no_rolling(), offset, impulse, 1e-7) == turns
         assert offset[0] == (slip if turns else 0.0)
 
 

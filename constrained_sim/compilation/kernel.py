@@ -24,6 +24,7 @@ def kernel(
     fastmath: bool | set[str] = False,
     nogil: bool = False,
     error_model: str = "python",
+    stage: bool = False,
 ) -> Any:
     """Compile `function` at its first call, or load the machine code that an earlier process left.
 
@@ -37,14 +38,16 @@ def kernel(
         fastmath: liberties that the compiler may take with floating-point arithmetic.
         nogil: let other Python threads run meanwhile.
         error_model: "numpy" gives infinity or NaN where "python" raises ZeroDivisionError.
+        stage: its first argument is a model, which may be an :class:`InterpretedModel`.
     """
+    options = {"fastmath": fastmath, "nogil": nogil, "error_model": error_model}
     if function is None:
-        return functools.partial(kernel, inline=inline, fastmath=fastmath, nogil=nogil, error_model=error_model)
+        return functools.partial(kernel, inline=inline, stage=stage, **options)
     settings: Any = numba.config
     if settings.DISABLE_JIT:
-        return function
-    options = {"fastmath": fastmath, "nogil": nogil, "error_model": error_model}
-    made = Kernel(function, targetoptions={"nopython": True, "boundscheck": None, "no_cfunc_wrapper": True, **options})
+        return _interpreted(function) if stage else function
+    kind = Stage if stage else Kernel
+    made = kind(function, targetoptions={"nopython": True, "boundscheck": None, "no_cfunc_wrapper": True, **options})
     made.inline = inline
     KERNELS.append(made)
     return made
@@ -123,6 +126,40 @@ class Kernel(CPUDispatcher):
             value = self.py_func.__globals__.get(name)
             if isinstance(value, Kernel):
                 yield value
+
+
+class InterpretedModel:
+    """What the stages of a computation act on where kernels do not know all of it.
+
+    A stage that is called with it is its method of that name, or else runs as Python. So the source of a computation is
+    there once, compiled as a whole for a model of arrays, and interpreted for this.
+    """
+
+    def run(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        """Return what the stage `function` does to this."""
+        own = getattr(self, function.__name__, None)
+        return function(self, *arguments) if own is None else own(*arguments)
+
+
+class Stage(Kernel):
+    """A kernel whose first argument may be an :class:`InterpretedModel`, where Python calls it."""
+
+    def __call__(self, model: Any, *arguments: Any) -> Any:
+        """Do it, compiled or interpreted."""
+        if isinstance(model, InterpretedModel):
+            return model.run(self.py_func, arguments)
+        return super().__call__(model, *arguments)
+
+
+def _interpreted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what a :class:`Stage` is without the compiler."""
+
+    @functools.wraps(function)
+    def stage(model: Any, *arguments: Any) -> Any:
+        is_interpreted = isinstance(model, InterpretedModel)
+        return model.run(function, arguments) if is_interpreted else function(model, *arguments)
+
+    return stage
 
 
 def _plain(kind: Any) -> Any:

@@ -35,8 +35,7 @@ class ConstraintSet:
         bounds: of the joints; None where there are other one-sided rows.
         places: (dim,) where the rows are, in the order of declaration, among those of the table of contacts and then
             the bilateral ones.
-        is_of_arrays: whether kernels know all: rigid contacts that resist neither rolling nor spinning, limits of
-            joints, and bilateral rows of all kinds but custom ones.
+        is_of_arrays: whether kernels know all: contacts, limits of joints, and rows of all kinds but custom ones.
     """
 
     def __init__(self, robot: Robot, members: Sequence[BoundConstraint | BoundContact]) -> None:
@@ -59,8 +58,7 @@ class ConstraintSet:
             self.slices[member.name] = slice(self.dim, self.dim + count)
             self.dim += count
         self.bounds = limits.bounds if isinstance(limits, JointLimitStack) else None
-        beyond_arrays = self.contacts.soft.size or self.contacts.resistance.dim
-        self.is_of_arrays = not beyond_arrays and self.bounds is not None and self.bilateral.arrays is not None
+        self.is_of_arrays = self.bounds is not None and self.bilateral.arrays is not None
         self._bilateral_rows = self._rows_of(self.bilateral.slices)
         self._contact_rows = self._rows_of(self.contacts.slices)
         self.places = np.argsort(np.concatenate([self._contact_rows, self._bilateral_rows]))

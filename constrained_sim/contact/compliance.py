@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from constrained_sim.validation import Array
 if TYPE_CHECKING:
     from constrained_sim.contact.contact_set import ContactSet
     from constrained_sim.contact.features import ContactGeometry
+    from constrained_sim.contact.laws import SoftLaw
 
 LEAST_IMPEDANCE = 1e-9
 """Floor of a row's impedance per mass of the robot, for laws whose force does not depend on the motion."""
@@ -21,28 +23,28 @@ RELAXATION = 1e-4
 
 
 class SoftRows(NamedTuple):
-    """Rows of k soft contacts that press, in the contact problem of one step.
+    """Rows of s soft contacts that press, in the contact problem of one step.
 
     Attributes:
-        members: (k,) places among the table's soft contacts.
-        rows: (3 k,) rows of the table.
-        J: (3 k, nv).
-        offset: (3 k,) what is added to ``J v'``, the impulse aside [m/s].
-        compliance: (3 k,) what is added to the diagonal of the Delassus matrix [1/kg].
+        members: (s,) places among the soft contacts.
+        contacts: (s,) places among all contacts, ascending.
+        offset: (3 s,) what is added to the velocity that a row has at the end if its force is 0 [m/s].
+        compliance: (3 s,) what is added to the diagonal of the Delassus matrix [1/kg].
     """
 
-    members: npt.NDArray[np.intp]
-    rows: npt.NDArray[np.intp]
-    J: Array
+    members: npt.NDArray[np.int64]
+    contacts: npt.NDArray[np.int64]
     offset: Array
     compliance: Array
+
+
+NO_SOFT_ROWS = SoftRows(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))
 
 
 def soft_rows(
     contact_set: ContactSet,
     begin: ContactGeometry,
-    middle: ContactGeometry,
-    excluded: npt.NDArray[np.intp],
+    excluded: npt.NDArray[np.int64],
     deflection: Array,
     h: float,
     mass: float,
@@ -58,7 +60,6 @@ def soft_rows(
     Args:
         contact_set: of the contacts.
         begin: the contacts at the beginning of the step.
-        middle: in its middle, at the velocity of the beginning.
         excluded: contacts that may not press.
         deflection: (soft, 2) springs along the surface [m].
         h: [s].
@@ -70,22 +71,20 @@ def soft_rows(
     members = np.flatnonzero((depth > 0.0) & ~np.isin(contact_set.soft, excluded))
     offset, compliance = np.zeros((len(members), 3)), np.zeros((len(members), 3))
     for i, member in enumerate(members):
-        law, friction = contact_set.soft_laws[member], contact_set.friction[contact_set.soft[member]]
+        contact = contact_set.soft[member]
+        law, friction = contact_set.soft_laws[member], contact_set.friction[contact]
         k, d = law.slopes(depth[member], -normal[member])
         pull = np.zeros(3)
         pull[2] = law.force(depth[member], -normal[member])
-        stiffness, damping = np.array([0.0, 0.0, k]), np.array([0.0, 0.0, d])
-        along = s[3 * contact_set.soft[member] : 3 * contact_set.soft[member] + 2]
+        stiffness, damping, moving = np.array([0.0, 0.0, k]), np.array([0.0, 0.0, d]), s[3 * contact : 3 * contact + 3]
         if friction:
             stiffness[:2], damping[:2] = law.tangential_stiffness, law.tangential_damping
-            pull[:2] = -stiffness[:2] * (deflection[member] + 0.5 * h * along) - damping[:2] * along
+            pull[:2] = -stiffness[:2] * (deflection[member] + 0.5 * h * moving[:2]) - damping[:2] * moving[:2]
         impedance = np.maximum(0.25 * h**2 * stiffness + h * damping, LEAST_IMPEDANCE * mass)
-        offset[i], compliance[i] = -h * pull / impedance, 1.0 / impedance
+        offset[i], compliance[i] = -h * pull / impedance - moving, 1.0 / impedance
         if not friction:
-            offset[i, :2], compliance[i, :2] = s[3 * contact_set.soft[member] : 3 * contact_set.soft[member] + 2], 0.0
-    rows = (3 * contact_set.soft[members, None] + np.arange(3)).ravel()
-    drift = middle.s[rows] - s[rows]  # the row velocity at the end is J v' + drift, J in the middle
-    return SoftRows(members, rows, middle.J[rows], offset.ravel() + drift - s[rows], compliance.ravel())
+            offset[i, :2] = compliance[i, :2] = 0.0
+    return SoftRows(members, contact_set.soft[members], offset.ravel(), compliance.ravel())
 
 
 def soft_forces(
@@ -120,7 +119,7 @@ def _spring_rate(stiffness: float, damping: float, e: Array, force: Array, s: Ar
 
 
 def slide_springs(
-    contact_set: ContactSet,
+    laws: Sequence[SoftLaw],
     soft: SoftRows,
     impulse: Array,
     status: npt.NDArray[np.int64],
@@ -131,24 +130,23 @@ def slide_springs(
     """Return the springs (soft, 2) at the end of a step of `h` [s].
 
     Args:
-        contact_set: of the contacts.
+        laws: of the soft contacts.
         soft: rows of the step.
-        impulse: (3 k,) theirs [N s].
-        status: (k,) of the contacts.
-        s: (3 k,) mean row velocities over the step [m/s].
+        impulse: (3 k + l,) of all contacts and one-sided rows [N s].
+        status: (k + l,) of these.
+        s: (3 k + l,) their mean velocities over the step [m/s].
         deflection: (soft, 2) at the beginning [m].
         h: [s].
     """
     relaxed = np.zeros_like(deflection)
-    for i, member in enumerate(soft.members):
-        law = contact_set.soft_laws[member]
-        k, d = law.tangential_stiffness, law.tangential_damping
-        if not k or status[i] == 0:
+    for member, contact in zip(soft.members, soft.contacts, strict=True):
+        k, d = laws[member].tangential_stiffness, laws[member].tangential_damping
+        if not k or status[contact] == 0:
             continue
-        if status[i] == 1:
-            relaxed[member] = deflection[member] + h * s[3 * i : 3 * i + 2]
+        if status[contact] == 1:
+            relaxed[member] = deflection[member] + h * s[3 * contact : 3 * contact + 2]
             continue
-        slack = -impulse[3 * i : 3 * i + 2] / (h * k)
+        slack = -impulse[3 * contact : 3 * contact + 2] / (h * k)
         fading = np.exp(-h * k / d) if d else 0.0
         relaxed[member] = slack + fading * (deflection[member] - slack)
     return relaxed

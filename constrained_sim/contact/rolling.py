@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact.bias_acceleration import turning_gamma
 from constrained_sim.contact.features import ContactFeatures, ContactGeometry
 from constrained_sim.contact_solvers.rolling_rows import CONTACT, DIRECTION, SIZE, count_rows, no_rolling
@@ -22,6 +23,52 @@ TURN_SPEED = 1e-9
 """Speed [rad/s] below which a body does not turn."""
 
 
+class TurningRows(NamedTuple):
+    """The e rows of angular velocity in which contacts resist rolling and spinning, and the d moments about them.
+
+    Attributes:
+        joints: (e,) joints that carry the bodies.
+        others: (e,) joints that carry the other bodies, 0 for the world.
+        contacts: (e,) at which they touch, ascending.
+        axes: (e,) which axis of the contact a row is about: 0 and 1 along the surface, 2 the normal.
+        moments: (d, 6) of all contacts, at velocity level, see :mod:`~constrained_sim.contact_solvers.rolling_rows`.
+    """
+
+    joints: npt.NDArray[np.int64]
+    others: npt.NDArray[np.int64]
+    contacts: npt.NDArray[np.int64]
+    axes: npt.NDArray[np.int64]
+    moments: Array
+
+
+@kernel
+def turning_directions(turning, axes):  # type: ignore[no-untyped-def]
+    """Return (e, 3) the directions of the rows `turning`, for `axes` (k, 3, 3) of the contacts."""
+    along = np.empty((turning.contacts.shape[0], 3))
+    for i in range(along.shape[0]):
+        along[i] = axes[turning.contacts[i], turning.axes[i]]
+    return along
+
+
+@kernel
+def turning_among(turning, chosen):  # type: ignore[no-untyped-def]
+    """Return the rows (f,) and moments (g, 6) of the contacts among `chosen`, ascending; moments count among these."""
+    rows, count = np.empty(turning.contacts.shape[0], dtype=np.int64), 0
+    moments, some, first = np.empty_like(turning.moments), 0, 0
+    for moment in turning.moments:
+        size = int(moment[SIZE])
+        for place in range(chosen.shape[0]):
+            if chosen[place] == int(moment[CONTACT]):
+                moments[some] = moment
+                moments[some, CONTACT] = place
+                some += 1
+                for row in range(first, first + size):
+                    rows[count] = row
+                    count += 1
+        first += size
+    return rows[:count], moments[:some]
+
+
 class RollingFriction:
     """Moments of k contacts: ``|m_t| <= rolling_friction f_n`` along the surface, ``|m_n| <= torsional_friction f_n``.
 
@@ -34,8 +81,8 @@ class RollingFriction:
     resists spinning. The moment acts on the link, its opposite on the body that carries the surface.
 
     Attributes:
-        rolling: (d, 6) of all contacts, at velocity level, see :mod:`~constrained_sim.contact_solvers.rolling_rows`.
-        dim: number e of their rows.
+        table: of the rows and moments.
+        dim: number e of the rows.
     """
 
     def __init__(self, members: Sequence[BoundContact], features: ContactFeatures) -> None:
@@ -49,29 +96,26 @@ class RollingFriction:
             if contact.torsional_friction:
                 rolling.append((i, 1, contact.torsional_friction, 0.0, 0.0, 0.0))
                 which.append(2)
-        self.rolling = np.array(rolling) if rolling else no_rolling()
-        self.dim = count_rows(self.rolling)
+        moments = np.array(rolling) if rolling else no_rolling()
+        contacts = np.repeat(moments[:, CONTACT], moments[:, SIZE].astype(np.int64)).astype(np.int64)
+        joints, others = np.ascontiguousarray(features.bodies[contacts].T)
+        self.table = TurningRows(joints, others, contacts, np.array(which, dtype=np.int64), moments)
+        self.dim = count_rows(moments)
         self._count, self._features = len(members), features
-        self._contacts = np.repeat(self.rolling[:, CONTACT], self.rolling[:, SIZE].astype(np.intp)).astype(np.intp)
-        self._which = np.array(which, dtype=np.intp)
-        self._joints, self._others = np.ascontiguousarray(features.bodies[self._contacts].T)
 
     def rows(self, dynamics: Dynamics, axes: Array) -> Array:
         """Return (e, nv) the rows at the configuration of `dynamics`, where `axes` (k, 3, 3) are those of contacts."""
         if not self.dim:
             return np.zeros((0, dynamics.robot.nv))
+        along = turning_directions(self.table, axes)
         return kinematics.turning_rows(
-            self._joints, self._others, self._along(axes), dynamics.joint_axes, dynamics.robot.support
+            self.table.joints, self.table.others, along, dynamics.joint_axes, dynamics.robot.support
         )
 
     def of(self, indices: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.intp], Array]:
         """Return the rows (f,) and rolling friction (c, 6) of contacts `indices`, ascending; it counts among these."""
-        if not self.dim:
-            return np.empty(0, dtype=np.intp), self.rolling
-        rows = np.flatnonzero(np.isin(self._contacts, indices))
-        rolling = self.rolling[np.isin(self.rolling[:, CONTACT], indices)]
-        rolling[:, CONTACT] = np.searchsorted(indices, rolling[:, CONTACT])
-        return rows, rolling
+        rows, moments = turning_among(self.table, indices)
+        return rows, moments
 
     def gamma(self, dynamics: Dynamics, geometry: ContactGeometry) -> Array:
         """Return (e,) the velocity-dependent part of the rows' acceleration [rad/s^2].
@@ -81,7 +125,7 @@ class RollingFriction:
         if not self.dim:
             return np.zeros(0)
         gamma: Array = turning_gamma(tuple(self._features), geometry.places, dynamics.motion)
-        return gamma[self._contacts, self._which]
+        return gamma[self.table.contacts, self.table.axes]
 
     def at_motion(
         self, dynamics: Dynamics, geometry: ContactGeometry, indices: npt.NDArray[np.intp]
@@ -112,9 +156,5 @@ class RollingFriction:
         moments = np.zeros((self._count, 3))
         if not self.dim:
             return moments
-        np.add.at(moments, self._contacts, rows[:, None] * self._along(axes))
+        np.add.at(moments, self.table.contacts, rows[:, None] * turning_directions(self.table, axes))
         return moments
-
-    def _along(self, axes: Array) -> Array:
-        """Return (e, 3) the directions of the rows, for `axes` (k, 3, 3) of the contacts."""
-        return axes[self._contacts, self._which]

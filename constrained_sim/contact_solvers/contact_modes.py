@@ -51,7 +51,7 @@ class FrictionBlocks(NamedTuple):
     @classmethod
     def of(cls, contact_set: ContactSet) -> FrictionBlocks:
         """Return those of all contacts: friction of each first, then all that resists turning."""
-        k, turning = len(contact_set.members), contact_set.resistance.rolling
+        k, turning = len(contact_set.members), contact_set.resistance.table.moments
         contact = np.concatenate([np.arange(k), turning[:, CONTACT].astype(np.intp)])
         size = turning[:, SIZE].astype(np.intp)
         last = contact_set.dim + np.cumsum(size) - 1

@@ -6,29 +6,35 @@ mean it: a step of a leg does that 1700 times, which takes a third of its time.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
-import numba
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
+from numba.core.imputils import lower_builtin
+from numba.extending import type_callable
+
+Values = TypeVar("Values")
 
 
-def _borrow(_context: Any, values: Any) -> Any:
+def borrowed(values: Values) -> Values:
     """Return an array, or a tuple of arrays and other values, nested or not, whose arrays do not own their memory.
 
     The memory has to be there as long as they are used. Where they are made of the arguments of a kernel that Python
-    calls, it is there until that returns; nothing of them may be returned or kept.
+    calls, it is there until that returns; nothing of them may be returned or kept. Python owns what it uses.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _without_owner(context, builder, signature.return_type, arguments[0])
-
-    return values(values), generate
+    return values
 
 
-_settings: Any = numba.config
-borrowed: Any = (lambda values: values) if _settings.DISABLE_JIT else intrinsic(_borrow)
+@type_callable(borrowed)
+def _type_of_borrowed(_context: Any) -> Any:
+    """Return how Numba finds its type: that of the values."""
+    return lambda values: values
+
+
+@lower_builtin(borrowed, types.Any)
+def _borrow(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Return what Numba makes of a call."""
+    return _without_owner(context, builder, signature.return_type, arguments[0])
 
 
 def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact.contact_set import TOUCHING
+from constrained_sim.contact.rolling import turning_among
 from constrained_sim.contact_solvers.status import STICKING
 from constrained_sim.linalg.products import vecdot
+from constrained_sim.validation import Array
 
 
 @kernel
@@ -41,69 +46,119 @@ def closing_contacts(gaps, normals, s, J, acceleration, rest, impact_speed, clos
     return count
 
 
+class ActiveRows(NamedTuple):
+    """The rows that may carry force in a step: of contacts and one-sided rows, then of dry friction, then of turning.
+
+    Attributes:
+        chosen: (c,) the contacts and one-sided rows, ascending.
+        rows: (n,) theirs, three of each contact.
+        J: (n + d + f, nv) all rows.
+        offset: (n + d + f,) what is added to ``J v'``, so that it is the quantity of the contact law.
+        compliance: (n,) what is added to the diagonal of the Delassus matrix [1/kg]; (0,): nothing.
+        turning: (f,) which rows of turning there are.
+        moments: (g, 6) of these, see :class:`~constrained_sim.contact.rolling.TurningRows`.
+    """
+
+    chosen: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int64]
+    J: Array
+    offset: Array
+    compliance: Array
+    turning: npt.NDArray[np.int64]
+    moments: Array
+
+
 @kernel
-def candidate_rows(gaps, normals, s, v, J_middle, excluded, h, theta, activation_distance, friction_dofs):  # type: ignore[no-untyped-def]
+def candidate_rows(contacts, options, friction_dofs, h, begin, v, middle, loads):  # type: ignore[no-untyped-def]
     """Choose what may carry force, and give its rows the offset that makes ``J v' + offset`` = s'.
 
     Args:
-        gaps: (k + l,) of contacts and one-sided rows at the beginning of the step [m, rad].
-        normals: (k + l,) which rows open and close.
-        s: (3 k + l,) row velocities there [m/s, rad/s].
-        v: (nv,) velocity there.
-        J_middle: (3 k + l, nv) rows at the evaluation point.
-        excluded: contacts that may not.
+        contacts: see :class:`~constrained_sim.steppers.step_model.Contacts`.
+        options: see :class:`~constrained_sim.steppers.step_model.StepOptions`.
+        friction_dofs: (d,) degrees of freedom with dry friction; the row of each has no offset.
         h: length of the step [s].
-        theta: see :func:`allow_approach`.
-        activation_distance: predicted gap [m] up to which a contact takes part.
-        friction_dofs: (d,) degrees of freedom with dry friction; a row of each, without offset, comes after theirs.
+        begin: the state at its beginning.
+        v: (nv,) velocity there, along the axes at the evaluation point.
+        middle: the state at the evaluation point.
+        loads: see :class:`~constrained_sim.steppers.step_model.Loads`.
 
     Returns:
-        (candidates (c,), their rows (n,), J (n + d, nv) and offset (n + d,) of these and of dry friction).
+        The :class:`ActiveRows`.
     """
-    contacts = (s.shape[0] - gaps.shape[0]) // 2
-    candidates, count = np.empty(gaps.shape[0], dtype=np.int64), 0
-    for c in range(gaps.shape[0]):
-        takes_part = gaps[c] + h * min(s[normals[c]], 0.0) <= activation_distance
-        for other in excluded:
+    chosen, count, normals, soft = np.empty(begin.gaps.shape[0], dtype=np.int64), 0, contacts.normals, loads.soft
+    for c in range(begin.gaps.shape[0]):
+        takes_part = begin.gaps[c] + h * min(begin.s[normals[c]], 0.0) <= options.activation_distance
+        for other in soft.contacts:
+            takes_part = takes_part or other == c
+        for other in loads.excluded:
             takes_part = takes_part and other != c
         if takes_part:
-            candidates[count] = c
+            chosen[count] = c
             count += 1
-    candidates = candidates[:count]
-    rows = rows_of(candidates, normals, contacts)
-    J = np.zeros((rows.shape[0] + friction_dofs.shape[0], v.shape[0]))
-    offset = np.zeros(J.shape[0])
-    for i in range(rows.shape[0]):
-        for j in range(v.shape[0]):
-            J[i, j] = J_middle[rows[i], j]
-        offset[i] = vecdot(J[i], v) - s[rows[i]]
-    for i in range(friction_dofs.shape[0]):
-        J[rows.shape[0] + i, friction_dofs[i]] = 1.0
-    allow_approach(candidates, contacts, gaps, normals, s, h, theta, offset)
-    return candidates, rows, J, offset
+    active = _rows_at(contacts, friction_dofs, chosen[:count], middle)
+    n, d, offset, compliance = active.rows.shape[0], friction_dofs.shape[0], active.offset, active.compliance
+    for i in range(n):
+        offset[i] = vecdot(active.J[i], v) - begin.s[active.rows[i]]
+    for i in range(active.turning.shape[0]):
+        offset[n + d + i] = vecdot(active.J[n + d + i], v) - vecdot(begin.turning[active.turning[i]], begin.v)
+    allow_approach(active.chosen, normals, begin, h, options.theta, offset)
+    if soft.contacts.shape[0]:
+        compliance = np.zeros(n)
+        for i in range(soft.contacts.shape[0]):
+            first = np.searchsorted(active.rows, 3 * soft.contacts[i])
+            for axis in range(3):
+                offset[first + axis] += soft.offset[3 * i + axis]
+                compliance[first + axis] = soft.compliance[3 * i + axis]
+    return ActiveRows(*active[:4], compliance, *active[5:])
 
 
 @kernel
-def allow_approach(chosen, contacts, gaps, normals, s, h, theta, offset):  # type: ignore[no-untyped-def]
+def active_rows(contacts, options, friction_dofs, h, begin, end, active):  # type: ignore[no-untyped-def]
+    """Return the :class:`ActiveRows` at the end of a step, of what is `active` (c,) in it; arguments as above."""
+    rows = _rows_at(contacts, friction_dofs, active, end)
+    allow_approach(active, contacts.normals, begin, h, options.theta, rows.offset)
+    return rows
+
+
+@kernel(inline=True)
+def _rows_at(contacts, friction_dofs, chosen, state):  # type: ignore[no-untyped-def]
+    """Return the :class:`ActiveRows` of what is `chosen`, with zero offset, at a `state`."""
+    rows = rows_of(chosen, contacts.normals, contacts.friction.shape[0])
+    turning, moments = turning_among(contacts.turning, chosen)
+    n, d, f = rows.shape[0], friction_dofs.shape[0], turning.shape[0]
+    J = np.zeros((n + d + f, state.J.shape[1]))
+    for i in range(n):
+        for j in range(J.shape[1]):
+            J[i, j] = state.J[rows[i], j]
+    for i in range(d):
+        J[n + i, friction_dofs[i]] = 1.0
+    for i in range(f):
+        J[n + d + i] = state.turning[turning[i]]
+    return ActiveRows(chosen, rows, J, np.zeros(n + d + f), np.empty(0), turning, moments)
+
+
+@kernel
+def allow_approach(chosen, normals, begin, h, theta, offset):  # type: ignore[no-untyped-def]
     """Let what is `chosen` (c,) close as fast as it opened, or as a gap allows: added to its `offset`, in place.
 
     Positions move with the mean velocity ``(1 - theta) s + theta s'``, so an open gap allows
     ``-s' <= (gap / h + (1 - theta) s) / theta``.
 
     Args:
-        chosen: contacts and one-sided rows, ascending; their rows come in this order, three of each contact.
-        contacts: the number k of all contacts.
-        gaps: (k + l,) at the beginning of a step [m, rad].
+        chosen: contacts and one-sided rows, ascending; their rows come in this order, three of each contact. Of soft
+            contacts, whose gaps are infinite, nothing is allowed.
         normals: (k + l,) which rows open and close.
-        s: (3 k + l,) velocities of the rows there [m/s, rad/s].
+        begin: the state at the beginning of a step.
         h: length of the step [s].
         theta: of the velocity at the end in the mean velocity, ``SteppingScheme.theta``.
         offset: of the rows of what is chosen, and perhaps of others after them.
     """
-    row = -1
+    row, contacts = -1, begin.distances.shape[0]
     for c in chosen:
         row += 3 if c < contacts else 1
-        gap, opening = gaps[c], s[normals[c]]
+        gap, opening = begin.gaps[c], begin.s[normals[c]]
+        if gap == np.inf:
+            continue
         kept = (gap / h + (1.0 - theta) * opening) / theta if gap > TOUCHING else 0.0
         offset[row] += max(kept, opening, 0.0)
 

@@ -1,4 +1,8 @@
-"""A state of a compiled step: where its joints are, its rows and its inertia; and how drift is taken out of it."""
+"""A state of a step: where its joints are, its rows, inertia and forces; and how drift is taken out of it.
+
+Each function is a stage: :class:`~constrained_sim.steppers.interpreted_model.InterpretedSubstepModel` has most of them
+by Pinocchio and the user's functions.
+"""
 
 from __future__ import annotations
 
@@ -8,44 +12,88 @@ from constrained_sim.compilation.kernel import kernel
 from constrained_sim.constrained_dynamics import smallest_motion, smallest_reduced_motion
 from constrained_sim.constraints.bilateral_rows import evaluate_bilateral
 from constrained_sim.contact.features import contact_rows
+from constrained_sim.contact.rolling import turning_directions
 from constrained_sim.contact_solvers.reduced_rows import reduce_contact_rows
+from constrained_sim.dynamics.kinematics import turning_rows
 from constrained_sim.dynamics.springs import spring_energy
-from constrained_sim.dynamics.tree import find_axes, find_bodies, inertia, move, place, potential_energy
+from constrained_sim.dynamics.tree import (
+    bias_forces,
+    find_axes,
+    find_bodies,
+    inertia,
+    kinetic_gradient,
+    move,
+    place,
+    potential_energy,
+    shift_base_to_com,
+)
 from constrained_sim.linalg.products import vecdot
 from constrained_sim.steppers.borrowed import borrowed
 from constrained_sim.steppers.contact_selection import held_rows
 from constrained_sim.steppers.state_checks import LEVER, MOST_PROJECTIONS, largest_drift
+from constrained_sim.wrench import external_effort
+
+AS_IT_IS = np.empty((0, 3))
+"""No centre of mass is given."""
 
 
-@kernel
+@kernel(stage=True)
+def configure(model, pose, q, h, v, coms, state):  # type: ignore[no-untyped-def]
+    """Give a `state` the configuration reached from q in h [s] at the velocity v, and place the joints.
+
+    Args:
+        model: see :func:`~constrained_sim.steppers.substep.advance`.
+        pose: of the tree, filled as far as the placements.
+        q: (nq,) configuration.
+        h: [s].
+        v: (nv,) velocity.
+        coms: (r, 3) where the centres of mass of all that free-flyers carry are then [m], world frame; (0, 3): where
+            the velocity leads them.
+        state: its q is filled.
+    """
+    robot = borrowed(model.robot)
+    move(robot.tree, q, h, v, state.q)
+    place(robot.tree, state.q, pose)
+    for i in range(coms.shape[0]):
+        shift_base_to_com(robot.tree, state.q, pose.placements, robot.support, robot.free[i], coms[i])
+
+
+@kernel(stage=True)
 def evaluate_rows(model, target, pose, v, state):  # type: ignore[no-untyped-def]
     """Fill in what a `state` has of constraints, at its configuration, the joints of which are placed.
 
     Args:
-        model: see :func:`~constrained_sim.steppers.rigid.advance`.
+        model: see :func:`~constrained_sim.steppers.substep.advance`.
         target: (2, m) of the bilateral rows.
         pose: of the tree; the axes are found too.
         v: (nv,) velocity at which the rows move.
         state: a :class:`~constrained_sim.steppers.packed_step.State`.
     """
-    robot, features, limits = borrowed(model.robot), borrowed(model.contacts).features, borrowed(model.limits)
+    robot, contacts, limits = borrowed(model.robot), borrowed(model.contacts), borrowed(model.limits)
     k, found = state.distances.shape[0], (state.axes, state.points, state.distances)
     find_axes(robot.tree, pose)
-    contact_rows(*features, pose.placements, pose.axes, robot.support, v, *found, state.J[: 3 * k], state.s[: 3 * k])
+    where = pose.placements, pose.axes, robot.support
+    contact_rows(*contacts.features, *where, v, *found, state.J[: 3 * k], state.s[: 3 * k])
     for c in range(k):
         state.gaps[c] = state.distances[c]
+    for c in contacts.soft:
+        state.gaps[c] = np.inf
     for i in range(limits.at_q.shape[0]):
         state.J[3 * k + i] = limits.rows[i]
         state.s[3 * k + i] = vecdot(limits.rows[i], v)
         state.gaps[k + i] = limits.signs[i] * state.q[limits.at_q[i]] - limits.values[i]
+    if state.turning.shape[0]:
+        turning = contacts.turning
+        along = turning_directions(turning, state.axes)
+        state.turning[:] = turning_rows(turning.joints, turning.others, along, pose.axes, robot.support)
     if state.phi.shape[0]:
-        where, rows = (pose.placements, pose.axes, robot.support), (state.phi, state.J_bilateral, state.s_bilateral)
+        rows = state.phi, state.J_bilateral, state.s_bilateral
         evaluate_bilateral(borrowed(model.bilateral), target, state.q, v, where, rows)
 
 
-@kernel
+@kernel(stage=True)
 def evaluate_inertia(model, pose, state):  # type: ignore[no-untyped-def]
-    """Fill in the inertia and bias forces of a `state`, and what the `pose` still lacks."""
+    """Fill in the inertia of a `state`, and what the `pose` still lacks."""
     robot = borrowed(model.robot)
     for i in range(robot.free.shape[0]):
         state.frames[i] = pose.placements[robot.free[i]]
@@ -53,14 +101,88 @@ def evaluate_inertia(model, pose, state):  # type: ignore[no-untyped-def]
     inertia(robot.tree, pose, state.M)
 
 
-@kernel
+@kernel(stage=True)
+def inertial_forces(model, pose, v):  # type: ignore[no-untyped-def]
+    """Return (nv,) Coriolis, centrifugal and gravity forces at the `pose` and the velocity v (nv,)."""
+    return bias_forces(borrowed(model.robot).tree, pose, v)
+
+
+@kernel(stage=True)
+def momentum_gain(model, pose, bias, v):  # type: ignore[no-untyped-def]
+    """Return (nv,) inertial forces of which a step makes its momentum, see ``free_flyer.end_momentum``.
+
+    They are those at the velocity v (nv,) found, not at the one extrapolated for the prediction: on a fast robot the
+    difference would feed itself.
+
+    Args:
+        model: see :func:`~constrained_sim.steppers.substep.advance`.
+        pose: in the middle of the step.
+        bias: (nv,) bias forces there, at constant axes.
+        v: (nv,) mean velocity.
+    """
+    return bias - pose.weight + kinetic_gradient(borrowed(model.robot).tree, pose, v)
+
+
+@kernel(stage=True)
+def external_forces(model, pose, wrenches):  # type: ignore[no-untyped-def]
+    """Return (nv,) the efforts of external `wrenches` at a `pose` [N m, N]."""
+    return external_effort(wrenches, pose.placements, pose.axes, borrowed(model.robot).support)
+
+
+@kernel(stage=True)
+def bilateral_goal(model, targets, begin, v, middle):  # type: ignore[no-untyped-def]
+    """Return (m,) what ``J v'`` is to be, J in the `middle`, so that the bilateral rows are at rest at the end.
+
+    They move at the end as they are to, but for what their velocity changes by from the beginning to the middle.
+
+    Args:
+        model: see :func:`~constrained_sim.steppers.substep.advance`.
+        targets: (2, 2, m) of the rows at both ends.
+        begin: the state at the beginning.
+        v: (nv,) velocity there, along the axes in the middle.
+        middle: the state there.
+    """
+    return begin.s_bilateral + targets[1, 1] - middle.s_bilateral
+
+
+@kernel(stage=True)
+def stored_energy(model, pose, q):  # type: ignore[no-untyped-def]
+    """Return the energy of gravity and springs [J] at a `pose` and configuration q (nq,)."""
+    robot = borrowed(model.robot)
+    return potential_energy(robot.tree, pose.placements) + spring_energy(robot.springs, q)
+
+
+@kernel(stage=True)
+def step_back(model, pose, state, rows):  # type: ignore[no-untyped-def]
+    """Return the smallest tangent step (nv,) that takes the drift out of a `state`, to first order.
+
+    Args:
+        model: see :func:`~constrained_sim.steppers.substep.advance`.
+        pose: of the state.
+        state: the state; its bilateral rows, and
+        rows: (n,) those of contacts and limits, whose drift is to vanish: gaps in rows that open, 0 in others.
+    """
+    tree, contacts, gaps = borrowed(model.robot).tree, borrowed(model.contacts), np.zeros(state.s.shape[0])
+    gaps[contacts.normals] = state.gaps
+    if state.phi.shape[0]:
+        every, drift = np.concatenate((state.J_bilateral, state.J[rows])), np.concatenate((state.phi, gaps[rows]))
+        return smallest_motion(state.M, tree.rows, every, drift)
+    if contacts.shares:
+        reduced = reduce_contact_rows(rows, contacts.features[0], state.axes, state.points)
+        return smallest_reduced_motion(state.M, tree.rows, state.J[rows], reduced, gaps[rows])
+    return smallest_motion(state.M, tree.rows, state.J[rows], gaps[rows])
+
+
+@kernel(stage=True)
 def hold(model, target, held, status, pose, end):  # type: ignore[no-untyped-def]
     """Move the configuration at the `end` of a step back onto bilateral rows, and contacts and limits that are `held`.
 
-    As :meth:`~constrained_sim.steppers.stepper.Stepper.hold_positions` does in the metric of the kinetic energy.
+    Where rows nearly depend on each other, what is a hundredth of a micrometre at one of them may take a large motion,
+    or be farther away after it: contacts are left as they are then, as is what a step does not halve. The tangential
+    rows of sticking contacts keep their position meanwhile.
 
     Args:
-        model: see :func:`~constrained_sim.steppers.rigid.advance`.
+        model: see :func:`~constrained_sim.steppers.substep.advance`.
         target: (2, m) of the bilateral rows at the end.
         held: what presses or has sunk, ascending.
         status: of all contacts and limits.
@@ -70,37 +192,20 @@ def hold(model, target, held, status, pose, end):  # type: ignore[no-untyped-def
     Returns:
         The potential energy [J] that this brings in.
     """
-    robot, contacts = borrowed(model.robot), borrowed(model.contacts)
-    tree, energy = robot.tree, potential_energy(robot.tree, pose.placements) + spring_energy(robot.springs, end.q)
-    drift = largest_drift(end.phi, end.gaps, held)
-    rows, gaps = held_rows(held, contacts.normals, status), np.zeros(end.s.shape[0])
+    energy, drift = stored_energy(model, pose, end.q), largest_drift(end.phi, end.gaps, held)
+    rows = held_rows(held, borrowed(model.contacts).normals, status)
     for _ in range(MOST_PROJECTIONS):
-        gaps[contacts.normals] = end.gaps
-        if end.phi.shape[0]:
-            step_back = smallest_motion(
-                end.M,
-                tree.rows,
-                np.concatenate((end.J_bilateral, end.J[rows])),
-                np.concatenate((end.phi, gaps[rows])),
-            )
-        elif contacts.shares:
-            reduced = reduce_contact_rows(rows, contacts.features[0], end.axes, end.points)
-            step_back = smallest_reduced_motion(end.M, tree.rows, end.J[rows], reduced, gaps[rows])
-        else:
-            step_back = smallest_motion(end.M, tree.rows, end.J[rows], gaps[rows])
-        if held.shape[0] and np.abs(step_back).max() > LEVER * drift:
+        back, before = step_back(model, pose, end, rows), end.q.copy()
+        if held.shape[0] and np.abs(back).max() > LEVER * drift:
             break
-        before = end.q.copy()
-        move(tree, before, 1.0, step_back, end.q)
-        place(tree, end.q, pose)
+        configure(model, pose, before, 1.0, back, AS_IT_IS, end)
         evaluate_rows(model, target, pose, end.v, end)
         left = largest_drift(end.phi, end.gaps, held)
         if not left < 0.5 * drift:
-            end.q[:] = before
-            place(tree, end.q, pose)
+            configure(model, pose, before, 0.0, back, AS_IT_IS, end)
             evaluate_rows(model, target, pose, end.v, end)
             break
         drift = left
         if drift <= model.options.position_tolerance:
             break
-    return potential_energy(tree, pose.placements) + spring_energy(robot.springs, end.q) - energy
+    return stored_energy(model, pose, end.q) - energy

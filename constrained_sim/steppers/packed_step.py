@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 from numba.extending import register_jitable
 
-from constrained_sim.constrained_dynamics import NOTHING_KNOWN, ConstrainedSolution
+from constrained_sim.constrained_dynamics import ConstrainedSolution
 from constrained_sim.contact.features import ContactGeometry
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.steppers.state_checks import largest_violation
 from constrained_sim.steppers.stepper import Evaluation, StepOutcome
+from constrained_sim.steppers.substep_result import SubstepResult
 from constrained_sim.validation import Array, read_only
 
 
@@ -31,6 +32,8 @@ class Sizes(NamedTuple):
         rows: number of rows, 3 k + l.
         joint_friction: number of degrees of freedom with dry friction.
         bilateral: number m of bilateral rows.
+        turning: number e of rows in which contacts resist turning.
+        moments: number g of moments about these.
     """
 
     nq: int
@@ -40,6 +43,8 @@ class Sizes(NamedTuple):
     rows: int
     joint_friction: int
     bilateral: int
+    turning: int
+    moments: int
 
 
 class State(NamedTuple):
@@ -59,6 +64,7 @@ class State(NamedTuple):
         J: (3 k + l, nv) rows.
         s: (3 k + l,) their velocities [m/s, rad/s].
         J_bilateral: (m, nv).
+        turning: (e, nv) rows in which contacts resist rolling and spinning.
     """
 
     q: Array
@@ -74,6 +80,7 @@ class State(NamedTuple):
     J: Array
     s: Array
     J_bilateral: Array
+    turning: Array
 
 
 class StepOutputs(NamedTuple):
@@ -88,8 +95,9 @@ class StepOutputs(NamedTuple):
         impulse: (3 k + l,) of contacts and one-sided rows [N s, N m s].
         joint_friction: (d,) impulses of dry friction [N m s, N s].
         lam: (m,) impulses of the bilateral rows [N s, N m s].
+        moments: (e,) impulses of the rows in which contacts resist turning [N m s].
         x: (nv,) velocity of the prediction.
-        row_impulses: (3 k + l + d,) impulses of all that took part in it, which may be fewer.
+        row_impulses: (3 k + l + d + e,) impulses of all that took part in it, which may be fewer.
     """
 
     energy: Array
@@ -100,6 +108,7 @@ class StepOutputs(NamedTuple):
     impulse: Array
     joint_friction: Array
     lam: Array
+    moments: Array
     x: Array
     row_impulses: Array
 
@@ -107,28 +116,28 @@ class StepOutputs(NamedTuple):
 @register_jitable
 def first_gap(sizes):  # type: ignore[no-untyped-def]
     """Return where in a record the gaps begin; then come violations and velocities of the bilateral rows."""
-    nq, nv, flyers, k, _, _, _ = sizes
+    nq, nv, flyers, k, _, _, _, _, _ = sizes
     return nq + nv * (nv + 1) + 12 * flyers + 13 * k
 
 
 @register_jitable
 def state_size(sizes):  # type: ignore[no-untyped-def]
     """Return how many numbers :func:`unpack_state` unpacks."""
-    _, nv, _, k, rows, _, m = sizes
-    return first_gap(sizes) + (rows - 2 * k) + 2 * m + rows * (nv + 1) + m * nv
+    _, nv, _, k, rows, _, m, turning, _ = sizes
+    return first_gap(sizes) + (rows - 2 * k) + 2 * m + rows * (nv + 1) + (m + turning) * nv
 
 
 @register_jitable
 def packed_size(sizes):  # type: ignore[no-untyped-def]
     """Return the length of a record."""
-    _, nv, _, k, rows, joint_friction, m = sizes
-    return state_size(sizes) + 9 + 3 * nv + 3 * rows + 9 * k + 2 * joint_friction + 2 * m
+    _, nv, _, k, rows, joint_friction, m, turning, _ = sizes
+    return state_size(sizes) + 9 + 3 * nv + 3 * rows + 9 * k + 2 * joint_friction + 2 * m + 2 * turning
 
 
 @register_jitable
 def unpack_state(record, sizes):  # type: ignore[no-untyped-def]
     """Return the :class:`State` with which a `record` begins: the one at the end of a step."""
-    nq, nv, flyers, k, rows, _, m = sizes
+    nq, nv, flyers, k, rows, _, m, e, _ = sizes
     M = nq + nv
     frames = M + nv * nv
     axes = frames + 12 * flyers
@@ -137,6 +146,7 @@ def unpack_state(record, sizes):  # type: ignore[no-untyped-def]
     s_bilateral, J = phi + m, phi + 2 * m
     s = J + rows * nv
     J_bilateral = s + rows
+    turning = J_bilateral + m * nv
     return State(
         record[:nq],
         record[nq:M],
@@ -150,21 +160,22 @@ def unpack_state(record, sizes):  # type: ignore[no-untyped-def]
         record[s_bilateral:J],
         record[J:s].reshape((rows, nv)),
         record[s:J_bilateral],
-        record[J_bilateral : J_bilateral + m * nv].reshape((m, nv)),
+        record[J_bilateral:turning].reshape((m, nv)),
+        record[turning : turning + e * nv].reshape((e, nv)),
     )
 
 
 @register_jitable
 def unpack_outputs(record, sizes):  # type: ignore[no-untyped-def]
     """Return the other parts of a `record`: the :class:`StepOutputs`."""
-    _, nv, _, k, rows, joint_friction, m = sizes
+    _, nv, _, k, rows, joint_friction, m, e, _ = sizes
     energy = state_size(sizes)
     a, forces = energy + 9, energy + 9 + nv
     axes = forces + rows + m
     efforts = axes + 9 * k
     impulse, friction = efforts + nv, efforts + nv + rows
-    lam, x = friction + joint_friction, friction + joint_friction + m
-    row_impulses = x + nv
+    lam, moments = friction + joint_friction, friction + joint_friction + m
+    x, row_impulses = moments + e, moments + e + nv
     return StepOutputs(
         record[energy:a],
         record[a:forces],
@@ -173,7 +184,8 @@ def unpack_outputs(record, sizes):  # type: ignore[no-untyped-def]
         record[efforts:impulse],
         record[impulse:friction],
         record[friction:lam],
-        record[lam:x],
+        record[lam:moments],
+        record[moments:x],
         record[x:row_impulses],
         record[row_impulses:],
     )
@@ -192,7 +204,7 @@ class PackedState(Evaluation):
         self.bound, self.t, self.record, self.sizes = before.bound, t, record, sizes
         self.q = read_only(record[: sizes.nq].copy())
         self.v = read_only(record[sizes.nq : sizes.nq + sizes.nv].copy())
-        self.deflection, self.turning = before.deflection, before.turning
+        self.deflection = before.deflection
 
     @cached_property
     def _parts(self) -> State:
@@ -230,6 +242,11 @@ class PackedState(Evaluation):
         """(m,)."""
         return self._parts.s_bilateral
 
+    @cached_property
+    def turning(self) -> Array:  # type: ignore[override]
+        """(e, nv)."""
+        return self._parts.turning
+
     @property
     def largest_violation(self) -> tuple[float, float]:
         """The largest bilateral violation or depth of a contact [m, rad], and bilateral row velocity."""
@@ -258,6 +275,7 @@ def packed_state(state: Evaluation, sizes: Sizes) -> Array:
         J=contact.J,
         s=contact.s,
         J_bilateral=state.J_bilateral,
+        turning=state.turning,
     )
     return np.concatenate([part.ravel() for part in parts])
 
@@ -292,19 +310,18 @@ class PackedOutcome(StepOutcome):
     """What a compiled step, or part of one, gave.
 
     Attributes:
-        reached: how far it came, see :func:`~constrained_sim.steppers.compiled_step.step`; what is done has a whole
+        reached: how far it came, see :func:`~constrained_sim.steppers.substep_runner.step`; what is done has a whole
             record.
         solved: how the contact problem of the step was solved.
         outputs: what the step gave.
     """
 
     impacts = ()
-    moments = NOTHING_KNOWN
 
     def __init__(self, v: Array, h: float, end: PackedState, reached: int, solved: SolvedProblem) -> None:
         """Take over what a step of `h` [s] from the velocity `v` (nv,) left at its `end`."""
         self.end: PackedState
-        self.end, self.reached, self.solved = end, reached, solved
+        self.end, self.reached, self.solved, self.h = end, reached, solved, h
         self.outputs: StepOutputs = unpack_outputs(end.record, end.sizes)
         self.energy = self.outputs.energy
         self.a = (self.end.v - v) / h
@@ -330,6 +347,11 @@ class PackedOutcome(StepOutcome):
         sizes = self.end.sizes
         return read_only(self.solved.status[: sizes.rows - 2 * sizes.contacts])
 
+    @cached_property
+    def moments(self) -> Array:  # type: ignore[override]
+        """(e,) mean moments [N m]."""
+        return read_only(self.outputs.moments / self.h)
+
     @property
     def damped_velocity(self) -> Array:  # type: ignore[override]
         """(nv,) at which the damping of joints and of their feedback acted."""
@@ -352,3 +374,25 @@ class PackedOutcome(StepOutcome):
             solution = solved.method.quick_solution(row_impulses, status, solved.how, solved.residual, solved.magnitude)
         residuals = solved.dynamics_residual, solved.constraint_residual
         return ConstrainedSolution(outputs.x, outputs.lam, row_impulses, solution, *residuals)
+
+    @cached_property
+    def decisive(self) -> ConstrainedSolution:
+        """Solution of what the velocity at the end comes from; what a kernel has done is solved."""
+        return self.motion
+
+    def part(self, begin: Evaluation) -> SubstepResult:
+        """Return this as a part of a step from the `begin`."""
+        outputs = self.outputs
+        return SubstepResult(
+            h=self.h,
+            end=self.end,
+            lam=outputs.lam,
+            impulse=outputs.impulse,
+            joint_friction=outputs.joint_friction,
+            moments=outputs.moments,
+            status=self.status,
+            energy=self.energy,
+            motion=self.motion,
+            decisive=self.decisive,
+            begin=begin,
+        )

@@ -10,14 +10,35 @@ import numpy.typing as npt
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.constrained_dynamics import dynamics_residual, free_motion, quick_contacts, sticking_dynamics
 from constrained_sim.contact_solvers.reduced_rows import reduce_contact_rows
-from constrained_sim.contact_solvers.rolling_rows import no_rolling
 from constrained_sim.contact_solvers.solve import BY_STICKING
 from constrained_sim.linalg.products import vecmat
 from constrained_sim.solvers.held_rows import hold_rows
 from constrained_sim.solvers.solver import largest_row_error
+from constrained_sim.steppers.borrowed import borrowed
+from constrained_sim.steppers.contact_selection import ActiveRows
+from constrained_sim.steppers.packed_step import State
 from constrained_sim.validation import Array
 
-NO_ROLLING = no_rolling()
+PREDICTION, CORRECTION, TURNED_FRICTION = range(3)
+"""What a problem is for: the prediction of a step, its correction, and that with friction against the mean slip."""
+
+
+class StepProblem(NamedTuple):
+    """A problem of a step: ``M x - J^T impulse - J_b^T lam = f``, ``J_b x = goal``, and the contact law.
+
+    Attributes:
+        state: with the inertia M and the bilateral rows J_b.
+        added: (nv,) to the diagonal of M, by forces that depend on x; (0,): nothing.
+        f: (nv,) momentum.
+        goal: (m,) what ``J_b x`` is to be.
+        active: the other rows J that take part.
+    """
+
+    state: State
+    added: Array
+    f: Array
+    goal: Array
+    active: ActiveRows
 
 
 class RowSolution(NamedTuple):
@@ -25,9 +46,9 @@ class RowSolution(NamedTuple):
 
     Attributes:
         x: (nv,) velocity.
-        impulse: (n + d,) of contacts and one-sided rows that take part, and of dry friction [N s, N m s].
+        impulse: (n + d + f,) of contacts and one-sided rows that take part, of dry friction, and of turning [N s, N m s].
         lam: (m,) of the bilateral rows [N s, N m s].
-        status: of the contacts, one-sided rows and degrees of freedom with dry friction that take part.
+        status: of the contacts, one-sided rows, degrees of freedom with dry friction, and moments that take part.
         how: which method found them, and steps.
         residual: relative, of the contact law.
         magnitude: impulse scale [N s].
@@ -48,74 +69,98 @@ class RowSolution(NamedTuple):
     constraint_residual: float
 
 
-@kernel
-def solve_rows(  # type: ignore[no-untyped-def]
-    factorization, M, parents, f, J, offset, bilateral, friction, chosen, rows, where, joint_friction, start, tolerance,
-    steps,
-):  # fmt: skip
+@kernel(stage=True)
+def solve_rows(model, settings, phase, problem, start):  # type: ignore[no-untyped-def]
     """Solve for the velocity: first with all rows held, and where the contact law forbids that, by contact methods.
 
     Args:
-        factorization: of the rows held, one of :mod:`~constrained_sim.solvers.held_rows`.
-        M: (nv, nv) inertia.
-        parents: (nv,) parent of each degree of freedom.
-        f: (nv,) momentum.
-        J: (n + d, nv) rows of what is `chosen`, then of dry friction.
-        offset: (n + d,) what is added to ``J x``.
-        bilateral: (m, nv) rows, and what their ``J x`` is to be (m,).
-        friction: (k,) coefficients of all contacts.
-        chosen: contacts and one-sided rows, ascending.
-        rows: (n,) of what is `chosen`, among those of all contacts.
-        where: (k, 2) bodies of the contacts, and where their rows are taken their axes (k, 3, 3) and points (k, 3).
-        joint_friction: as in the laws of :func:`~constrained_sim.steppers.rigid.predict`.
+        model: see :func:`~constrained_sim.steppers.substep.advance`.
+        settings: see ``advance``.
+        phase: :data:`PREDICTION`, :data:`CORRECTION` or :data:`TURNED_FRICTION`; a solution is the same in each.
+        problem: see :class:`StepProblem`.
         start: impulses near those of the rows; (0,): nothing is known.
-        tolerance: error of impulses that is good enough [N s].
-        steps: of Newton's method.
 
     Returns:
         A :class:`RowSolution`.
     """
-    held_J, b = bilateral
-    m, n, d = b.shape[0], rows.shape[0], offset.shape[0] - rows.shape[0]
+    robot, contacts, state, active = borrowed(model.robot), borrowed(model.contacts), problem.state, problem.active
+    J, offset, f, held_J, goal, M = active.J, active.offset, problem.f, state.J_bilateral, problem.goal, state.M
+    m, n, d, t = goal.shape[0], active.rows.shape[0], robot.friction_dofs.shape[0], active.turning.shape[0]
+    if problem.added.shape[0]:
+        M = M.copy()
+        for i in range(M.shape[0]):
+            M[i, i] += problem.added[i]
     if not (n + d + m):
-        x, dynamics = free_motion(M, parents, f)
+        x, dynamics = free_motion(M, robot.parents, f)
         return RowSolution(
             x, np.empty(0), np.empty(0), np.empty(0, dtype=np.int64), (BY_STICKING, 0), 0.0, 1.0, True, dynamics, 0.0
         )
-    held, most, others, parents_of_others = joint_friction
-    contacts = np.searchsorted(chosen, friction.shape[0])
-    one_sided = chosen.shape[0] - contacts
-    lower, upper = np.zeros(one_sided + m + d), np.full(one_sided + m + d, np.inf)
-    lower[one_sided : one_sided + m] = -np.inf
-    lower[one_sided + m :], upper[one_sided + m :] = -most, most
-    slip, coefficients = np.zeros((contacts, 2)), friction[chosen[:contacts]]
-    reduced = reduce_contact_rows(np.append(rows, np.full(m + d, 3 * friction.shape[0])), *where)
-    every, offsets = J, offset
-    if m:
-        every = np.concatenate((J[:n], held_J, J[n:]))
-        offsets = np.concatenate((offset[:n], -b, offset[n:]))
-    x, forces, status, residual, magnitude, solved, dynamics = sticking_dynamics(
-        factorization, M, parents, f, every, reduced, offsets, (held, others, parents_of_others), coefficients, slip,
-        lower, upper, NO_ROLLING, tolerance,
-    )  # fmt: skip
-    if not m:
-        impulse, lam = forces, np.empty(0)
-    else:
-        impulse, lam = np.concatenate((forces[:n], forces[n + m :])), forces[n : n + m].copy()
-        status = np.concatenate((status[: chosen.shape[0]], status[chosen.shape[0] + m :]))
+    sticks = np.searchsorted(active.chosen, contacts.friction.shape[0])
+    one_sided, most = active.chosen.shape[0] - sticks, settings.h * robot.coulomb_effort
+    slip, friction = np.zeros((sticks, 2)), contacts.friction[active.chosen[:sticks]]
+    x, impulse, lam, status, residual, magnitude, solved, dynamics = _hold_all(
+        settings, robot, contacts, problem, M, (friction, slip, most)
+    )
     how, inconsistent = (BY_STICKING, 0), 0.0
     if not (n + d):
         residual, magnitude, solved = 0.0, 1.0, True
     elif not solved:
-        lower, upper = np.append(lower[:one_sided], -most), np.append(upper[:one_sided], most)
+        lower, upper = np.append(np.zeros(one_sided), -most), np.append(np.full(one_sided, np.inf), most)
+        may_stick = settings.newton_steps == 0 or m > 0 or active.compliance.shape[0] > 0
         x, _, _, impulse, status, how, residual, magnitude, solved = quick_contacts(
-            M, parents, f, held_J, b, J, offset, offset[:0], coefficients, slip, lower, upper, NO_ROLLING, start,
-            tolerance, steps, steps == 0 or m > 0,
+            M, robot.parents, f, held_J, goal, J, offset, active.compliance, friction, slip, lower, upper,
+            active.moments, start, settings.tolerance, settings.newton_steps, may_stick,
         )  # fmt: skip
         total = f + vecmat(impulse, J)
         if m:
-            x, lam, _, _, _ = hold_rows(factorization, M, parents, held_J, total, b)
+            x, lam, _, _, _ = hold_rows(settings.factorization, M, robot.parents, held_J, total, goal)
         dynamics = dynamics_residual(M, x, f, total - f + vecmat(lam, held_J))
     if m:
-        inconsistent = largest_row_error(held_J, b, x, free_motion(M, parents, f)[0])
+        inconsistent = largest_row_error(held_J, goal, x, free_motion(M, robot.parents, f)[0])
     return RowSolution(x, impulse, lam, status, how, residual, magnitude, solved, dynamics, inconsistent)
+
+
+@kernel
+def _hold_all(settings, robot, contacts, problem, M, laws):  # type: ignore[no-untyped-def]
+    """Solve with all rows held, unless a soft contact presses, whose rows are not.
+
+    Args:
+        settings: see :func:`solve_rows`.
+        robot: see :class:`~constrained_sim.steppers.step_model.RobotModel`.
+        contacts: see :class:`~constrained_sim.steppers.step_model.Contacts`.
+        problem: see :class:`StepProblem`.
+        M: (nv, nv) inertia, with what is added.
+        laws: coefficients of friction (c,) and slip (c, 2) of the contacts that take part; largest impulses (d,) of dry
+            friction [N m s, N s].
+
+    Returns:
+        (x, impulse, lam, status, relative residual, impulse scale, whether this is the solution, relative residual of
+        the equation of motion).
+    """
+    state, active, goal = problem.state, problem.active, problem.goal
+    friction, slip, most = laws
+    m, n, d, t = goal.shape[0], active.rows.shape[0], most.shape[0], active.turning.shape[0]
+    members, k = active.chosen.shape[0], contacts.friction.shape[0]
+    if active.compliance.shape[0]:
+        return np.empty(0), np.empty(0), np.empty(0), np.empty(0, dtype=np.int64), 0.0, 1.0, False, 0.0
+    box = members - friction.shape[0]
+    lower, upper = np.zeros(box + m + d), np.full(box + m + d, np.inf)
+    lower[box : box + m] = -np.inf
+    lower[box + m :], upper[box + m :] = -most, most
+    every, offsets = active.J, active.offset
+    if m:
+        every = np.concatenate((every[:n], state.J_bilateral, every[n:]))
+        offsets = np.concatenate((offsets[:n], -goal, offsets[n:]))
+    reduced = reduce_contact_rows(
+        np.append(active.rows, np.full(m + d + t, 3 * k)), contacts.features[0], state.axes, state.points
+    )
+    held = robot.friction_dofs if not t else robot.friction_dofs[:0]  # the last rows are those that dry friction holds
+    x, forces, status, residual, magnitude, solved, dynamics = sticking_dynamics(
+        settings.factorization, M, robot.parents, problem.f, every, reduced, offsets,
+        (held, robot.others, robot.parents_of_others), friction, slip, lower, upper, active.moments, settings.tolerance,
+    )  # fmt: skip
+    if not m:
+        return x, forces, np.empty(0), status, residual, magnitude, solved, dynamics
+    impulse, lam = np.concatenate((forces[:n], forces[n + m :])), forces[n : n + m].copy()
+    status = np.concatenate((status[:members], status[members + m :]))
+    return x, impulse, lam, status, residual, magnitude, solved, dynamics

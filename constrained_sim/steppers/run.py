@@ -11,30 +11,26 @@ from constrained_sim.posture import feedback_efforts
 from constrained_sim.steppers.borrowed import borrowed
 from constrained_sim.steppers.contact_selection import closing_contacts
 from constrained_sim.steppers.packed_step import state_size, unpack_outputs, unpack_state
-from constrained_sim.steppers.rigid import DONE, advance
 from constrained_sim.steppers.state_checks import are_finite
+from constrained_sim.steppers.step_model import Loads, StepForces, StepSettings
+from constrained_sim.steppers.substep import DONE, advance
 
 
-@kernel(nogil=True)
-def run_steps(  # type: ignore[no-untyped-def]
-    model, settings, law, loads, asked, t, here, acceleration, there, records
-):
-    """Do steps as :func:`~constrained_sim.steppers.rigid.advance` does, until one needs another way.
+@kernel(nogil=True, stage=True)
+def run_steps(model, settings, law, limits, loads, asked, states, records):  # type: ignore[no-untyped-def]
+    """Do steps as :func:`~constrained_sim.steppers.substep.advance` does, until one needs another way.
 
     Other threads of Python go on meanwhile.
 
     Args:
         model: what is the same in all steps.
-        settings: length h of each step [s]; passes, factorisation, tolerance and steps of Newton's method, see
-            ``advance``.
+        settings: of the first step, see ``advance``.
         law: see :class:`~constrained_sim.posture.JointFeedback`.
-        loads: efforts (nu,), smallest, largest, and those that are held until the law is asked [N m, N]; and external
-            wrenches and targets of the bilateral rows, see ``advance``, the same in all steps.
-        asked: how many steps there are from one evaluation of the law to the next, and to the first.
-        t: time [s] at the beginning.
-        here: record that begins with the state there; changes to that after the last step.
-        acceleration: (nv,) of the last step; changes to that of the last of these steps.
-        there: another record, work space.
+        limits: efforts (nu,), smallest and largest [N m, N].
+        loads: see ``advance``, the same in all steps; its efforts are held until the law is asked.
+        asked: how many steps there are from one evaluation of the law to the next, and to the first; the time [s].
+        states: record that begins with the state at the beginning, and changes to that after the last step; another,
+            work space; and the acceleration (nv,) of the last step, which changes to that of the last of these.
         records: filled, a row for each step: q (n, nq), v (n, nv), tau (n, nu), impulses of contacts and one-sided rows
             and bilateral rows (n, 3 k + l + m) [N s, N m s], means (n, k, 3, 3) of the contacts' axes, and terms of the
             audit (n, 9).
@@ -42,19 +38,17 @@ def run_steps(  # type: ignore[no-untyped-def]
     Returns:
         How many steps were done, the time [s], and how often rows were held.
     """
-    h, passes, factorization, tolerance, newton_steps = settings
-    here, acceleration, there, records, loads = borrowed((here, acceleration, there, records, loads))
+    states, records, loads = borrowed(states), borrowed(records), borrowed(loads)
+    here, there, acceleration = states
     normals, free_rows, sizes = borrowed(model.contacts).normals, borrowed(model.robot).free_rows, model.sizes
-    least, most, tau, wrenches, targets = loads
-    every, wait = asked
+    (least, most), (every, wait, t), h, tau = limits, asked, settings.h, loads.efforts.constant
     begin, end = unpack_state(here, sizes), unpack_state(there, sizes)
     outputs = unpack_outputs(there, sizes)
-    impulse, joint_friction, lam, energy = outputs.impulse, outputs.joint_friction, outputs.lam, outputs.energy
+    impulse, lam = outputs.impulse, outputs.lam
     all_q, all_v, all_tau, all_impulses, all_axes, all_energy = records
     closing = np.empty(begin.gaps.shape[0], dtype=np.int64)
-    found = impulse, joint_friction, lam, np.zeros_like(closing), energy
-    no_damping = np.zeros_like(tau)
-    nothing, unknown, steps, calls = np.empty(0, dtype=np.int64), np.empty(0), 0, 0
+    found = StepForces(impulse, outputs.joint_friction, outputs.moments, lam, np.zeros_like(closing), outputs.energy)
+    unknown, steps, calls, passes = np.empty(0), 0, 0, settings.passes
     for i in range(all_q.shape[0]):
         closes = begin.gaps, normals, begin.s, begin.J, acceleration, h, model.options.impact_speed, closing
         if closing_contacts(*closes):
@@ -64,16 +58,17 @@ def run_steps(  # type: ignore[no-untyped-def]
             if not are_finite(wanted, begin.v):
                 break
             tau = np.maximum(np.minimum(wanted, most), least)
-        settings = h, True, passes, factorization, tolerance, newton_steps
-        acting = Efforts(tau, no_damping), wrenches, targets
-        reached, _, held = advance(model, settings, begin, acceleration, acting, nothing, unknown, found, end)
+        acting = Loads(Efforts(tau, loads.efforts.damping), loads.wrenches, loads.targets, loads.excluded, loads.soft)
+        _, corrects, _, factorization, tolerance, newton_steps, tolerable = settings
+        this = StepSettings(h, corrects, passes, factorization, tolerance, newton_steps, tolerable)
+        reached, _, held = advance(model, this, begin, acceleration, acting, unknown, found, end)
         calls += held
         if reached != DONE or not are_finite(end.q, end.v):
             break
         acceleration[:] = mean_acceleration(h, begin.v, end.v, free_rows, begin.frames, end.frames)
         all_q[i], all_v[i], all_tau[i] = end.q, end.v, tau
         all_impulses[i, : impulse.shape[0]], all_impulses[i, impulse.shape[0] :] = impulse, lam
-        all_axes[i], all_energy[i] = 0.5 * (begin.axes + end.axes), energy
+        all_axes[i], all_energy[i] = 0.5 * (begin.axes + end.axes), found.energy
         begin, end = end, begin
         steps, t, passes = i + 1, t + h, 1
     if steps % 2:

@@ -11,19 +11,26 @@ import numpy.typing as npt
 from numba import types
 from numba.experimental import structref
 
+from constrained_sim.actuators import Efforts
 from constrained_sim.compilation.kernel import kernel
+from constrained_sim.contact.compliance import SoftRows
+from constrained_sim.contact.contact_set import ContactSet
+from constrained_sim.contact.rolling import TurningRows
 from constrained_sim.dynamics.springs import SpringTable
 from constrained_sim.dynamics.tree import Pose, Tree, contract
 from constrained_sim.robot import Robot
 from constrained_sim.steppers.packed_step import State
 from constrained_sim.validation import Array
+from constrained_sim.wrench import WrenchTable
 
 
 class RobotModel(NamedTuple):
-    """A robot as kernels know it.
+    """A robot as arrays.
 
     Attributes:
-        tree: joints and bodies.
+        tree: joints and bodies; None of a robot with joints that kernels do not know.
+        parents: (nv,) parent of each degree of freedom, -1 at a root.
+        gravity: (3,) acceleration [m/s^2], world axes.
         support: (n, nv) see :func:`~constrained_sim.dynamics.kinematics.row_jacobian`.
         damping: (nv,) of the joints [N m s/rad, N s/m].
         stiffness: (nv,) of the springs in joints [N m/rad, N/m].
@@ -37,7 +44,9 @@ class RobotModel(NamedTuple):
         parents_of_others: (nv - d,) the parent of each among them, see :func:`~constrained_sim.dynamics.tree.contract`.
     """
 
-    tree: Tree
+    tree: Tree | None
+    parents: npt.NDArray[np.int64]
+    gravity: Array
     support: npt.NDArray[np.bool_]
     damping: Array
     stiffness: Array
@@ -51,14 +60,14 @@ class RobotModel(NamedTuple):
     parents_of_others: npt.NDArray[np.int64]
 
 
-def robot_model(robot: Robot) -> RobotModel | None:
-    """Return what kernels know of a robot; None of one that is not for them."""
-    if robot.tree is None:
-        return None
+def robot_model(robot: Robot) -> RobotModel:
+    """Return a robot as arrays."""
     free, free_rows = robot.free_joints
-    others, parents_of_others = contract(robot.tree.rows, robot.friction_dofs)
+    others, parents_of_others = contract(robot.inertia_parents, robot.friction_dofs)
     return RobotModel(
         tree=robot.tree,
+        parents=robot.inertia_parents,
+        gravity=robot.gravity,
         support=robot.support,
         damping=robot.damping,
         stiffness=robot.stiffness,
@@ -79,18 +88,39 @@ class Contacts(NamedTuple):
     Attributes:
         features: of k contacts, see :class:`~constrained_sim.contact.features.ContactFeatures`.
         friction: (k,) coefficients.
+        slip_friction: (k,) the same, but 0 of soft contacts, whose friction does not jump where slip turns back.
         normals: (k + l,) which rows open and close.
+        soft: (s,) the contacts whose law gives a force.
+        turning: rows in which they resist rolling and spinning.
         shares: whether any two neighbours are of the same bodies.
     """
 
     features: tuple[Any, ...]
     friction: Array
+    slip_friction: Array
     normals: npt.NDArray[np.int64]
+    soft: npt.NDArray[np.int64]
+    turning: TurningRows
     shares: bool
 
 
+def contacts_of(contact_set: ContactSet) -> Contacts:
+    """Return contacts and one-sided rows as arrays."""
+    slip_friction = contact_set.friction.copy()
+    slip_friction[contact_set.soft] = 0.0
+    return Contacts(
+        tuple(contact_set.features),
+        contact_set.friction,
+        slip_friction,
+        contact_set.normals,
+        contact_set.soft,
+        contact_set.resistance.table,
+        contact_set.shares_bodies,
+    )
+
+
 class StepOptions(NamedTuple):
-    """How steps are done.
+    """How all steps are done.
 
     Attributes:
         theta: of the new velocity in the mean velocity.
@@ -107,29 +137,86 @@ class StepOptions(NamedTuple):
     impact_speed: float
 
 
+class Loads(NamedTuple):
+    """What acts during a step, or a part of one.
+
+    Attributes:
+        efforts: of the actuators.
+        wrenches: external ones, constant along their axes.
+        targets: (2, 2, m) of the bilateral rows at both ends, see
+            :func:`~constrained_sim.constraints.bilateral_rows.evaluate_bilateral`.
+        excluded: (x,) contacts and limits that carry no force, whatever becomes of their gaps.
+        soft: the soft contacts that press.
+    """
+
+    efforts: Efforts
+    wrenches: WrenchTable
+    targets: Array
+    excluded: npt.NDArray[np.int64]
+    soft: SoftRows
+
+
+class StepSettings(NamedTuple):
+    """How one step, or a part of one, is done.
+
+    Attributes:
+        h: its length [s].
+        corrects: whether the velocity at its end is corrected.
+        passes: over its prediction, see :attr:`~constrained_sim.steppers.substeps.Substeps.memory`.
+        factorization: of the rows that are held, one of :mod:`~constrained_sim.solvers.held_rows`.
+        tolerance: error of impulses that is good enough [N s].
+        newton_steps: see :func:`~constrained_sim.contact_solvers.solve.solve_quick`.
+        tolerable: relative residual of a contact problem with which the step goes on; more ends it, unsolved.
+    """
+
+    h: float
+    corrects: bool
+    passes: int
+    factorization: int
+    tolerance: float
+    newton_steps: int
+    tolerable: float
+
+
+class StepForces(NamedTuple):
+    """What a step finds; filled by its stages.
+
+    Attributes:
+        impulse: (3 k + l,) of contacts and one-sided rows [N s, N m s].
+        joint_friction: (d,) of dry friction [N m s, N s].
+        moments: (e,) by which contacts resist turning [N m s].
+        lam: (m,) of the bilateral rows [N s, N m s].
+        status: (k + l,) of contacts and one-sided rows: 0 open, 1 sticking, 2 sliding.
+        energy: (9,) terms of the audit, in the order of :class:`~constrained_sim.energy.EnergyTerms`.
+    """
+
+    impulse: Array
+    joint_friction: Array
+    moments: Array
+    lam: Array
+    status: npt.NDArray[np.int64]
+    energy: Array
+
+
 class WorkSpace(NamedTuple):
     """Arrays of a step that every step fills anew; what is in them after it is of interest now and then.
 
     Attributes:
         middle: the state where forces were evaluated, a :class:`~constrained_sim.steppers.packed_step.State`; but its
             rows move as they do at the velocity at the beginning.
-        pose: there.
+        pose: there; of an interpreted model, its :class:`~constrained_sim.steppers.interpreted_model.Place`.
         end_pose: at the end.
         bias: (nv,) bias forces there, at constant axes, see :func:`~constrained_sim.dynamics.free_flyer.hold_axes`.
         impulses: (6, nv) generalised impulses [N m s, N s] of the prediction, the causes in the order of ``FORCES``.
         x: (nv,) the velocity that is predicted for the end.
-        x_first: (nv,) velocity of the correction before friction is turned against the mean slip.
-        row_impulses_first: (3 k + l + d,) impulses of that, or fewer.
     """
 
     middle: State
-    pose: Pose
-    end_pose: Pose
+    pose: Pose | Any
+    end_pose: Pose | Any
     bias: Array
     impulses: Array
     x: Array
-    x_first: Array
-    row_impulses_first: Array
 
 
 @structref.register

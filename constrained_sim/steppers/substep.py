@@ -1,473 +1,271 @@
-"""Parts of a step of time stepping between which nothing closes, interpreted."""
+"""The step without impact, written once: with contacts, limits, dry friction, resistance to turning, bilateral rows.
+
+Its stages act on a model: one of arrays, for which the whole is compiled, or an
+:class:`~constrained_sim.steppers.interpreted_model.InterpretedSubstepModel`, for which Python goes from stage to stage.
+"""
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
-import numpy.typing as npt
 
-from constrained_sim.actuators import Efforts
-from constrained_sim.constrained_dynamics import NOTHING_KNOWN, ContactRows, solve_constrained_dynamics
-from constrained_sim.contact.compliance import SoftRows, slide_springs, soft_rows
-from constrained_sim.dynamics import free_flyer
-from constrained_sim.dynamics.dynamics import Dynamics, integrate
-from constrained_sim.dynamics.free_flyer import generalized_momentum
+from constrained_sim.compilation.kernel import kernel
+from constrained_sim.contact_solvers.options import OPTIONS
+from constrained_sim.dynamics.free_flyer import (
+    end_momentum,
+    end_velocities,
+    expected_velocity,
+    generalized_momentum,
+    hold_axes,
+    middle_coms,
+    turn_axes,
+)
+from constrained_sim.dynamics.springs import spring_effort
 from constrained_sim.energy import EnergyTerms
-from constrained_sim.exceptions import FINE, CoarseStep
-from constrained_sim.integrators import Integrator, SteppingScheme
-from constrained_sim.robot import Robot
-from constrained_sim.solvers import RobotSystem
-from constrained_sim.stabilization import Projection, Stabilization
-from constrained_sim.steppers.contact_selection import active_set, allow_approach, candidate_rows, held_rows, spread
-from constrained_sim.steppers.midpoint_friction import correct_midpoint_friction, predict_midpoint_friction
+from constrained_sim.linalg.products import matvec, vecdot, vecmat
+from constrained_sim.steppers.borrowed import borrowed
+from constrained_sim.steppers.contact_selection import active_rows, active_set, candidate_rows, spread
+from constrained_sim.steppers.evaluation import (
+    bilateral_goal,
+    configure,
+    evaluate_inertia,
+    evaluate_rows,
+    external_forces,
+    hold,
+    inertial_forces,
+    momentum_gain,
+)
+from constrained_sim.steppers.midpoint_friction import (
+    LEAST_SHARE,
+    correct_midpoint_friction,
+    first_reversal,
+    predict_midpoint_friction,
+)
+from constrained_sim.steppers.row_solution import CORRECTION, PREDICTION, TURNED_FRICTION, StepProblem, solve_rows
 from constrained_sim.steppers.state_checks import exceeds, largest_drift
 from constrained_sim.steppers.step_energy import attribute_friction_work, attribute_work, energy_of
-from constrained_sim.steppers.stepper import NO_CONTACT, Evaluation, Stepper
-from constrained_sim.steppers.substep_result import Prediction, StepInputs, SubstepResult
-from constrained_sim.validation import Array
-from constrained_sim.wrench import external_effort
 
-REST_SPEED = 1e-7
-"""Largest velocity [rad/s, m/s] whose square, and so all that the second half of a step corrects, is below rounding."""
+UNSOLVED, PREDICTED, UNCORRECTED, REVERSED, DONE = range(5)
+"""How far a step came, see :func:`advance`."""
 
-PASSES_AFTER_JUMP = 2
-"""Passes over a step whose predecessor's acceleration is unknown: the first finds it to O(h), as exactly as needed."""
-
-PROJECTED = EnergyTerms(projection=1.0).as_array()
-"""Terms of the energy audit per joule that a projection brings in."""
-
-ACTIVATION_DISTANCE = 1e-3
-"""Predicted gap [m] up to which a contact takes part in the contact problem of a step."""
+PROJECTION = list(vars(EnergyTerms())).index("projection")
 
 
-class InterpretedSubstep(Stepper):
-    """Does parts of a step without impact, with every constraint, contact law, spring and solver.
+@kernel(stage=True)
+def advance(model, settings, begin, acceleration, loads, near, found, end):  # type: ignore[no-untyped-def]
+    """Do a step without impact, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
-    What it solves, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`: a prediction first, the smooth
-    problem with the momentum and the rows of an evaluation point; then, at the configuration to which that leads, drift
-    is removed and the velocity corrected.
+    Args:
+        model: what is the same in all steps, a :class:`~constrained_sim.steppers.step_model.StepModel`.
+        settings: see :class:`~constrained_sim.steppers.step_model.StepSettings`.
+        begin: the :class:`~constrained_sim.steppers.packed_step.State` at the beginning.
+        acceleration: (nv,) of the last step.
+        loads: see :class:`~constrained_sim.steppers.step_model.Loads`.
+        near: impulses near those of the rows that take part, but bilateral ones; of another length than these, and
+            nothing is known.
+        found: :class:`~constrained_sim.steppers.step_model.StepForces`, filled, and corrected where this comes so far.
+        end: filled with the state at the end.
+
+    Returns:
+        How far this came, the :class:`~constrained_sim.steppers.row_solution.RowSolution` of the prediction, and how
+        often rows were held. :data:`UNSOLVED`, and all else is of no use; :data:`PREDICTED`, no correction was wanted;
+        :data:`UNCORRECTED`, that was not solved; :data:`REVERSED`, it is done, but slip turned back within it; or
+        :data:`DONE`.
     """
+    robot, work, h, theta = borrowed(model.robot), borrowed(model.work), settings.h, model.options.theta
+    rest_speed, middle, impulses, x, v = model.options.rest_speed, work.middle, work.impulses, work.x, begin.v
+    pull = spring_effort(robot.springs, begin.q, v.shape[0]) - 0.25 * h * robot.stiffness * v
+    com = middle_coms((1.0 - theta) * h, begin.M, v, begin.frames, robot.free_rows)
+    configure(model, work.pose, begin.q, (1.0 - theta) * h, v, com, middle)
+    carried = turn_axes((1.0 - theta) * h, v, robot.free_rows)
+    evaluate_rows(model, loads.targets[0], work.pose, carried, middle)
+    evaluate_inertia(model, work.pose, middle)
+    external = external_forces(model, work.pose, loads.wrenches)
+    expected = expected_velocity(h, theta, begin.M, carried, acceleration, settings.passes == 1, robot.free_rows)
+    start, calls = near, 0
+    for done in range(settings.passes + 1):
+        if done:
+            if done == settings.passes and (
+                exceeds(v, rest_speed) or exceeds(x, rest_speed) or not exceeds(middle.v, rest_speed)
+            ):
+                break  # else what stopped within the last step would have forces at a velocity that it does not have
+            expected[:] = x
+        middle.v[:] = carried + (1.0 - theta) * (expected - carried)
+        work.bias[:] = inertial_forces(model, work.pose, middle.v)
+        hold_axes(work.bias, h, theta, middle.M, carried, expected, robot.free_rows)
+        predicted, will_do = predict(model, settings, begin, carried, (pull, external), loads, start, found)
+        start = predicted.impulse
+        calls += min(start.shape[0] + predicted.lam.shape[0], 1)
+        if not will_do:
+            return UNSOLVED, predicted, calls
 
-    does_feedback = False
-    integrator: SteppingScheme
-    stabilization: Projection
-    _acceleration: Array
-    _passes: int
-
-    def __init__(self, robot: Robot, dt: float, integrator: Integrator, stabilization: Stabilization) -> None:
-        """Allocate the work space for steps of `dt` [s].
-
-        Raises:
-            InvalidValue: an integrator that is no stepping scheme, or a stabilization that is no projection.
-        """
-        super().__init__(robot, dt, integrator, stabilization)
-        self._mid, self._free = Dynamics(robot), robot.free_joints
-        self._judged: set[str] = set()
-        self._forget()
-
-    @property
-    def memory(self) -> tuple[Array, int]:
-        """The acceleration of the last step, and how many passes over the next one it makes necessary."""
-        return self._acceleration, self._passes
-
-    @memory.setter
-    def memory(self, memory: tuple[Array, int]) -> None:
-        self._acceleration, self._passes = memory
-
-    @classmethod
-    def takes(cls, integrator: Integrator) -> bool:
-        """Return whether `integrator` is a stepping scheme."""
-        return isinstance(integrator, SteppingScheme)
-
-    def _forget(self) -> None:
-        """After a jump the last acceleration says nothing: take as many passes over the next part as make up for it."""
-        self._acceleration, self._passes = np.zeros(self.robot.nv), PASSES_AFTER_JUMP
-
-    def _remember(self, part: SubstepResult) -> None:
-        """Keep the acceleration of a `part` of a step for the next."""
-        ends, frames = (part.begin.v, part.end.v), (part.begin.frames, part.end.frames)
-        self._acceleration, self._passes = free_flyer.mean_acceleration(part.h, *ends, self._free[1], *frames), 1
-
-    def _predict(
-        self,
-        begin: Evaluation,
-        h: float,
-        inputs: StepInputs,
-        excluded: npt.NDArray[np.intp],
-        start: Array = NOTHING_KNOWN,
-    ) -> Prediction:
-        """Solve the smooth problem over `h` [s], in as many passes as the acceleration needs; `start`: see `_solve`."""
-        expected = None
-        for _ in range(self._passes):
-            predicted = self._solve(begin, h, inputs, excluded, expected, start)
-            expected, start = predicted.motion.x, predicted.motion.impulse
-        if not _moves(begin.v, predicted.motion.x) and _moves(predicted.v_mid):
-            # What stopped within the last step would have forces at a velocity that it does not have.
-            return self._solve(begin, h, inputs, excluded, expected, start)
-        return predicted
-
-    def _solve(
-        self,
-        begin: Evaluation,
-        h: float,
-        inputs: StepInputs,
-        excluded: npt.NDArray[np.intp],
-        expected: Array | None,
-        start: Array,
-    ) -> Prediction:
-        """Solve the smooth problem over `h` [s].
-
-        Forces are those at the velocity (nv,) `expected` at the end; None: as the last step has it. Impulses will be
-        near `start`, if that is not empty.
-        """
-        robot, mid, (_, free_rows) = self.robot, self._mid, self._free
-        theta = self.integrator.theta
-        first = (1.0 - theta) * h
-        q_mid, v = integrate(robot, begin.q, first * begin.v), free_flyer.turn_axes(first, begin.v, free_rows)
-        if expected is None:
-            memory = self._acceleration, self._passes == 1
-            expected = free_flyer.expected_velocity(h, theta, begin.M, v, *memory, free_rows)
-        v_mid = v + (1.0 - theta) * (expected - v)
-        if self._free[0].size:
-            q_mid = mid.with_com_at(q_mid, self._free[0], self._coms(begin, h))
-        mid.update(q_mid, v_mid, begin.t + 0.5 * h)
-        bias = free_flyer.hold_axes(mid.h.copy(), h, theta, mid.M, v, expected, free_rows)
-        impulses = np.zeros((6, robot.nv))
-        gravity_coriolis, actuators, external, damping, contact, constraint = impulses
-        gravity_coriolis -= h * bias
-        if robot.springs:
-            gravity_coriolis += h * (robot.spring_effort(begin.q) - 0.25 * h * robot.stiffness * v)
-        actuators[robot.actuation] = h * inputs.efforts.constant
-        external += h * external_effort(inputs.wrenches, mid.placements, mid.joint_axes, robot.support)
-        candidates, turning, rows, soft = self._unilateral_rows(begin, v, h, excluded)
-        bilateral, b = self._bilateral_rows(begin, v, h)
-        system = RobotSystem(mid, bilateral, begin.bound.bilateral.members, self._implicit(h, inputs.efforts))
-        momentum = generalized_momentum(mid.M, v, impulses)
-        start = start if len(start) == len(rows.offset) else NOTHING_KNOWN  # what takes part depends on h
-        method = inputs.near if len(start) else inputs.method
-        motion = solve_constrained_dynamics(inputs.solver, system, momentum, b, rows, method, start)
-        row_impulses, joint_friction, turned = self._split(motion.impulse, len(turning))
-        damping -= h * robot.damping * motion.x
-        actuators[robot.actuation] -= h * inputs.efforts.damping * motion.x[robot.actuation]
-        if robot.springs:
-            gravity_coriolis -= 0.25 * h**2 * robot.stiffness * motion.x
-        damping[robot.friction_dofs] += joint_friction
-        contact += row_impulses @ rows.J[: len(row_impulses)]
-        moments = np.zeros(len(begin.turning))
-        if turning.size:
-            contact += turned @ rows.J[-len(turned) :]
-            moments[turning] = turned
-        constraint += motion.lam @ bilateral
-        found = motion.contact.status if motion.contact is not None else NO_CONTACT
-        deflection = begin.deflection
-        if soft is not None:
-            row_impulses, found, pads, pad_status = _take_out(soft, len(rows.friction), row_impulses, found)
-        impulse, status = np.empty_like(begin.contact.s), np.empty(len(begin.contact.gaps), dtype=np.int64)
-        spread(candidates, begin.contact.normals, row_impulses, found, impulse, status)
-        if soft is not None:
-            contact_set = begin.bound.contacts
-            impulse[soft.rows], status[contact_set.soft[soft.members]] = pads, pad_status
-            deflection = slide_springs(
-                contact_set, soft, pads, pad_status, 0.5 * soft.J @ (v + motion.x), deflection, h
-            )
-        energy = energy_of(v, motion.x, mid.M, impulses)
-        return Prediction(
-            h, v, q_mid, v_mid, bias, motion, impulses, impulse, joint_friction, moments, status, energy, deflection
-        )
-
-    def _end(self, begin: Evaluation, predicted: Prediction) -> Evaluation:
-        """Return the state to which a prediction leads."""
-        x, h, mid, (free, rows) = predicted.motion.x, predicted.h, self._mid, self._free
-        second = self.integrator.theta * h
-        q_plus = integrate(self.robot, predicted.q_mid, second * x)
-        if free.size:
-            forces = mid.M, predicted.impulses, self.robot.gravity
-            flown = free_flyer.end_velocities(h, begin.M, begin.v, *forces, rows, begin.frames, mid.placements[free])
-            q_plus = mid.with_com_at(q_plus, free, self._coms(begin, h) + second * flown)
-        v_plus = free_flyer.turn_axes(second, x, rows)
-        return self.evaluate(begin.bound, begin.t + h, q_plus, v_plus, predicted.deflection)
-
-    def _coms(self, begin: Evaluation, h: float) -> Array:
-        """Return (r, 3) where the centres of mass of what free-flyers carry are at the evaluation [m]."""
-        first = (1.0 - self.integrator.theta) * h
-        return np.asarray(
-            free_flyer.middle_coms(first, begin.M, begin.v, begin.frames, self._free[1]), dtype=np.float64
-        )
-
-    def _held(
-        self,
-        begin: Evaluation,
-        predicted: Prediction,
-        end: Evaluation,
-        inputs: StepInputs,
-        excluded: npt.NDArray[np.intp],
-    ) -> tuple[SubstepResult, npt.NDArray[np.int64]]:
-        """Return what was predicted, held at its `end`, and which contacts carry force in it."""
-        active, held = active_set(predicted.status, begin.contact.gaps, end.contact.gaps, excluded)
-        return self._hold(predicted.part(begin, end), held, inputs), active
-
-    def _finish(
-        self,
-        begin: Evaluation,
-        predicted: Prediction,
-        part: SubstepResult,
-        active: npt.NDArray[np.int64],
-        inputs: StepInputs,
-        turned: tuple[Array, Array] | None = None,
-    ) -> SubstepResult:
-        """Correct the velocity at the end of a `part` that was predicted and held; `turned`: see :meth:`_correct`."""
-        if not _moves(begin.v, predicted.v_mid, predicted.motion.x):
-            return part
-        momentum = self._end_momentum(begin, part, predicted)
-        return self._correct(begin, part, momentum, active, inputs, turned)
-
-    def _end_momentum(self, begin: Evaluation, part: SubstepResult, predicted: Prediction) -> Array:
-        """Return the generalised momentum (nv,) at the end of a part of a step.
-
-        Inertial forces are those at the velocity found, not at the one extrapolated for the prediction: on a fast robot
-        the difference would feed itself.
-        """
-        mid, (free, rows) = self._mid, self._free
-        v = predicted.v + (1.0 - self.integrator.theta) * (predicted.motion.x - predicted.v)
-        C, middle = mid.inertia_rate(v), mid.placements[free]
-        return free_flyer.end_momentum(
-            predicted.h,
-            begin.M,
-            begin.v,
-            mid.M,
-            predicted.bias - mid.bias_at(v) + v @ C + C @ v,
-            predicted.impulses,
-            self.robot.gravity,
-            part.end.M,
-            rows,
-            begin.frames,
-            middle,
-            part.end.frames,
-        )
-
-    def _correct(
-        self,
-        begin: Evaluation,
-        part: SubstepResult,
-        momentum: Array,
-        active: npt.NDArray[np.intp],
-        inputs: StepInputs,
-        turned: tuple[Array, Array] | None = None,
-    ) -> SubstepResult:
-        """Make the momentum at the end of the step what it must be, and the row velocities there obey their laws.
-
-        Friction of what slides on opposes the mean slip, which is of second order where the slip turns. Where slip ends
-        within the step, the friction that holds at its end may be along the slip at its beginning: there it is made to
-        oppose the mean slip too, so that it never does positive work.
-
-        Args:
-            begin: the state at the beginning.
-            part: the step as predicted; its configuration stays.
-            momentum: (nv,) generalised momentum at the end, with the constraint impulses of the prediction.
-            active: contacts that carry force in the prediction.
-            inputs: how to solve.
-            turned: velocity (nv,) and impulses of the correction, where it is known that friction has to be turned.
-        """
-        end, contact_set = part.end, part.end.bound.contacts
-        rows = contact_set.rows_of(active)
-        turning, rolling = contact_set.resistance.of(active)
-        J, predicted = (
-            end.contact.J[rows],
-            np.concatenate([part.impulse[rows], part.joint_friction, part.moments[turning]]),
-        )
-        contacts = self._with_dry_friction(ContactRows(J, np.zeros(len(J)), *contact_set.laws_of(active)), part.h)
-        contacts = contacts.with_rolling(end.turning[turning], np.zeros(len(turning)), rolling)
-        opening, members = (begin.contact.gaps, begin.contact.normals, begin.contact.s), len(contact_set.members)
-        allow_approach(active, members, *opening, part.h, self.integrator.theta, contacts.offset)
-        w = begin.turning @ begin.v
-        s = np.concatenate([begin.contact.s[rows], begin.v[self.robot.friction_dofs], w[turning]])
-        system = RobotSystem(self._here, end.J_bilateral, end.bound.bilateral.members)
-        free = momentum - predicted @ contacts.J - part.lam @ end.J_bilateral
-        b = end.J_bilateral @ end.v - end.s_bilateral
-        count = len(contacts.friction), len(part.joint_friction)
-        predict_midpoint_friction(s, contacts.J @ end.v, count[0], rolling, contacts.offset)
-        if turned is None:
-            motion = solve_constrained_dynamics(inputs.solver, system, free, b, contacts, inputs.near, predicted)
-            x, row_impulses = motion.x, motion.impulse
-        else:
-            x, row_impulses = turned[0], turned[1][: len(predicted)]
-        s_plus = contacts.J @ x
-        change = part.h * contacts.J @ self._acceleration
-        turns = correct_midpoint_friction(
-            s, s_plus, change, *count, rolling, contacts.offset, row_impulses, inputs.method.tolerance
-        )
-        if turns or turned is not None:
-            motion = solve_constrained_dynamics(inputs.solver, system, free, b, contacts, inputs.turned, row_impulses)
-        impulse, moments, status = part.impulse.copy(), part.moments.copy(), part.status.copy()
-        impulse[rows], joint_friction, moments[turning] = self._split(motion.impulse, len(turning))
-        if active.size and motion.contact is not None:
-            status[active] = motion.contact.status[: len(active)]
-        impulses = np.zeros((6, self.robot.nv))
-        impulses[0] = momentum - end.M @ end.v
-        impulses[3, self.robot.friction_dofs] = joint_friction - part.joint_friction
-        impulses[4] = (impulse[rows] - part.impulse[rows]) @ J + (moments - part.moments) @ end.turning
-        impulses[5] = (motion.lam - part.lam) @ end.J_bilateral
-        corrected = end.with_velocity(motion.x)
-        energy = part.energy + energy_of(end.v, motion.x, end.M, impulses)
-        held_work = 0.5 * float(motion.lam @ (begin.J_bilateral @ begin.v + end.J_bilateral @ motion.x))
-        contact_work = 0.5 * float(impulse @ (begin.contact.s + corrected.contact.s))
-        if moments.size:
-            contact_work += 0.5 * float(moments @ (w + end.turning @ motion.x))
-        attribute_work(energy, contact_work, held_work)
-        if joint_friction.size:
-            friction_dofs = self.robot.friction_dofs
-            attribute_friction_work(
-                energy,
-                begin.v[friction_dofs],
-                end.v[friction_dofs],
-                motion.x[friction_dofs],
-                part.joint_friction,
-                joint_friction,
-            )
-        return part._replace(
-            end=corrected,
-            lam=motion.lam,
-            impulse=impulse,
-            joint_friction=joint_friction,
-            moments=moments,
-            status=status,
-            energy=energy,
-            decisive=motion,
-        )
-
-    def _hold(self, part: SubstepResult, held: npt.NDArray[np.intp], inputs: StepInputs) -> SubstepResult:
-        """Project the configuration onto the bilateral rows and the contacts `held`, which press or have sunk.
-
-        The tangential rows of sticking contacts keep their position meanwhile.
-        """
-        here = part.end
-        if largest_drift(here.phi, here.contact.gaps, held) <= self.stabilization.position_tolerance:
-            return part
-        rows = held_rows(held, here.contact.normals, part.status)
-        end, energy = self.hold_positions(self.stabilization, here, inputs.solver, held, rows)
-        return part._replace(end=end, energy=part.energy + energy * PROJECTED)
-
-    def _implicit(self, h: float, efforts: Efforts) -> Array | None:
-        """Return (nv,) what forces that depend on the velocity at the end add to the inertia, or None.
-
-        Damping of joints and of their feedback acts at that velocity; springs act at the mean of the positions at both
-        ends, which keeps their energy whatever their frequency.
-        """
-        robot = self.robot
-        has_feedback = efforts.damping.any()
-        if not (robot.springs or robot.is_damped or has_feedback):
-            return None
-        added = h * robot.damping + 0.25 * h**2 * robot.stiffness
-        if has_feedback:
-            added[robot.actuation] += h * efforts.damping
-        return added
-
-    # -- constraints
-
-    def _bilateral_rows(self, begin: Evaluation, v: Array, h: float) -> tuple[Array, Array]:
-        """Return the rows at the evaluation point, and b such that ``J v' = b`` makes s' vanish at the end.
-
-        With v (nv,) the velocity at the beginning, along the axes at the evaluation point.
-        """
-        bilateral, mid = begin.bound.bilateral, self._mid
-        if not bilateral.dim:
-            return begin.J_bilateral, begin.s_bilateral
-        J = bilateral.jacobian(mid)
-        change = bilateral.velocity(mid, v, begin.t) - begin.s_bilateral
-        return J, J @ v - bilateral.velocity(mid, v, begin.t + h) - change
-
-    def _unilateral_rows(
-        self, begin: Evaluation, v: Array, h: float, excluded: npt.NDArray[np.intp]
-    ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], ContactRows, SoftRows | None]:
-        """Return what may carry force within the next `h` [s]; v (nv,): see :meth:`_bilateral_rows`.
-
-        Returns:
-            The contacts and limits, the places of the rows in which they resist turning, and the rows of all that
-            pushes, at the evaluation point: contacts, soft contacts (also returned by themselves, last), limits, dry
-            joint friction, resistance to turning.
-        """
-        contact_set, contact = begin.bound.contacts, begin.contact
-        if not len(contact_set):
-            return NO_CONTACT, NO_CONTACT, self._with_dry_friction(ContactRows.none(self.robot.nv), h), None
-        middle = contact_set.rows(self._mid, v)
-        candidates, _, J, offset = candidate_rows(
-            contact.gaps,
-            contact.normals,
-            contact.s,
-            v,
-            middle.J,
-            excluded,
-            h,
-            self.integrator.theta,
-            ACTIVATION_DISTANCE,
-            NO_CONTACT,
-        )
-        rows = ContactRows(J, offset, *contact_set.laws_of(candidates))
-        soft = None
-        if contact_set.soft.size:
-            soft = soft_rows(contact_set, contact, middle, excluded, begin.deflection, h, self.robot.mass)
-            rows = rows.with_contacts(
-                soft.J, soft.offset, contact_set.friction[contact_set.soft[soft.members]], soft.compliance
-            )
-            self._judge(begin, soft, h)
-        rows = self._with_dry_friction(rows, h)
-        turning, rolling = contact_set.resistance.of(candidates)
-        if turning.size:
-            J = contact_set.resistance.rows(self._mid, middle.axes)[turning]
-            rows = rows.with_rolling(J, J @ v - begin.turning[turning] @ begin.v, rolling)
-        return candidates, turning, rows, soft
-
-    def _judge(self, begin: Evaluation, soft: SoftRows, h: float) -> None:
-        """Warn, once per contact, where a step is too long for the stiffness or the damping of a soft contact.
-
-        With the impedance ``alpha = h^2 k / 4 + h d`` and the mass m that the contact feels, a step turns an undamped
-        vibration by ``2 sqrt(alpha / m)``.
-        """
-        names = [begin.bound.contacts.members[i].name for i in begin.bound.contacts.soft[soft.members]]
-        for row, name in enumerate(names):
-            if name not in self._judged:
-                self._judged.add(name)
-                normal = soft.J[3 * row + 2]
-                angle = 2.0 * np.sqrt(normal @ np.linalg.solve(begin.M, normal) / soft.compliance[3 * row + 2])
-                if angle > FINE:
-                    warnings.warn(CoarseStep(name, h, float(angle)), stacklevel=2)
-
-    def _with_dry_friction(self, rows: ContactRows, h: float) -> ContactRows:
-        """Append a row for each joint with dry friction: ``|impulse| <= h tau_f``, and less only at rest."""
-        friction_dofs = self.robot.friction_dofs
-        if not friction_dofs.size:
-            return rows
-        most = h * self.robot.coulomb_effort
-        return ContactRows(
-            np.vstack([rows.J, np.eye(self.robot.nv)[friction_dofs]]),
-            np.concatenate([rows.offset, np.zeros(len(most))]),
-            rows.friction,
-            rows.slip,
-            np.concatenate([rows.lower, -most]),
-            np.concatenate([rows.upper, most]),
-            None if rows.compliance is None else np.concatenate([rows.compliance, np.zeros(len(most))]),
-        )
-
-    def _split(self, impulse: Array, turning: int) -> tuple[Array, Array, Array]:
-        """Return the impulses of contacts and limits, of dry joint friction, and of `turning` rows."""
-        end = len(impulse) - turning
-        row_impulses = end - len(self.robot.friction_dofs)
-        return impulse[:row_impulses], impulse[row_impulses:end], impulse[end:]
+    masses, frames = (begin.M, v, middle.M), (begin.frames, middle.frames)
+    flown = end_velocities(h, *masses, impulses, robot.gravity, robot.free_rows, *frames)
+    configure(model, work.end_pose, middle.q, theta * h, x, com + theta * h * flown, end)
+    end.v[:] = turn_axes(theta * h, x, robot.free_rows)
+    evaluate_rows(model, loads.targets[1], work.end_pose, end.v, end)
+    active, held = active_set(found.status, begin.gaps, end.gaps, loads.excluded)
+    if largest_drift(end.phi, end.gaps, held) > model.options.position_tolerance:
+        evaluate_inertia(model, work.end_pose, end)
+        found.energy[PROJECTION] += hold(model, loads.targets[1], held, found.status, work.end_pose, end)
+    evaluate_inertia(model, work.end_pose, end)
+    if not (exceeds(v, rest_speed) or exceeds(middle.v, rest_speed) or exceeds(x, rest_speed)):
+        return DONE, predicted, calls
+    if not settings.corrects:
+        return PREDICTED, predicted, calls
+    inertial = momentum_gain(model, work.pose, work.bias, carried + (1.0 - theta) * (x - carried))
+    total = end_momentum(
+        h, *masses, inertial, impulses, robot.gravity, end.M, robot.free_rows, *frames, end.frames
+    )
+    reached, more = correct(model, settings, begin, total, acceleration, active, found, end)
+    return reached, predicted, calls + more
 
 
-def _moves(*velocities: Array) -> bool:
-    """Return whether any of the velocities of a step, those at which forces were evaluated too, is not slow."""
-    for v in velocities:
-        if exceeds(v, REST_SPEED):
-            return True
-    return False
+@kernel(stage=True)
+def predict(model, settings, begin, v, forces, loads, start, found):  # type: ignore[no-untyped-def]
+    """Solve the smooth problem of a step, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
+
+    Args:
+        model: see :func:`advance`; damping acts at the velocity at the end, springs at the mean of the positions.
+        settings: see :func:`advance`.
+        begin: the state at the beginning.
+        v: (nv,) velocity there, along the axes in the middle.
+        forces: (nv,) of springs; (nv,) of external wrenches [N m, N].
+        loads: see :func:`advance`.
+        start: impulses near those of the rows that take part, see ``advance``.
+        found: filled.
+
+    Returns:
+        A :class:`~constrained_sim.steppers.row_solution.RowSolution`, and whether it is solved, or nearly where that
+        will do; if it is not, nothing else counts.
+    """
+    robot, work, h = borrowed(model.robot), borrowed(model.work), settings.h
+    middle, impulses, x, efforts, actuation = work.middle, work.impulses, work.x, loads.efforts, robot.actuation
+    pull, external = forces
+    damping, stiffness = h * robot.damping, 0.25 * h**2 * robot.stiffness
+    feedback = np.zeros_like(damping)
+    feedback[actuation] = h * efforts.damping
+    impulses[:] = 0.0
+    impulses[0], impulses[2] = h * (pull - work.bias), h * external
+    impulses[1][actuation] = h * efforts.constant
+    candidates = candidate_rows(
+        borrowed(model.contacts), model.options, robot.friction_dofs, h, begin, v, middle, loads
+    )
+    goal = bilateral_goal(model, loads.targets, begin, v, middle)
+    f = generalized_momentum(middle.M, v, impulses)
+    problem = StepProblem(middle, damping + stiffness + feedback, f, goal, candidates)
+    start = start if start.shape[0] == candidates.offset.shape[0] else start[:0]  # what takes part depends on h
+    solution = solve_rows(model, settings, PREDICTION, problem, start)
+    if not (solution.solved or solution.residual <= max(settings.tolerable, 0.0 if settings.corrects else TOLERABLE)):
+        return solution, False
+    x[:], found.lam[:] = solution.x, solution.lam
+    n, d = candidates.rows.shape[0], robot.friction_dofs.shape[0]
+    row_impulses, turning = solution.impulse[:n], solution.impulse[n + d :]
+    found.joint_friction[:], found.moments[:] = solution.impulse[n : n + d], 0.0
+    impulses[0] -= stiffness * x
+    impulses[1] -= feedback * x
+    impulses[3] = -damping * x
+    impulses[3][robot.friction_dofs] += found.joint_friction
+    impulses[4] = vecmat(row_impulses, candidates.J[:n])
+    if turning.shape[0]:
+        found.moments[candidates.turning] = turning
+        impulses[4] += vecmat(turning, candidates.J[n + d :])
+    impulses[5] = vecmat(found.lam, middle.J_bilateral)
+    normals = borrowed(model.contacts).normals
+    spread(candidates.chosen, normals, row_impulses, solution.status, found.impulse, found.status)
+    found.energy[:] = energy_of(v, x, middle.M, impulses)
+    return solution, True
 
 
-def _take_out(
-    soft: SoftRows, contacts: int, row_impulses: Array, status: npt.NDArray[np.int64]
-) -> tuple[Array, npt.NDArray[np.int64], Array, npt.NDArray[np.int64]]:
-    """Separate soft contacts, the last of `contacts`: impulses and status of all others, and theirs."""
-    first = contacts - len(soft.members)
-    members, rows = np.arange(first, contacts), np.arange(3 * first, 3 * contacts)
-    return np.delete(row_impulses, rows), np.delete(status, members), row_impulses[rows], status[members]
+TOLERABLE = OPTIONS.tolerable
+"""Relative residual up to which the contact problem of a step that is only tried counts as solved."""
+
+
+@kernel(stage=True)
+def correct(model, settings, begin, total, last, active, found, end):  # type: ignore[no-untyped-def]
+    """Make the momentum at the end of the step what it must be, and the row velocities there obey their laws.
+
+    Friction of what slides on opposes the mean slip, which is of second order where the slip turns. Where slip ends
+    within the step, the friction that holds at its end may be along the slip at its beginning: there it is made to
+    oppose the mean slip too, so that it never does positive work.
+
+    Args:
+        model: see :func:`advance`.
+        settings: see :func:`advance`.
+        begin: the state at the beginning.
+        total: (nv,) generalised momentum at the end, with all impulses of the prediction.
+        last: (nv,) acceleration of the last step.
+        active: contacts and one-sided rows that carry force in the prediction, ascending.
+        found: what :func:`predict` found, is corrected.
+        end: the state there; the velocity, as predicted, is corrected, and so are those of the rows.
+
+    Returns:
+        How far this came, and how often rows were held: :data:`DONE` or :data:`REVERSED`; :data:`UNCORRECTED` where
+        the contact problem was not solved, and nothing has changed.
+    """
+    robot, contacts, h, friction_dofs = borrowed(model.robot), borrowed(model.contacts), settings.h, model.robot.friction_dofs
+    rows = active_rows(contacts, model.options, friction_dofs, h, begin, end, active)
+    n, d, J, offset = rows.rows.shape[0], friction_dofs.shape[0], rows.J, rows.offset
+    sticks = np.searchsorted(active, contacts.friction.shape[0])
+    w = matvec(begin.turning, begin.v)
+    predicted = np.concatenate((found.impulse[rows.rows], found.joint_friction, found.moments[rows.turning]))
+    s_begin = np.concatenate((begin.s[rows.rows], begin.v[friction_dofs], w[rows.turning]))
+    free = total - vecmat(predicted, J) - vecmat(found.lam, end.J_bilateral)
+    goal = matvec(end.J_bilateral, end.v) - end.s_bilateral
+    predict_midpoint_friction(s_begin, matvec(J, end.v), sticks, rows.moments, offset)
+    gained, row_impulses, phase = h * matvec(J, last), predicted, CORRECTION
+    for turns in range(2):
+        solution = solve_rows(model, settings, phase, StepProblem(end, np.empty(0), free, goal, rows), row_impulses)
+        if not (solution.solved or solution.residual <= settings.tolerable):
+            return UNCORRECTED, turns + 1
+        row_impulses, phase = solution.impulse, TURNED_FRICTION
+        if turns or not correct_midpoint_friction(
+            s_begin, matvec(J, solution.x), gained, sticks, d, rows.moments, offset, row_impulses, settings.tolerance
+        ):
+            break
+    account(model, begin, total, w, rows, solution, found, end)
+    joints = begin.v[friction_dofs], end.v[friction_dofs], gained[n : n + d], found.joint_friction, h * robot.coulomb_effort
+    slips = begin.s, end.s, h * matvec(end.J, last)
+    reversing, _ = first_reversal(*slips, contacts.slip_friction, found.impulse, found.status, joints, LEAST_SHARE)
+    return REVERSED if reversing >= 0 else DONE, min(predicted.shape[0] + found.lam.shape[0], 1) * (turns + 1)
+
+
+@kernel(stage=True)
+def account(model, begin, total, w, rows, solution, found, end):  # type: ignore[no-untyped-def]
+    """Enter the solution of a correction into what was `found`, the energy audit, and the state at the `end`.
+
+    Args:
+        model: see :func:`advance`.
+        begin: the state at the beginning.
+        total: (nv,) generalised momentum at the end, see :func:`correct`.
+        w: (e,) velocities of the rows that turn, at the beginning [rad/s].
+        rows: :class:`~constrained_sim.steppers.contact_selection.ActiveRows` of the correction.
+        solution: of them.
+        found: corrected.
+        end: corrected.
+    """
+    friction_dofs, x, v_plus = model.robot.friction_dofs, end.v, solution.x
+    n, d, J = rows.rows.shape[0], friction_dofs.shape[0], rows.J
+    row_impulses, joint_friction, turning = solution.impulse[:n], solution.impulse[n : n + d], solution.impulse[n + d :]
+    change = np.zeros((6, x.shape[0]))
+    change[0] = total - matvec(end.M, x)
+    change[3][friction_dofs] = joint_friction - found.joint_friction
+    change[4] = vecmat(row_impulses - found.impulse[rows.rows], J[:n])
+    change[5] = vecmat(solution.lam - found.lam, end.J_bilateral)
+    if turning.shape[0]:
+        change[4] += vecmat(turning - found.moments[rows.turning], J[n + d :])
+        found.moments[rows.turning] = turning
+    found.energy[:] += energy_of(x, v_plus, end.M, change)
+    found.impulse[rows.rows], found.status[rows.chosen] = row_impulses, solution.status[: rows.chosen.shape[0]]
+    found.lam[:] = solution.lam
+    w_bilateral = matvec(begin.J_bilateral, begin.v)
+    end.s[:] = matvec(end.J, v_plus)
+    end.s_bilateral[:] = end.s_bilateral + matvec(end.J_bilateral, v_plus - x)
+    by_contacts = 0.5 * (vecdot(found.impulse, begin.s) + vecdot(found.impulse, end.s))
+    if turning.shape[0]:
+        by_contacts += 0.5 * vecdot(found.moments, w + matvec(end.turning, v_plus))
+    by_rows = 0.5 * vecdot(found.lam, w_bilateral + matvec(end.J_bilateral, v_plus))
+    attribute_work(found.energy, by_contacts, by_rows)
+    if d:
+        velocities = begin.v[friction_dofs], x[friction_dofs], v_plus[friction_dofs]
+        attribute_friction_work(found.energy, *velocities, found.joint_friction, joint_friction)
+    found.joint_friction[:], x[:] = joint_friction, v_plus

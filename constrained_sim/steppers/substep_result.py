@@ -1,8 +1,7 @@
-"""What a step of time stepping is made of: loads, predictions, and the parts between which contacts close."""
+"""What a step of time stepping is made of: its inputs, and the parts between which contacts close."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -27,8 +26,8 @@ class StepInputs(NamedTuple):
         efforts: of the actuators.
         wrenches: external ones, constant along their axes during the step.
         solver: of the linear part.
-        method: of contact problems.
-        near: of those whose solution is nearly known: the quick methods get on there though they did not without that.
+        method: of the contact problems of predictions.
+        near: of corrections, whose solution is nearly known.
         turned: of those in which friction was turned against the mean slip: Newton's method seldom gets on from there.
     """
 
@@ -44,44 +43,13 @@ class StepInputs(NamedTuple):
         """Return the loads of a step whose contact problems are solved by `method`."""
         return cls(efforts, wrenches, solver, method, method, method.without_newton)
 
+    def after_prediction(self) -> StepInputs:
+        """Return what goes on where the quick methods have found no prediction."""
+        return self._replace(method=self.method.after_quick)
 
-class Prediction(NamedTuple):
-    """The smooth problem of a part of a step, solved; `impulses` (6, nv) of the causes in the order of ``FORCES``.
-
-    `v` and ``motion.x`` are the velocities at its ends along the axes in its middle, see
-    :func:`~constrained_sim.dynamics.free_flyer.turn_axes`; `bias` are the bias forces along these.
-    """
-
-    h: float
-    v: Array
-    q_mid: Array
-    v_mid: Array
-    bias: Array
-    motion: ConstrainedSolution
-    impulses: Array
-    impulse: Array
-    joint_friction: Array
-    moments: Array
-    status: npt.NDArray[np.int64]
-    energy: Array
-    deflection: Array
-
-    def part(self, begin: Evaluation, end: Evaluation) -> SubstepResult:
-        """Return the part of a step that it is, before its end is held and corrected."""
-        motion = self.motion
-        return SubstepResult(
-            self.h,
-            end,
-            motion.lam,
-            self.impulse,
-            self.joint_friction,
-            self.moments,
-            self.status,
-            self.energy,
-            motion,
-            motion,
-            begin,
-        )
+    def after_correction(self) -> StepInputs:
+        """Return what goes on where they have found a prediction, and no correction."""
+        return self._replace(near=self.near.after_quick, turned=self.near.after_quick)
 
 
 class SubstepResult(NamedTuple):
@@ -125,18 +93,6 @@ class SubstepResult(NamedTuple):
     def rows(self) -> Array:
         """(rows,) impulses of all rows in the order of declaration [N s]."""
         return self.end.bound.rows(self.lam, self.impulse)
-
-
-class Trial(NamedTuple):
-    """A part of a step up to an instant that may turn out not to be the one looked for.
-
-    Attributes:
-        part: held, but with the velocity at its end as it is predicted.
-        finish: returns it corrected, as long as nothing else has been computed.
-    """
-
-    part: SubstepResult
-    finish: Callable[[], SubstepResult]
 
 
 def outcome_of(

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from constrained_sim.actuators import Efforts
 from constrained_sim.constrained_dynamics import NOTHING_KNOWN
 from constrained_sim.constraints.constraint_set import ConstraintSet
+from constrained_sim.contact.compliance import NO_SOFT_ROWS
 from constrained_sim.contact.contact_set import TOUCHING
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.energy import EnergyTerms
@@ -17,15 +18,16 @@ from constrained_sim.impact import Impact, bouncing, impact_at
 from constrained_sim.integrators import Midpoint
 from constrained_sim.posture import JointFeedback
 from constrained_sim.solvers import Solver
-from constrained_sim.steppers.compiled_step import CLOSING, WHOLE
-from constrained_sim.steppers.compiled_substep import IMPACT_DEPTH, CompiledSubstep
 from constrained_sim.steppers.contact_selection import closing_contacts
 from constrained_sim.steppers.midpoint_friction import LEAST_SHARE, STOPPED, first_reversal
 from constrained_sim.steppers.packed_step import PackedState, packed_size, packed_state
-from constrained_sim.steppers.rigid import DONE
 from constrained_sim.steppers.run import run_steps
+from constrained_sim.steppers.step_model import Loads, StepSettings
 from constrained_sim.steppers.stepper import NO_CONTACT, Evaluation, Run, StepOutcome
+from constrained_sim.steppers.substep import DONE
 from constrained_sim.steppers.substep_result import StepInputs, SubstepResult, outcome_of
+from constrained_sim.steppers.substep_runner import CLOSING, TRIAL, WHOLE
+from constrained_sim.steppers.substeps import IMPACT_DEPTH, Substeps
 from constrained_sim.validation import Array
 from constrained_sim.wrench import Wrench, wrench_table
 
@@ -44,7 +46,7 @@ MOST_PARTS = 8
 """Parts of a step from which on slip may turn back within a part: of many contacts, one by one does."""
 
 
-class TimeStepping(CompiledSubstep):
+class TimeStepping(Substeps):
     """Moreau-Jean / Stewart-Trinkle stepping at velocity level, with a fixed step.
 
     Where no contact closes, a step is one smooth problem over h = dt::
@@ -98,7 +100,9 @@ class TimeStepping(CompiledSubstep):
     ) -> StepOutcome:
         """Advance by dt, see the class."""
         inputs = StepInputs.of(efforts, wrench_table(self.robot, wrenches), solver, method)
-        found = self._compiled_step(start, self.dt, inputs, WHOLE) if self._can_compile(start, inputs) else None
+        found = None
+        if self._can_compile(start, inputs) and not start.deflection.size:  # springs that begin apart split a step
+            found = self._runner(start, True).step(start, self.dt, self.memory, inputs, WHOLE)
         if found is not None and found.reached == DONE:
             self._acceleration, self._passes = found.outputs.acceleration, 1
             return found
@@ -132,24 +136,29 @@ class TimeStepping(CompiledSubstep):
         tau, wrenches = loads[0], wrench_table(self.robot, loads[1])
         robot, contact, bound = self.robot, start.contact, start.bound
         inputs = StepInputs.of(Efforts(tau, np.zeros_like(tau)), wrenches, solver, method)
-        if bound.bilateral.asks_user or not self._can_compile(start, inputs):
+        contacts = bound.contacts
+        asks_python = bound.bilateral.asks_user or contacts.soft.size or contacts.resistance.dim
+        if asks_python or not self._can_compile(start, inputs):
             return None
-        compiled = self._compiled(start)
+        compiled = self._runner(start, True)
         here = packed_state(start, compiled.sizes).copy()
         q, v, taus = np.empty((steps, robot.nq)), np.empty((steps, robot.nv)), np.empty((steps, robot.nu))
         impulses, energy = np.empty((steps, bound.dim)), np.empty((steps, len(vars(EnergyTerms()))))
         axes, acceleration = np.empty((steps, *contact.axes.shape)), self._acceleration.copy()
         records = q, v, taus, impulses, axes, energy
+        settings = StepSettings(
+            self.dt, True, self._passes, int(solver.held_rows or 0), method.tolerance, method.quick_steps, 0.0
+        )
+        targets = bound.bilateral.targets(start.t, self.dt)
+        loads = Loads(inputs.efforts, wrenches, targets, NO_CONTACT, NO_SOFT_ROWS)
         done, t, calls = run_steps(
-            compiled.step_model,
-            (self.dt, self._passes, solver.held_rows, method.tolerance, method.quick_steps),
+            compiled.model,
+            settings,
             law,
-            (robot.least_efforts, robot.effort_limits, tau, wrenches, bound.bilateral.targets(start.t, self.dt)),
-            asked,
-            start.t,
-            here,
-            acceleration,
-            np.zeros(packed_size(compiled.sizes)),
+            (robot.least_efforts, robot.effort_limits),
+            loads,
+            (*asked, start.t),
+            (here, np.zeros(packed_size(compiled.sizes)), acceleration),
             records,
         )
         if not done:
@@ -307,9 +316,9 @@ class TimeStepping(CompiledSubstep):
         h, last, before_last = min(float((gaps / fall).min()), rest), 0.0, 0.0
         early, late, near = 0.0, np.inf, _expected(parts, h)
         for _ in range(MOST_TRIALS):
-            trial, memory = self._try(here, h, inputs, closing, near), self.memory
-            self._remember(trial.part)
-            fall_before, gaps_before, gaps = fall, gaps, trial.part.end.contact.all_gaps[closing]
+            trial, memory = self._advance(here, h, inputs, closing, near, TRIAL), self.memory
+            self._remember(trial)
+            fall_before, gaps_before, gaps = fall, gaps, trial.end.contact.all_gaps[closing]
             fall = (gaps_before - gaps) / (h - last)
             bend = (fall - fall_before) / (h - before_last)
             tangent = fall + bend * (h - last)
@@ -324,10 +333,10 @@ class TimeStepping(CompiledSubstep):
             wanted = min(float(due[first]), rest)
             if not early < wanted < late:
                 wanted = 0.5 * (early + min(late, rest))
-            near = _expected([trial.part], wanted)
+            near = _expected([trial], wanted)
             before_last, last, h = last, h, wanted
         self.memory = memory
-        part = trial.finish()
+        part = self._advance(here, trial.h, inputs, closing, trial.motion.impulse)
         self._remember(part)
         return part
 

@@ -1,0 +1,166 @@
+"""What the stages of a step act on where kernels do not know all of it: Pinocchio, the user's functions, every solver."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from constrained_sim.compilation.kernel import InterpretedModel
+from constrained_sim.constrained_dynamics import ConstrainedSolution, ContactRows, solve_constrained_dynamics
+from constrained_sim.constraints.constraint_set import ConstraintSet
+from constrained_sim.contact_solvers.solve import BY_STICKING
+from constrained_sim.dynamics.dynamics import Dynamics, integrate, potential_energy
+from constrained_sim.robot import Robot
+from constrained_sim.solvers import RobotSystem
+from constrained_sim.stabilization import Projection
+from constrained_sim.steppers.packed_step import Sizes, State, state_size, unpack_state
+from constrained_sim.steppers.row_solution import CORRECTION, PREDICTION, RowSolution, StepProblem
+from constrained_sim.steppers.step_model import (
+    Contacts,
+    StepOptions,
+    StepSettings,
+    WorkSpace,
+    contacts_of,
+    robot_model,
+)
+from constrained_sim.steppers.substep_result import StepInputs
+from constrained_sim.validation import Array
+from constrained_sim.wrench import WrenchTable, external_effort
+
+
+class Place:
+    """Where a state of an interpreted step is.
+
+    Attributes:
+        dynamics: there.
+        t: time [s].
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        """Allocate the work space of `robot`."""
+        self.dynamics, self.t = Dynamics(robot), 0.0
+
+
+class InterpretedSubstepModel(InterpretedModel):
+    """Steps of any robot under any constraints, with any solver and stabilization.
+
+    It has what a :class:`~constrained_sim.steppers.step_model.StepModel` has, and stages of its own.
+
+    Attributes:
+        inputs: what acts during the present step, and how its problems are solved.
+        predicted: the solution of the last prediction.
+        decisive: the last solution: what the velocity at the end comes from.
+    """
+
+    inputs: StepInputs
+    predicted: ConstrainedSolution
+    decisive: ConstrainedSolution
+
+    def __init__(
+        self, robot: Robot, bound: ConstraintSet, options: StepOptions, sizes: Sizes, stabilization: Projection
+    ) -> None:
+        """Prepare steps of `robot` under `bound` constraints."""
+        self.of, self.bound, self.options, self.sizes, self.order = robot, bound, options, sizes, bound.places
+        self.robot, self.stabilization = robot_model(robot), stabilization
+        self.contacts: Contacts = contacts_of(bound.contacts)
+        middle: State = unpack_state(np.zeros(state_size(sizes)), sizes)
+        nothing = np.zeros(robot.nv)
+        self.work = WorkSpace(middle, Place(robot), Place(robot), nothing, np.zeros((6, robot.nv)), nothing.copy())
+        self._t = 0.0
+
+    def begin(self, t: float, h: float, inputs: StepInputs) -> None:
+        """Take the time `t` [s] and length `h` [s] of the next step, and its `inputs`."""
+        self.inputs, self._t, self.work.pose.t, self.work.end_pose.t = inputs, t, t + 0.5 * h, t + h
+
+    # -- stages, see constrained_sim.steppers.evaluation and row_solution
+
+    def configure(self, pose: Place, q: Array, h: float, v: Array, coms: Array, state: State) -> None:
+        """Give a `state` a configuration."""
+        state.q[:] = integrate(self.of, q, h * v)
+        if coms.size:
+            state.q[:] = pose.dynamics.with_com_at(state.q, self.robot.free, coms)
+        pose.dynamics.update_inertia(state.q, pose.t)
+
+    def evaluate_rows(self, target: Array, pose: Place, v: Array, state: State) -> None:
+        """Fill in what a `state` has of constraints."""
+        dynamics, bound = pose.dynamics, self.bound
+        dynamics.v = v
+        contact = bound.contacts.rows(dynamics, v)
+        state.axes[:], state.points[:], state.distances[:], state.gaps[:], state.J[:], state.s[:] = contact[:6]
+        state.turning[:] = bound.contacts.resistance.rows(dynamics, contact.axes)
+        state.phi[:], state.J_bilateral[:] = bound.bilateral.phi(dynamics), bound.bilateral.jacobian(dynamics)
+        state.s_bilateral[:] = bound.bilateral.velocity(dynamics, v, pose.t)
+
+    def evaluate_inertia(self, pose: Place, state: State) -> None:
+        """Fill in the inertia of a `state`."""
+        state.M[:], state.frames[:] = pose.dynamics.M, pose.dynamics.placements[self.robot.free]
+
+    def inertial_forces(self, pose: Place, v: Array) -> Array:
+        """Return (nv,) Coriolis, centrifugal and gravity forces."""
+        return pose.dynamics.bias_at(v)
+
+    def momentum_gain(self, pose: Place, bias: Array, v: Array) -> Array:
+        """Return (nv,) inertial forces of which a step makes its momentum."""
+        rate = pose.dynamics.inertia_rate(v)
+        return bias - pose.dynamics.bias_at(v) + v @ rate + rate @ v
+
+    def external_forces(self, pose: Place, wrenches: WrenchTable) -> Array:
+        """Return (nv,) the efforts of external `wrenches`."""
+        dynamics = pose.dynamics
+        effort: Array = external_effort(wrenches, dynamics.placements, dynamics.joint_axes, self.robot.support)
+        return effort
+
+    def bilateral_goal(self, targets: Array, begin: State, v: Array, middle: State) -> Array:
+        """Return (m,) what ``J v'`` is to be; rows may depend on the velocity and time in any way."""
+        bilateral, dynamics = self.bound.bilateral, self.work.pose.dynamics
+        J = middle.J_bilateral
+        J[:] = bilateral.jacobian(dynamics)
+        change = bilateral.velocity(dynamics, v, self._t) - begin.s_bilateral
+        goal: Array = J @ v - bilateral.velocity(dynamics, v, self.work.end_pose.t) - change
+        return goal
+
+    def stored_energy(self, pose: Place, q: Array) -> float:
+        """Return the energy of gravity and springs [J]."""
+        return potential_energy(self.of, q)
+
+    def step_back(self, pose: Place, state: State, rows: npt.NDArray[np.int64]) -> Array:
+        """Return the smallest tangent step (nv,) that takes out drift, in the metric of the stabilization."""
+        system = RobotSystem(pose.dynamics, state.J_bilateral, self.bound.bilateral.members)
+        gaps = self.bound.contacts.along_normals(state.gaps)
+        return self.stabilization.tangent_step(self.inputs.solver, system, state.phi, state.J[rows], gaps[rows])
+
+    def solve_rows(self, settings: StepSettings, phase: int, problem: StepProblem, start: Array) -> RowSolution:
+        """Solve for the velocity by the solver and contact method that are chosen."""
+        inputs, state, work = self.inputs, problem.state, self.work
+        dynamics = (work.pose if phase == PREDICTION else work.end_pose).dynamics
+        added = problem.added if problem.added.any() else None
+        system = RobotSystem(dynamics, state.J_bilateral, self.bound.bilateral.members, added)
+        method = inputs.method if phase == PREDICTION else inputs.near if phase == CORRECTION else inputs.turned
+        rows = self._contact_rows(settings, problem)
+        motion = solve_constrained_dynamics(inputs.solver, system, problem.f, problem.goal, rows, method, start)
+        self.decisive, contact = motion, motion.contact
+        if phase == PREDICTION:
+            self.predicted = motion
+        solved, residuals = True, (motion.dynamics_residual, motion.constraint_residual)
+        status, residual = np.empty(0, dtype=np.int64), 0.0
+        if contact is not None:
+            status, residual, solved = contact.status, contact.residual, contact.converged
+        how = BY_STICKING, 0
+        return RowSolution(motion.x, motion.impulse, motion.lam, status, how, residual, 1.0, solved, *residuals)
+
+    def _contact_rows(self, settings: StepSettings, problem: StepProblem) -> ContactRows:
+        """Return the rows of a problem with their laws."""
+        active, most = problem.active, settings.h * self.robot.coulomb_effort
+        friction, slip, lower, upper = self.bound.contacts.laws_of(active.chosen)
+        return ContactRows(
+            active.J,
+            active.offset,
+            friction,
+            slip,
+            np.concatenate([lower, -most]),
+            np.concatenate([upper, most]),
+            np.append(active.compliance, np.zeros(len(active.offset) - len(active.compliance)))
+            if active.compliance.size
+            else None,
+            active.moments,
+        )

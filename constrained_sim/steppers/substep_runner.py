@@ -1,0 +1,206 @@
+"""Substeps as Python calls them: what no step changes is handed over once, what one finds comes in one array.
+
+To hand over sixty arrays takes longer than the step of a leg.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from constrained_sim.compilation.kernel import kernel
+from constrained_sim.constrained_dynamics import NOTHING_KNOWN
+from constrained_sim.constraints.constraint_set import ConstraintSet
+from constrained_sim.contact.compliance import NO_SOFT_ROWS, SoftRows, slide_springs, soft_rows
+from constrained_sim.contact_solvers.solve import BY_STICKING
+from constrained_sim.dynamics.free_flyer import mean_acceleration, turn_axes
+from constrained_sim.dynamics.tree import pose_of
+from constrained_sim.robot import Robot
+from constrained_sim.stabilization import Projection
+from constrained_sim.steppers.borrowed import borrowed
+from constrained_sim.steppers.contact_selection import closing_contacts
+from constrained_sim.steppers.interpreted_model import InterpretedSubstepModel
+from constrained_sim.steppers.packed_step import (
+    PackedOutcome,
+    PackedState,
+    Sizes,
+    SolvedProblem,
+    packed_size,
+    packed_state,
+    state_size,
+    unpack_outputs,
+    unpack_state,
+)
+from constrained_sim.steppers.state_checks import are_finite
+from constrained_sim.steppers.step_model import (
+    Loads,
+    StepForces,
+    StepModel,
+    StepOptions,
+    StepSettings,
+    WorkSpace,
+    contacts_of,
+    make_step_model,
+    robot_model,
+)
+from constrained_sim.steppers.stepper import NO_CONTACT, Evaluation
+from constrained_sim.steppers.substep import UNSOLVED, advance
+from constrained_sim.steppers.substep_result import StepInputs
+from constrained_sim.validation import Array
+
+CLOSING = -1
+"""How far a step came that was not begun, since a contact closes within it."""
+
+WHOLE, PART, TRIAL = range(3)
+"""What is to be done: a step in which no contact closes; a part of one; a part that is only predicted."""
+
+
+def sizes_of(robot: Robot, bound: ConstraintSet) -> Sizes:
+    """Return the sizes of a robot and its constraints."""
+    resistance = bound.contacts.resistance
+    return Sizes(
+        nq=robot.nq,
+        nv=robot.nv,
+        flyers=len(robot.free_joints[0]),
+        contacts=len(bound.contacts.members),
+        rows=bound.contacts.dim,
+        joint_friction=len(robot.friction_dofs),
+        bilateral=bound.bilateral.dim,
+        turning=resistance.dim,
+        moments=len(resistance.table.moments),
+    )
+
+
+def compiled_model(robot: Robot, bound: ConstraintSet, options: StepOptions) -> tuple[StepModel, WorkSpace]:
+    """Return the model for which steps are compiled, and its work space; for a robot and constraints kernels know."""
+    model, sizes = robot_model(robot), sizes_of(robot, bound)
+    assert model.tree is not None, "a robot that kernels do not know"
+    middle, nothing = unpack_state(np.zeros(state_size(sizes)), sizes), np.zeros(robot.nv)
+    work = WorkSpace(
+        middle, pose_of(model.tree), pose_of(model.tree), nothing, np.zeros((6, robot.nv)), nothing.copy()
+    )
+    rows = bound.bounds, bound.bilateral.arrays
+    sizes_and_order = tuple(sizes), bound.places
+    return make_step_model(model, contacts_of(bound.contacts), *rows, options, *sizes_and_order, work), work
+
+
+class SubstepRunner:
+    """Substeps of one robot under the same constraints, compiled or interpreted.
+
+    Attributes:
+        bound: the constraints.
+        model: what is the same in all steps.
+        sizes: of the records' parts.
+        work: what the last step has left in its work space.
+    """
+
+    def __init__(
+        self, robot: Robot, bound: ConstraintSet, options: StepOptions, stabilization: Projection, compiled: bool
+    ) -> None:
+        """Prepare steps of `robot`: `compiled`, or such as do whatever is declared."""
+        self.bound, self.sizes, self._mass, self._theta = bound, sizes_of(robot, bound), robot.mass, options.theta
+        self.interpreted: InterpretedSubstepModel | None = None
+        self.model: StepModel | InterpretedSubstepModel
+        if compiled:
+            self.model, self.work = compiled_model(robot, bound, options)
+        else:
+            self.model = self.interpreted = InterpretedSubstepModel(robot, bound, options, self.sizes, stabilization)
+            self.work = self.interpreted.work
+        self._free_rows, self._length = robot.free_joints[1], packed_size(self.sizes)
+        self._members = 2 * len(bound.contacts) + self.sizes.joint_friction + self.sizes.moments
+
+    def step(
+        self,
+        begin: Evaluation,
+        h: float,
+        memory: tuple[Array, int],
+        inputs: StepInputs,
+        kind: int,
+        excluded: npt.NDArray[np.int64] = NO_CONTACT,
+        near: Array = NOTHING_KNOWN,
+    ) -> PackedOutcome:
+        """Do a step of `h` [s], see :func:`step`; where this does not come so far there is nothing in its record."""
+        sizes, (acceleration, passes), (solver, method) = self.sizes, memory, (inputs.solver, inputs.method)
+        record, status = np.zeros(self._length), np.zeros(self._members, dtype=np.int64)
+        soft = self._soft(begin, h, excluded)
+        loads = Loads(inputs.efforts, inputs.wrenches, self.bound.bilateral.targets(begin.t, h), excluded, soft)
+        if self.interpreted is not None:
+            self.interpreted.begin(begin.t, h, inputs)
+        factorization = -1 if solver.held_rows is None else solver.held_rows
+        tolerable = 0.0 if self.interpreted is None else np.inf
+        settings = StepSettings(
+            h, kind != TRIAL, passes, factorization, method.tolerance, method.quick_steps, tolerable
+        )
+        reached, calls, rows, members, how, residual, magnitude, dynamics, inconsistent = step(
+            self.model, settings, kind == WHOLE, packed_state(begin, sizes), acceleration, loads, near, record, status
+        )
+        end = PackedState(begin, begin.t + h, record, sizes)
+        solved = SolvedProblem(method, status, rows, members, how, residual, magnitude, dynamics, inconsistent)
+        outcome = PackedOutcome(begin.v, h, end, reached, solved)
+        if self.interpreted is None:
+            solver.calls += calls
+        else:
+            outcome.motion, outcome.decisive = self.interpreted.predicted, self.interpreted.decisive
+        if begin.deflection.size:
+            outputs, v = outcome.outputs, turn_axes((1.0 - self._theta) * h, begin.v, self._free_rows)
+            s = 0.5 * self.work.middle.J @ (v + outputs.x)
+            laws = self.bound.contacts.soft_laws
+            end.deflection = slide_springs(laws, soft, outputs.impulse, outcome.status, s, begin.deflection, h)
+        return outcome
+
+    def _soft(self, begin: Evaluation, h: float, excluded: npt.NDArray[np.int64]) -> SoftRows:
+        """Return the rows of the soft contacts that press."""
+        if not begin.deflection.size:
+            return NO_SOFT_ROWS
+        return soft_rows(self.bound.contacts, begin.contact, excluded, begin.deflection, h, self._mass)
+
+
+@kernel(stage=True)
+def step(  # type: ignore[no-untyped-def]
+    model, settings, whole, begin, acceleration, loads, near, record, all_status
+):
+    """Do a step, or a part of one, as :func:`~constrained_sim.steppers.substep.advance` does.
+
+    Args:
+        model: what is the same in all steps.
+        settings: see ``advance``.
+        whole: whether this is a step in which no contact closes; else it may, without impact.
+        begin: record that begins with the state at the beginning.
+        acceleration: (nv,) of the last step.
+        loads: see ``advance``.
+        near: (n,) impulses near the solution; (0,): nothing is known of them.
+        record: zeros, filled with the state at the end and the outputs.
+        all_status: zeros, filled with the status of all contacts and one-sided rows (k + l,), then with those of what
+            took part in the contact problem.
+
+    Returns:
+        How far this came: :data:`CLOSING`, or what ``advance`` says, and ``UNSOLVED`` where the state is not finite;
+        how often rows were held; how many rows and forces, and how many contacts, one-sided rows, degrees of freedom
+        with dry friction and moments took part in the contact problem; which method solved it, and steps; its relative
+        residual; impulse scale; relative residuals of the equation of motion and of the bilateral rows.
+    """
+    normals, sizes, h = borrowed(model.contacts).normals, model.sizes, settings.h
+    begin, acceleration, loads = borrowed(begin), borrowed(acceleration), borrowed(loads)
+    record, all_status = borrowed(record), borrowed(all_status)
+    start, end = unpack_state(begin, sizes), unpack_state(record, sizes)
+    count = start.gaps.shape[0]
+    if whole:
+        closing, impact_speed = np.empty(count, dtype=np.int64), model.options.impact_speed
+        if closing_contacts(start.gaps, normals, start.s, start.J, acceleration, h, impact_speed, closing):
+            return CLOSING, 0, 0, 0, (BY_STICKING, 0), 0.0, 0.0, 0.0, 0.0
+    outputs = unpack_outputs(record, sizes)
+    impulse, friction, lam = outputs.impulse, outputs.joint_friction, outputs.lam
+    found = StepForces(impulse, friction, outputs.moments, lam, all_status[:count], outputs.energy)
+    reached, predicted, calls = advance(model, settings, start, acceleration, loads, near, found, end)
+    if reached == UNSOLVED or not (settings.tolerable > 0.0 or are_finite(end.q, end.v)):
+        return UNSOLVED, calls, 0, 0, (BY_STICKING, 0), 0.0, 0.0, 0.0, 0.0
+    rows, members = predicted.impulse.shape[0], predicted.status.shape[0]
+    outputs.row_impulses[:rows], all_status[count : count + members] = predicted.impulse, predicted.status
+    outputs.x[:] = borrowed(model.work).x
+    free_rows = borrowed(model.robot).free_rows
+    outputs.acceleration[:] = mean_acceleration(h, start.v, end.v, free_rows, start.frames, end.frames)
+    outputs.forces[:] = np.concatenate((impulse, lam))[model.order] / h
+    outputs.axes[:] = 0.5 * (start.axes + end.axes)
+    outputs.efforts[borrowed(model.robot).friction_dofs] = friction / h
+    residuals = predicted.residual, predicted.magnitude, predicted.dynamics_residual, predicted.constraint_residual
+    return reached, calls, rows, members, predicted.how, *residuals

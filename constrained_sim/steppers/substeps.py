@@ -1,0 +1,152 @@
+"""Parts of a step of time stepping between which nothing closes: compiled where they can be, else interpreted."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from constrained_sim.constrained_dynamics import NOTHING_KNOWN
+from constrained_sim.dynamics import free_flyer
+from constrained_sim.exceptions import FINE, CoarseStep
+from constrained_sim.integrators import Integrator, SteppingScheme
+from constrained_sim.robot import Robot
+from constrained_sim.stabilization import Projection, Stabilization
+from constrained_sim.steppers.packed_step import PackedOutcome
+from constrained_sim.steppers.step_model import StepOptions
+from constrained_sim.steppers.stepper import NO_CONTACT, Evaluation, Stepper
+from constrained_sim.steppers.substep import UNCORRECTED, UNSOLVED
+from constrained_sim.steppers.substep_result import StepInputs, SubstepResult
+from constrained_sim.steppers.substep_runner import PART, SubstepRunner
+from constrained_sim.validation import Array
+
+REST_SPEED = 1e-7
+"""Largest velocity [rad/s, m/s] whose square, and so all that the second half of a step corrects, is below rounding."""
+
+PASSES_AFTER_JUMP = 2
+"""Passes over a step whose predecessor's acceleration is unknown: the first finds it to O(h), as exactly as needed."""
+
+ACTIVATION_DISTANCE = 1e-3
+"""Predicted gap [m] up to which a contact takes part in the contact problem of a step."""
+
+IMPACT_DEPTH = 1e-7
+"""Depth [m] to which a closed contact may come within a step before its approach is an impact: the contact force takes
+care of it. Less, and the feet of a humanoid that comes to rest rock from corner to corner, an impact in each step."""
+
+
+class Substeps(Stepper):
+    """Does parts of a step without impact, see :func:`~constrained_sim.steppers.substep.advance`.
+
+    One kernel does them where kernels know what is declared and the quick methods solve the contact problems. Else the
+    same stages are interpreted, with every constraint, solver and contact method.
+    """
+
+    does_feedback = False
+    integrator: SteppingScheme
+    stabilization: Projection
+    _acceleration: Array
+    _passes: int
+
+    def __init__(self, robot: Robot, dt: float, integrator: Integrator, stabilization: Stabilization) -> None:
+        """Prepare steps of `dt` [s].
+
+        Raises:
+            InvalidValue: an integrator that is no stepping scheme, or a stabilization that is no projection.
+        """
+        super().__init__(robot, dt, integrator, stabilization)
+        self._runners: dict[bool, SubstepRunner] = {}
+        self._warned: set[str] = set()
+        self._forget()
+
+    @property
+    def memory(self) -> tuple[Array, int]:
+        """The acceleration of the last step, and how many passes over the next one it makes necessary."""
+        return self._acceleration, self._passes
+
+    @memory.setter
+    def memory(self, memory: tuple[Array, int]) -> None:
+        self._acceleration, self._passes = memory
+
+    @classmethod
+    def takes(cls, integrator: Integrator) -> bool:
+        """Return whether `integrator` is a stepping scheme."""
+        return isinstance(integrator, SteppingScheme)
+
+    def _forget(self) -> None:
+        """After a jump the last acceleration says nothing: take as many passes over the next part as make up for it."""
+        self._acceleration, self._passes = np.zeros(self.robot.nv), PASSES_AFTER_JUMP
+
+    def _remember(self, part: SubstepResult) -> None:
+        """Keep the acceleration of a `part` of a step for the next."""
+        ends, frames = (part.begin.v, part.end.v), (part.begin.frames, part.end.frames)
+        rows = self.robot.free_joints[1]
+        self._acceleration, self._passes = free_flyer.mean_acceleration(part.h, *ends, rows, *frames), 1
+
+    def _advance(
+        self,
+        begin: Evaluation,
+        h: float,
+        inputs: StepInputs,
+        excluded: npt.NDArray[np.intp] = NO_CONTACT,
+        near: Array = NOTHING_KNOWN,
+        kind: int = PART,
+        found: PackedOutcome | None = None,
+    ) -> SubstepResult:
+        """Advance by `h` [s] without impact, and without forces of what is `excluded`.
+
+        Impulses will be `near` those, if it is not empty; `found` is what a kernel has found of it already.
+        """
+        self._warn_of_coarse_steps(begin, h)
+        if self._can_compile(begin, inputs):
+            if found is None:
+                found = self._runner(begin, True).step(begin, h, self.memory, inputs, kind, excluded, near)
+            if found.reached == UNSOLVED:
+                inputs, near = inputs.after_prediction(), NOTHING_KNOWN
+            elif found.reached == UNCORRECTED:
+                inputs, near = inputs.after_correction(), found.motion.impulse
+            else:
+                return found.part(begin)
+        return self._runner(begin, False).step(begin, h, self.memory, inputs, kind, excluded, near).part(begin)
+
+    def _can_compile(self, begin: Evaluation, inputs: StepInputs) -> bool:
+        """Whether the kernels of a whole step can do what is declared, with the solver that is chosen."""
+        known = begin.bound.is_of_arrays and self.robot.tree is not None and self.stabilization.metric == "mass"
+        return known and inputs.solver.held_rows is not None
+
+    def _runner(self, begin: Evaluation, compiled: bool) -> SubstepRunner:
+        """Return what does substeps under the constraints that act at the `begin`."""
+        runner = self._runners.get(compiled)
+        if runner is None or runner.bound is not begin.bound:
+            tolerance = self.stabilization.position_tolerance
+            options = StepOptions(
+                self.integrator.theta, ACTIVATION_DISTANCE, REST_SPEED, tolerance, IMPACT_DEPTH / self.dt
+            )
+            runner = SubstepRunner(self.robot, begin.bound, options, self.stabilization, compiled)
+            self._runners[compiled] = runner
+        return runner
+
+    def _warn_of_coarse_steps(self, begin: Evaluation, h: float) -> None:
+        """Warn, once per contact, where a step is too long for the stiffness or the damping of a soft contact.
+
+        With the impedance ``alpha = h^2 k / 4 + h d`` and the mass m that the contact feels, a step turns an undamped
+        vibration by ``2 sqrt(alpha / m)``.
+        """
+        contact_set, contact = begin.bound.contacts, begin.contact if begin.deflection.size else None
+        if contact is None:
+            return
+        for law, i in zip(contact_set.soft_laws, contact_set.soft, strict=True):
+            name, normal = contact_set.members[i].name, contact.J[3 * i + 2]
+            depth = -contact.distances[i]
+            if depth > 0.0 and name not in self._warned:
+                self._warned.add(name)
+                stiffness, damping = law.slopes(depth, -contact.s[3 * i + 2])
+                impedance = 0.25 * h**2 * stiffness + h * damping
+                angle = 2.0 * np.sqrt(normal @ np.linalg.solve(begin.M, normal) * impedance)
+                if angle > FINE:
+                    warnings.warn(CoarseStep(name, h, float(angle)), stacklevel=2)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy begins with: it prepares steps of its own."""
+        return self.__dict__ | {"_runners": {}}
