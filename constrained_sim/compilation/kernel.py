@@ -40,7 +40,7 @@ def kernel(
         error_model: "numpy" gives infinity or NaN where "python" raises ZeroDivisionError.
         stage: its first argument is a model, which may be an :class:`InterpretedModel`.
     """
-    options = {"fastmath": fastmath, "nogil": nogil, "error_model": error_model}
+    options: dict[str, Any] = {"fastmath": fastmath, "nogil": nogil, "error_model": error_model}
     if function is None:
         return functools.partial(kernel, inline=inline, stage=stage, **options)
     settings: Any = numba.config

@@ -109,7 +109,8 @@ def candidate_rows(contacts, options, friction_dofs, h, begin, v, middle, loads)
             for axis in range(3):
                 offset[first + axis] += soft.offset[3 * i + axis]
                 compliance[first + axis] = soft.compliance[3 * i + axis]
-    return ActiveRows(*active[:4], compliance, *active[5:])
+    rows, J = active.rows, active.J
+    return ActiveRows(active.chosen, rows, J, offset, compliance, active.turning, active.moments)
 
 
 @kernel

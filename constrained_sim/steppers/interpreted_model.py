@@ -1,4 +1,4 @@
-"""What the stages of a step act on where kernels do not know all of it: Pinocchio, the user's functions, every solver."""
+"""What the stages of a step act on where kernels do not know all: Pinocchio, the user's functions, every solver."""
 
 from __future__ import annotations
 
@@ -116,8 +116,7 @@ class InterpretedSubstepModel(InterpretedModel):
         J = middle.J_bilateral
         J[:] = bilateral.jacobian(dynamics)
         change = bilateral.velocity(dynamics, v, self._t) - begin.s_bilateral
-        goal: Array = J @ v - bilateral.velocity(dynamics, v, self.work.end_pose.t) - change
-        return goal
+        return np.asarray(J @ v - bilateral.velocity(dynamics, v, self.work.end_pose.t) - change, dtype=np.float64)
 
     def stored_energy(self, pose: Place, q: Array) -> float:
         """Return the energy of gravity and springs [J]."""
@@ -150,7 +149,7 @@ class InterpretedSubstepModel(InterpretedModel):
 
     def _contact_rows(self, settings: StepSettings, problem: StepProblem) -> ContactRows:
         """Return the rows of a problem with their laws."""
-        active, most = problem.active, settings.h * self.robot.coulomb_effort
+        active, most = problem.active, settings.h * self.robot.joints.coulomb_effort
         friction, slip, lower, upper = self.bound.contacts.laws_of(active.chosen)
         return ContactRows(
             active.J,

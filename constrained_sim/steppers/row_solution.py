@@ -46,7 +46,8 @@ class RowSolution(NamedTuple):
 
     Attributes:
         x: (nv,) velocity.
-        impulse: (n + d + f,) of contacts and one-sided rows that take part, of dry friction, and of turning [N s, N m s].
+        impulse: (n + d + f,) of contacts and one-sided rows that take part, of dry friction, and of turning
+            [N s, N m s].
         lam: (m,) of the bilateral rows [N s, N m s].
         status: of the contacts, one-sided rows, degrees of freedom with dry friction, and moments that take part.
         how: which method found them, and steps.
@@ -85,7 +86,7 @@ def solve_rows(model, settings, phase, problem, start):  # type: ignore[no-untyp
     """
     robot, contacts, state, active = borrowed(model.robot), borrowed(model.contacts), problem.state, problem.active
     J, offset, f, held_J, goal, M = active.J, active.offset, problem.f, state.J_bilateral, problem.goal, state.M
-    m, n, d, t = goal.shape[0], active.rows.shape[0], robot.friction_dofs.shape[0], active.turning.shape[0]
+    m, n, d = goal.shape[0], active.rows.shape[0], robot.joints.friction_dofs.shape[0]
     if problem.added.shape[0]:
         M = M.copy()
         for i in range(M.shape[0]):
@@ -96,7 +97,7 @@ def solve_rows(model, settings, phase, problem, start):  # type: ignore[no-untyp
             x, np.empty(0), np.empty(0), np.empty(0, dtype=np.int64), (BY_STICKING, 0), 0.0, 1.0, True, dynamics, 0.0
         )
     sticks = np.searchsorted(active.chosen, contacts.friction.shape[0])
-    one_sided, most = active.chosen.shape[0] - sticks, settings.h * robot.coulomb_effort
+    one_sided, most = active.chosen.shape[0] - sticks, settings.h * robot.joints.coulomb_effort
     slip, friction = np.zeros((sticks, 2)), contacts.friction[active.chosen[:sticks]]
     x, impulse, lam, status, residual, magnitude, solved, dynamics = _hold_all(
         settings, robot, contacts, problem, M, (friction, slip, most)
@@ -154,7 +155,9 @@ def _hold_all(settings, robot, contacts, problem, M, laws):  # type: ignore[no-u
     reduced = reduce_contact_rows(
         np.append(active.rows, np.full(m + d + t, 3 * k)), contacts.features[0], state.axes, state.points
     )
-    held = robot.friction_dofs if not t else robot.friction_dofs[:0]  # the last rows are those that dry friction holds
+    held = (
+        robot.joints.friction_dofs if not t else robot.joints.friction_dofs[:0]
+    )  # the last rows are those that dry friction holds
     x, forces, status, residual, magnitude, solved, dynamics = sticking_dynamics(
         settings.factorization, M, robot.parents, problem.f, every, reduced, offsets,
         (held, robot.others, robot.parents_of_others), friction, slip, lower, upper, active.moments, settings.tolerance,

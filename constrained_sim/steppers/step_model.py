@@ -17,11 +17,29 @@ from constrained_sim.contact.compliance import SoftRows
 from constrained_sim.contact.contact_set import ContactSet
 from constrained_sim.contact.rolling import TurningRows
 from constrained_sim.dynamics.springs import SpringTable
-from constrained_sim.dynamics.tree import Pose, Tree, contract
+from constrained_sim.dynamics.tree import Tree, contract
 from constrained_sim.robot import Robot
 from constrained_sim.steppers.packed_step import State
 from constrained_sim.validation import Array
 from constrained_sim.wrench import WrenchTable
+
+
+class JointModel(NamedTuple):
+    """What acts in the joints of a robot, and where.
+
+    Attributes:
+        damping: (nv,) [N m s/rad, N s/m].
+        stiffness: (nv,) of the springs [N m/rad, N/m].
+        actuation: (nu,) velocity index of every effort.
+        friction_dofs: (d,) degrees of freedom with dry friction.
+        coulomb_effort: (d,) their Coulomb efforts [N m, N].
+    """
+
+    damping: Array
+    stiffness: Array
+    actuation: npt.NDArray[np.intp]
+    friction_dofs: npt.NDArray[np.intp]
+    coulomb_effort: Array
 
 
 class RobotModel(NamedTuple):
@@ -32,12 +50,8 @@ class RobotModel(NamedTuple):
         parents: (nv,) parent of each degree of freedom, -1 at a root.
         gravity: (3,) acceleration [m/s^2], world axes.
         support: (n, nv) see :func:`~constrained_sim.dynamics.kinematics.row_jacobian`.
-        damping: (nv,) of the joints [N m s/rad, N s/m].
-        stiffness: (nv,) of the springs in joints [N m/rad, N/m].
-        springs: these.
-        actuation: (nu,) velocity index of every effort.
-        friction_dofs: (d,) degrees of freedom with dry friction.
-        coulomb_effort: (d,) their Coulomb efforts [N m, N].
+        joints: what acts in them.
+        springs: in joints.
         free: (r,) the free-flyers on the world.
         free_rows: (r,) the first row of each in v.
         others: (nv - d,) degrees of freedom without dry friction.
@@ -48,12 +62,8 @@ class RobotModel(NamedTuple):
     parents: npt.NDArray[np.int64]
     gravity: Array
     support: npt.NDArray[np.bool_]
-    damping: Array
-    stiffness: Array
+    joints: JointModel
     springs: SpringTable
-    actuation: npt.NDArray[np.intp]
-    friction_dofs: npt.NDArray[np.intp]
-    coulomb_effort: Array
     free: npt.NDArray[np.intp]
     free_rows: npt.NDArray[np.intp]
     others: npt.NDArray[np.int64]
@@ -69,12 +79,8 @@ def robot_model(robot: Robot) -> RobotModel:
         parents=robot.inertia_parents,
         gravity=robot.gravity,
         support=robot.support,
-        damping=robot.damping,
-        stiffness=robot.stiffness,
+        joints=JointModel(robot.damping, robot.stiffness, robot.actuation, robot.friction_dofs, robot.coulomb_effort),
         springs=robot.spring_table,
-        actuation=robot.actuation,
-        friction_dofs=robot.friction_dofs,
-        coulomb_effort=robot.coulomb_effort,
         free=free,
         free_rows=free_rows,
         others=others,
@@ -204,7 +210,8 @@ class WorkSpace(NamedTuple):
     Attributes:
         middle: the state where forces were evaluated, a :class:`~constrained_sim.steppers.packed_step.State`; but its
             rows move as they do at the velocity at the beginning.
-        pose: there; of an interpreted model, its :class:`~constrained_sim.steppers.interpreted_model.Place`.
+        pose: there, a :class:`~constrained_sim.dynamics.tree.Pose`; of an interpreted model its
+            :class:`~constrained_sim.steppers.interpreted_model.Place`.
         end_pose: at the end.
         bias: (nv,) bias forces there, at constant axes, see :func:`~constrained_sim.dynamics.free_flyer.hold_axes`.
         impulses: (6, nv) generalised impulses [N m s, N s] of the prediction, the causes in the order of ``FORCES``.
@@ -212,8 +219,8 @@ class WorkSpace(NamedTuple):
     """
 
     middle: State
-    pose: Pose | Any
-    end_pose: Pose | Any
+    pose: Any
+    end_pose: Any
     bias: Array
     impulses: Array
     x: Array

@@ -21,7 +21,7 @@ from constrained_sim.dynamics.free_flyer import (
 )
 from constrained_sim.dynamics.springs import spring_effort
 from constrained_sim.energy import EnergyTerms
-from constrained_sim.linalg.products import matvec, vecdot, vecmat
+from constrained_sim.linalg.products import matvec, vecmat
 from constrained_sim.steppers.borrowed import borrowed
 from constrained_sim.steppers.contact_selection import active_rows, active_set, candidate_rows, spread
 from constrained_sim.steppers.evaluation import (
@@ -42,10 +42,14 @@ from constrained_sim.steppers.midpoint_friction import (
 )
 from constrained_sim.steppers.row_solution import CORRECTION, PREDICTION, TURNED_FRICTION, StepProblem, solve_rows
 from constrained_sim.steppers.state_checks import exceeds, largest_drift
-from constrained_sim.steppers.step_energy import attribute_friction_work, attribute_work, energy_of
+from constrained_sim.steppers.step_energy import energy_of
+from constrained_sim.steppers.step_impulses import between, enter_correction, enter_loads, enter_solution, values_of
 
 UNSOLVED, PREDICTED, UNCORRECTED, REVERSED, DONE = range(5)
 """How far a step came, see :func:`advance`."""
+
+TOLERABLE = OPTIONS.tolerable
+"""Relative residual up to which the contact problem of a step that is only tried counts as solved."""
 
 PROJECTION = list(vars(EnergyTerms())).index("projection")
 
@@ -73,7 +77,7 @@ def advance(model, settings, begin, acceleration, loads, near, found, end):  # t
     """
     robot, work, h, theta = borrowed(model.robot), borrowed(model.work), settings.h, model.options.theta
     rest_speed, middle, impulses, x, v = model.options.rest_speed, work.middle, work.impulses, work.x, begin.v
-    pull = spring_effort(robot.springs, begin.q, v.shape[0]) - 0.25 * h * robot.stiffness * v
+    pull = spring_effort(robot.springs, begin.q, v.shape[0])
     com = middle_coms((1.0 - theta) * h, begin.M, v, begin.frames, robot.free_rows)
     configure(model, work.pose, begin.q, (1.0 - theta) * h, v, com, middle)
     carried = turn_axes((1.0 - theta) * h, v, robot.free_rows)
@@ -89,7 +93,7 @@ def advance(model, settings, begin, acceleration, loads, near, found, end):  # t
             ):
                 break  # else what stopped within the last step would have forces at a velocity that it does not have
             expected[:] = x
-        middle.v[:] = carried + (1.0 - theta) * (expected - carried)
+        between(1.0 - theta, carried, expected, middle.v)
         work.bias[:] = inertial_forces(model, work.pose, middle.v)
         hold_axes(work.bias, h, theta, middle.M, carried, expected, robot.free_rows)
         predicted, will_do = predict(model, settings, begin, carried, (pull, external), loads, start, found)
@@ -113,9 +117,7 @@ def advance(model, settings, begin, acceleration, loads, near, found, end):  # t
     if not settings.corrects:
         return PREDICTED, predicted, calls
     inertial = momentum_gain(model, work.pose, work.bias, carried + (1.0 - theta) * (x - carried))
-    total = end_momentum(
-        h, *masses, inertial, impulses, robot.gravity, end.M, robot.free_rows, *frames, end.frames
-    )
+    total = end_momentum(h, *masses, inertial, impulses, robot.gravity, end.M, robot.free_rows, *frames, end.frames)
     reached, more = correct(model, settings, begin, total, acceleration, active, found, end)
     return reached, predicted, calls + more
 
@@ -138,46 +140,23 @@ def predict(model, settings, begin, v, forces, loads, start, found):  # type: ig
         A :class:`~constrained_sim.steppers.row_solution.RowSolution`, and whether it is solved, or nearly where that
         will do; if it is not, nothing else counts.
     """
-    robot, work, h = borrowed(model.robot), borrowed(model.work), settings.h
-    middle, impulses, x, efforts, actuation = work.middle, work.impulses, work.x, loads.efforts, robot.actuation
+    joints, contacts, work = borrowed(model.robot).joints, borrowed(model.contacts), borrowed(model.work)
+    h, middle, impulses = settings.h, work.middle, work.impulses
     pull, external = forces
-    damping, stiffness = h * robot.damping, 0.25 * h**2 * robot.stiffness
-    feedback = np.zeros_like(damping)
-    feedback[actuation] = h * efforts.damping
-    impulses[:] = 0.0
-    impulses[0], impulses[2] = h * (pull - work.bias), h * external
-    impulses[1][actuation] = h * efforts.constant
-    candidates = candidate_rows(
-        borrowed(model.contacts), model.options, robot.friction_dofs, h, begin, v, middle, loads
-    )
-    goal = bilateral_goal(model, loads.targets, begin, v, middle)
-    f = generalized_momentum(middle.M, v, impulses)
-    problem = StepProblem(middle, damping + stiffness + feedback, f, goal, candidates)
+    added = enter_loads(h, joints, loads.efforts, v, (pull, work.bias, external), impulses)
+    candidates = candidate_rows(contacts, model.options, joints.friction_dofs, h, begin, v, middle, loads)
+    f, goal = generalized_momentum(middle.M, v, impulses), bilateral_goal(model, loads.targets, begin, v, middle)
     start = start if start.shape[0] == candidates.offset.shape[0] else start[:0]  # what takes part depends on h
-    solution = solve_rows(model, settings, PREDICTION, problem, start)
-    if not (solution.solved or solution.residual <= max(settings.tolerable, 0.0 if settings.corrects else TOLERABLE)):
+    solution = solve_rows(model, settings, PREDICTION, StepProblem(middle, added, f, goal, candidates), start)
+    tolerable = settings.tolerable if settings.corrects else max(settings.tolerable, TOLERABLE)
+    if not (solution.solved or solution.residual <= tolerable):
         return solution, False
-    x[:], found.lam[:] = solution.x, solution.lam
-    n, d = candidates.rows.shape[0], robot.friction_dofs.shape[0]
-    row_impulses, turning = solution.impulse[:n], solution.impulse[n + d :]
-    found.joint_friction[:], found.moments[:] = solution.impulse[n : n + d], 0.0
-    impulses[0] -= stiffness * x
-    impulses[1] -= feedback * x
-    impulses[3] = -damping * x
-    impulses[3][robot.friction_dofs] += found.joint_friction
-    impulses[4] = vecmat(row_impulses, candidates.J[:n])
-    if turning.shape[0]:
-        found.moments[candidates.turning] = turning
-        impulses[4] += vecmat(turning, candidates.J[n + d :])
-    impulses[5] = vecmat(found.lam, middle.J_bilateral)
-    normals = borrowed(model.contacts).normals
-    spread(candidates.chosen, normals, row_impulses, solution.status, found.impulse, found.status)
-    found.energy[:] = energy_of(v, x, middle.M, impulses)
+    work.x[:] = solution.x
+    enter_solution(h, joints, loads.efforts, candidates, solution, middle.J_bilateral, found, impulses)
+    rows = solution.impulse[: candidates.rows.shape[0]]
+    spread(candidates.chosen, contacts.normals, rows, solution.status, found.impulse, found.status)
+    found.energy[:] = energy_of(v, solution.x, middle.M, impulses)
     return solution, True
-
-
-TOLERABLE = OPTIONS.tolerable
-"""Relative residual up to which the contact problem of a step that is only tried counts as solved."""
 
 
 @kernel(stage=True)
@@ -202,13 +181,12 @@ def correct(model, settings, begin, total, last, active, found, end):  # type: i
         How far this came, and how often rows were held: :data:`DONE` or :data:`REVERSED`; :data:`UNCORRECTED` where
         the contact problem was not solved, and nothing has changed.
     """
-    robot, contacts, h, friction_dofs = borrowed(model.robot), borrowed(model.contacts), settings.h, model.robot.friction_dofs
+    joints, contacts, h = borrowed(model.robot).joints, borrowed(model.contacts), settings.h
+    friction_dofs, most = joints.friction_dofs, h * joints.coulomb_effort
     rows = active_rows(contacts, model.options, friction_dofs, h, begin, end, active)
     n, d, J, offset = rows.rows.shape[0], friction_dofs.shape[0], rows.J, rows.offset
     sticks = np.searchsorted(active, contacts.friction.shape[0])
-    w = matvec(begin.turning, begin.v)
-    predicted = np.concatenate((found.impulse[rows.rows], found.joint_friction, found.moments[rows.turning]))
-    s_begin = np.concatenate((begin.s[rows.rows], begin.v[friction_dofs], w[rows.turning]))
+    predicted, s_begin = values_of(rows, friction_dofs, found, begin)
     free = total - vecmat(predicted, J) - vecmat(found.lam, end.J_bilateral)
     goal = matvec(end.J_bilateral, end.v) - end.s_bilateral
     predict_midpoint_friction(s_begin, matvec(J, end.v), sticks, rows.moments, offset)
@@ -222,50 +200,8 @@ def correct(model, settings, begin, total, last, active, found, end):  # type: i
             s_begin, matvec(J, solution.x), gained, sticks, d, rows.moments, offset, row_impulses, settings.tolerance
         ):
             break
-    account(model, begin, total, w, rows, solution, found, end)
-    joints = begin.v[friction_dofs], end.v[friction_dofs], gained[n : n + d], found.joint_friction, h * robot.coulomb_effort
+    enter_correction(friction_dofs, begin, total, rows, solution, found, end)
     slips = begin.s, end.s, h * matvec(end.J, last)
-    reversing, _ = first_reversal(*slips, contacts.slip_friction, found.impulse, found.status, joints, LEAST_SHARE)
+    joint_slips = begin.v[friction_dofs], end.v[friction_dofs], gained[n : n + d], found.joint_friction, most
+    reversing, _ = first_reversal(*slips, contacts.slip_friction, found.impulse, found.status, joint_slips, LEAST_SHARE)
     return REVERSED if reversing >= 0 else DONE, min(predicted.shape[0] + found.lam.shape[0], 1) * (turns + 1)
-
-
-@kernel(stage=True)
-def account(model, begin, total, w, rows, solution, found, end):  # type: ignore[no-untyped-def]
-    """Enter the solution of a correction into what was `found`, the energy audit, and the state at the `end`.
-
-    Args:
-        model: see :func:`advance`.
-        begin: the state at the beginning.
-        total: (nv,) generalised momentum at the end, see :func:`correct`.
-        w: (e,) velocities of the rows that turn, at the beginning [rad/s].
-        rows: :class:`~constrained_sim.steppers.contact_selection.ActiveRows` of the correction.
-        solution: of them.
-        found: corrected.
-        end: corrected.
-    """
-    friction_dofs, x, v_plus = model.robot.friction_dofs, end.v, solution.x
-    n, d, J = rows.rows.shape[0], friction_dofs.shape[0], rows.J
-    row_impulses, joint_friction, turning = solution.impulse[:n], solution.impulse[n : n + d], solution.impulse[n + d :]
-    change = np.zeros((6, x.shape[0]))
-    change[0] = total - matvec(end.M, x)
-    change[3][friction_dofs] = joint_friction - found.joint_friction
-    change[4] = vecmat(row_impulses - found.impulse[rows.rows], J[:n])
-    change[5] = vecmat(solution.lam - found.lam, end.J_bilateral)
-    if turning.shape[0]:
-        change[4] += vecmat(turning - found.moments[rows.turning], J[n + d :])
-        found.moments[rows.turning] = turning
-    found.energy[:] += energy_of(x, v_plus, end.M, change)
-    found.impulse[rows.rows], found.status[rows.chosen] = row_impulses, solution.status[: rows.chosen.shape[0]]
-    found.lam[:] = solution.lam
-    w_bilateral = matvec(begin.J_bilateral, begin.v)
-    end.s[:] = matvec(end.J, v_plus)
-    end.s_bilateral[:] = end.s_bilateral + matvec(end.J_bilateral, v_plus - x)
-    by_contacts = 0.5 * (vecdot(found.impulse, begin.s) + vecdot(found.impulse, end.s))
-    if turning.shape[0]:
-        by_contacts += 0.5 * vecdot(found.moments, w + matvec(end.turning, v_plus))
-    by_rows = 0.5 * vecdot(found.lam, w_bilateral + matvec(end.J_bilateral, v_plus))
-    attribute_work(found.energy, by_contacts, by_rows)
-    if d:
-        velocities = begin.v[friction_dofs], x[friction_dofs], v_plus[friction_dofs]
-        attribute_friction_work(found.energy, *velocities, found.joint_friction, joint_friction)
-    found.joint_friction[:], x[:] = joint_friction, v_plus

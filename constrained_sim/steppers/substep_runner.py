@@ -6,12 +6,11 @@ To hand over sixty arrays takes longer than the step of a leg.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.constrained_dynamics import NOTHING_KNOWN
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact.compliance import NO_SOFT_ROWS, SoftRows, slide_springs, soft_rows
+from constrained_sim.contact.compliance import slide_springs
 from constrained_sim.contact_solvers.solve import BY_STICKING
 from constrained_sim.dynamics.free_flyer import mean_acceleration, turn_axes
 from constrained_sim.dynamics.tree import pose_of
@@ -32,6 +31,7 @@ from constrained_sim.steppers.packed_step import (
     unpack_state,
 )
 from constrained_sim.steppers.state_checks import are_finite
+from constrained_sim.steppers.step_impulses import enter_means
 from constrained_sim.steppers.step_model import (
     Loads,
     StepForces,
@@ -43,7 +43,7 @@ from constrained_sim.steppers.step_model import (
     make_step_model,
     robot_model,
 )
-from constrained_sim.steppers.stepper import NO_CONTACT, Evaluation
+from constrained_sim.steppers.stepper import Evaluation
 from constrained_sim.steppers.substep import UNSOLVED, advance
 from constrained_sim.steppers.substep_result import StepInputs
 from constrained_sim.validation import Array
@@ -76,9 +76,7 @@ def compiled_model(robot: Robot, bound: ConstraintSet, options: StepOptions) -> 
     model, sizes = robot_model(robot), sizes_of(robot, bound)
     assert model.tree is not None, "a robot that kernels do not know"
     middle, nothing = unpack_state(np.zeros(state_size(sizes)), sizes), np.zeros(robot.nv)
-    work = WorkSpace(
-        middle, pose_of(model.tree), pose_of(model.tree), nothing, np.zeros((6, robot.nv)), nothing.copy()
-    )
+    work = WorkSpace(middle, pose_of(model.tree), pose_of(model.tree), nothing, np.zeros((6, robot.nv)), nothing.copy())
     rows = bound.bounds, bound.bilateral.arrays
     sizes_and_order = tuple(sizes), bound.places
     return make_step_model(model, contacts_of(bound.contacts), *rows, options, *sizes_and_order, work), work
@@ -98,7 +96,7 @@ class SubstepRunner:
         self, robot: Robot, bound: ConstraintSet, options: StepOptions, stabilization: Projection, compiled: bool
     ) -> None:
         """Prepare steps of `robot`: `compiled`, or such as do whatever is declared."""
-        self.bound, self.sizes, self._mass, self._theta = bound, sizes_of(robot, bound), robot.mass, options.theta
+        self.bound, self.sizes, self._theta = bound, sizes_of(robot, bound), options.theta
         self.interpreted: InterpretedSubstepModel | None = None
         self.model: StepModel | InterpretedSubstepModel
         if compiled:
@@ -116,14 +114,13 @@ class SubstepRunner:
         memory: tuple[Array, int],
         inputs: StepInputs,
         kind: int,
-        excluded: npt.NDArray[np.int64] = NO_CONTACT,
         near: Array = NOTHING_KNOWN,
     ) -> PackedOutcome:
         """Do a step of `h` [s], see :func:`step`; where this does not come so far there is nothing in its record."""
         sizes, (acceleration, passes), (solver, method) = self.sizes, memory, (inputs.solver, inputs.method)
         record, status = np.zeros(self._length), np.zeros(self._members, dtype=np.int64)
-        soft = self._soft(begin, h, excluded)
-        loads = Loads(inputs.efforts, inputs.wrenches, self.bound.bilateral.targets(begin.t, h), excluded, soft)
+        targets, soft = self.bound.bilateral.targets(begin.t, h), inputs.soft
+        loads = Loads(inputs.efforts, inputs.wrenches, targets, inputs.excluded, soft)
         if self.interpreted is not None:
             self.interpreted.begin(begin.t, h, inputs)
         factorization = -1 if solver.held_rows is None else solver.held_rows
@@ -147,12 +144,6 @@ class SubstepRunner:
             laws = self.bound.contacts.soft_laws
             end.deflection = slide_springs(laws, soft, outputs.impulse, outcome.status, s, begin.deflection, h)
         return outcome
-
-    def _soft(self, begin: Evaluation, h: float, excluded: npt.NDArray[np.int64]) -> SoftRows:
-        """Return the rows of the soft contacts that press."""
-        if not begin.deflection.size:
-            return NO_SOFT_ROWS
-        return soft_rows(self.bound.contacts, begin.contact, excluded, begin.deflection, h, self._mass)
 
 
 @kernel(stage=True)
@@ -189,8 +180,8 @@ def step(  # type: ignore[no-untyped-def]
         if closing_contacts(start.gaps, normals, start.s, start.J, acceleration, h, impact_speed, closing):
             return CLOSING, 0, 0, 0, (BY_STICKING, 0), 0.0, 0.0, 0.0, 0.0
     outputs = unpack_outputs(record, sizes)
-    impulse, friction, lam = outputs.impulse, outputs.joint_friction, outputs.lam
-    found = StepForces(impulse, friction, outputs.moments, lam, all_status[:count], outputs.energy)
+    impulse, friction = outputs.impulse, outputs.joint_friction
+    found = StepForces(impulse, friction, outputs.moments, outputs.lam, all_status[:count], outputs.energy)
     reached, predicted, calls = advance(model, settings, start, acceleration, loads, near, found, end)
     if reached == UNSOLVED or not (settings.tolerable > 0.0 or are_finite(end.q, end.v)):
         return UNSOLVED, calls, 0, 0, (BY_STICKING, 0), 0.0, 0.0, 0.0, 0.0
@@ -199,8 +190,6 @@ def step(  # type: ignore[no-untyped-def]
     outputs.x[:] = borrowed(model.work).x
     free_rows = borrowed(model.robot).free_rows
     outputs.acceleration[:] = mean_acceleration(h, start.v, end.v, free_rows, start.frames, end.frames)
-    outputs.forces[:] = np.concatenate((impulse, lam))[model.order] / h
-    outputs.axes[:] = 0.5 * (start.axes + end.axes)
-    outputs.efforts[borrowed(model.robot).friction_dofs] = friction / h
+    enter_means(h, model.order, borrowed(model.robot).joints.friction_dofs, start.axes, end.axes, outputs)
     residuals = predicted.residual, predicted.magnitude, predicted.dynamics_residual, predicted.constraint_residual
     return reached, calls, rows, members, predicted.how, *residuals

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.constrained_dynamics import NOTHING_KNOWN
+from constrained_sim.contact.compliance import NO_SOFT_ROWS, SoftRows, soft_rows
 from constrained_sim.dynamics import free_flyer
 from constrained_sim.exceptions import FINE, CoarseStep
 from constrained_sim.integrators import Integrator, SteppingScheme
@@ -98,17 +99,17 @@ class Substeps(Stepper):
 
         Impulses will be `near` those, if it is not empty; `found` is what a kernel has found of it already.
         """
-        self._warn_of_coarse_steps(begin, h)
+        inputs = inputs._replace(excluded=excluded, soft=self._soft_rows(begin, h, excluded))
         if self._can_compile(begin, inputs):
             if found is None:
-                found = self._runner(begin, True).step(begin, h, self.memory, inputs, kind, excluded, near)
+                found = self._runner(begin, True).step(begin, h, self.memory, inputs, kind, near)
             if found.reached == UNSOLVED:
                 inputs, near = inputs.after_prediction(), NOTHING_KNOWN
             elif found.reached == UNCORRECTED:
                 inputs, near = inputs.after_correction(), found.motion.impulse
             else:
                 return found.part(begin)
-        return self._runner(begin, False).step(begin, h, self.memory, inputs, kind, excluded, near).part(begin)
+        return self._runner(begin, False).step(begin, h, self.memory, inputs, kind, near).part(begin)
 
     def _can_compile(self, begin: Evaluation, inputs: StepInputs) -> bool:
         """Whether the kernels of a whole step can do what is declared, with the solver that is chosen."""
@@ -127,25 +128,25 @@ class Substeps(Stepper):
             self._runners[compiled] = runner
         return runner
 
-    def _warn_of_coarse_steps(self, begin: Evaluation, h: float) -> None:
-        """Warn, once per contact, where a step is too long for the stiffness or the damping of a soft contact.
+    def _soft_rows(self, begin: Evaluation, h: float, excluded: npt.NDArray[np.intp]) -> SoftRows:
+        """Return the rows of soft contacts that press within `h` [s].
 
-        With the impedance ``alpha = h^2 k / 4 + h d`` and the mass m that the contact feels, a step turns an undamped
-        vibration by ``2 sqrt(alpha / m)``.
+        Warns, once per contact, where that is too long for its stiffness or its damping. With the impedance alpha of
+        ``soft_rows`` and the mass m that the contact feels, a step turns an undamped vibration by
+        ``2 sqrt(alpha / m)``.
         """
-        contact_set, contact = begin.bound.contacts, begin.contact if begin.deflection.size else None
-        if contact is None:
-            return
-        for law, i in zip(contact_set.soft_laws, contact_set.soft, strict=True):
+        if not begin.deflection.size:
+            return NO_SOFT_ROWS
+        contact_set, contact = begin.bound.contacts, begin.contact
+        soft = soft_rows(contact_set, contact, excluded, begin.deflection, h, self.robot.mass)
+        for place, i in enumerate(soft.contacts):
             name, normal = contact_set.members[i].name, contact.J[3 * i + 2]
-            depth = -contact.distances[i]
-            if depth > 0.0 and name not in self._warned:
+            if name not in self._warned:
                 self._warned.add(name)
-                stiffness, damping = law.slopes(depth, -contact.s[3 * i + 2])
-                impedance = 0.25 * h**2 * stiffness + h * damping
-                angle = 2.0 * np.sqrt(normal @ np.linalg.solve(begin.M, normal) * impedance)
+                angle = 2.0 * np.sqrt(normal @ np.linalg.solve(begin.M, normal) / soft.compliance[3 * place + 2])
                 if angle > FINE:
                     warnings.warn(CoarseStep(name, h, float(angle)), stacklevel=2)
+        return soft
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy begins with: it prepares steps of its own."""

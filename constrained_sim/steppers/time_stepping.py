@@ -150,13 +150,13 @@ class TimeStepping(Substeps):
             self.dt, True, self._passes, int(solver.held_rows or 0), method.tolerance, method.quick_steps, 0.0
         )
         targets = bound.bilateral.targets(start.t, self.dt)
-        loads = Loads(inputs.efforts, wrenches, targets, NO_CONTACT, NO_SOFT_ROWS)
+        acting = Loads(inputs.efforts, wrenches, targets, NO_CONTACT, NO_SOFT_ROWS)
         done, t, calls = run_steps(
             compiled.model,
             settings,
             law,
             (robot.least_efforts, robot.effort_limits),
-            loads,
+            acting,
             (*asked, start.t),
             (here, np.zeros(packed_size(compiled.sizes)), acceleration),
             records,

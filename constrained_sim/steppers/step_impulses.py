@@ -1,0 +1,156 @@
+"""Impulses of the causes of motion in a step: entered before its problem is solved, and by what that finds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from constrained_sim.compilation.kernel import kernel
+from constrained_sim.linalg.products import matvec, vecdot, vecmat
+from constrained_sim.steppers.step_energy import attribute_friction_work, attribute_work, energy_of
+
+
+@kernel
+def enter_loads(h, joints, efforts, v, forces, impulses):  # type: ignore[no-untyped-def]
+    """Enter what acts whatever the velocity at the end; return (nv,) what the rest adds to the inertia.
+
+    Damping of joints and of their feedback acts at the velocity at the end; springs act at the mean of the positions at
+    both ends, which keeps their energy whatever their frequency.
+
+    Args:
+        h: length of the step [s].
+        joints: see :class:`~constrained_sim.steppers.step_model.JointModel`.
+        efforts: of the actuators, see :class:`~constrained_sim.actuators.Efforts`.
+        v: (nv,) velocity at the beginning.
+        forces: (nv,) of springs at the beginning, bias, and of external wrenches [N m, N].
+        impulses: (6, nv) filled, the causes in the order of ``FORCES`` [N m s, N s].
+    """
+    pull, bias, external = forces
+    added = np.empty_like(bias)
+    impulses[:] = 0.0
+    for i in range(added.shape[0]):
+        impulses[0, i] = h * (pull[i] - 0.25 * h * joints.stiffness[i] * v[i] - bias[i])
+        impulses[2, i] = h * external[i]
+        added[i] = h * joints.damping[i] + 0.25 * h**2 * joints.stiffness[i]
+    for i in range(joints.actuation.shape[0]):
+        k = joints.actuation[i]
+        impulses[1, k] = h * efforts.constant[i]
+        added[k] += h * efforts.damping[i]
+    return added
+
+
+@kernel
+def enter_solution(h, joints, efforts, active, solution, J_bilateral, found, impulses):  # type: ignore[no-untyped-def]
+    """Enter what the solution of a prediction makes act, and its impulses but those of contacts.
+
+    Args:
+        h: length of the step [s].
+        joints: see :func:`enter_loads`.
+        efforts: see :func:`enter_loads`.
+        active: the :class:`~constrained_sim.steppers.contact_selection.ActiveRows`.
+        solution: their :class:`~constrained_sim.steppers.row_solution.RowSolution`.
+        J_bilateral: (m, nv).
+        found: see :class:`~constrained_sim.steppers.step_model.StepForces`.
+        impulses: (6, nv) as :func:`enter_loads` left them.
+    """
+    x, n, d = solution.x, active.rows.shape[0], joints.friction_dofs.shape[0]
+    for i in range(x.shape[0]):
+        impulses[0, i] -= 0.25 * h**2 * joints.stiffness[i] * x[i]
+        impulses[3, i] = -h * joints.damping[i] * x[i]
+    for i in range(joints.actuation.shape[0]):
+        k = joints.actuation[i]
+        impulses[1, k] -= h * efforts.damping[i] * x[k]
+    for i in range(d):
+        found.joint_friction[i] = solution.impulse[n + i]
+        impulses[3, joints.friction_dofs[i]] += solution.impulse[n + i]
+    impulses[4], found.moments[:] = vecmat(solution.impulse[:n], active.J[:n]), 0.0
+    if active.turning.shape[0]:
+        found.moments[active.turning] = solution.impulse[n + d :]
+        impulses[4] += vecmat(solution.impulse[n + d :], active.J[n + d :])
+    found.lam[:], impulses[5] = solution.lam, vecmat(solution.lam, J_bilateral)
+
+
+@kernel
+def values_of(active, friction_dofs, found, begin):  # type: ignore[no-untyped-def]
+    """Return the impulses `found` of the rows that are `active` (n + d + f,), and their velocities at the `begin`."""
+    n, d = active.rows.shape[0], friction_dofs.shape[0]
+    impulses, velocities = np.empty(active.offset.shape[0]), np.empty(active.offset.shape[0])
+    for i in range(n):
+        impulses[i], velocities[i] = found.impulse[active.rows[i]], begin.s[active.rows[i]]
+    for i in range(d):
+        impulses[n + i], velocities[n + i] = found.joint_friction[i], begin.v[friction_dofs[i]]
+    for i in range(active.turning.shape[0]):
+        row = active.turning[i]
+        impulses[n + d + i], velocities[n + d + i] = found.moments[row], vecdot(begin.turning[row], begin.v)
+    return impulses, velocities
+
+
+@kernel
+def enter_correction(friction_dofs, begin, total, active, solution, found, end):  # type: ignore[no-untyped-def]
+    """Enter the solution of a correction into what was `found`, the energy audit, and the state at the `end`.
+
+    Args:
+        friction_dofs: (d,) degrees of freedom with dry friction.
+        begin: the state at the beginning.
+        total: (nv,) generalised momentum at the end, with all impulses of the prediction.
+        active: the :class:`~constrained_sim.steppers.contact_selection.ActiveRows` of the correction.
+        solution: their :class:`~constrained_sim.steppers.row_solution.RowSolution`.
+        found: corrected, see :class:`~constrained_sim.steppers.step_model.StepForces`.
+        end: the state, corrected.
+    """
+    x, v_plus, n, d, energy = end.v, solution.x, active.rows.shape[0], friction_dofs.shape[0], found.energy
+    row_impulses, joint_friction, turning = solution.impulse[:n], solution.impulse[n : n + d], solution.impulse[n + d :]
+    change, J = np.zeros((6, x.shape[0])), active.J
+    for i in range(x.shape[0]):
+        change[0, i] = total[i] - vecdot(end.M[i], x)
+    for i in range(d):
+        change[3, friction_dofs[i]] = joint_friction[i] - found.joint_friction[i]
+    change[4] = vecmat(row_impulses - found.impulse[active.rows], J[:n])
+    change[5] = vecmat(solution.lam - found.lam, end.J_bilateral)
+    if turning.shape[0]:
+        change[4] += vecmat(turning - found.moments[active.turning], J[n + d :])
+        found.moments[active.turning] = turning
+    energy += energy_of(x, v_plus, end.M, change)
+    found.impulse[active.rows], found.status[active.chosen] = row_impulses, solution.status[: active.chosen.shape[0]]
+    found.lam[:], end.s[:] = solution.lam, matvec(end.J, v_plus)
+    by_contacts = 0.5 * (vecdot(found.impulse, begin.s) + vecdot(found.impulse, end.s))
+    for row in active.turning:
+        w = vecdot(begin.turning[row], begin.v) + vecdot(end.turning[row], v_plus)
+        by_contacts += 0.5 * found.moments[row] * w
+    by_rows = 0.0
+    for i in range(found.lam.shape[0]):
+        at_end = vecdot(end.J_bilateral[i], v_plus)
+        by_rows += 0.5 * found.lam[i] * (vecdot(begin.J_bilateral[i], begin.v) + at_end)
+        end.s_bilateral[i] += at_end - vecdot(end.J_bilateral[i], x)
+    attribute_work(energy, by_contacts, by_rows)
+    if d:
+        velocities = begin.v[friction_dofs], x[friction_dofs], v_plus[friction_dofs]
+        attribute_friction_work(energy, *velocities, found.joint_friction, joint_friction)
+    found.joint_friction[:], x[:] = joint_friction, v_plus
+
+
+@kernel
+def enter_means(h, order, friction_dofs, begin, end, outputs):  # type: ignore[no-untyped-def]
+    """Enter mean forces of all rows, mean axes of contacts and mean efforts of dry friction of a step of `h` [s].
+
+    Args:
+        h: its length [s].
+        order: where each row is, in the order of declaration, among those of contacts, of limits, and bilateral ones.
+        friction_dofs: (d,) degrees of freedom with dry friction.
+        begin: (k, 3, 3) axes at the beginning.
+        end: (k, 3, 3) at the end.
+        outputs: see :class:`~constrained_sim.steppers.packed_step.StepOutputs`.
+    """
+    first = outputs.impulse.shape[0]
+    for i in range(order.shape[0]):
+        place = order[i]
+        outputs.forces[i] = (outputs.lam[place - first] if place >= first else outputs.impulse[place]) / h
+    for i in range(friction_dofs.shape[0]):
+        outputs.efforts[friction_dofs[i]] = outputs.joint_friction[i] / h
+    outputs.axes[:] = 0.5 * (begin + end)
+
+
+@kernel
+def between(share, one, other, result):  # type: ignore[no-untyped-def]
+    """Fill `result` (n,) with what is this `share` of the way from `one` (n,) to the `other` (n,)."""
+    for i in range(result.shape[0]):
+        result[i] = one[i] + share * (other[i] - one[i])
