@@ -20,7 +20,7 @@ from mechanisms import (
 from constrained_sim import Box, Collisions, Plane, PointAnchor, Wrench, load_config
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import SOLVERS
-from constrained_sim.steppers import compiled_step
+from constrained_sim.steppers import substep_runner
 
 COPIES = {"deepcopy": copy.deepcopy, "pickle": lambda original: pickle.loads(pickle.dumps(original))}
 every_copy = pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)
@@ -131,9 +131,9 @@ def test_first_step_of_a_copy_compiles_nothing(copied):
     """The kernel of a step is the one that the original has compiled, also where a tolerance is a whole number."""
     sim = simulator(solo12(), standing_solo(), None, solo_contacts(friction=0.7))
     sim.step()
-    known = list(compiled_step.step.signatures)
+    known = list(substep_runner.step.signatures)
     twin = copied(sim)
     twin.step()
     twin.set_contact_method("newton", 0)
     twin.step()
-    assert list(compiled_step.step.signatures) == known
+    assert list(substep_runner.step.signatures) == known

@@ -25,6 +25,7 @@ def kernel(
     nogil: bool = False,
     error_model: str = "python",
     stage: bool = False,
+    spliced: bool = False,
 ) -> Any:
     """Compile `function` at its first call, or load the machine code that an earlier process left.
 
@@ -39,14 +40,18 @@ def kernel(
         nogil: let other Python threads run meanwhile.
         error_model: "numpy" gives infinity or NaN where "python" raises ZeroDivisionError.
         stage: its first argument is a model, which may be an :class:`InterpretedModel`.
+        spliced: its source becomes part of that of each caller; for what is called once, and takes many arrays: to hand
+            one over takes as long as four multiplications.
     """
     options: dict[str, Any] = {"fastmath": fastmath, "nogil": nogil, "error_model": error_model}
     if function is None:
-        return functools.partial(kernel, inline=inline, stage=stage, **options)
+        return functools.partial(kernel, inline=inline, stage=stage, spliced=spliced, **options)
     settings: Any = numba.config
     if settings.DISABLE_JIT:
         return _interpreted(function) if stage else function
     kind = Stage if stage else Kernel
+    if spliced:
+        options["inline"] = "always"
     made = kind(function, targetoptions={"nopython": True, "boundscheck": None, "no_cfunc_wrapper": True, **options})
     made.inline = inline
     KERNELS.append(made)

@@ -68,7 +68,7 @@ class ActiveRows(NamedTuple):
     moments: Array
 
 
-@kernel
+@kernel(spliced=True)
 def candidate_rows(contacts, options, friction_dofs, h, begin, v, middle, loads):  # type: ignore[no-untyped-def]
     """Choose what may carry force, and give its rows the offset that makes ``J v' + offset`` = s'.
 
@@ -113,7 +113,7 @@ def candidate_rows(contacts, options, friction_dofs, h, begin, v, middle, loads)
     return ActiveRows(active.chosen, rows, J, offset, compliance, active.turning, active.moments)
 
 
-@kernel
+@kernel(spliced=True)
 def active_rows(contacts, options, friction_dofs, h, begin, end, active):  # type: ignore[no-untyped-def]
     """Return the :class:`ActiveRows` at the end of a step, of what is `active` (c,) in it; arguments as above."""
     rows = _rows_at(contacts, friction_dofs, active, end)
@@ -121,7 +121,7 @@ def active_rows(contacts, options, friction_dofs, h, begin, end, active):  # typ
     return rows
 
 
-@kernel(inline=True)
+@kernel(spliced=True)
 def _rows_at(contacts, friction_dofs, chosen, state):  # type: ignore[no-untyped-def]
     """Return the :class:`ActiveRows` of what is `chosen`, with zero offset, at a `state`."""
     rows = rows_of(chosen, contacts.normals, contacts.friction.shape[0])

@@ -101,13 +101,13 @@ def evaluate_inertia(model, pose, state):  # type: ignore[no-untyped-def]
     inertia(robot.tree, pose, state.M)
 
 
-@kernel(stage=True)
+@kernel(stage=True, spliced=True)
 def inertial_forces(model, pose, v):  # type: ignore[no-untyped-def]
     """Return (nv,) Coriolis, centrifugal and gravity forces at the `pose` and the velocity v (nv,)."""
     return bias_forces(borrowed(model.robot).tree, pose, v)
 
 
-@kernel(stage=True)
+@kernel(stage=True, spliced=True)
 def momentum_gain(model, pose, bias, v):  # type: ignore[no-untyped-def]
     """Return (nv,) inertial forces of which a step makes its momentum, see ``free_flyer.end_momentum``.
 
@@ -123,13 +123,13 @@ def momentum_gain(model, pose, bias, v):  # type: ignore[no-untyped-def]
     return bias - pose.weight + kinetic_gradient(borrowed(model.robot).tree, pose, v)
 
 
-@kernel(stage=True)
+@kernel(stage=True, spliced=True)
 def external_forces(model, pose, wrenches):  # type: ignore[no-untyped-def]
     """Return (nv,) the efforts of external `wrenches` at a `pose` [N m, N]."""
     return external_effort(wrenches, pose.placements, pose.axes, borrowed(model.robot).support)
 
 
-@kernel(stage=True)
+@kernel(stage=True, spliced=True)
 def bilateral_goal(model, targets, begin, v, middle):  # type: ignore[no-untyped-def]
     """Return (m,) what ``J v'`` is to be, J in the `middle`, so that the bilateral rows are at rest at the end.
 
@@ -145,14 +145,14 @@ def bilateral_goal(model, targets, begin, v, middle):  # type: ignore[no-untyped
     return begin.s_bilateral + targets[1, 1] - middle.s_bilateral
 
 
-@kernel(stage=True)
+@kernel(stage=True, spliced=True)
 def stored_energy(model, pose, q):  # type: ignore[no-untyped-def]
     """Return the energy of gravity and springs [J] at a `pose` and configuration q (nq,)."""
     robot = borrowed(model.robot)
     return potential_energy(robot.tree, pose.placements) + spring_energy(robot.springs, q)
 
 
-@kernel(stage=True)
+@kernel(stage=True, spliced=True)
 def step_back(model, pose, state, rows):  # type: ignore[no-untyped-def]
     """Return the smallest tangent step (nv,) that takes the drift out of a `state`, to first order.
 

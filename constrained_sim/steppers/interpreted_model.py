@@ -130,10 +130,10 @@ class InterpretedSubstepModel(InterpretedModel):
 
     def solve_rows(self, settings: StepSettings, phase: int, problem: StepProblem, start: Array) -> RowSolution:
         """Solve for the velocity by the solver and contact method that are chosen."""
-        inputs, state, work = self.inputs, problem.state, self.work
+        inputs, work = self.inputs, self.work
         dynamics = (work.pose if phase == PREDICTION else work.end_pose).dynamics
         added = problem.added if problem.added.any() else None
-        system = RobotSystem(dynamics, state.J_bilateral, self.bound.bilateral.members, added)
+        system = RobotSystem(dynamics, problem.J_bilateral, self.bound.bilateral.members, added)
         method = inputs.method if phase == PREDICTION else inputs.near if phase == CORRECTION else inputs.turned
         rows = self._contact_rows(settings, problem)
         motion = solve_constrained_dynamics(inputs.solver, system, problem.f, problem.goal, rows, method, start)

@@ -16,7 +16,6 @@ from constrained_sim.solvers.held_rows import hold_rows
 from constrained_sim.solvers.solver import largest_row_error
 from constrained_sim.steppers.borrowed import borrowed
 from constrained_sim.steppers.contact_selection import ActiveRows
-from constrained_sim.steppers.packed_step import State
 from constrained_sim.validation import Array
 
 PREDICTION, CORRECTION, TURNED_FRICTION = range(3)
@@ -27,14 +26,20 @@ class StepProblem(NamedTuple):
     """A problem of a step: ``M x - J^T impulse - J_b^T lam = f``, ``J_b x = goal``, and the contact law.
 
     Attributes:
-        state: with the inertia M and the bilateral rows J_b.
+        M: (nv, nv) inertia.
+        J_bilateral: (m, nv) bilateral rows J_b.
+        axes: (k, 3, 3) of the contacts.
+        points: (k, 3) of the contacts [m].
         added: (nv,) to the diagonal of M, by forces that depend on x; (0,): nothing.
         f: (nv,) momentum.
         goal: (m,) what ``J_b x`` is to be.
         active: the other rows J that take part.
     """
 
-    state: State
+    M: Array
+    J_bilateral: Array
+    axes: Array
+    points: Array
     added: Array
     f: Array
     goal: Array
@@ -84,8 +89,8 @@ def solve_rows(model, settings, phase, problem, start):  # type: ignore[no-untyp
     Returns:
         A :class:`RowSolution`.
     """
-    robot, contacts, state, active = borrowed(model.robot), borrowed(model.contacts), problem.state, problem.active
-    J, offset, f, held_J, goal, M = active.J, active.offset, problem.f, state.J_bilateral, problem.goal, state.M
+    robot, contacts, active, M = borrowed(model.robot), borrowed(model.contacts), problem.active, problem.M
+    J, offset, f, held_J, goal = active.J, active.offset, problem.f, problem.J_bilateral, problem.goal
     m, n, d = goal.shape[0], active.rows.shape[0], robot.joints.friction_dofs.shape[0]
     if problem.added.shape[0]:
         M = M.copy()
@@ -121,7 +126,7 @@ def solve_rows(model, settings, phase, problem, start):  # type: ignore[no-untyp
     return RowSolution(x, impulse, lam, status, how, residual, magnitude, solved, dynamics, inconsistent)
 
 
-@kernel
+@kernel(spliced=True)
 def _hold_all(settings, robot, contacts, problem, M, laws):  # type: ignore[no-untyped-def]
     """Solve with all rows held, unless a soft contact presses, whose rows are not.
 
@@ -138,7 +143,7 @@ def _hold_all(settings, robot, contacts, problem, M, laws):  # type: ignore[no-u
         (x, impulse, lam, status, relative residual, impulse scale, whether this is the solution, relative residual of
         the equation of motion).
     """
-    state, active, goal = problem.state, problem.active, problem.goal
+    active, goal = problem.active, problem.goal
     friction, slip, most = laws
     m, n, d, t = goal.shape[0], active.rows.shape[0], most.shape[0], active.turning.shape[0]
     members, k = active.chosen.shape[0], contacts.friction.shape[0]
@@ -150,10 +155,10 @@ def _hold_all(settings, robot, contacts, problem, M, laws):  # type: ignore[no-u
     lower[box + m :], upper[box + m :] = -most, most
     every, offsets = active.J, active.offset
     if m:
-        every = np.concatenate((every[:n], state.J_bilateral, every[n:]))
+        every = np.concatenate((every[:n], problem.J_bilateral, every[n:]))
         offsets = np.concatenate((offsets[:n], -goal, offsets[n:]))
     reduced = reduce_contact_rows(
-        np.append(active.rows, np.full(m + d + t, 3 * k)), contacts.features[0], state.axes, state.points
+        np.append(active.rows, np.full(m + d + t, 3 * k)), contacts.features[0], problem.axes, problem.points
     )
     held = (
         robot.joints.friction_dofs if not t else robot.joints.friction_dofs[:0]

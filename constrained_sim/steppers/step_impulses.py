@@ -9,7 +9,7 @@ from constrained_sim.linalg.products import matvec, vecdot, vecmat
 from constrained_sim.steppers.step_energy import attribute_friction_work, attribute_work, energy_of
 
 
-@kernel
+@kernel(spliced=True)
 def enter_loads(h, joints, efforts, v, forces, impulses):  # type: ignore[no-untyped-def]
     """Enter what acts whatever the velocity at the end; return (nv,) what the rest adds to the inertia.
 
@@ -38,7 +38,7 @@ def enter_loads(h, joints, efforts, v, forces, impulses):  # type: ignore[no-unt
     return added
 
 
-@kernel
+@kernel(spliced=True)
 def enter_solution(h, joints, efforts, active, solution, J_bilateral, found, impulses):  # type: ignore[no-untyped-def]
     """Enter what the solution of a prediction makes act, and its impulses but those of contacts.
 
@@ -69,7 +69,7 @@ def enter_solution(h, joints, efforts, active, solution, J_bilateral, found, imp
     found.lam[:], impulses[5] = solution.lam, vecmat(solution.lam, J_bilateral)
 
 
-@kernel
+@kernel(spliced=True)
 def values_of(active, friction_dofs, found, begin):  # type: ignore[no-untyped-def]
     """Return the impulses `found` of the rows that are `active` (n + d + f,), and their velocities at the `begin`."""
     n, d = active.rows.shape[0], friction_dofs.shape[0]
@@ -84,7 +84,7 @@ def values_of(active, friction_dofs, found, begin):  # type: ignore[no-untyped-d
     return impulses, velocities
 
 
-@kernel
+@kernel(spliced=True)
 def enter_correction(friction_dofs, begin, total, active, solution, found, end):  # type: ignore[no-untyped-def]
     """Enter the solution of a correction into what was `found`, the energy audit, and the state at the `end`.
 
@@ -128,7 +128,7 @@ def enter_correction(friction_dofs, begin, total, active, solution, found, end):
     found.joint_friction[:], x[:] = joint_friction, v_plus
 
 
-@kernel
+@kernel(spliced=True)
 def enter_means(h, order, friction_dofs, begin, end, outputs):  # type: ignore[no-untyped-def]
     """Enter mean forces of all rows, mean axes of contacts and mean efforts of dry friction of a step of `h` [s].
 
@@ -149,7 +149,7 @@ def enter_means(h, order, friction_dofs, begin, end, outputs):  # type: ignore[n
     outputs.axes[:] = 0.5 * (begin + end)
 
 
-@kernel
+@kernel(spliced=True)
 def between(share, one, other, result):  # type: ignore[no-untyped-def]
     """Fill `result` (n,) with what is this `share` of the way from `one` (n,) to the `other` (n,)."""
     for i in range(result.shape[0]):

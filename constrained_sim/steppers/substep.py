@@ -122,7 +122,7 @@ def advance(model, settings, begin, acceleration, loads, near, found, end):  # t
     return reached, predicted, calls + more
 
 
-@kernel(stage=True)
+@kernel(stage=True, spliced=True)
 def predict(model, settings, begin, v, forces, loads, start, found):  # type: ignore[no-untyped-def]
     """Solve the smooth problem of a step, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
@@ -147,7 +147,8 @@ def predict(model, settings, begin, v, forces, loads, start, found):  # type: ig
     candidates = candidate_rows(contacts, model.options, joints.friction_dofs, h, begin, v, middle, loads)
     f, goal = generalized_momentum(middle.M, v, impulses), bilateral_goal(model, loads.targets, begin, v, middle)
     start = start if start.shape[0] == candidates.offset.shape[0] else start[:0]  # what takes part depends on h
-    solution = solve_rows(model, settings, PREDICTION, StepProblem(middle, added, f, goal, candidates), start)
+    problem = StepProblem(middle.M, middle.J_bilateral, middle.axes, middle.points, added, f, goal, candidates)
+    solution = solve_rows(model, settings, PREDICTION, problem, start)
     tolerable = settings.tolerable if settings.corrects else max(settings.tolerable, TOLERABLE)
     if not (solution.solved or solution.residual <= tolerable):
         return solution, False
@@ -159,7 +160,7 @@ def predict(model, settings, begin, v, forces, loads, start, found):  # type: ig
     return solution, True
 
 
-@kernel(stage=True)
+@kernel(stage=True, spliced=True)
 def correct(model, settings, begin, total, last, active, found, end):  # type: ignore[no-untyped-def]
     """Make the momentum at the end of the step what it must be, and the row velocities there obey their laws.
 
@@ -191,8 +192,9 @@ def correct(model, settings, begin, total, last, active, found, end):  # type: i
     goal = matvec(end.J_bilateral, end.v) - end.s_bilateral
     predict_midpoint_friction(s_begin, matvec(J, end.v), sticks, rows.moments, offset)
     gained, row_impulses, phase = h * matvec(J, last), predicted, CORRECTION
+    problem = StepProblem(end.M, end.J_bilateral, end.axes, end.points, np.empty(0), free, goal, rows)
     for turns in range(2):
-        solution = solve_rows(model, settings, phase, StepProblem(end, np.empty(0), free, goal, rows), row_impulses)
+        solution = solve_rows(model, settings, phase, problem, row_impulses)
         if not (solution.solved or solution.residual <= settings.tolerable):
             return UNCORRECTED, turns + 1
         row_impulses, phase = solution.impulse, TURNED_FRICTION

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from constrained_sim.actuators import Efforts
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.constrained_dynamics import NOTHING_KNOWN
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact.compliance import slide_springs
+from constrained_sim.contact.compliance import SoftRows, slide_springs
 from constrained_sim.contact_solvers.solve import BY_STICKING
 from constrained_sim.dynamics.free_flyer import mean_acceleration, turn_axes
 from constrained_sim.dynamics.tree import pose_of
@@ -47,6 +48,7 @@ from constrained_sim.steppers.stepper import Evaluation
 from constrained_sim.steppers.substep import UNSOLVED, advance
 from constrained_sim.steppers.substep_result import StepInputs
 from constrained_sim.validation import Array
+from constrained_sim.wrench import WrenchTable
 
 CLOSING = -1
 """How far a step came that was not begun, since a contact closes within it."""
@@ -120,14 +122,12 @@ class SubstepRunner:
         sizes, (acceleration, passes), (solver, method) = self.sizes, memory, (inputs.solver, inputs.method)
         record, status = np.zeros(self._length), np.zeros(self._members, dtype=np.int64)
         targets, soft = self.bound.bilateral.targets(begin.t, h), inputs.soft
-        loads = Loads(inputs.efforts, inputs.wrenches, targets, inputs.excluded, soft)
+        loads = tuple(inputs.efforts), tuple(inputs.wrenches), targets, inputs.excluded, tuple(soft)
         if self.interpreted is not None:
             self.interpreted.begin(begin.t, h, inputs)
         factorization = -1 if solver.held_rows is None else solver.held_rows
         tolerable = 0.0 if self.interpreted is None else np.inf
-        settings = StepSettings(
-            h, kind != TRIAL, passes, factorization, method.tolerance, method.quick_steps, tolerable
-        )
+        settings = h, kind != TRIAL, passes, factorization, method.tolerance, method.quick_steps, tolerable
         reached, calls, rows, members, how, residual, magnitude, dynamics, inconsistent = step(
             self.model, settings, kind == WHOLE, packed_state(begin, sizes), acceleration, loads, near, record, status
         )
@@ -154,11 +154,12 @@ def step(  # type: ignore[no-untyped-def]
 
     Args:
         model: what is the same in all steps.
-        settings: see ``advance``.
+        settings: what :class:`~constrained_sim.steppers.step_model.StepSettings` holds, as a tuple: of names it would
+            take longer to hand over.
         whole: whether this is a step in which no contact closes; else it may, without impact.
         begin: record that begins with the state at the beginning.
         acceleration: (nv,) of the last step.
-        loads: see ``advance``.
+        loads: what :class:`~constrained_sim.steppers.step_model.Loads` holds, as tuples.
         near: (n,) impulses near the solution; (0,): nothing is known of them.
         record: zeros, filled with the state at the end and the outputs.
         all_status: zeros, filled with the status of all contacts and one-sided rows (k + l,), then with those of what
@@ -170,8 +171,10 @@ def step(  # type: ignore[no-untyped-def]
         with dry friction and moments took part in the contact problem; which method solved it, and steps; its relative
         residual; impulse scale; relative residuals of the equation of motion and of the bilateral rows.
     """
-    normals, sizes, h = borrowed(model.contacts).normals, model.sizes, settings.h
-    begin, acceleration, loads = borrowed(begin), borrowed(acceleration), borrowed(loads)
+    efforts, wrenches, targets, excluded, soft = borrowed(loads)
+    acting = Loads(Efforts(*efforts), WrenchTable(*wrenches), targets, excluded, SoftRows(*soft))
+    settings, normals, sizes = StepSettings(*settings), borrowed(model.contacts).normals, model.sizes
+    begin, acceleration, h = borrowed(begin), borrowed(acceleration), settings.h
     record, all_status = borrowed(record), borrowed(all_status)
     start, end = unpack_state(begin, sizes), unpack_state(record, sizes)
     count = start.gaps.shape[0]
@@ -182,7 +185,7 @@ def step(  # type: ignore[no-untyped-def]
     outputs = unpack_outputs(record, sizes)
     impulse, friction = outputs.impulse, outputs.joint_friction
     found = StepForces(impulse, friction, outputs.moments, outputs.lam, all_status[:count], outputs.energy)
-    reached, predicted, calls = advance(model, settings, start, acceleration, loads, near, found, end)
+    reached, predicted, calls = advance(model, settings, start, acceleration, acting, near, found, end)
     if reached == UNSOLVED or not (settings.tolerable > 0.0 or are_finite(end.q, end.v)):
         return UNSOLVED, calls, 0, 0, (BY_STICKING, 0), 0.0, 0.0, 0.0, 0.0
     rows, members = predicted.impulse.shape[0], predicted.status.shape[0]
