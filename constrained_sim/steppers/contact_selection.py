@@ -69,7 +69,7 @@ class ActiveRows(NamedTuple):
 
 
 @kernel(spliced=True)
-def candidate_rows(contacts, options, friction_dofs, h, begin, v, middle, loads):  # type: ignore[no-untyped-def]
+def candidate_rows(contacts, options, friction_dofs, h, begin, v, middle, arguments):  # type: ignore[no-untyped-def]
     """Choose what may carry force, and give its rows the offset that makes ``J v' + offset`` = s'.
 
     Args:
@@ -80,17 +80,17 @@ def candidate_rows(contacts, options, friction_dofs, h, begin, v, middle, loads)
         begin: the state at its beginning.
         v: (nv,) velocity there, along the axes at the evaluation point.
         middle: the state at the evaluation point.
-        loads: see :class:`~constrained_sim.steppers.step_model.Loads`.
+        arguments: see :class:`~constrained_sim.steppers.step_model.StepArguments`.
 
     Returns:
         The :class:`ActiveRows`.
     """
-    chosen, count, normals, soft = np.empty(begin.gaps.shape[0], dtype=np.int64), 0, contacts.normals, loads.soft
+    chosen, count, normals, soft = np.empty(begin.gaps.shape[0], dtype=np.int64), 0, contacts.normals, arguments.soft
     for c in range(begin.gaps.shape[0]):
         takes_part = begin.gaps[c] + h * min(begin.s[normals[c]], 0.0) <= options.activation_distance
         for other in soft.contacts:
             takes_part = takes_part or other == c
-        for other in loads.excluded:
+        for other in arguments.excluded:
             takes_part = takes_part and other != c
         if takes_part:
             chosen[count] = c

@@ -12,12 +12,12 @@ from constrained_sim.steppers.borrowed import borrowed
 from constrained_sim.steppers.contact_selection import closing_contacts
 from constrained_sim.steppers.packed_step import state_size, unpack_outputs, unpack_state
 from constrained_sim.steppers.state_checks import are_finite
-from constrained_sim.steppers.step_model import Loads, StepForces, StepSettings
+from constrained_sim.steppers.step_model import StepArguments, StepForces, StepSettings
 from constrained_sim.steppers.substep import DONE, advance
 
 
 @kernel(nogil=True, stage=True)
-def run_steps(model, settings, law, limits, loads, asked, states, records):  # type: ignore[no-untyped-def]
+def run_steps(model, settings, law, limits, arguments, asked, states, records):  # type: ignore[no-untyped-def]
     """Do steps as :func:`~constrained_sim.steppers.substep.advance` does, until one needs another way.
 
     Other threads of Python go on meanwhile.
@@ -27,7 +27,7 @@ def run_steps(model, settings, law, limits, loads, asked, states, records):  # t
         settings: of the first step, see ``advance``.
         law: see :class:`~constrained_sim.posture.JointFeedback`.
         limits: efforts (nu,), smallest and largest [N m, N].
-        loads: see ``advance``, the same in all steps; its efforts are held until the law is asked.
+        arguments: see ``advance``, the same in all steps; its efforts are held until the law is asked.
         asked: how many steps there are from one evaluation of the law to the next, and to the first; the time [s].
         states: record that begins with the state at the beginning, and changes to that after the last step; another,
             work space; and the acceleration (nv,) of the last step, which changes to that of the last of these.
@@ -38,10 +38,11 @@ def run_steps(model, settings, law, limits, loads, asked, states, records):  # t
     Returns:
         How many steps were done, the time [s], and how often rows were held.
     """
-    states, records, loads = borrowed(states), borrowed(records), borrowed(loads)
+    states, records, arguments = borrowed(states), borrowed(records), borrowed(arguments)
     here, there, acceleration = states
     normals, free_rows, sizes = borrowed(model.contacts).normals, borrowed(model.robot).free_rows, model.sizes
-    (least, most), (every, wait, t), h, tau = limits, asked, settings.h, loads.efforts.constant
+    (least, most), (every, wait, t), h, tau = limits, asked, settings.h, arguments.efforts.constant
+    efforts, wrenches, targets, excluded, soft = arguments
     begin, end = unpack_state(here, sizes), unpack_state(there, sizes)
     outputs = unpack_outputs(there, sizes)
     impulse, lam = outputs.impulse, outputs.lam
@@ -58,7 +59,7 @@ def run_steps(model, settings, law, limits, loads, asked, states, records):  # t
             if not are_finite(wanted, begin.v):
                 break
             tau = np.maximum(np.minimum(wanted, most), least)
-        acting = Loads(Efforts(tau, loads.efforts.damping), loads.wrenches, loads.targets, loads.excluded, loads.soft)
+        acting = StepArguments(Efforts(tau, efforts.damping), wrenches, targets, excluded, soft)
         _, corrects, _, factorization, tolerance, newton_steps, tolerable = settings
         this = StepSettings(h, corrects, passes, factorization, tolerance, newton_steps, tolerable)
         reached, _, held = advance(model, this, begin, acceleration, acting, unknown, found, end)

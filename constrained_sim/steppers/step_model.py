@@ -143,7 +143,7 @@ class StepOptions(NamedTuple):
     impact_speed: float
 
 
-class Loads(NamedTuple):
+class StepArguments(NamedTuple):
     """What acts during a step, or a part of one.
 
     Attributes:

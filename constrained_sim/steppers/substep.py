@@ -55,7 +55,7 @@ PROJECTION = list(vars(EnergyTerms())).index("projection")
 
 
 @kernel(stage=True)
-def advance(model, settings, begin, acceleration, loads, near, found, end):  # type: ignore[no-untyped-def]
+def advance(model, settings, begin, acceleration, arguments, near, found, end):  # type: ignore[no-untyped-def]
     """Do a step without impact, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
     Args:
@@ -63,7 +63,7 @@ def advance(model, settings, begin, acceleration, loads, near, found, end):  # t
         settings: see :class:`~constrained_sim.steppers.step_model.StepSettings`.
         begin: the :class:`~constrained_sim.steppers.packed_step.State` at the beginning.
         acceleration: (nv,) of the last step.
-        loads: see :class:`~constrained_sim.steppers.step_model.Loads`.
+        arguments: see :class:`~constrained_sim.steppers.step_model.StepArguments`.
         near: impulses near those of the rows that take part, but bilateral ones; of another length than these, and
             nothing is known.
         found: :class:`~constrained_sim.steppers.step_model.StepForces`, filled, and corrected where this comes so far.
@@ -81,9 +81,9 @@ def advance(model, settings, begin, acceleration, loads, near, found, end):  # t
     com = middle_coms((1.0 - theta) * h, begin.M, v, begin.frames, robot.free_rows)
     configure(model, work.pose, begin.q, (1.0 - theta) * h, v, com, middle)
     carried = turn_axes((1.0 - theta) * h, v, robot.free_rows)
-    evaluate_rows(model, loads.targets[0], work.pose, carried, middle)
+    evaluate_rows(model, arguments.targets[0], work.pose, carried, middle)
     evaluate_inertia(model, work.pose, middle)
-    external = external_forces(model, work.pose, loads.wrenches)
+    external = external_forces(model, work.pose, arguments.wrenches)
     expected = expected_velocity(h, theta, begin.M, carried, acceleration, settings.passes == 1, robot.free_rows)
     start, calls = near, 0
     for done in range(settings.passes + 1):
@@ -96,7 +96,7 @@ def advance(model, settings, begin, acceleration, loads, near, found, end):  # t
         between(1.0 - theta, carried, expected, middle.v)
         work.bias[:] = inertial_forces(model, work.pose, middle.v)
         hold_axes(work.bias, h, theta, middle.M, carried, expected, robot.free_rows)
-        predicted, will_do = predict(model, settings, begin, carried, (pull, external), loads, start, found)
+        predicted, will_do = predict(model, settings, begin, carried, (pull, external), arguments, start, found)
         start = predicted.impulse
         calls += min(start.shape[0] + predicted.lam.shape[0], 1)
         if not will_do:
@@ -104,14 +104,7 @@ def advance(model, settings, begin, acceleration, loads, near, found, end):  # t
 
     masses, frames = (begin.M, v, middle.M), (begin.frames, middle.frames)
     flown = end_velocities(h, *masses, impulses, robot.gravity, robot.free_rows, *frames)
-    configure(model, work.end_pose, middle.q, theta * h, x, com + theta * h * flown, end)
-    end.v[:] = turn_axes(theta * h, x, robot.free_rows)
-    evaluate_rows(model, loads.targets[1], work.end_pose, end.v, end)
-    active, held = active_set(found.status, begin.gaps, end.gaps, loads.excluded)
-    if largest_drift(end.phi, end.gaps, held) > model.options.position_tolerance:
-        evaluate_inertia(model, work.end_pose, end)
-        found.energy[PROJECTION] += hold(model, loads.targets[1], held, found.status, work.end_pose, end)
-    evaluate_inertia(model, work.end_pose, end)
+    active = arrive(model, settings, begin, com + theta * h * flown, arguments, found, end)
     if not (exceeds(v, rest_speed) or exceeds(middle.v, rest_speed) or exceeds(x, rest_speed)):
         return DONE, predicted, calls
     if not settings.corrects:
@@ -123,7 +116,7 @@ def advance(model, settings, begin, acceleration, loads, near, found, end):  # t
 
 
 @kernel(stage=True, spliced=True)
-def predict(model, settings, begin, v, forces, loads, start, found):  # type: ignore[no-untyped-def]
+def predict(model, settings, begin, v, forces, arguments, start, found):  # type: ignore[no-untyped-def]
     """Solve the smooth problem of a step, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
     Args:
@@ -132,7 +125,7 @@ def predict(model, settings, begin, v, forces, loads, start, found):  # type: ig
         begin: the state at the beginning.
         v: (nv,) velocity there, along the axes in the middle.
         forces: (nv,) of springs; (nv,) of external wrenches [N m, N].
-        loads: see :func:`advance`.
+        arguments: see :func:`advance`.
         start: impulses near those of the rows that take part, see ``advance``.
         found: filled.
 
@@ -143,9 +136,9 @@ def predict(model, settings, begin, v, forces, loads, start, found):  # type: ig
     joints, contacts, work = borrowed(model.robot).joints, borrowed(model.contacts), borrowed(model.work)
     h, middle, impulses = settings.h, work.middle, work.impulses
     pull, external = forces
-    added = enter_loads(h, joints, loads.efforts, v, (pull, work.bias, external), impulses)
-    candidates = candidate_rows(contacts, model.options, joints.friction_dofs, h, begin, v, middle, loads)
-    f, goal = generalized_momentum(middle.M, v, impulses), bilateral_goal(model, loads.targets, begin, v, middle)
+    added = enter_loads(h, joints, arguments.efforts, v, (pull, work.bias, external), impulses)
+    candidates = candidate_rows(contacts, model.options, joints.friction_dofs, h, begin, v, middle, arguments)
+    f, goal = generalized_momentum(middle.M, v, impulses), bilateral_goal(model, arguments.targets, begin, v, middle)
     start = start if start.shape[0] == candidates.offset.shape[0] else start[:0]  # what takes part depends on h
     problem = StepProblem(middle.M, middle.J_bilateral, middle.axes, middle.points, added, f, goal, candidates)
     solution = solve_rows(model, settings, PREDICTION, problem, start)
@@ -153,11 +146,39 @@ def predict(model, settings, begin, v, forces, loads, start, found):  # type: ig
     if not (solution.solved or solution.residual <= tolerable):
         return solution, False
     work.x[:] = solution.x
-    enter_solution(h, joints, loads.efforts, candidates, solution, middle.J_bilateral, found, impulses)
+    enter_solution(h, joints, arguments.efforts, candidates, solution, middle.J_bilateral, found, impulses)
     rows = solution.impulse[: candidates.rows.shape[0]]
     spread(candidates.chosen, contacts.normals, rows, solution.status, found.impulse, found.status)
     found.energy[:] = energy_of(v, solution.x, middle.M, impulses)
     return solution, True
+
+
+@kernel(stage=True, spliced=True)
+def arrive(model, settings, begin, coms, arguments, found, end):  # type: ignore[no-untyped-def]
+    """Fill in the state at the `end`, to which a prediction leads, without its drift.
+
+    Args:
+        model: see :func:`advance`.
+        settings: see :func:`advance`.
+        begin: the state at the beginning.
+        coms: (r, 3) where the centres of mass of all that free-flyers carry come to [m], world frame.
+        arguments: see :func:`advance`.
+        found: what :func:`predict` found; the energy of what takes out drift is added.
+        end: filled.
+
+    Returns:
+        The contacts and one-sided rows that carry force, ascending.
+    """
+    work, second = borrowed(model.work), model.options.theta * settings.h
+    configure(model, work.end_pose, work.middle.q, second, work.x, coms, end)
+    end.v[:] = turn_axes(second, work.x, borrowed(model.robot).free_rows)
+    evaluate_rows(model, arguments.targets[1], work.end_pose, end.v, end)
+    active, held = active_set(found.status, begin.gaps, end.gaps, arguments.excluded)
+    if largest_drift(end.phi, end.gaps, held) > model.options.position_tolerance:
+        evaluate_inertia(model, work.end_pose, end)
+        found.energy[PROJECTION] += hold(model, arguments.targets[1], held, found.status, work.end_pose, end)
+    evaluate_inertia(model, work.end_pose, end)
+    return active
 
 
 @kernel(stage=True, spliced=True)

@@ -34,7 +34,7 @@ from constrained_sim.steppers.packed_step import (
 from constrained_sim.steppers.state_checks import are_finite
 from constrained_sim.steppers.step_impulses import enter_means
 from constrained_sim.steppers.step_model import (
-    Loads,
+    StepArguments,
     StepForces,
     StepModel,
     StepOptions,
@@ -159,7 +159,7 @@ def step(  # type: ignore[no-untyped-def]
         whole: whether this is a step in which no contact closes; else it may, without impact.
         begin: record that begins with the state at the beginning.
         acceleration: (nv,) of the last step.
-        loads: what :class:`~constrained_sim.steppers.step_model.Loads` holds, as tuples.
+        loads: what :class:`~constrained_sim.steppers.step_model.StepArguments` holds, as tuples.
         near: (n,) impulses near the solution; (0,): nothing is known of them.
         record: zeros, filled with the state at the end and the outputs.
         all_status: zeros, filled with the status of all contacts and one-sided rows (k + l,), then with those of what
@@ -172,7 +172,7 @@ def step(  # type: ignore[no-untyped-def]
         residual; impulse scale; relative residuals of the equation of motion and of the bilateral rows.
     """
     efforts, wrenches, targets, excluded, soft = borrowed(loads)
-    acting = Loads(Efforts(*efforts), WrenchTable(*wrenches), targets, excluded, SoftRows(*soft))
+    acting = StepArguments(Efforts(*efforts), WrenchTable(*wrenches), targets, excluded, SoftRows(*soft))
     settings, normals, sizes = StepSettings(*settings), borrowed(model.contacts).normals, model.sizes
     begin, acceleration, h = borrowed(begin), borrowed(acceleration), settings.h
     record, all_status = borrowed(record), borrowed(all_status)

@@ -22,7 +22,7 @@ from constrained_sim.steppers.contact_selection import closing_contacts
 from constrained_sim.steppers.midpoint_friction import LEAST_SHARE, STOPPED, first_reversal
 from constrained_sim.steppers.packed_step import PackedState, packed_size, packed_state
 from constrained_sim.steppers.run import run_steps
-from constrained_sim.steppers.step_model import Loads, StepSettings
+from constrained_sim.steppers.step_model import StepArguments, StepSettings
 from constrained_sim.steppers.stepper import NO_CONTACT, Evaluation, Run, StepOutcome
 from constrained_sim.steppers.substep import DONE
 from constrained_sim.steppers.substep_result import StepInputs, SubstepResult, outcome_of
@@ -150,7 +150,7 @@ class TimeStepping(Substeps):
             self.dt, True, self._passes, int(solver.held_rows or 0), method.tolerance, method.quick_steps, 0.0
         )
         targets = bound.bilateral.targets(start.t, self.dt)
-        acting = Loads(inputs.efforts, wrenches, targets, NO_CONTACT, NO_SOFT_ROWS)
+        acting = StepArguments(inputs.efforts, wrenches, targets, NO_CONTACT, NO_SOFT_ROWS)
         done, t, calls = run_steps(
             compiled.model,
             settings,
