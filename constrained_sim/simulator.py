@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import operator
 import warnings
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from constrained_sim.actuators import Actuators, Command
-from constrained_sim.assembly import assemble_members
-from constrained_sim.collision.detected_contacts import DetectedContacts
 from constrained_sim.collision.detector import Collisions
-from constrained_sim.constraints import BoundConstraint, Constraint
-from constrained_sim.constraints.check import warn_of_wrong_derivatives
-from constrained_sim.constraints.constraint import checked_constraints
+from constrained_sim.constraint_manager import ConstraintManager
+from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact import Plane
 from constrained_sim.contact.contact_set import TOUCHING
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.dynamics.dynamics import Dynamics, potential_energy
@@ -32,8 +27,6 @@ from constrained_sim.exceptions import (
     NonFiniteMotion,
     NonFiniteState,
     NotSupported,
-    UnknownName,
-    ViolatedConstraint,
 )
 from constrained_sim.impact import Impact, impact_at
 from constrained_sim.integrators import INTEGRATORS
@@ -45,7 +38,7 @@ from constrained_sim.optional import optional
 from constrained_sim.posture import JointFeedback, Posture, no_feedback
 from constrained_sim.robot import Robot, checked_robot
 from constrained_sim.solvers import DEFAULT, Solver, System, as_solver
-from constrained_sim.stabilization import ACCEPTABLE_VIOLATION, Projection, Stabilization
+from constrained_sim.stabilization import Projection, Stabilization
 from constrained_sim.state import State
 from constrained_sim.step_result import StepResult
 from constrained_sim.steppers import STEPPERS, Evaluation, StepOutcome, Stepper
@@ -98,7 +91,6 @@ class Simulator:
     Attributes:
         robot: the robot.
         steps: number of steps since the last reset.
-        position_tolerance: [m, rad] by how much a constraint may be violated when it is added.
     """
 
     def __init__(
@@ -149,24 +141,19 @@ class Simulator:
         """
         self.robot = checked_robot(robot)
         self._dt = number("dt", dt, 0.0, open_lower=True)
-        self.position_tolerance = number("position_tolerance", position_tolerance, 0.0)
+        tolerance = number("position_tolerance", position_tolerance, 0.0)
         delay = self._multiple_of_dt("command_delay", command_delay, MOST_DELAYED)
         self._actuators = Actuators(robot, flag("velocity_limits", velocity_limits), delay)
-        self._declared: dict[str, Constraint] = _by_name([*robot.constraints, *checked_constraints(constraints)])
-        self._given_collisions = collisions
-        self._detected = _detected_contacts(robot, collisions)
-        self._disabled: set[str] = set()
+        self._manager = ConstraintManager(robot, constraints, collisions, tolerance)
         self._stepper = self._make_stepper(stepper, integrator, stabilization)
         self.set_solver(solver)
         self._method = ContactMethod(contact_method, contact_tolerance)
         self._applied: list[tuple[Wrench, int]] = []
-        self._unchecked = {name for name, constraint in self._declared.items() if constraint.asks_user}
         self._start_time, self.steps, self._energy = 0.0, 0, EnergyTerms().as_array()
         self._begun: Evaluation | None = None
-        self._bound_at: dict[str, Array] = {}
         self._initial_velocity = np.zeros(robot.nv) if v is None else finite_array("v", v, (robot.nv,))
         if q is None:
-            self._bind(robot.neutral(), self._declared.values())  # names that do not exist are refused now
+            self._manager.bind(robot.neutral(), self.constraints)  # names that do not exist are refused now
         else:
             self.reset(q, v)
 
@@ -206,17 +193,22 @@ class Simulator:
     @property
     def constraints(self) -> tuple[Constraint, ...]:
         """What is active, in the order of declaration; detected contacts are not declared."""
-        return tuple(constraint for name, constraint in self._declared.items() if name not in self._disabled)
+        return self._manager.enabled
 
     @property
     def disabled(self) -> tuple[Constraint, ...]:
         """What is switched off, in the order of declaration."""
-        return tuple(constraint for name, constraint in self._declared.items() if name in self._disabled)
+        return self._manager.disabled
 
     @property
     def collisions(self) -> Collisions | None:
         """What the robot's collision geometry may touch; None: nothing."""
-        return None if self._detected is None else self._detected.collisions
+        return self._manager.collisions
+
+    @property
+    def position_tolerance(self) -> float:
+        """[m, rad] by how much a constraint may be violated when it is added."""
+        return self._manager.tolerance
 
     @property
     def solver(self) -> Solver:
@@ -261,7 +253,7 @@ class Simulator:
         Raises:
             NotSupported: a constraint, or dry joint friction, that it cannot do.
         """
-        instance("solver", solver, Solver, "a configured solver, as make_solver returns it").check(self._all_kinds())
+        instance("solver", solver, Solver, "a configured solver, as make_solver returns it").check(self._manager.kinds)
         if self.robot.friction_dofs.size and not solver.does_dry_friction:
             raise NotSupported(f"solver {solver.name!r}", "dry joint friction", solver.supported)
 
@@ -317,11 +309,11 @@ class Simulator:
         """
         q = self.robot.neutral() if q is None else self.robot.checked_configuration(q)
         v = np.zeros(self.robot.nv) if v is None else finite_array("v", v, (self.robot.nv,))
-        bound, t = self._bind(q, self.constraints), number("t", t)
+        bound, t = self._manager.bind(q, self.constraints), number("t", t)
         if flag("assemble", assemble):
-            q = self._assembled(bound, q, t)
-        self._check_violations(bound, q, t, bound.slices)
-        self._check_collisions(q, t)
+            q = self._manager.assembled(bound, q, t)
+        self._manager.check_violations(bound, q, t, bound.slices)
+        self._manager.check_collisions(q, t)
         here = self._stepper.reset(bound, t, q, v)
         if assemble and bound.bilateral.dim:
             here = self._stepper.reset(bound, t, q, self._jump_onto(bound, here).v_plus)
@@ -329,7 +321,8 @@ class Simulator:
         self._energy = EnergyTerms().as_array()
         self._applied.clear()
         self._actuators.reset()
-        self._evaluation, self._bound_at = here, dict.fromkeys(self._declared, q)
+        self._evaluation = here
+        self._manager.bound_at(q)
         self._initial_energy = self.mechanical_energy()
         self._warn_of_light_joint()
 
@@ -353,7 +346,7 @@ class Simulator:
         """
         instance("constraint", constraint, Constraint, "an instance of a class in CONSTRAINTS")
         assemble, enabled = flag("assemble", assemble), flag("enabled", enabled)
-        if constraint.name in self._declared:
+        if constraint.name in self._manager.declared:
             raise DuplicateName(constraint.name)
         self._solver.check([constraint])
         self._stepper.check([constraint])
@@ -362,10 +355,7 @@ class Simulator:
             impact = self._activate(constraint, assemble)
         else:
             constraint.bind(self.robot, self._evaluation.q)  # names that do not exist are refused now
-            self._disabled.add(constraint.name)
-        self._declared[constraint.name] = constraint
-        if constraint.asks_user:
-            self._unchecked.add(constraint.name)
+        self._manager.declare(constraint, enabled)
         return impact
 
     def remove(self, name: str) -> None:
@@ -374,11 +364,9 @@ class Simulator:
         Raises:
             UnknownName: with the names that exist.
         """
-        lookup("constraint or contact", name, self._declared)
+        self._manager.named(name)
         self._deactivate(name)
-        del self._declared[name]
-        self._disabled.discard(name)
-        self._unchecked.discard(name)
+        self._manager.forget(name)
 
     def enable(self, name: str, on: bool = True) -> Impact | None:
         """Switch a constraint or contact on or off; off, it keeps its name and its place and does nothing.
@@ -391,14 +379,12 @@ class Simulator:
             ViolatedConstraint: it does not hold here.
             ContactNotSolved: the impact could not be solved.
         """
-        constraint = lookup("constraint or contact", name, self._declared)
-        impact = None
-        if flag("on", on) and name in self._disabled:
+        constraint, impact = self._manager.named(name), None
+        if flag("on", on) and not self._manager.is_enabled(name):
             impact = self._activate(constraint, False)
-            self._disabled.remove(name)
         elif not on:
             self._deactivate(name)
-            self._disabled.add(name)
+        self._manager.switch(name, on)
         return impact
 
     def with_objects(self, objects: Iterable[WorldObject]) -> Simulator:
@@ -421,15 +407,12 @@ class Simulator:
         sim = Simulator(
             robot, (), self.stepper_name, self._solver, self.dt, self.integrator_name, self._stepper.stabilization,
             self._method.name, self._method.tolerance, self.position_tolerance, self._actuators.delay * self.dt,
-            self.velocity_limits, self._given_collisions,
+            self.velocity_limits, self._manager.given_collisions,
         )  # fmt: skip
-        sim._declared = self._declared_beside(robot, new)
-        sim._disabled, sim._unchecked = self._disabled & set(sim._declared), self._unchecked & set(sim._declared)
+        bound = sim._manager.take_over(self._manager, new, state.q, state.v)
         q, v = carried_over(before, robot, state.q, state.v)
-        sim._bound_at = {name: carried_over(before, robot, at, state.v)[0] for name, at in self._bound_at.items()}
-        bound = sim._bound_again(q)
-        sim._check_violations(bound, q, state.t, [name for name in bound.slices if robot.owner_of(name) in new])
-        sim._check_collisions(q, state.t, new)
+        sim._manager.check_violations(bound, q, state.t, [name for name in bound.slices if robot.owner_of(name) in new])
+        sim._manager.check_collisions(q, state.t, new)
         sim._evaluation = sim._stepper.reset(bound, state.t, q, v, self._evaluation.deflection_in(bound))
         sim._start_time, sim.steps, sim.early_impacts = self._start_time, self.steps, self.early_impacts
         sim._energy = self._energy.copy()
@@ -439,35 +422,6 @@ class Simulator:
         ]
         sim._actuators.take_over(self._actuators)
         return sim
-
-    def _declared_beside(self, robot: Robot, new: Collection[str]) -> dict[str, Constraint]:
-        """Return what is declared once this simulation's robot is `robot`, with `new` objects."""
-        of_objects = {one.name for one in self.robot.constraints if self.robot.owner_of(one.name)}
-        kept = {entry.name for entry in robot.objects} - set(new)
-        declared = {
-            name: one
-            for name, one in self._declared.items()
-            if name not in of_objects or self.robot.owner_of(name) in kept
-        }
-        fresh = [one for one in robot.constraints if robot.owner_of(one.name) in new]
-        return _by_name([*declared.values(), *fresh])
-
-    def _bound_again(self, q: Array) -> ConstraintSet:
-        """Return what is active, with targets where they were; of what is new at `q` (nq,).
-
-        Raises:
-            InvalidValue: a constraint or contact is on what is not there.
-        """
-        members = []
-        for one in self._declared.values():
-            try:
-                member = one.bind(self.robot, self._bound_at.setdefault(one.name, q))
-            except UnknownName as error:
-                allowed = f"those that constraint or contact {one.name!r} is on, or remove that first ({error})"
-                raise InvalidValue("objects", [entry.name for entry in self.robot.objects], allowed) from error
-            if one.name not in self._disabled:
-                members.append(member)
-        return ConstraintSet(self.robot, members)  # type: ignore[arg-type]
 
     def apply(self, wrench: Wrench, duration: float) -> None:
         """Let an external wrench act from now on for `duration` [s], in whole steps, at least one.
@@ -505,8 +459,8 @@ class Simulator:
         commanded = self._actuators.checked(tau)
         acting = (*checked_wrenches(wrenches), *(wrench for wrench, _ in self._applied))
         here = self._evaluation = self._with_detected()
-        if self._unchecked:
-            self._check_user_code(here)
+        if self._manager.unchecked:
+            self._manager.check_user_code(here.bound, self.state)
         memory = self._stepper.memory
         try:
             outcome, given = self._step_into_contacts(here, self._actuators.after_delay(commanded), acting)
@@ -537,12 +491,12 @@ class Simulator:
         begin, memory = _state_of(here), self._stepper.memory
         for may_repeat in reversed(range(MOST_REPEATED + 1)):
             outcome, given = self._step_within_limits(here, command, acting)
-            if self._detected is None or not may_repeat:
+            if self.collisions is None or not may_repeat:
                 break
-            missed = self._detected.missed(begin, _state_of(outcome.end), self.dt, here.bound.slices)
-            if not missed:
+            bound = self._manager.with_missed(here.bound, begin, _state_of(outcome.end), self.dt)
+            if bound is here.bound:
                 break
-            self._stepper.memory, here = memory, self._with_members([*here.bound.members, *missed])
+            self._stepper.memory, here = memory, self._under(bound)
         return outcome, given
 
     def _step_within_limits(
@@ -658,7 +612,7 @@ class Simulator:
             report(done)
         if results or not parts:
             gather()
-        setup = Setup(robot, tuple(self._declared.values()), self.collisions)
+        setup = Setup(robot, tuple(self._manager.declared.values()), self.collisions)
         return replace(Trajectory.joined(parts), setup=setup)
 
     def _feedback(self, controller: Controller | None) -> JointFeedback | None:
@@ -678,7 +632,7 @@ class Simulator:
 
     def _run_compiled(self, law: JointFeedback, asked: tuple[int, int], tau: Array, steps: int) -> Trajectory | None:
         """Do as many of `steps` steps as the stepper can at once; None if the first of them needs :meth:`step`."""
-        if self._detected is not None or not self._actuators.is_direct:
+        if self.collisions is not None or not self._actuators.is_direct:
             return None
         loads = tau, tuple(wrench for wrench, _ in self._applied)
         run = self._stepper.run(self._evaluation, law, asked, loads, steps, self._solver, self._method)
@@ -725,34 +679,23 @@ class Simulator:
         kind = lookup("stepper", name, STEPPERS)
         scheme = lookup("integrator", kind.default_integrator if integrator is None else integrator, INTEGRATORS)()
         stepper = kind(self.robot, self.dt, scheme, Projection() if stabilization is None else stabilization)
-        stepper.check(self._all_kinds())
+        stepper.check(self._manager.kinds)
         return stepper
-
-    def _all_kinds(self) -> list[Constraint]:
-        """Return all that is declared, and a contact like those that are detected."""
-        declared = list(self._declared.values())
-        if self.collisions is None:
-            return declared
-        return [*declared, self.collisions.contact("collisions", "any", np.zeros(3), Plane(), 0.0)]
 
     def _activate(self, constraint: Constraint, assemble: bool) -> Impact | None:
         """Put a constraint into effect at the present state, whole or not at all."""
         here, name = self._evaluation, constraint.name
         state = self.state
-        members = {member.name: member for member in here.bound.members}
-        members[name] = constraint.bind(self.robot, here.q)  # type: ignore[assignment]
-        bound = ConstraintSet(
-            self.robot, [members[other] for other in {**self._declared, name: constraint} if other in members]
-        )
-        q = self._assembled(bound, here.q, state.t) if assemble else here.q
-        self._check_violations(bound, q, state.t, bound.slices if assemble else [name])
+        bound = self._manager.with_one(here.bound, constraint, here.q)
+        q = self._manager.assembled(bound, here.q, state.t) if assemble else here.q
+        self._manager.check_violations(bound, q, state.t, bound.slices if assemble else [name])
         before, v, impact = self.mechanical_energy(), here.v, None
         moved = self._stepper.evaluate(bound, state.t, q, v, here.deflection_in(bound))
         if not constraint.is_unilateral:
             impact = self._jump_onto(bound, moved)
             v = impact.v_plus
         self._evaluation = self._stepper.reset(bound, state.t, q, v, moved.deflection)
-        self._bound_at[name] = here.q
+        self._manager.bound_at(here.q, name)
         if assemble:
             lost = impact.energy_lost if impact is not None else 0.0
             self._energy += EnergyTerms(projection=self.mechanical_energy() + lost - before).as_array()
@@ -763,22 +706,10 @@ class Simulator:
     def _deactivate(self, name: str) -> None:
         """Take a constraint out of effect, if it is in effect."""
         here = self._begun
-        if here is None or name in self._disabled:
+        if here is None or not self._manager.is_enabled(name):
             return
-        bound = ConstraintSet(self.robot, [member for member in here.bound.members if member.name != name])
+        bound = self._manager.without(here.bound, name)
         self._evaluation = self._stepper.reset(bound, self.state.t, here.q, here.v, here.deflection_in(bound))
-
-    def _assembled(self, bound: ConstraintSet, q: Array, t: float) -> Array:
-        """Return a configuration near `q` at which all bilateral constraints hold.
-
-        Raises:
-            ViolatedConstraint: none was found.
-        """
-        found = assemble_members(self.robot, q, bound.bilateral.members, t=t)
-        if not found.closed:
-            name = max(found.violations, key=found.violations.__getitem__)
-            raise ViolatedConstraint(name, found.residual, ACCEPTABLE_VIOLATION, "at the nearest configuration found")
-        return found.q
 
     def _jump_onto(self, bound: ConstraintSet, here: Evaluation) -> Impact:
         dynamics = Dynamics(self.robot)
@@ -786,40 +717,19 @@ class Simulator:
         closed = np.flatnonzero(here.contact.gaps <= self.position_tolerance)
         return impact_at(dynamics, bound, here.v, closed, self._solver, self._method)
 
-    def _check_violations(self, bound: ConstraintSet, q: Array, t: float, names: Iterable[str]) -> None:
-        dynamics = Dynamics(self.robot)
-        dynamics.update_kinematics(q, t)
-        gaps = bound.contacts.rows(dynamics, np.zeros(self.robot.nv)).gaps
-        one_sided = bound.contacts.along_normals(np.minimum(gaps, 0.0))
-        phi = np.abs(bound.rows(bound.bilateral.phi(dynamics), one_sided))
-        violations = {name: float(phi[bound.slice(name)].max()) for name in names}
-        violated = [name for name, violation in violations.items() if violation > self.position_tolerance]
-        if violated:
-            raise ViolatedConstraint(violated[0], violations[violated[0]], self.position_tolerance, others=violated[1:])
-
     def _with_detected(self) -> Evaluation:
         """Return the present state with the contacts that the collision geometry has there."""
         here = self._evaluation
-        if self._detected is None:
+        if self.collisions is None:
             return here
-        declared = [member for member in here.bound.members if member.name in self._declared]
-        return self._with_members(declared + self._detected.at(_state_of(here), self.dt))
+        return self._under(self._manager.with_detected(here.bound, _state_of(here), self.dt))
 
-    def _with_members(self, members: list[Any]) -> Evaluation:
-        """Return the present state with these constraints."""
+    def _under(self, bound: ConstraintSet) -> Evaluation:
+        """Return the present state under these constraints."""
         here = self._evaluation
-        if len(members) == len(here.bound.members) and all(map(operator.is_, members, here.bound.members)):
+        if bound is here.bound:
             return here
-        bound = ConstraintSet(self.robot, members)
         return self._stepper.evaluate(bound, here.t, here.q, here.v, here.deflection_in(bound))
-
-    def _check_collisions(self, q: Array, t: float, new: Collection[str] | None = None) -> None:
-        """Refuse bodies that are in each other; of `new` objects only, None: all."""
-        if self._detected is None:
-            return
-        name, gap = self._detected.deepest(q, t, new)
-        if gap < -self.position_tolerance:
-            raise ViolatedConstraint(name, -gap, self.position_tolerance)
 
     def _warn_of_light_joint(self) -> None:
         """Warn of the joint that moves the smallest share of its inertia, where that is next to nothing.
@@ -849,44 +759,6 @@ class Simulator:
         self.reset(None, self._initial_velocity, assemble=bool(self.robot.constraints))
         return self._evaluation
 
-    def _bind(self, q: Array, constraints: Iterable[Constraint]) -> ConstraintSet:
-        """Return `constraints` as they are for this robot; "where it is now" is at `q` (nq,)."""
-        return ConstraintSet(self.robot, [constraint.bind(self.robot, q) for constraint in constraints])  # type: ignore[misc]
-
-    def _check_user_code(self, here: Evaluation) -> None:
-        """Warn of constraints whose functions contradict each other near the present state; of each only once.
-
-        At another velocity, since at rest much of what may be wrong is zero.
-        """
-        v = here.v + np.sin(np.arange(1.0, self.robot.nv + 1.0))
-        for member in here.bound.members:
-            if member.name in self._unchecked and isinstance(member, BoundConstraint):
-                self._unchecked.remove(member.name)
-                warn_of_wrong_derivatives(self.robot, member, here.q, v, here.t)
-
-
-def _detected_contacts(robot: Robot, collisions: Collisions | None) -> DetectedContacts | None:
-    """Return what finds the contacts of `collisions`, if there are any to find; objects touch each other anyway."""
-    if collisions is None and robot.objects:
-        collisions = Collisions()
-    if collisions is None:
-        return None
-    return DetectedContacts(robot, instance("collisions", collisions, Collisions, "None, or a Collisions"))
-
 
 def _state_of(here: Evaluation) -> State:
     return State(here.t, here.q, here.v)
-
-
-def _by_name(constraints: Iterable[Constraint]) -> dict[str, Constraint]:
-    """Return `constraints` by name.
-
-    Raises:
-        DuplicateName: two of one name.
-    """
-    declared: dict[str, Constraint] = {}
-    for constraint in constraints:
-        if constraint.name in declared:
-            raise DuplicateName(constraint.name)
-        declared[constraint.name] = constraint
-    return declared
