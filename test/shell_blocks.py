@@ -35,7 +35,7 @@ NOT_RUN = {
     "rosdep": "needs root and the network",
     "colcon": "builds a workspace, which takes minutes; `make build` takes the same CMakeLists.txt",
     "cd": "the folders of a workspace",
-    ".": "the environment of a workspace",
+    ".": "activates an environment in the shell",
     "python3 -m venv": "an environment for what pip would install",
     "peers/bin/": "simulators that pip would install",
     "make test": "runs this test",
