@@ -1,6 +1,7 @@
 """The commands of the pages that need ROS do what they are there for."""
 
 import importlib
+import os
 import shlex
 import shutil
 import subprocess
@@ -18,6 +19,10 @@ from shell_blocks import SECONDS, needs_ros, provide_files
 
 RECORDING = "leg_bag_2026-01-01_12-00-00"
 """Name of a bag on the page of recordings."""
+
+
+PATIENCE = 60.0
+"""[s] of wall-clock time that a test waits for what has to come."""
 
 
 def commands(page):
@@ -73,55 +78,57 @@ class Terminal:
         recipe = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout
         script, python, *rest = shlex.split(recipe.replace("\\\n", " "))
         assert (script, python) == ("scripts/run", "python")
-        subprocess.run([sys.executable, "-P", *rest], cwd=self._folder, check=True, capture_output=True)
+        there = {"cwd": self._folder, "env": os.environ | {"ROS_DOMAIN_ID": str(free_domain())}}
+        subprocess.run([sys.executable, "-P", *rest], check=True, capture_output=True, **there)
         assert list(self._folder.glob(f"recordings/{robot}_bag_*.pdf"))
 
     def _script(self, file):
         """A controller: efforts arrive."""
         self._own.append(Process(self._folder, self._client.node.context.get_domain_id(), sys.executable, file))
         states = self._client.subscribe(JointState, "/joint_states")
-        self._client.wait_for(lambda: any(any(state.effort) for state in states), "efforts of a controller")
+        self._client.wait_for(lambda: states and any(states[-1].effort), "efforts of a controller", PATIENCE)
 
     def _run(self, package, executable, *words):
         """A simulator runs until it is stopped, on its own clock or when it is activated; other programs end."""
         domain = free_domain()
         self._own.append(process := Process(self._folder, domain, executable, *words))
         if executable != "simulator":
-            assert process.wait(60.0) == 0, process.stderr
+            assert process.wait(PATIENCE) == 0, process.stderr
             return
         self._own.append(client := Client(domain))
         self._client, clock = client, client.subscribe(Clock, "/clock")
         if "autostart:=false" not in words:
-            client.wait_for(lambda: clock, "time", 30.0)
+            client.wait_for(lambda: clock, "time", PATIENCE)
 
     def _call(self, service, kind, request):
         asked = filled(interface(kind).Request(), yaml.safe_load(request))
         fields = {name: getattr(asked, name) for name in asked.get_fields_and_field_types()}
-        answer = self._client.call(interface(kind), service, **fields)
+        answer = self._client.call(interface(kind), service, PATIENCE, **fields)
         assert answer.success, answer.message
 
     def _echo(self, topic):
         """Something comes when time goes on."""
-        (kind,) = dict(self._client.node.get_topic_names_and_types())[topic]
+        topics = self._client.node.get_topic_names_and_types
+        (kind,) = self._client.wait_for(lambda: dict(topics()).get(topic), topic, PATIENCE)
         messages = self._client.subscribe(interface(kind), topic)
         self._session.step()
-        self._client.wait_for(lambda: messages, f"message on {topic}")
+        self._client.wait_for(lambda: messages, f"message on {topic}", PATIENCE)
 
     def _publish(self, once, topic, kind, text):
         """The joints that the message names are driven."""
-        message, states = filled(interface(kind)(), yaml.safe_load(text)), []
+        message = filled(interface(kind)(), yaml.safe_load(text))
         states = self._client.subscribe(JointState, "/joint_states")
         self._client.publish(topic, message)
-        self._client.wait_for(lambda: states and any(states[-1].effort), "efforts")
+        self._client.wait_for(lambda: states and any(states[-1].effort), "efforts", PATIENCE)
 
     def _change(self, node, transition):
         request = ChangeState.Request()
         request.transition.label = transition
-        answer = self._client.call(ChangeState, f"{node}/change_state", 60.0, transition=request.transition)
+        answer = self._client.call(ChangeState, f"{node}/change_state", PATIENCE, transition=request.transition)
         assert answer.success
         clock = self._client.got["/clock"]
         if transition == "activate":
-            self._client.wait_for(lambda: clock, "time")
+            self._client.wait_for(lambda: clock, "time", PATIENCE)
 
 
 @pytest.fixture(scope="module")
