@@ -143,6 +143,9 @@ def inverse_dynamics(
         t: time, for constraints that depend on it [s].
         actuation: B (nv, k), with ``B tau`` in place of ``S^T tau``, tau (k,); None: ``S^T``. A matrix has no limits.
 
+    Returns:
+        tau (nu,) and the constraint forces: an :class:`~constrained_sim.inverse_dynamics.InverseDynamics`.
+
     Raises:
         InvalidValue: wrong lengths, NaN, infinity, limits of a matrix, a contact among the constraints, or independent
             velocities that do not determine the others.

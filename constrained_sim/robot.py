@@ -252,8 +252,11 @@ class Robot:
         Joints, links and constraints of an object get its name as a prefix: ``box/body``. The robot's own come first,
         in q and v too, and alone take efforts.
 
+        Args:
+            objects: in the order in which their joints follow the robot's.
+
         Raises:
-            InvalidValue: no objects.
+            InvalidValue: something that is no object.
             DuplicateName: two of one name, one of the robot's name, or one whose prefix the robot's own names have.
             ModelError: a constraint of an object that holds it to the world, a mesh that is not found, or too many
                 degrees of freedom in all.
