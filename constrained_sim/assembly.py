@@ -18,6 +18,7 @@ from constrained_sim.stabilization import ACCEPTABLE_VIOLATION, bilateral_member
 from constrained_sim.validation import Array, lookup, names, number, read_only
 
 EVALUATIONS = 500
+"""Largest number of evaluations of a method, far above the dozens of a search that succeeds."""
 
 NEAR = 1.0
 """Longest step [rad, m] of Gauss-Newton's method that is taken: a longer one says nothing of where it leads."""
@@ -54,19 +55,22 @@ def assemble(
 ) -> Assembly:
     """Find a configuration near `q` that satisfies all `constraints`, within the robot's position limits.
 
-    Gauss-Newton steps of least norm, which stay near a guess that is nearly closed. Where these do not get there, the
-    same in strides so short that they follow the path ``q' = -J^+ phi(q)`` (Davidenko, 1953), each of which reduces
-    ``|phi|``. Where that path ends, least squares on ``|phi|^2`` over the tangent space at q, by SciPy's
-    trust-region-reflective method, whose steps are safe where the Jacobian loses rank, first without regard to limits,
-    which bend its path however far away they are. All end with Gauss-Newton steps to rounding. The search is local:
-    where it ends in a configuration that does not close, the residual says so, and another guess may help.
+    Three methods take turns until the constraints hold. The first is Gauss-Newton with steps of least norm, which stays
+    near a guess that is nearly closed. The second takes steps so short that they follow the path ``q' = -J^+ phi(q)``
+    (Davidenko, 1953); each reduces ``|phi|``. The third is least squares on ``|phi|^2`` over the tangent space at q, by
+    SciPy's trust-region-reflective method, whose steps are safe where the Jacobian loses rank; it leaves out the limits
+    first, which bend its path however far away they are. Each ends with Gauss-Newton steps to rounding. The search is
+    local: if no method closes the loops, the residual says so, and another guess may help.
 
     Args:
         robot: the robot.
         q: (nq,) guess; a joint beyond its limits starts at the limit.
-        constraints: bilateral constraints, in any number and rank; velocity-level ones have no say here.
+        constraints: bilateral constraints, in any number and rank; those of velocity level are left out.
         held: names of joints that stay where they are.
         t: time, for constraints that depend on it [s].
+
+    Returns:
+        q (nq,) and what is left of the violations: an :class:`~constrained_sim.assembly.Assembly`.
 
     Raises:
         InvalidValue: wrong length, NaN, infinity, or a contact among the constraints.
@@ -135,7 +139,7 @@ class _Search:
             assembly = better
 
     def follow(self, assembly: Assembly) -> Assembly:
-        """Follow the path of Gauss-Newton's method in short strides, to where the last one would begin or it ends."""
+        """Follow the path of Gauss-Newton's method in short steps, to where the last one would begin or it ends."""
         for _ in range(EVALUATIONS):
             x = self._step(assembly.q, STRIDE)
             if np.abs(x).max() < 0.25 * STRIDE:

@@ -186,7 +186,7 @@ class NotSupported(ConstrainedSimError, ValueError):
 
 
 class NonFiniteMotion(ConstrainedSimError):
-    """A motion beyond all numbers: it goes to infinity within a step, or follows from values that are too large."""
+    """A motion that is not finite: it goes to infinity within a step, or follows from values that are too large."""
 
 
 class InconsistentConstraints(ConstrainedSimError):
@@ -427,7 +427,7 @@ class RunsFailed(ConstrainedSimError):
 
 
 class StudyInterrupted(ConstrainedSimError):
-    """A study that came to no end; what was done is kept.
+    """A study that did not finish; the runs that are done are kept.
 
     Attributes:
         directory: of the results.

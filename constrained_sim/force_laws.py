@@ -105,7 +105,7 @@ class SpringDamper:
         )
 
     def energy(self, robot: Robot, q: Any) -> float:
-        """Return ``stiffness (length - rest_length)^2 / 2`` [J] at q (nq,)."""
+        """Return ``stiffness (length - rest_length)^2 / 2`` [J] for `robot` at q (nq,)."""
         line, _ = self._line(robot, *checked_state(robot, q, np.zeros(robot.nv)))
         return 0.5 * self.stiffness * (float(np.linalg.norm(line)) - self.rest_length) ** 2
 

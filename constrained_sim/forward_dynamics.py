@@ -120,7 +120,7 @@ def constrained_acceleration(
     A contact that is passed counts as closed; its rows obey ``0 <= J_n a + gamma_n _|_ lam_n >= 0`` and Coulomb's law
     (with the direction of the present slip, where it slips). Of a joint limit and of other one-sided constraints, the
     rows at their bound (``phi <= 1e-8``) that do not leave it (``s <= 1e-9``) count as closed. A soft contact gives the
-    force of its law, with no stretch along the surface yet.
+    force of its law, with no tangential deflection of its spring yet.
 
     Args:
         robot: the robot.
@@ -137,6 +137,9 @@ def constrained_acceleration(
         wrenches: external forces.
         refuse_inconsistent: raise where bilateral rows contradict each other, instead of the least-squares motion.
         actuation: B (nv, k), with ``B tau`` in place of ``S^T tau``, tau (k,); None: ``S^T``.
+
+    Returns:
+        a (nv,) and lam (rows,), with residuals: a :class:`~constrained_sim.forward_dynamics.ConstrainedAcceleration`.
 
     Raises:
         InvalidValue: wrong lengths, NaN or infinity, or a stabilization of another kind.

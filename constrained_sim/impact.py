@@ -310,6 +310,9 @@ def resolve_impact(
         t: time, for constraints that depend on it [s].
         refuse_inconsistent: raise where bilateral rows contradict each other, instead of the least-squares motion.
 
+    Returns:
+        velocities and impulses, with the energy that is lost: an :class:`~constrained_sim.impact.Impact`.
+
     Raises:
         InvalidValue: wrong lengths, NaN, infinity, a coefficient outside 0..1, a prescribed tangential velocity.
         UnknownName: a link, solver, or constraint that does not exist.

@@ -143,6 +143,9 @@ def inverse_dynamics(
         t: time, for constraints that depend on it [s].
         actuation: B (nv, k), with ``B tau`` in place of ``S^T tau``, tau (k,); None: ``S^T``. A matrix has no limits.
 
+    Returns:
+        tau (nu,) and the constraint forces: an :class:`~constrained_sim.inverse_dynamics.InverseDynamics`.
+
     Raises:
         InvalidValue: wrong lengths, NaN, infinity, limits of a matrix, a contact among the constraints, or independent
             velocities that do not determine the others.
@@ -205,8 +208,19 @@ def minimal_acceleration(
 ) -> Array:
     """Return (nv,) the acceleration from the dynamics in minimal coordinates, without any constraint force.
 
-    ``(Gamma^T M Gamma) a_ind = Gamma^T (S^T tau + J_ext^T w - h - M a_bias)``. Arguments and errors as those of
-    :func:`inverse_dynamics`; `tau` (nu,) are the efforts [N m, N].
+    ``(Gamma^T M Gamma) a_ind = Gamma^T (S^T tau + J_ext^T w - h - M a_bias)``. Errors are those of
+    :func:`inverse_dynamics`.
+
+    Args:
+        robot: the robot.
+        q: (nq,) configuration.
+        v: (nv,) velocity, consistent with the constraints.
+        tau: (nu,) efforts of the actuated joints [N m, N].
+        constraints: bilateral constraints.
+        independent: names of the independent velocities (``robot.velocity_names``); None: chosen by pivoting.
+        wrenches: external forces.
+        t: time, for constraints that depend on it [s].
+        actuation: B (nv, k), with ``B tau`` in place of ``S^T tau``, tau (k,); None: ``S^T``.
     """
     model = _Model(robot, q, v, constraints, independent, t)
     velocity_map, a_bias = model.coordinates.velocity_map, model.coordinates.a_bias

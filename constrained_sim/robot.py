@@ -148,8 +148,16 @@ class Robot:
     ) -> Robot:
         """Read an SDF with one model; joints that close a loop become anchors in :attr:`constraints`.
 
-        Arguments and errors are those of :meth:`from_urdf`. What is understood is listed in
-        :mod:`constrained_sim.descriptions.sdf.vocabulary`.
+        :mod:`constrained_sim.descriptions.sdf.vocabulary` lists the elements that are read.
+
+        Args:
+            path_or_xml: a file, also ``package://NAME/PATH``, or the XML itself.
+            floating_base: put a free-flyer between the world and the root link.
+            gravity: (3,) acceleration [m/s^2], world axes.
+            actuated_joints: joints that take efforts, in the order of ``tau``; None: as of :meth:`from_urdf`.
+
+        Raises:
+            ConstrainedSimError: as of :meth:`from_urdf`.
         """
         robot: Robot = call_late("read_robot_from_sdf", cls, path_or_xml, floating_base, gravity, actuated_joints)
         return robot
@@ -244,8 +252,11 @@ class Robot:
         Joints, links and constraints of an object get its name as a prefix: ``box/body``. The robot's own come first,
         in q and v too, and alone take efforts.
 
+        Args:
+            objects: in the order in which their joints follow the robot's.
+
         Raises:
-            InvalidValue: no objects.
+            InvalidValue: something that is no object.
             DuplicateName: two of one name, one of the robot's name, or one whose prefix the robot's own names have.
             ModelError: a constraint of an object that holds it to the world, a mesh that is not found, or too many
                 degrees of freedom in all.
@@ -264,7 +275,14 @@ class Robot:
         return {name: self.joint_models[name] for name in self.without_objects.joint_names}
 
     def owner_of(self, name: str) -> str:
-        """Return the object that a link, a joint or a collision element belongs to; empty: the robot itself."""
+        """Return the name of the object that a link, a joint or a collision element belongs to; empty: the robot.
+
+        Args:
+            name: of the link, the joint or the collision element.
+
+        Raises:
+            InvalidValue: no string.
+        """
         owner, separator, _ = instance(
             "name", name, str, "the name of a link, a joint or a collision element"
         ).partition("/")

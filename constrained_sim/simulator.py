@@ -361,6 +361,9 @@ class Simulator:
     def remove(self, name: str) -> None:
         """Take a constraint or contact away; the state stays as it is.
 
+        Args:
+            name: of the constraint or contact.
+
         Raises:
             UnknownName: with the names that exist.
         """

@@ -1,4 +1,4 @@
-"""Keeping constraints satisfied: Baumgarte's feedback, and projection of positions and velocities."""
+"""Constraint stabilization: Baumgarte's feedback, and projection of positions and velocities."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ from constrained_sim.solvers import DEFAULT, RobotSystem, Solver, System, as_sol
 from constrained_sim.validation import Array, check_result, instance, number
 
 PROJECTION_STEPS = 50
+"""Largest number of Newton steps of a projection; they converge quadratically, so that more would not help."""
+
 TIME_CONSTANTS = 1e-100, 1e100
 """[s] Of Baumgarte's feedback: the gain ``1 / eps^2`` is a number that is neither zero nor infinite."""
 
@@ -32,17 +34,19 @@ ACCEPTABLE_VIOLATION = 1e-9
 
 
 class Baumgarte:
-    """Feedback on the constraint rows: ``J a = -gamma - kd s - kp phi``, at velocity level ``J a = -gamma - kv s``.
+    """Baumgarte stabilization: feedback of the violation phi and of the row velocity s.
 
-    Tedrake, sec. 1 and 2: with one time constant eps, ``kd = 2 / eps``, ``kp = 1 / eps^2`` (critically damped), and
-    ``kv = 1 / eps``. (The multiplier of sec. 2 lacks a transpose: with ``J = dpsi/dqdot`` the matrix is
+    ``J a = -gamma - kd s - kp phi`` for rows of position level, ``J a = -gamma - kv s`` for rows of velocity level.
+    With one time constant eps [s], ``kd = 2 / eps``, ``kp = 1 / eps^2`` (critical damping), and ``kv = 1 / eps``.
+
+    Source: Tedrake, sec. 1 and 2. (The multiplier of sec. 2 lacks a transpose: with ``J = dpsi/dqdot`` the matrix is
     ``J H^-1 J^T``.)
 
     Attributes:
-        kp: [1/s^2].
-        kd: [1/s].
-        kv: [1/s].
-        each: of single constraints and contacts, by name.
+        kp: gain on phi [1/s^2].
+        kd: gain on s at position level [1/s].
+        kv: gain on s at velocity level [1/s].
+        each: feedback on single constraints and contacts, by name.
     """
 
     kp: Any
@@ -62,10 +66,10 @@ class Baumgarte:
 
         Args:
             time_constant: eps [s].
-            kp: [1/s^2].
-            kd: [1/s].
-            kv: [1/s].
-            each: time constants [s] or gains of single constraints and contacts, by name.
+            kp: gain on phi [1/s^2]; None: 0.
+            kd: gain on s at position level [1/s]; None: 0.
+            kv: gain on s at velocity level [1/s].
+            each: time constants [s] or feedbacks of single constraints and contacts, by name.
 
         Raises:
             InvalidValue: a time constant that is not positive, a negative gain, or both kinds at once.
@@ -83,7 +87,11 @@ class Baumgarte:
         self.each = {name: one if isinstance(one, Baumgarte) else Baumgarte(one) for name, one in by_name.items()}
 
     def for_rows(self, names: Iterable[str]) -> Baumgarte:
-        """Return the feedback on rows of these constraints: itself, or one with a gain for each row."""
+        """Return the feedback on the rows of several constraints: itself, or one with (rows,) gains.
+
+        Args:
+            names: (rows,) of the constraint that each row belongs to.
+        """
         if not self.each:
             return self
         gains = [self.each.get(name, self) for name in names]
@@ -92,11 +100,17 @@ class Baumgarte:
         return rows
 
     def feedback(self, phi: Array, s: Array, is_position_level: npt.NDArray[np.bool_] | bool = True) -> Array:
-        """Return the feedback for violations `phi` and row velocities `s` of rows that have a phi, or have none."""
+        """Return (rows,) ``kd s + kp phi``, or ``kv s``: what is taken from ``J a`` [m/s^2, rad/s^2].
+
+        Args:
+            phi: (rows,) violations [m, rad].
+            s: (rows,) row velocities [m/s, rad/s].
+            is_position_level: (rows,) which rows have a phi; or whether all have one.
+        """
         return np.where(is_position_level, self.kd * s + self.kp * phi, self.kv * s)
 
     def holds(self, phi: Array, s: Array) -> npt.NDArray[np.bool_]:
-        """Return which unilateral rows are active: violated or touched, and not returning fast enough by themselves.
+        """Return (rows,) which unilateral rows act: closed or violated, and not opening fast enough by themselves.
 
         ``phi <= 0`` and ``s <= -phi / eps`` with ``1 / eps = sqrt(kp)``, both up to rounding (Tedrake, sec. 3.1).
         """
@@ -111,16 +125,19 @@ METRICS = ("mass", "euclidean")
 
 @dataclass(frozen=True)
 class Projection:
-    """Projection of the state onto the constraints, when they are violated by more than a tolerance.
+    """Projection of the state onto the constraints, where they are violated by more than a tolerance.
 
-    A velocity moves by the smallest change in the metric that makes the row velocities vanish; with the metric of
-    the kinetic energy this never raises that energy (time-independent rows). A configuration moves by tangent steps,
-    smallest in the same metric, until phi vanishes.
+    The velocity changes by the least, in the metric, that makes the row velocities vanish. In the mass metric, that of
+    the kinetic energy, this never raises the energy if the rows do not depend on time. The configuration moves by
+    tangent steps, the least in the same metric, until phi vanishes.
 
     Attributes:
-        metric: ``"mass"`` or ``"euclidean"``.
-        position_tolerance: [m, rad] largest violation left alone.
-        velocity_tolerance: [m/s, rad/s] largest row velocity left alone.
+        metric: ``"mass"``, the norm ``x^T M x``, or ``"euclidean"``, ``x^T x``.
+        position_tolerance: largest violation that is left as it is [m, rad].
+        velocity_tolerance: largest row velocity that is left as it is [m/s, rad/s].
+
+    Raises:
+        InvalidValue: another metric, or a negative tolerance.
     """
 
     metric: str = "mass"
@@ -163,7 +180,14 @@ class Projection:
         return x + solve_sticking(delassus, error) @ response
 
     def velocity(self, solver: Solver, system: System, v: Array, s: Array) -> Array:
-        """Return the velocity (nv,) nearest to `v` in the metric for which the row velocities `s` (m,) vanish."""
+        """Return the velocity (nv,) nearest to `v` in the metric for which the row velocities vanish.
+
+        Args:
+            solver: of the linear problem in the mass metric.
+            system: M and the (m, nv) rows J.
+            v: (nv,) velocity.
+            s: (m,) its row velocities [m/s, rad/s].
+        """
         if self.metric == "euclidean":
             return v - least_squares(system.J, s)
         return solver.factor(system).solve(system.M @ v, system.J @ v - s)[0]
@@ -181,7 +205,7 @@ def project_position(
     solver: str | Solver = DEFAULT,
     t: float = 0.0,
 ) -> Array:
-    """Return the configuration near `q` that satisfies the position-level `constraints`.
+    """Return the configuration (nq,) near `q` that satisfies the position-level `constraints`.
 
     They are linearised at q0 (`about`): the tangent step x from q0 with ``g0 + J x = 0`` that ends nearest to q. With
     N an orthonormal basis of the null space of J, in the Euclidean metric ``x = -J^+ g0 + N N^+ (q - q0)``, so that
@@ -192,7 +216,7 @@ def project_position(
     Args:
         robot: the robot.
         q: (nq,) estimate of the configuration.
-        constraints: bilateral constraints; velocity-level ones have no say here.
+        constraints: bilateral constraints; those of velocity level are left out.
         metric: ``"mass"`` or ``"euclidean"``.
         about: (nq,) q0; None: q.
         solver: of the linear problem in the mass metric.
@@ -225,7 +249,7 @@ def position_step(
     metric: str = "euclidean",
     t: float = 0.0,
 ) -> Array:
-    """Return the configuration after one step of :func:`project_position`, with the violation that curved rows leave.
+    """Return the configuration (nq,) after one step of :func:`project_position`; curved rows leave a violation.
 
     In the Euclidean metric, on coordinates that add up, this is the text's
     ``q = (I - N N^+)(q0 - F^+ g0) + N N^+ q_e``, with F and g0 at q0 (`about`) and q_e the estimate `q`.
@@ -233,7 +257,7 @@ def position_step(
     Args:
         robot: the robot.
         q: (nq,) estimate of the configuration.
-        constraints: bilateral constraints; velocity-level ones have no say here.
+        constraints: bilateral constraints; those of velocity level are left out.
         about: (nq,) q0; None: q.
         metric: ``"mass"`` or ``"euclidean"``.
         t: time [s].

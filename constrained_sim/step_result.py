@@ -128,7 +128,7 @@ class StepResult:
 
     @cached_property
     def phases(self) -> tuple[tuple[float, Array], ...]:
-        """Share of the step, and mean velocity (nv,), of every stretch between its impacts."""
+        """Share of the step, and mean velocity (nv,), of every interval between its impacts."""
         if not self.impacts:
             return ((1.0, self.middle.v),)
         times = np.array([self.state.t - self.dt, *(impact.t for impact in self.impacts), self.state.t])

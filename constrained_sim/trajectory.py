@@ -93,7 +93,7 @@ class Trajectory:
         energy: (n,) each term of the audit [J], by name, of the single steps.
         impacts: in the order of time.
         contact_moments: (n, 3) mean moment over the step about the contact point [N m], world axes, by contact; those
-            of percussions are not kept.
+            of impacts are not kept.
         setup: what was simulated, for pictures; None: unknown, as of a file.
     """
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import os
 import re
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,14 +12,19 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 from mechanisms import ROOT
+from shell_blocks import provide_files, run_command, run_here, shell_commands
 
-from constrained_sim.cli.app import main
 from constrained_sim.config import read_config
 from constrained_sim.parameter_file import load_parameters
 
 BLOCK = re.compile(r"^(`{3,})([^\n`]*)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
 CAPTION = re.compile(r"\A:caption: (\S+)\n\n")
-SECTIONS = "robot", "initial", "contacts", "constraints", "scene", "collisions", "sensors"
+ALL_PAGES = sorted(
+    page
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    if not {"generated", "_build"} & set(page.parts)
+)
+"""README and documentation, without what `make docs` writes."""
 
 
 class Block(NamedTuple):
@@ -47,6 +48,11 @@ def blocks(page: Path) -> Iterator[Block]:
         )
 
 
+def page_commands(page: Path) -> list[list[str]]:
+    """Return the words of each command for a shell on a page."""
+    return [words for block in blocks(page) if block.language == "bash" for words in shell_commands(block.text)]
+
+
 def run_page(page: Path) -> None:
     """Run every block in the current folder, whose modules can be imported meanwhile."""
     loaded = set(sys.modules)
@@ -62,6 +68,7 @@ def run_page(page: Path) -> None:
 
 def _run_blocks(page: Path) -> None:
     names: dict[str, object] = {"__name__": "page"}
+    provide_files()
     for block in blocks(page):
         where = f"{page.name}, line {block.line}"
         if block.file:
@@ -72,7 +79,8 @@ def _run_blocks(page: Path) -> None:
         elif block.language == "console":
             run_console(block.text, where)
         elif block.language == "bash":
-            check_shell(block.text, where)
+            for words in shell_commands(block.text):
+                run_here(words, where)
         elif block.language == "yaml":
             check_yaml(block.text)
         else:
@@ -83,25 +91,9 @@ def run_console(text: str, where: str) -> None:
     """Run each line that begins with ``$``, and compare what it prints with the lines below; ``...`` is anything."""
     for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         command, _, expected = part.partition("\n")
-        printed = run_command(shlex.split(command, comments=True))
+        printed, _ = run_command(shlex.split(command, comments=True))
         pattern = re.escape(expected.strip()).replace(r"\.\.\.", ".*")
         assert re.fullmatch(pattern, printed.strip(), re.DOTALL), f"{where}: {command}\nprints\n{printed}"
-
-
-def run_command(words: list[str]) -> str:
-    """Run a command of the package in this process, or Python's in another; return what it printed."""
-    if words[0] == "constrained_sim":
-        printed = io.StringIO()
-        with pytest.MonkeyPatch.context() as patch, contextlib.suppress(SystemExit):
-            patch.setattr(sys, "argv", words)
-            with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-                main()
-        return printed.getvalue()
-    arguments = {"pytest": ["-m", "pytest", "-p", "no:cacheprovider"], "python": []}[words[0]]
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
-    command = [sys.executable, *arguments, *words[1:]]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    return done.stdout + done.stderr
 
 
 def check_yaml(text: str) -> None:
@@ -124,53 +116,3 @@ def check_workflow(given: dict[str, Any]) -> None:
                 assert (ROOT / words[0].removeprefix("constrained_sim/")).exists()
             else:
                 assert not words or words[0] in {"pip", "pytest"}, step
-
-
-def check_shell(text: str, where: str) -> None:
-    """Check each command that needs ROS or a fresh machine: what it names exists. Simulations without ROS are run."""
-    for words in shell_commands(text):
-        assert is_known(words), f"{where}: {' '.join(words)}"
-        if words[:3] == ["scripts/run", "constrained_sim", "run"]:
-            assert "simulated in" in run_command(words[1:]), f"{where}: {' '.join(words)}"
-
-
-def shell_commands(text: str) -> Iterator[list[str]]:
-    """Yield the words of each command of a block for a shell."""
-    for line in text.replace("\\\n", " ").splitlines():
-        for command in re.split(r"&&|;", line.partition("  #")[0]):
-            if words := shlex.split(command, comments=True):
-                yield words
-
-
-def is_known(words: list[str]) -> bool:
-    """Tell whether what a command names is there."""
-    if words[0] == "make":
-        return all(f"\n{word}:" in "\n" + _targets() or "=" in word for word in words[1:])
-    if words[:2] == ["ros2", "launch"]:
-        return _is_launch(words[3], words[4:])
-    if words[:3] == ["ros2", "service", "call"]:
-        package, _, kind = words[4].split("/")
-        return package != "constrained_sim" or _takes(kind, yaml.safe_load(words[5]))
-    if words[:2] == ["ros2", "run"]:
-        return words[2] != "constrained_sim" or words[3] in (ROOT / "CMakeLists.txt").read_text()
-    if words[0] in ("scripts/run", "peers/bin/python"):
-        return words[1] != "python" or (ROOT / words[2]).exists()
-    return words[0] in {"ros2", "cd", "git", "rosdep", "pip", "colcon", ".", "sudo", "python3", "peers/bin/pip"}
-
-
-def _targets() -> str:
-    """Return the targets of the Makefile, each with a colon, one a line."""
-    heads = re.findall(r"^([a-z_ -]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    return "\n".join(f"{target}:" for head in heads for target in head.split())
-
-
-def _is_launch(file: str, arguments: list[str]) -> bool:
-    """Tell whether a launch file is there, and has the arguments."""
-    declared = (ROOT / "constrained_sim" / "ros" / "launch_arguments.py").read_text()
-    return (ROOT / "launch" / file).exists() and all(f'"{a.partition(":=")[0]}"' in declared for a in arguments)
-
-
-def _takes(kind: str, request: dict[str, object]) -> bool:
-    """Tell whether a service has all fields of a request."""
-    fields = (ROOT / "srv" / f"{kind}.srv").read_text().partition("---")[0]
-    return all(re.search(rf"^\S+ {name}\b", fields, re.MULTILINE) for name in request)

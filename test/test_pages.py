@@ -5,35 +5,44 @@ from pathlib import Path
 
 import pytest
 from mechanisms import ROOT
-from pages import blocks, check_shell, run_page
+from pages import ALL_PAGES, BLOCK, blocks, page_commands, run_page
+from shell_blocks import NOT_RUN, listed, run_here
 
 README = ROOT / "README.md"
 DOCS = ROOT / "docs"
 ELSEWHERE = {"textbook.md", "tutorial.md"}
 """Pages with a test of their own; that of the tutorial needs ROS."""
 
-PAGES = sorted(
-    page
-    for page in [ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")]
-    if page.name not in ELSEWHERE and not {"generated", "_build"} & set(page.parts)
-)
+PAGES = [page for page in ALL_PAGES if page.name not in {*ELSEWHERE, README.name}]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_every_block_of_a_page_runs(page, tmp_path, monkeypatch):
-    """In the order of the page, in an empty folder; commands that need ROS name what exists."""
+    """In the order of the page, in an empty folder; test/ros runs the commands that need ROS."""
     monkeypatch.chdir(tmp_path)
     run_page(page)
 
 
 def test_the_readme_is_short():
-    """And its commands name what exists; test/bare and test/ros run its Python."""
+    """And all its blocks are run: test/bare and test/ros run Python, test/ros what needs it."""
     assert len(README.read_text().splitlines()) <= 150
-    for block in blocks(README):
-        assert block.language in ("python", "bash")
-        if block.language == "bash":
-            check_shell(block.text, f"README.md, line {block.line}")
+    assert {block.language for block in blocks(README)} == {"python", "bash"}
+    for words in page_commands(README):
+        run_here(words, README.name)
+
+
+def test_commands_that_are_not_run_are_on_a_page():
+    """Each entry of the list is needed: a page has a command that begins so."""
+    assert {entry for page in ALL_PAGES for words in page_commands(page) if (entry := listed(words))} == set(NOT_RUN)
+
+
+@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.name)
+def test_commands_stand_in_blocks_of_a_language(page):
+    """An indented line that is a command would be run by nobody."""
+    outside = BLOCK.sub("", page.read_text())
+    programs = r"\$|make|pip|ros2|sudo|scripts/\w+|python3?|pytest|constrained_sim|colcon"
+    assert not re.findall(rf"^ {{4}}(?:{programs}) .*", outside, re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", [README, *PAGES, *map(DOCS.joinpath, sorted(ELSEWHERE))], ids=lambda page: page.name)

@@ -57,8 +57,8 @@ def propose_contacts(robot: Robot, q: Any, friction: float = 0.8) -> tuple[Point
     lowest point is within 5 % of the robot's height of the lowest of all. The points of one foot are in a plane, see
     :func:`~constrained_sim.bringup.sole.sole_of`.
 
-    Where all feet together are a line, on which nothing stands, those without collision geometry get a sole of the
-    size that it has in man.
+    Where all feet together are a line, on which nothing stands, those without collision geometry get a sole with the
+    proportions of a human foot.
 
     Args:
         robot: the robot.

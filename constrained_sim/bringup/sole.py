@@ -95,7 +95,7 @@ def _lowest(foot: Points) -> npt.NDArray[np.intp]:
 
 
 def assumed_sole(foot: Points, height: float) -> Sole:
-    """Return a level sole about the origin of a `foot`, as large as in man, for a robot of this `height` [m]."""
+    """Return a level sole about the origin of a `foot`: that of a human foot, for a robot of this `height` [m]."""
     half = 0.5 * height * np.array([FOOT_LENGTH, FOOT_BREADTH])
     places = foot.places[0] + np.column_stack([CORNERS * half, np.zeros(len(CORNERS))])
     return Sole(places, np.zeros(len(CORNERS)), np.zeros(len(CORNERS), dtype=np.intp))

@@ -91,7 +91,7 @@ def _summary(trajectory: Trajectory, config: Config, seconds: float, file: Path,
 def _print(summary: dict[str, Any]) -> None:
     """Write a summary for people."""
     print(f"{summary['t']:g} s simulated in {summary['wall_seconds']:.2f} s, {summary['steps']} steps")
-    print(f"{summary['impacts']} impacts, which took {summary['energy_lost_in_impacts']:.6g} J")
+    print(f"impacts: {summary['impacts']}, energy lost in them: {summary['energy_lost_in_impacts']:.6g} J")
     for name, force in summary["contact_forces"].items():
         print(f"force on {name} at the end: ({', '.join(f'{value:.6g}' for value in force)}) N")
     for path in summary["files"]:

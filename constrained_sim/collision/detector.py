@@ -37,10 +37,10 @@ class Collisions:
         friction: Coulomb coefficient; None: that of each element of the description, of two elements the smaller one,
             and 0 where there is none.
         restitution: coefficient, 0 to 1.
-        law: what contacts may do; not a soft one.
+        law: which forces contacts may have; not a soft one.
         margin: distance [m] from which on a pair is watched; where bodies are fast, what they do in a step counts.
-        self_collision: whether links of the robot touch each other, neighbours aside; so do those of an object. Objects
-            touch each other and the robot in any case.
+        self_collision: whether links of the robot touch each other, except neighbours; so do those of an object.
+            Objects touch each other and the robot in any case.
         srdf: file or text whose ``disable_collisions`` name pairs of links that do not touch each other.
         excluded: further such pairs.
         package_dirs: folders in which ``package://`` is looked up, beside those around the description's file.

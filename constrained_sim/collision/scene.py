@@ -20,7 +20,7 @@ from constrained_sim.validation import Array, finite_array, number, shape_of
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """A box that rests in the world.
+    """A box, fixed in the world.
 
     Attributes:
         size: (3,) edge lengths [m].
@@ -49,7 +49,7 @@ class Box:
 
 @dataclass(frozen=True, eq=False)
 class Sphere:
-    """A ball that rests in the world.
+    """A ball, fixed in the world.
 
     Attributes:
         radius: [m].
@@ -75,7 +75,7 @@ class Sphere:
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """The convex hull of points, or of a mesh file (STL, OBJ, DAE), that rests in the world.
+    """The convex hull of points, or of a mesh file (STL, OBJ, DAE), fixed in the world.
 
     Attributes:
         vertices: (n, 3) points [m]; or the file. Kept are the corners of their hull.

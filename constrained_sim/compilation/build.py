@@ -80,10 +80,10 @@ def compile_missing() -> None:
 
 
 def load_kernels(stepper: str = "time_stepping", solver: str = "range_space") -> None:
-    """Load what :meth:`Simulator.step` needs of contacts that come and go: at the first touchdown it would stop time.
+    """Load the compiled code that :meth:`Simulator.step` needs for contacts, which otherwise the first touchdown loads.
 
-    It takes a second. What only :meth:`Simulator.run`, bilateral constraints or collision geometry need is loaded when
-    it is first used.
+    It takes a second: call it before a loop in real time. What only :meth:`Simulator.run`, bilateral constraints or
+    collision geometry need is loaded when it is first used.
 
     Args:
         stepper: of the simulation that is to come, in ``STEPPERS``.

@@ -1,4 +1,4 @@
-"""Do the functions of a constraint fit together: J, s and gamma against differences of phi and s."""
+"""Check that the functions of a constraint fit together: J, s and gamma against differences of phi and s."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a constraint is: a declaration by name, and its rows for one robot once it is bound."""
+"""Constraint: a declaration by name, and its rows for one robot once it is bound."""
 
 from __future__ import annotations
 
@@ -47,15 +47,30 @@ class Constraint(ABC):
         return False
 
     def completed(self, robot: Robot, q: Array, given: Container[str]) -> Array:
-        """Return `q` (nq,) with joints that follow others by this constraint, but for those `given` by name."""
+        """Return `q` with the joints that follow others by this constraint where these want them.
+
+        Args:
+            robot: the robot.
+            q: (nq,) configuration; it is not changed.
+            given: names of joints that stay where they are.
+        """
         return q
 
     @abstractmethod
     def bind(self, robot: Robot, q: Array) -> object:
-        """Resolve names, and targets that are "where it is now", for `robot` at `q` (nq,).
+        """Return the constraint on one robot: names become indices, a target that is None becomes what it is at `q`.
+
+        Args:
+            robot: the robot.
+            q: (nq,) configuration; it counts only where a target is None.
+
+        Returns:
+            Its rows, a :class:`BoundConstraint`; of a contact a
+            :class:`~constrained_sim.constraints.point_contact.BoundContact`.
 
         Raises:
-            UnknownName: a link or joint that the robot does not have.
+            UnknownName: a link or joint that the robot does not have, or a joint with several degrees of freedom.
+            InvalidValue: a joint or a target that this kind of constraint cannot have.
         """
 
 
@@ -64,11 +79,11 @@ class Bilateral(Constraint):
 
     @abstractmethod
     def bind(self, robot: Robot, q: Array) -> BoundConstraint:
-        """Resolve names and targets, see :meth:`Constraint.bind`."""
+        """Return its rows on `robot`, with targets from `q` (nq,), see :meth:`Constraint.bind`."""
 
 
 class BetweenLinks(Bilateral):
-    """A constraint that acts on link_a by a wrench, and on link_b by the opposite one."""
+    """A constraint that exerts a wrench on link_a, and the opposite one on link_b."""
 
     link_a: str
     link_b: str
@@ -103,11 +118,11 @@ class BoundConstraint(ABC):
 
     @abstractmethod
     def jacobian(self, dynamics: Dynamics) -> Array:
-        """Return (dim, nv) the derivative of the row velocity by the velocity."""
+        """Return J (dim, nv), the derivative of the row velocity s by v."""
 
     @abstractmethod
     def gamma(self, dynamics: Dynamics) -> Array:
-        """Return (dim,) what of ``ds/dt`` does not depend on the acceleration [m/s^2, rad/s^2]."""
+        """Return (dim,) ``ds/dt - J a``, which does not depend on the acceleration a [m/s^2, rad/s^2]."""
 
     def velocity(self, dynamics: Dynamics, v: Array, t: float) -> Array:
         """Return (dim,) s [m/s, rad/s] at the configuration of `dynamics`, for the velocity `v` (nv,) at time `t`."""
@@ -126,7 +141,12 @@ class BoundConstraint(ABC):
         return np.zeros((2, self.dim))
 
     def wrench(self, dynamics: Dynamics, multipliers: Array, link: str) -> Array:
-        """Return (6,) force [N] and moment [N m] about the point where it acts, on `link`, world axes.
+        """Return (6,) the force [N] on `link` and its moment [N m] about :meth:`wrench_point`, world axes.
+
+        Args:
+            dynamics: configuration of the robot.
+            multipliers: (dim,) of its rows [N, N m].
+            link: the one that the wrench acts on.
 
         Raises:
             UnknownName: the constraint does not act on `link`, or on joints instead of links.
@@ -134,14 +154,14 @@ class BoundConstraint(ABC):
         raise UnknownName(f"link of constraint {self.name!r}", link, ())
 
     def wrench_point(self, dynamics: Dynamics) -> Array:
-        """Return (3,) the point [m], world frame, where :meth:`wrench` acts and which its moment is about.
+        """Return (3,) the point that the moment of :meth:`wrench` is about [m], world frame.
 
         Only of constraints between links.
         """
         raise NotImplementedError
 
     def pinocchio_constraint(self, dynamics: Dynamics) -> tuple[pin.RigidConstraintModel, Array]:
-        """Return Pinocchio's model, for the configuration of `dynamics`, and T (dim, dim): our rows are T times its.
+        """Return Pinocchio's model at the configuration of `dynamics`, and T (dim, dim): our rows are T times its rows.
 
         Only of constraints whose declaration has a ``pinocchio_type``.
         """

@@ -21,7 +21,7 @@ RowFunction = Callable[[Array, Array, float], Any]
 
 
 class CustomConstraint(Constraint):
-    """Rows given by functions of (q, v, t), or by a subclass that overrides the methods of the same names.
+    """Rows of the user's own: functions of (q, v, t), or a subclass that overrides the methods of the same names.
 
     Position level, ``phi(q, t) = 0``: phi, jacobian and gamma are needed, and velocity (``s = J v + phi_t``) where phi
     depends on time. Velocity level, ``psi(q, v, t) = 0``: velocity (psi), jacobian (dpsi/dv) and gamma are needed; psi
@@ -57,8 +57,8 @@ class CustomConstraint(Constraint):
             dim: number of rows.
             phi: (dim,) violation [m, rad]; None: velocity level.
             jacobian: (dim, nv) derivative of the row velocity by v.
-            gamma: (dim,) what of ds/dt is not ``J a``.
-            velocity: (dim,) row velocity s; None: ``J v``.
+            gamma: (dim,) ``ds/dt - J a`` [m/s^2, rad/s^2].
+            velocity: (dim,) row velocity s [m/s, rad/s]; None: ``J v``.
             unilateral: whether the rows push only.
             restitution: Newton's coefficient of unilateral rows, 0 to 1.
 
@@ -100,11 +100,11 @@ class CustomConstraint(Constraint):
         return np.zeros(self.dim)
 
     def jacobian(self, q: Array, v: Array, t: float) -> Any:
-        """Return J (dim, nv): the row velocity is ``J v``, plus what moves with time, at q (nq,), v (nv,) and t [s]."""
+        """Return J (dim, nv), the derivative of the row velocity by v, at q (nq,), v (nv,) and the time t [s]."""
         raise NotImplementedError
 
     def gamma(self, q: Array, v: Array, t: float) -> Any:
-        """Return (dim,) the row acceleration without that of the joints, ``d/dt s - J a`` [m/s^2, rad/s^2]."""
+        """Return (dim,) ``ds/dt - J a`` [m/s^2, rad/s^2] at q (nq,), v (nv,) and the time t [s]."""
         raise NotImplementedError
 
     def velocity(self, q: Array, v: Array, t: float) -> Any:
@@ -112,7 +112,7 @@ class CustomConstraint(Constraint):
         return np.asarray(self.jacobian(q, v, t)) @ v
 
     def bind(self, robot: Robot, q: Array) -> BoundCustomConstraint:
-        """Return the rows; the functions see the q and v of `robot`."""
+        """Return its rows on `robot`, whose q and v the functions are given; the argument `q` does not count."""
         return BoundCustomConstraint(self, robot)
 
 

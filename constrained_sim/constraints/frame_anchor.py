@@ -72,7 +72,11 @@ class FrameAnchor(BetweenLinks):
         return pin.ContactType.CONTACT_6D if self.axes is None else None
 
     def bind(self, robot: Robot, q: Array) -> BoundFrameAnchor:
-        """Resolve links; take `placement_b` from `q` where it is None."""
+        """Return its rows on `robot`; a `placement_b` that is None is that of the first frame at `q` (nq,).
+
+        Raises:
+            UnknownName: a link that the robot does not have.
+        """
         return BoundFrameAnchor(self, robot, q)
 
 

@@ -53,7 +53,7 @@ class JointCoupling(Bilateral):
             raise InvalidValue(f"reference_joint of joint coupling {self.name!r}", self.joint, "another joint")
 
     def follow(self, robot: Robot, q: Array) -> Array:
-        """Return `q` (nq,) with the joint where its reference wants it."""
+        """Return a copy of `q` (nq,), a configuration of `robot`, with the joint where its reference wants it."""
         joint, reference = SingleJoint.of(robot, self.joint), SingleJoint.of(robot, self.reference_joint)
         value = self.ratio * reference.position(q) + self.offset
         moved = q.copy()
@@ -61,11 +61,16 @@ class JointCoupling(Bilateral):
         return moved
 
     def completed(self, robot: Robot, q: Array, given: Container[str]) -> Array:
-        """Return `q` (nq,) with the joint where its reference wants it, unless it is among those `given`."""
+        """Return `q` (nq,) of `robot` with the joint where its reference wants it, unless it is among those `given`."""
         return q if self.joint in given else self.follow(robot, q)
 
     def bind(self, robot: Robot, q: Array) -> BoundJointCoupling:
-        """Resolve the joints."""
+        """Return its row on `robot`; `q` does not count.
+
+        Raises:
+            UnknownName: no such joint, or one with several degrees of freedom.
+            InvalidValue: a continuous reference joint, with a ratio that is not whole.
+        """
         return BoundJointCoupling(self, robot)
 
 

@@ -67,7 +67,12 @@ class JointLimit(Constraint):
         return self.lower < self.upper
 
     def bind(self, robot: Robot, q: Array) -> BoundJointLimit:
-        """Resolve the joint."""
+        """Return its rows on `robot`; `q` does not count.
+
+        Raises:
+            UnknownName: no such joint, or one with several degrees of freedom.
+            InvalidValue: a continuous joint, whose position is known up to turns only.
+        """
         return BoundJointLimit(self, robot)
 
 

@@ -57,7 +57,11 @@ class JointVelocity(Bilateral):
         return finite_array(f"velocity of {self.name!r} at t = {t}", value, (2,))
 
     def bind(self, robot: Robot, q: Array) -> BoundJointVelocity:
-        """Resolve the joint."""
+        """Return its row on `robot`; `q` does not count.
+
+        Raises:
+            UnknownName: no such joint, or one with several degrees of freedom.
+        """
         return BoundJointVelocity(self, robot)
 
 

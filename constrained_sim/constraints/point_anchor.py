@@ -88,7 +88,11 @@ class PointAnchor(BetweenLinks):
         return finite_array(f"point_b of {self.name!r} at t = {t}", motion, (3, 3))
 
     def bind(self, robot: Robot, q: Array) -> BoundPointAnchor:
-        """Resolve links; take `point_b` from `q` where it is None."""
+        """Return its rows on `robot`; a `point_b` that is None is the place of point_a at `q` (nq,).
+
+        Raises:
+            UnknownName: a link that the robot does not have.
+        """
         return BoundPointAnchor(self, robot, q)
 
 
@@ -152,7 +156,7 @@ class BoundPointAnchor(BoundConstraint):
         return bias - self._moved(dynamics.t)[2]
 
     def wrench(self, dynamics: Dynamics, multipliers: Array, link: str) -> Array:
-        """Return (6,) force on `link` at p_a, no moment, world axes."""
+        """Return (6,) the force [N] on `link` at p_a and no moment, world axes; see :meth:`BoundConstraint.wrench`."""
         signs = {self.declaration.link_b: -1.0, self.declaration.link_a: 1.0}
         sign = lookup(f"link of constraint {self.name!r}", link, signs)
         return np.concatenate([sign * multipliers @ self._axes(dynamics), np.zeros(3)])

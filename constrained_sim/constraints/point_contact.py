@@ -25,8 +25,8 @@ class PointContact(Constraint):
         name: unique name.
         link: any link or frame of the robot.
         point: (3,) [m] in the link; the centre of the sphere if ``radius > 0``.
-        surface: what it may touch.
-        law: what it may do when it touches.
+        surface: plane that it may touch.
+        law: which forces it may have.
         friction: Coulomb coefficient, >= 0.
         restitution: coefficient, 0 to 1.
         radius: [m], >= 0.
@@ -89,7 +89,11 @@ class PointContact(Constraint):
         return self.torsional_friction > 0.0 or self.rolling_friction > 0.0
 
     def bind(self, robot: Robot, q: Array) -> BoundContact:
-        """Resolve the link."""
+        """Return the contact on `robot`; `q` does not count.
+
+        Raises:
+            UnknownName: a link that the robot does not have.
+        """
         joint, offset = robot.link_point(self.link, np.asarray(self.point))
         return BoundContact(
             self, joint, offset, 0, self.surface.offset * np.asarray(self.surface.normal), self.surface.axes
@@ -106,7 +110,7 @@ class BoundContact:
         offset: (3,) point or centre of the sphere [m], in that joint's frame.
         other_joint: that carries the surface; 0: the world.
         other_offset: (3,) a point of the surface, or of the other body's feature [m], in the other joint's frame.
-        axes: (3, 3) rows t1, t2, n of the contact as they were once, world axes.
+        axes: (3, 3) rows t1, t2, n of the contact when it was bound, world axes.
         normal_owner: what the normal follows, see :class:`~constrained_sim.contact.features.NormalOwner`.
         other_radius: by which the other body's feature is grown [m].
         directions: (2, 3) unit vectors of lines, circles and faces in the joints' frames; else zero.

@@ -57,11 +57,11 @@ class PointDistance(BetweenLinks):
             object.__setattr__(self, "distance", number(f"distance {what}", self.distance, 0.0, open_lower=True))
 
     def bind(self, robot: Robot, q: Array) -> BoundPointDistance:
-        """Resolve links; take the distance from `q` where it is None.
+        """Return its row on `robot`; a distance that is None is the one at `q` (nq,).
 
         Raises:
             UnknownName: a link that the robot does not have.
-            InvalidValue: the distance is taken from points in one place.
+            InvalidValue: the distance is None, and the points are in one place.
         """
         return BoundPointDistance(self, robot, q)
 
@@ -100,7 +100,7 @@ class BoundPointDistance(BoundConstraint):
         )
 
     def gamma(self, dynamics: Dynamics) -> Array:
-        """Return (1,) [m/s^2]: the points' own accelerations along the line, and what turning it takes."""
+        """Return (1,) [m/s^2]: accelerations of the points along the line, and the centripetal one of its turning."""
         points, length, direction = self._line(dynamics)
         bodies = [dynamics.body(int(joint)) for joint in self._joints]
         (v_a, a_a), (v_b, a_b) = (

@@ -1,4 +1,4 @@
-"""Contact laws: what a closed contact may do."""
+"""Contact laws: the forces that a closed contact may have."""
 
 from __future__ import annotations
 
@@ -12,35 +12,57 @@ from constrained_sim.user_functions import ask_user
 from constrained_sim.validation import function, lookup, number
 
 RESTITUTION_LAWS = ("newton", "poisson")
-"""Whether a coefficient of restitution relates velocities before and after an impact, or impulses of its two phases."""
+"""What a coefficient of restitution relates: normal velocities before and after, or impulses of the two phases."""
 
 ForceLaw = Callable[[float, float], float]
-"""From penetration [m] and its rate [m/s] to the normal force [N]."""
+"""From penetration [m] and its rate [m/s], positive while it grows, to the normal force [N]."""
 
 
 class Law(ABC):
-    """A law tells the friction coefficient in effect for the coefficient declared with the contact."""
+    """What a closed contact may do: normal force f_n >= 0 [N], friction f_t (2,) [N], slip velocity s_t (2,) [m/s].
+
+    Attributes:
+        name: in parameter files and messages.
+    """
 
     name: str
 
     @abstractmethod
     def coefficient(self, friction: float) -> float:
-        """Return the radius of the cone per unit of normal force."""
+        """Return mu of the cone ``|f_t| <= mu f_n``, infinite where the contact never slides.
+
+        Args:
+            friction: coefficient declared with the contact, >= 0.
+
+        Raises:
+            InvalidValue: a coefficient that this law does not have.
+        """
 
 
 @dataclass(frozen=True)
 class Rigid(Law):
-    """Non-penetration with Coulomb friction."""
+    """Non-penetration with Coulomb friction: Signorini's condition, and the friction that dissipates the most.
+
+    ``0 <= f_n _|_ s_n >= 0`` with s_n the normal velocity where the gap is closed. ``|f_t| <= mu f_n``, and
+    ``f_t = -mu f_n s_t / |s_t|`` where it slides. The cone is the round one.
+
+    Source: Acary and Brogliato, Numerical Methods for Nonsmooth Dynamical Systems, 2008, chapters 3 and 13.
+    """
 
     name = "rigid"
 
     def coefficient(self, friction: float) -> float:
-        """Return the declared coefficient."""
+        """Return `friction`, as declared."""
         return friction
 
 
 class _WithoutCoefficient(Law):
     def coefficient(self, friction: float) -> float:
+        """Return mu of this law.
+
+        Raises:
+            InvalidValue: a declared `friction` other than 0.
+        """
         if friction != 0.0:
             raise InvalidValue(
                 f"friction of a contact with law {self.name!r}", friction, "0: this law has no coefficient"
@@ -52,7 +74,7 @@ class _WithoutCoefficient(Law):
 
 @dataclass(frozen=True)
 class Frictionless(_WithoutCoefficient):
-    """Non-penetration only."""
+    """Non-penetration without friction: ``0 <= f_n _|_ s_n >= 0``, ``f_t = 0``. The contact declares no coefficient."""
 
     name = "frictionless"
     _coefficient = 0.0
@@ -60,10 +82,11 @@ class Frictionless(_WithoutCoefficient):
 
 @dataclass(frozen=True)
 class Sticking(_WithoutCoefficient):
-    """Held in all directions until the normal force would pull (the model of lift-off in simple simulators).
+    """Holds its point in all directions until the normal force would pull: lift-off as simple simulators have it.
 
-    Several such contacts may have no common motion: one of them would pull, and without it sink in. Then Coulomb's law
-    with a coefficient of 100 decides which of them slide.
+    That is Coulomb's law with an infinite coefficient; the contact declares none. Several such contacts may leave no
+    solution: one of them would pull if it held, and penetrate if it did not. Then Coulomb's law with a coefficient of
+    100 decides which of them slide.
     """
 
     name = "sticking"
@@ -71,11 +94,12 @@ class Sticking(_WithoutCoefficient):
 
 
 class SoftLaw(Law):
-    """A force that depends on penetration delta and its rate; there is no impact, and penetration is not an error.
+    """A force that depends on penetration and its rate; there is no impact, and penetration is not an error.
 
-    Normal force ``max(0, F(delta, ddelta/dt))`` where delta > 0, else 0. Along the surface a spring and a damper from
-    where the contact touched down, ``-k_t e - d_t s_t``, no longer than friction times the normal force: where this
-    ends in sliding, the spring is dragged along. With the spring left out this is friction regularised by viscosity.
+    Normal force ``f_n = max(0, F(delta, ddelta/dt))`` where the penetration delta > 0 [m], else 0. Along the surface a
+    spring and a damper pull towards where the contact touched down: ``f_t = -k_t e - d_t s_t``, with e (2,) the
+    deflection of the spring [m]. Where this is longer than ``mu f_n`` it is cut to that length: the contact slides, and
+    the spring slides with it. Without the spring this is friction regularised by viscosity.
 
     Attributes:
         tangential_stiffness: k_t [N/m].
@@ -87,17 +111,25 @@ class SoftLaw(Law):
 
     @abstractmethod
     def force(self, penetration: float, rate: float) -> float:
-        """Return F [N] for `penetration` > 0 [m] and its `rate` [m/s]; a negative value counts as 0."""
+        """Return F [N], pushing the bodies apart; a negative value counts as 0.
+
+        Args:
+            penetration: delta > 0 [m].
+            rate: of the penetration [m/s], positive while it grows.
+
+        Raises:
+            InvalidValue: a law of the user's that returned no finite number.
+        """
 
     @abstractmethod
     def slopes(self, penetration: float, rate: float) -> tuple[float, float]:
-        """Return the derivatives of F by penetration [N/m] and by rate [N s/m]."""
+        """Return the derivatives of F by `penetration` [N/m] and by its `rate` [N s/m], see :meth:`force`."""
 
     def coefficient(self, friction: float) -> float:
-        """Return the declared coefficient.
+        """Return `friction`, as declared.
 
         Raises:
-            InvalidValue: friction, but neither stiffness nor damping along the surface.
+            InvalidValue: a friction, but neither stiffness nor damping along the surface.
         """
         if friction and not (self.tangential_stiffness or self.tangential_damping):
             allowed = "0, or a tangential_stiffness or tangential_damping beside it"
@@ -112,14 +144,14 @@ class SoftLaw(Law):
 
 @dataclass(frozen=True)
 class Compliant(SoftLaw):
-    """A linear spring and damper per direction, ``F = k delta + d ddelta/dt``, or any law of the user's.
+    """A linear spring and damper in each direction, ``F = k delta + d ddelta/dt``, or a normal force of the user's.
 
     Attributes:
         stiffness: k [N/m].
         damping: d [N s/m].
         law: ``law(penetration, rate) -> force`` [N], in place of k and d.
-        tangential_stiffness: [N/m]; None: that of the normal direction.
-        tangential_damping: [N s/m]; None: that of the normal direction.
+        tangential_stiffness: k_t [N/m]; None: `stiffness`.
+        tangential_damping: d_t [N s/m]; None: `damping`.
 
     Raises:
         InvalidValue: a negative value, neither a stiffness nor a law, or both.
@@ -149,13 +181,13 @@ class Compliant(SoftLaw):
             raise InvalidValue("compliant contact", given, "a positive stiffness, or a law instead")
 
     def force(self, penetration: float, rate: float) -> float:
-        """Return F [N], see :meth:`SoftLaw.force`."""
+        """Return F [N] of `penetration` [m] and `rate` [m/s], see :meth:`SoftLaw.force`."""
         if self.law is None:
             return self.stiffness * penetration + self.damping * rate
         return number("force of a compliant contact's law", ask_user(self.law, penetration, rate))
 
     def slopes(self, penetration: float, rate: float) -> tuple[float, float]:
-        """Return the derivatives of F; of a user's law by one-sided differences, and not below 0."""
+        """Return the derivatives of F by `penetration` and `rate`; of a user's law by differences, and not below 0."""
         if self.law is None:
             return self.stiffness, self.damping
         here = self.force(penetration, rate)
@@ -165,20 +197,21 @@ class Compliant(SoftLaw):
 
 
 DIFFERENCE = 1e-6
+"""Relative step of the differences of a user's law: it leaves about 1e-6 of curvature, and 1e-10 of rounding."""
 
 
 @dataclass(frozen=True)
 class HuntCrossley(SoftLaw):
-    """``F = k delta^n (1 + c ddelta/dt)``: no jump at touchdown, and a restitution that falls with the speed.
+    """``F = k delta^n (1 + c ddelta/dt)``: no jump of the force at touchdown.
 
-    For small speeds Newton's coefficient is about ``1 - 2/3 c v``.
+    Restitution falls with the speed v of the impact: at small speeds Newton's coefficient is about ``1 - 2/3 c v``.
 
     Attributes:
         stiffness: k [N/m^n].
         dissipation: c [s/m].
         exponent: n; 3/2 for a sphere on a plane (Hertz).
-        tangential_stiffness: [N/m].
-        tangential_damping: [N s/m].
+        tangential_stiffness: k_t [N/m].
+        tangential_damping: d_t [N s/m].
 
     Raises:
         InvalidValue: a negative value, no stiffness, or an exponent below 1.
@@ -201,17 +234,18 @@ class HuntCrossley(SoftLaw):
         self._check("stiffness", "dissipation", "exponent", "tangential_stiffness", "tangential_damping")
 
     def force(self, penetration: float, rate: float) -> float:
-        """Return F [N], see :meth:`SoftLaw.force`."""
+        """Return F [N] of `penetration` [m] and `rate` [m/s], see :meth:`SoftLaw.force`."""
         return self.stiffness * penetration**self.exponent * (1.0 + self.dissipation * rate)
 
     def slopes(self, penetration: float, rate: float) -> tuple[float, float]:
-        """Return the derivatives of F, the first not below 0."""
+        """Return the derivatives of F by `penetration` and `rate`, the first not below 0."""
         power = self.stiffness * penetration**self.exponent
         by_penetration = self.exponent * power / penetration * (1.0 + self.dissipation * rate)
         return max(by_penetration, 0.0), power * self.dissipation
 
 
 LAWS: dict[str, type[Law]] = {law.name: law for law in (Rigid, Frictionless, Sticking, Compliant, HuntCrossley)}
+"""Contact laws by their name in parameter files."""
 
 
 def make_law(name: str, parameters: Mapping[str, float]) -> Law:

@@ -66,14 +66,37 @@ class WorldObject:
 
     @classmethod
     def sphere(cls, name: str, radius: float, mass: float, friction: float | None = None, pose: Any = HERE) -> Any:
-        """Return a ball of homogeneous density that moves freely: `radius` [m]; see :meth:`box`."""
+        """Return a ball of homogeneous density that moves freely.
+
+        Args:
+            name: see :class:`WorldObject`.
+            radius: [m].
+            mass: [kg].
+            friction: Coulomb coefficient; None: none of its own.
+            pose: (7,) of its middle.
+
+        Raises:
+            InvalidValue: a length or a mass that is not positive, or a negative friction.
+        """
         return cls(name, primitive("sphere", (radius,), mass, friction), pose)
 
     @classmethod
     def cylinder(
         cls, name: str, radius: float, length: float, mass: float, friction: float | None = None, pose: Any = HERE
     ) -> Any:
-        """Return a cylinder of homogeneous density about z that moves freely: lengths [m]; see :meth:`box`."""
+        """Return a cylinder of homogeneous density about its z axis that moves freely.
+
+        Args:
+            name: see :class:`WorldObject`.
+            radius: [m].
+            length: along z [m].
+            mass: [kg].
+            friction: Coulomb coefficient; None: none of its own.
+            pose: (7,) of its middle.
+
+        Raises:
+            InvalidValue: a length or a mass that is not positive, or a negative friction.
+        """
         return cls(name, primitive("cylinder", (radius, length), mass, friction), pose)
 
     @property
@@ -87,22 +110,26 @@ class WorldObject:
         return self.prefix + self.body.root_link
 
     def placed(self, pose: Any) -> WorldObject:
-        """Return this object elsewhere."""
+        """Return this object with another `pose` (7,), see :class:`WorldObject`.
+
+        Raises:
+            InvalidValue: no pose.
+        """
         return replace(self, pose=pose)
 
     def configuration(self) -> Array:
-        """Return (nq,) where it begins; its joints are neutral."""
+        """Return (nq,) the configuration in which it begins; its joints are neutral."""
         q = self.body.neutral()
         if self.body.floating_base:
             q[:7] = self.pose
         return q
 
     def rotation(self) -> Array:
-        """Return (3, 3) from its axes to the world's, where it begins."""
+        """Return (3, 3) the rotation from its axes to the world's, where it begins."""
         return np.array(pin.XYZQUATToSE3(np.asarray(self.pose)).rotation)
 
     def mount(self) -> pin.SE3:
-        """Return where its description's world is in the world."""
+        """Return the placement of its description's world in the world of the simulation."""
         return pin.SE3.Identity() if self.body.floating_base else pin.XYZQUATToSE3(np.asarray(self.pose))
 
 

@@ -27,14 +27,14 @@ class ContactSwitchReading(NamedTuple):
 class ContactSwitch(Sensor):
     """A switch under a link, such as the sole of a foot.
 
-    It is on while the normal forces of all contacts of the link add up to its threshold: mean forces over the step,
-    impulses of impacts excluded.
+    It is on while the normal forces of all contacts of the link add up to at least its threshold. These are mean forces
+    over the step, without the impulses of impacts.
 
     Attributes:
-        name: see :class:`Sensor`, as the next two.
-        link: whose contacts count, declared ones and those of its collision geometry.
-        rate: [Hz].
-        threshold: force from which on it is on [N], above 0.
+        name: unique among the sensors of the robot.
+        link: link whose contacts count: declared ones, and those of its collision geometry.
+        rate: readings per simulated second [Hz]; 0: one every control period.
+        threshold: sum of normal forces at which it turns on [N], above 0.
     """
 
     name: str
@@ -50,6 +50,6 @@ class ContactSwitch(Sensor):
         number(f"threshold of sensor {self.name!r}", self.threshold, 0.0, open_lower=True)
 
     def exact(self, robot: Robot, result: StepResult) -> ContactSwitchReading:
-        """Return whether it is on, see :meth:`Sensor.exact`."""
+        """Return whether it is on for `robot` after the step `result`, see :meth:`Sensor.exact`."""
         force = sum(contact.normal_force for contact in result.contact_forces.values() if contact.link == self.link)
         return ContactSwitchReading(np.array([float(force >= self.threshold)]))

@@ -1,4 +1,4 @@
-"""Encoder: position and velocity of a joint, in steps of its resolution."""
+"""Encoder: position of a joint in steps of its resolution, and velocity."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Encoder(Sensor):
     that of the joint, plus noise of its own.
 
     Attributes:
-        name: see :class:`Sensor`, as the next but one.
-        joint: any with one degree of freedom.
-        rate: [Hz].
-        delay: from when the joint is where it is read to the reading [s], a multiple of the control period.
+        name: unique among the sensors of the robot.
+        joint: a joint with one degree of freedom.
+        rate: readings per simulated second [Hz]; 0: one every control period.
+        delay: age of the position and the velocity that a reading shows [s], a multiple of the control period.
         resolution: step of the position [rad, m]; 0: none.
-        position_noise: standard deviation before it is rounded [rad, m].
+        position_noise: standard deviation, before the position is rounded to the resolution [rad, m].
         velocity_noise: standard deviation [rad/s, m/s].
     """
 
@@ -65,12 +65,12 @@ class Encoder(Sensor):
         SingleJoint.of(robot, self.joint)
 
     def exact(self, robot: Robot, result: StepResult) -> EncoderReading:
-        """Return what an ideal encoder reads, see :meth:`Sensor.exact`."""
+        """Return what an ideal encoder reads on `robot` after the step `result`, see :meth:`Sensor.exact`."""
         joint = SingleJoint.of(robot, self.joint)
         return EncoderReading(np.array([joint.position(result.state.q)]), result.state.v[joint.v : joint.v + 1].copy())
 
     def measure(self, robot: Robot, result: StepResult, generator: np.random.Generator) -> EncoderReading:
-        """Return what this encoder reads, see :meth:`Sensor.measure`."""
+        """Return what this encoder reads, with its errors, see :meth:`Sensor.measure`."""
         position, velocity = self.exact(robot, result)
         position = position + self.position_noise * generator.standard_normal(1)
         if self.resolution:

@@ -1,4 +1,4 @@
-"""ForceTorque: the wrench that a link takes from what carries it."""
+"""ForceTorque: the wrench that the parent side of a joint exerts on a link."""
 
 from __future__ import annotations
 
@@ -49,9 +49,10 @@ class ForceTorque(Sensor):
     period of several steps it is that of the last of them.
 
     Attributes:
-        name: see :class:`Sensor`, as the next two.
-        link: any but the world; of a frame that is no link (an MJCF site), the link that it belongs to is cut off.
-        rate: [Hz].
+        name: unique among the sensors of the robot.
+        link: first link beyond the sensor, not the world; for a frame that is no link (an MJCF site), the
+            cut is where the frame's link is held.
+        rate: readings per simulated second [Hz]; 0: one every control period.
         force_noise: standard deviation of each component [N].
         torque_noise: standard deviation of each component [N m].
         force_bias: (3,) constant error [N].
@@ -78,14 +79,14 @@ class ForceTorque(Sensor):
         part_beyond(robot, self.link)
 
     def exact(self, robot: Robot, result: StepResult) -> ForceTorqueReading:
-        """Return what an ideal sensor reads, see :meth:`Sensor.exact`."""
+        """Return what an ideal sensor reads on `robot` after the step `result`, see :meth:`Sensor.exact`."""
         total, dynamics = part_beyond(robot, self.link).holding_force(robot, result)
         joint, placement = robot.link_placement(self.link)
         wrench = (dynamics.placement(joint) * placement).actInv(pin.Force(total))
         return ForceTorqueReading(np.array(wrench.linear), np.array(wrench.angular))
 
     def measure(self, robot: Robot, result: StepResult, generator: np.random.Generator) -> ForceTorqueReading:
-        """Return what this sensor reads, see :meth:`Sensor.measure`."""
+        """Return what this sensor reads, with its errors, see :meth:`Sensor.measure`."""
         force, torque = self.exact(robot, result)
         return ForceTorqueReading(
             with_errors(force, self.force_bias, self.force_noise, generator),

@@ -41,13 +41,13 @@ class Imu(Sensor):
 
     Orientation and angular velocity are those at the end of the step. The acceleration is the mean over the step, as of
     a unit that counts increments of velocity: from the mean joint acceleration :attr:`StepResult.a`, positions and axes
-    in the middle of the step, and the velocities between its impacts. The jumps of impacts are no part of it: a
+    in the middle of the step, and the velocities between its impacts. The jumps of impacts are no part of it: an
     impact has no finite acceleration. With a control period of several steps it is that of the last of them.
 
     Attributes:
-        name: see :class:`Sensor`, as the next two.
-        link: the world too.
-        rate: [Hz].
+        name: unique among the sensors of the robot.
+        link: link or frame that carries the sensor; the world too.
+        rate: readings per simulated second [Hz]; 0: one every control period.
         orientation_noise: standard deviation of each component of the rotation vector [rad], the frame's axes, by which
             the measured frame is turned from the true one.
         angular_velocity_noise: standard deviation of each component [rad/s].
@@ -73,7 +73,7 @@ class Imu(Sensor):
         self._check_errors("orientation", "angular_velocity", "acceleration")
 
     def exact(self, robot: Robot, result: StepResult) -> ImuReading:
-        """Return what an ideal unit reads, see :meth:`Sensor.exact`."""
+        """Return what an ideal unit reads on `robot` after the step `result`, see :meth:`Sensor.exact`."""
         joint, placement = robot.link_placement(self.link)
         state, middle = result.state, result.middle
         acceleration = np.zeros(3)
@@ -86,7 +86,7 @@ class Imu(Sensor):
         return ImuReading(_quaternion(rotation), body.angular_velocity @ rotation, acceleration)
 
     def measure(self, robot: Robot, result: StepResult, generator: np.random.Generator) -> ImuReading:
-        """Return what this unit reads, see :meth:`Sensor.measure`."""
+        """Return what this unit reads, with its errors, see :meth:`Sensor.measure`."""
         orientation, angular_velocity, acceleration = self.exact(robot, result)
         turn = pin.exp3(self.orientation_noise * generator.standard_normal(3))
         if self.orientation_noise:

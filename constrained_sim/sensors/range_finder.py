@@ -1,4 +1,4 @@
-"""RangeFinder: how far it is to what is in front of a link."""
+"""RangeFinder: distance to the next surface along a beam."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class RangeFinder(Sensor):
     The body that it is on is left out, and so are the planes of declared contacts. It reads at the end of the step.
 
     Attributes:
-        name: see :class:`Sensor`, as the next two.
-        link: the world too.
-        rate: [Hz].
+        name: unique among the sensors of the robot.
+        link: link or frame that carries the sensor; the world too.
+        rate: readings per simulated second [Hz]; 0: one every control period.
         origin: (3,) where the beam begins [m], in the link.
         direction: (3,) of the beam, the link's axes; normalised on creation.
         min_range: distance below which it reads minus infinity [m].
@@ -67,11 +67,11 @@ class RangeFinder(Sensor):
         self._check_errors("range")
 
     def exact(self, robot: Robot, result: StepResult) -> RangeReading:
-        """Return the distance, see :meth:`Sensor.exact`."""
+        """Return the distance on `robot` after the step `result`, see :meth:`Sensor.exact`."""
         return RangeReading(self._within_reach(self._distance(robot, result)))
 
     def measure(self, robot: Robot, result: StepResult, generator: np.random.Generator) -> RangeReading:
-        """Return what this unit reads, see :meth:`Sensor.measure`."""
+        """Return what this unit reads, with its errors, see :meth:`Sensor.measure`."""
         error = self.range_noise * generator.standard_normal()
         return RangeReading(self._within_reach(self._distance(robot, result) + error))
 

@@ -1,4 +1,4 @@
-"""What a sensor is: a declaration by name that reads the result of a step."""
+"""Sensor: a declaration by name, which reads the result of a step."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Sensor(ABC):
         kind: name in configuration files.
         name: unique among the sensors of a robot; letters, digits and underscores, no digit first (it is part of the
             name of a topic).
-        link: any link or frame of the robot; the reading is in its axes. Empty of a sensor that is on none.
+        link: link or frame that carries the sensor, whose axes the reading is in; empty for a sensor of a joint.
         rate: readings per simulated second [Hz]; 0: one every control period.
-        delay: from the state that is read to the reading [s], a multiple of the control period.
+        delay: age of the state that a reading shows [s], a multiple of the control period.
     """
 
     kind: str
@@ -68,7 +68,11 @@ class Sensor(ABC):
 
     @abstractmethod
     def exact(self, robot: Robot, result: StepResult) -> tuple[Array, ...]:
-        """Return what an ideal sensor reads at the end of a step.
+        """Return what an ideal sensor reads at the end of a step: arrays, as the sensor's reading class lists them.
+
+        Args:
+            robot: that carries the sensor.
+            result: of the step.
 
         Raises:
             UnknownName: the robot has no such link.
@@ -76,12 +80,12 @@ class Sensor(ABC):
         """
 
     def measure(self, robot: Robot, result: StepResult, generator: np.random.Generator) -> tuple[Array, ...]:
-        """Return what this sensor reads at the end of a step, with its errors where it has some.
+        """Return what this sensor reads at the end of a step: :meth:`exact`, with bias and noise.
 
         Args:
             robot: that carries the sensor.
             result: of the step.
-            generator: of the noise; every reading takes the same number of values from it, whatever the deviations.
+            generator: source of the noise; each reading draws the same number of values, whatever the deviations.
 
         Raises:
             UnknownName: the robot has no such link.

@@ -14,20 +14,19 @@ from constrained_sim.step_result import StepResult
 from constrained_sim.validation import Array, instance, items, number, whole_number
 
 MOST_OFF = 1e-6
-"""By how much, relatively, a rate may miss a whole part of the control rate: 333.3333 Hz at 1 kHz is every third."""
-
+"""Relative error of a rate that is a whole part of the control rate: 333.3333 Hz at 1 kHz is every third period."""
 
 MOST_LATE = 10_000
-"""Control periods that a reading may be late."""
+"""[control periods] Largest delay of a reading: their results are kept in memory."""
 
 
 class SensorSet:
     """Sensors that are read once per control period, each at its rate.
 
-    A sensor that reads every n control periods does so at the end of the n-th, the 2 n-th, ... since the reset; with a
-    delay, what it reads is from so much earlier, and before that it reads nothing. The
-    noise of each depends on the seed, on its name and on the number of its readings since the reset only: adding a
-    sensor changes no other's noise, and a run after a reset equals a fresh one bit by bit.
+    A sensor that reads every n control periods does so at the end of the n-th, the 2 n-th, ... since the reset. A
+    delayed sensor shows the state of that much earlier, and gives no reading until there is one. The noise of each
+    sensor depends only on the seed, its name and the number of its readings since the reset. So another sensor changes
+    no noise, and a run after a reset equals a fresh one bit by bit.
 
     Attributes:
         robot: that carries them.
@@ -62,16 +61,19 @@ class SensorSet:
         self.reset()
 
     def reset(self) -> None:
-        """Count periods anew, and begin the noise of every sensor anew."""
+        """Begin anew: the count of periods, delayed states, and the noise of every sensor."""
         self._count = 0
         self._past: deque[StepResult] = deque(maxlen=1 + max(self._late.values(), default=0))
         self._generators = {sensor.name: _generator(self._seed, sensor.name) for sensor in self.members}
 
     def measure(self, result: StepResult) -> dict[str, tuple[Array, ...]]:
-        """Return the readings at the end of a control period, by name, of the sensors that read then.
+        """Return the readings at the end of a control period, by name of the sensors that read then.
 
         Args:
             result: of the last step of the period.
+
+        Raises:
+            InvalidValue: no result of a step.
         """
         instance("result", result, StepResult, "a StepResult")
         self._count += 1

@@ -1,4 +1,4 @@
-"""Twist: how a frame moves, without error: what an estimator of state is compared with."""
+"""Twist: true velocity of a frame, with which an estimate of the state is compared."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Twist(Sensor):
     """The true velocity of a frame at the end of the step.
 
     Attributes:
-        name: see :class:`Sensor`, as the next two.
-        link: the world too.
-        rate: [Hz].
+        name: unique among the sensors of the robot.
+        link: link or frame whose velocity is read; the world too.
+        rate: readings per simulated second [Hz]; 0: one every control period.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Twist(Sensor):
     kind = "twist"
 
     def exact(self, robot: Robot, result: StepResult) -> TwistReading:
-        """Return the velocity, see :meth:`Sensor.exact`."""
+        """Return the velocity on `robot` after the step `result`, see :meth:`Sensor.exact`."""
         joint, placement = robot.link_placement(self.link)
         state = result.state
         body = dynamics_at(robot, state.q, state.v, state.t).body(joint)

@@ -72,6 +72,11 @@ Condition = Callable[[Snapshot], object]
 def assert_throughout(snapshots: Iterable[Snapshot], condition: Condition, what: str = "the condition") -> None:
     """Check that `condition` holds in every one of `snapshots`.
 
+    Args:
+        snapshots: states of the simulation, in the order of time.
+        condition: function of a snapshot that returns whether it holds.
+        what: name of the condition, for the message.
+
     Raises:
         AssertionError: with the first snapshot in which it does not.
     """

@@ -35,6 +35,11 @@ def sparse_factorize_ltl(H: Any, parents: Any) -> Array:
 def sparse_solve_ltx(L: Any, parents: Any, x: Any) -> Array:
     """Return ``L^-T x`` (n,) for a factor of :func:`sparse_factorize_ltl` with the same `parents`.
 
+    Args:
+        L: (n, n) lower triangular factor.
+        parents: (n,) for each degree of freedom the one that carries it; -1 at a root.
+        x: (n,) right-hand side.
+
     Raises:
         InvalidValue: shapes that do not fit, NaN, infinity or a zero on the diagonal.
 
@@ -45,6 +50,11 @@ def sparse_solve_ltx(L: Any, parents: Any, x: Any) -> Array:
 
 def sparse_solve_lx(L: Any, parents: Any, x: Any) -> Array:
     """Return ``L^-1 x`` (n,) for a factor of :func:`sparse_factorize_ltl` with the same `parents`.
+
+    Args:
+        L: (n, n) lower triangular factor.
+        parents: (n,) for each degree of freedom the one that carries it; -1 at a root.
+        x: (n,) right-hand side.
 
     Raises:
         InvalidValue: shapes that do not fit, NaN, infinity or a zero on the diagonal.

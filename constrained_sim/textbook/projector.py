@@ -65,6 +65,14 @@ class UnweightedProjection:
         return np.asarray(np.linalg.solve(self.Mc, self.P @ f + least_squares(self.J, b)))
 
     def multipliers(self, x: Any, f: Any) -> Array:
-        """Return lam (m,) of least norm that makes up for ``M x - f``, the part that P takes away."""
+        """Return lam (m,), the least-norm solution of ``J^T lam = M x - f``, the part that P takes away.
+
+        Args:
+            x: (n,) solution, of :meth:`acceleration`.
+            f: (n,) generalised force.
+
+        Raises:
+            InvalidValue: wrong lengths, NaN or infinity.
+        """
         x, f = finite_array("x", x, (self._size,)), finite_array("f", f, (self._size,))
         return least_squares(self.J.T, self.M @ x - f)

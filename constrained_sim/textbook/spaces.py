@@ -26,6 +26,9 @@ def null_space_basis(F: Any) -> Array:
 
     ``N^+ = N^T``; the Euclidean projection of a velocity is ``N N^T v``.
 
+    Args:
+        F: (m, n) of any rank, such as a constraint Jacobian.
+
     Raises:
         InvalidValue: no matrix, NaN or infinity.
 
@@ -68,6 +71,9 @@ def row_equivalent(G: Any) -> Array:
     """Return R (rank, n) of full row rank with the null space of G, by the orthogonal decomposition ``G = Q [R; 0]``.
 
     R comes from a QR factorisation with pivoted columns, put back into their order.
+
+    Args:
+        G: (m, n) of any rank, such as a constraint Jacobian.
 
     Raises:
         InvalidValue: no matrix, NaN or infinity.

@@ -8,6 +8,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 from ament_index_python.packages import get_package_prefix, get_package_share_directory
+from pages import ALL_PAGES, page_commands
 from ros.live import ROOT, URDF
 
 from constrained_sim import load_config
@@ -67,6 +68,11 @@ class LaunchConfiguration:
 
     def perform(self, context):
         return context[self._name]
+
+
+def documented():
+    """Return the words of each command of the pages that starts a launch file."""
+    return [words for page in ALL_PAGES for words in page_commands(page) if words[:2] == ["ros2", "launch"]]
 
 
 @pytest.fixture
@@ -193,6 +199,18 @@ def test_robot_state_publisher_is_started_where_it_is_installed(described, monke
     nodes = started(described, "leg")
     assert ("robot_state_publisher" in nodes) == installed
     assert nodes["simulator"].parameters[1].get("tf") == ("base" if installed else None)
+
+
+@pytest.mark.parametrize("words", documented(), ids=" ".join)
+def test_documented_launches_start_what_is_installed(described, words):
+    """A command of a page names a file and arguments that are there, with values that are allowed."""
+    robot, values = words[3].removesuffix(".launch.py"), dict(word.split(":=") for word in words[4:])
+    declared = {argument.name: argument for argument in parts(described(robot))[0]}
+    for name, value in values.items():
+        assert value in getattr(declared[name], "choices", [value])
+    for executable, node in started(described, robot, **values).items():
+        is_ours = node.package == "constrained_sim"
+        assert not is_ours or (Path(get_package_prefix(node.package)) / "lib" / node.package / executable).exists()
 
 
 @pytest.mark.parametrize("text", ["abc", "nan", "-1", "inf", ""])
