@@ -10,6 +10,9 @@ import numpy as np
 from constrained_sim.step_result import ContactStatus, StepResult
 from constrained_sim.validation import Array
 
+PICTURE_PERIOD = 1.0 / 30.0
+"""[s] of wall-clock time between two pictures: that of films; a control period is far shorter."""
+
 
 @dataclass(frozen=True, eq=False)
 class ShownContact:

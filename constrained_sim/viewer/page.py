@@ -18,13 +18,13 @@ from constrained_sim.optional import optional
 from constrained_sim.validation import whole_number
 from constrained_sim.viewer.camera import Camera
 from constrained_sim.viewer.force_drawing import STATUS_COLOURS, ForceDrawing, ForceOptions
-from constrained_sim.viewer.frame import Frame
+from constrained_sim.viewer.frame import PICTURE_PERIOD, Frame
 from constrained_sim.viewer.robot_drawing import WORLD, RobotDrawing, draw_scene
 from constrained_sim.viewer.signals import Signals
 from constrained_sim.viewer.source import Source
 
-PERIOD, IDLE_PERIOD = 1.0 / 30.0, 0.25
-"""[s] Between pictures; while nobody looks."""
+IDLE_PERIOD = 0.25
+"""[s] Between two looks at the source while nobody looks at the page."""
 
 PLOTS_EVERY = 6
 """Pictures between two updates of the plots, which are larger."""
@@ -105,7 +105,7 @@ class Page:
         while goes_on() and not self._closed.is_set():
             begin = time.monotonic()
             self.draw()
-            period = PERIOD if self.server.get_clients() else IDLE_PERIOD
+            period = PICTURE_PERIOD if self.server.get_clients() else IDLE_PERIOD
             time.sleep(max(0.0, begin + period - time.monotonic()))
 
     def draw(self) -> None:
