@@ -19,7 +19,7 @@ from constrained_sim.validation import whole_number
 from constrained_sim.viewer.camera import Camera
 from constrained_sim.viewer.force_drawing import STATUS_COLOURS, ForceDrawing, ForceOptions
 from constrained_sim.viewer.frame import PICTURE_PERIOD, Frame
-from constrained_sim.viewer.robot_drawing import WORLD, RobotDrawing, draw_scene
+from constrained_sim.viewer.robot_drawing import WORLD, ObjectDrawings, RobotDrawing, draw_scene
 from constrained_sim.viewer.signals import Signals
 from constrained_sim.viewer.source import Source
 
@@ -124,6 +124,7 @@ class Page:
         self._frame, self._drawn = frame, replace(self.options)
         with self.server.atomic():
             self._robot.update(frame.q)
+            self._objects.update(frame.objects)
             self._forces.update(frame)
             if self.follows:
                 self._world.position = -self.camera.travelled(frame.q)
@@ -137,7 +138,7 @@ class Page:
         world, scene = self.source.world, self.server.scene
         self._world = scene.add_frame(WORLD, show_axes=False)
         draw_scene(scene, world)
-        self._robot = RobotDrawing(scene, world.robot)
+        self._robot, self._objects = RobotDrawing(scene, world.robot), ObjectDrawings(scene)
         self._forces = ForceDrawing(scene, world.robot)
         self.options: ForceOptions = self._forces.options
         frame = self.source.frame()
