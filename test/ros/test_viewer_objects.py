@@ -105,15 +105,24 @@ def test_a_page_of_the_node_follows_what_comes_and_goes(scene_of, source_of):
     wait(source, lambda frame: names(frame) == ["crate"])
 
 
-def test_links_of_a_door_are_where_its_joints_say(scene_of, source_of):
+FLAP = """<mujoco><worldbody><body name="leaf" pos="0.1 0 0.2"><joint name="hinge" axis="0 0 1"/>
+<geom type="box" size="0.4 0.02 0.1" pos="0.4 0 0"/>
+<body name="knob" pos="0.7 0.05 0"><joint name="latch" axis="0 1 0"/><geom type="capsule" size="0.02 0.05"/></body></body></worldbody></mujoco>"""
+"""Two bodies on the world, which is no body."""
+
+DOORS = {"URDF": DOOR.replace('"frame"', '"world"'), "MJCF": FLAP}
+
+
+@pytest.mark.parametrize("format", DOORS)
+def test_links_of_a_door_are_where_its_joints_say(scene_of, source_of, format):
     """As those of the same door in one tree with the robot."""
-    sim, source = scene_of, source_of(scene_of.domain)
-    text = DOOR.replace('"frame"', '"world"')
+    sim, source, text = scene_of, source_of(scene_of.domain), DOORS[format]
     assert sim.call(SpawnObject, "spawn_object", **spawning("door", text, x=2.0, z=1.0)).success
     state = ObjectState(name="door", joint_names=["hinge", "latch"], position=[0.5, 1.0], velocity=[0.0, 0.0])
     assert sim.call(SetObjectState, "set_object_state", state=state).success
     frame = wait(source, lambda frame: "door" in names(frame) and frame.objects[-1].q[0] == 0.5)
-    door = WorldObject("door", Robot.from_urdf(text), (2, 0, 1, 0, 0, 0, 1))
+    read = {"URDF": Robot.from_urdf, "MJCF": Robot.from_mjcf}[format]
+    door = WorldObject("door", read(text), (2, 0, 1, 0, 0, 0, 1))
     tree = source.world.robot.with_objects([door])
     there = kinematics_at(tree, tree.configuration({"door/hinge": 0.5, "door/latch": 1.0}))
     for link in ("leaf", "knob"):
