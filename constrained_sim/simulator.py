@@ -819,7 +819,7 @@ class Simulator:
             return
         name, gap = self._detected.deepest(q, t, new)
         if gap < -self.position_tolerance:
-            raise ViolatedConstraint(name, -gap, self.position_tolerance)
+            raise ViolatedConstraint(name, -gap, self.position_tolerance, "(so deep are the two in each other)")
 
     def _warn_of_light_joint(self) -> None:
         """Warn of the joint that moves the smallest share of its inertia, where that is next to nothing.

@@ -105,9 +105,12 @@ def test_a_page_of_the_node_follows_what_comes_and_goes(scene_of, source_of):
     wait(source, lambda frame: names(frame) == ["crate"])
 
 
-FLAP = """<mujoco><worldbody><body name="leaf" pos="0.1 0 0.2"><joint name="hinge" axis="0 0 1"/>
-<geom type="box" size="0.4 0.02 0.1" pos="0.4 0 0"/>
-<body name="knob" pos="0.7 0.05 0"><joint name="latch" axis="0 1 0"/><geom type="capsule" size="0.02 0.05"/></body></body></worldbody></mujoco>"""
+FLAP = """<mujoco><worldbody>
+  <body name="leaf" pos="0.1 0 0.2">
+    <joint name="hinge" axis="0 0 1"/><geom type="box" size="0.4 0.02 0.1" pos="0.4 0 0"/>
+    <body name="knob" pos="0.7 0.05 0"><joint name="latch" axis="0 1 0"/><geom type="capsule" size="0.02 0.05"/></body>
+  </body>
+</worldbody></mujoco>"""
 """Two bodies on the world, which is no body."""
 
 DOORS = {"URDF": DOOR.replace('"frame"', '"world"'), "MJCF": FLAP}
