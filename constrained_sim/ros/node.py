@@ -89,6 +89,14 @@ class SimulationNode(LifecycleNode):
         self._recorder: Recorder | None = None
         self._problem: Exception | None = None
 
+    def get_parameter_type(self, name: str) -> int:
+        """Return the type of the parameter `name`: a number, as it is in messages, of one that is not declared too.
+
+        rclpy returns no number for those, which its service of types cannot send.
+        """
+        kind = super().get_parameter_type(name)
+        return int(getattr(kind, "value", kind))
+
     # -- transitions
 
     def start(self) -> None:
