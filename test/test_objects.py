@@ -119,6 +119,15 @@ def test_objects_follow_the_robot_in_the_state_and_take_no_efforts(pusher):
     ]  # fmt: skip
 
 
+def test_an_object_without_a_link_of_the_world_has_its_base_there(pusher):
+    """An MJCF on the world has none: its base is where the object is mounted."""
+    text = '<mujoco><worldbody><body name="flap"><joint/><geom size="0.1" pos="1 0 0"/></body></worldbody></mujoco>'
+    flap = WorldObject("flap", Robot.from_mjcf(text), (1, 2, 3, 0, 0, 0.6, 0.8))
+    robot = pusher.with_objects([flap, box()])
+    found = pin.SE3ToXYZQUAT(place(robot, flap.base_link, robot.neutral()))
+    assert flap.base_link == "flap/world" and found == pytest.approx([1, 2, 3, 0, 0, 0.6, 0.8])
+
+
 @pytest.mark.parametrize(
     ("shape", "size", "moments"),
     [

@@ -7,7 +7,7 @@ import pytest
 from mechanisms import ROOT
 from viewing import choose, click_at, open_page, pixels, set_number, wait_until
 
-from constrained_sim import Trajectory, load_config
+from constrained_sim import Collisions, Plane, Robot, Simulator, Trajectory, WorldObject, load_config
 from constrained_sim.controllers import CONTROLLERS
 from constrained_sim.exceptions import ConstrainedSimError, InvalidValue
 from constrained_sim.step_result import ContactStatus
@@ -23,6 +23,17 @@ LEG = ROOT / "config" / "leg.yaml"
 def run_of(name, mode, seconds):
     config = load_config(ROOT / "config" / f"{name}.yaml")
     return config.simulator().run(seconds, CONTROLLERS[name](config, mode).efforts)
+
+
+@pytest.fixture
+def boxes():
+    """A simulator of the leg with two boxes beside it, one of which falls."""
+    leg = Robot.from_urdf("package://constrained_sim/urdf/leg.urdf")
+    lying = WorldObject.box("lying", (0.2, 0.2, 0.2), 2.0, 0.5, (-0.4, 0.0, 0.1, 0, 0, 0, 1))
+    falling = WorldObject.box("falling", (0.1, 0.1, 0.2), 2.0, 0.5, (-0.1, 0.4, 0.6, 0, 0, 0, 1))
+    robot = leg.with_objects([lying, falling])
+    q = robot.configuration({"slider": 0.5, "hip": 0.6, "knee": -1.2})
+    return Simulator(robot, q=q, collisions=Collisions({"floor": Plane()}))
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +108,47 @@ def test_buttons_and_sliders_act_on_a_simulator(browser):
         tab.get_by_role("button", name="Step", exact=True).click()
         wait_until(lambda: sim.steps == 1)
         assert sim.state.v[0] > 0.0  # it would fall
+
+
+def test_objects_beside_the_robot_are_drawn_where_they_are(boxes, browser):
+    """In a run: each frame has the poses of its instant, and the picture of a box changes as it falls."""
+    run, leg = boxes.run(0.5), boxes.robot.without_objects
+    with Page(TrajectorySource(run)) as page, open_page(browser, page) as (tab, _):
+
+        def drawn(name, t):
+            page.source.time = t
+            page.draw_frame()
+            return pixels(tab, name)
+
+        high, low = drawn("box high", 0.0), drawn("box low", 0.3)
+        assert np.mean(high != low) > 0.005
+        frame, index = page.source.frame(), page.source.index()
+        assert [one.name for one in frame.objects] == ["lying", "falling"]
+        assert len(frame.q) == leg.nq and len(frame.v) == leg.nv
+        np.testing.assert_array_equal(np.concatenate([frame.q, *(one.q for one in frame.objects)]), run.q[index])
+        node = page.server.scene.get_handle_by_name("/world/objects/falling/body")
+        np.testing.assert_allclose(node.position, run.q[index, -7:-4], atol=1e-15)
+        page.server.scene.get_handle_by_name("/world/objects").visible = False
+        assert np.mean(low != drawn("boxes hidden", 0.3)) > 0.005
+
+
+def test_an_object_is_pushed_by_the_page(boxes, browser):
+    """The list of links has those of objects; what is drawn is the simulator's state."""
+    lying = boxes.robot.objects[0]
+    sim = boxes.with_objects([lying])
+    with sim.view() as page, open_page(browser, page) as (tab, _):
+        choose(tab, "link", "lying/body")
+        set_number(tab, "x [N]", 60)
+        tab.get_by_role("button", name="Push").click()
+        for steps in range(1, 4):
+            tab.get_by_role("button", name="Step", exact=True).click()
+            wait_until(lambda steps=steps: sim.steps == steps and page.source.frame().t == sim.state.t)
+        assert sim.state.v[-6] > 0.01
+        (shown,) = page.source.frame().objects
+        np.testing.assert_array_equal(shown.q, sim.state.q[-7:])
+        page.source.reset()
+        (shown,) = page.source.frame().objects
+        np.testing.assert_array_equal(shown.q, lying.pose)
 
 
 def test_notebook_shows_the_page_where_the_call_stands(hop, browser, tmp_path):

@@ -35,6 +35,8 @@ def combine(robot: Robot, objects: Iterable[WorldObject]) -> Robot:
     for entry in objects:
         prefix, body = entry.prefix, entry.body
         model = pin.appendModel(model, _prefixed_model(body.model, prefix), 0, entry.mount())
+        if body.root_link == WORLD and not model.existFrame(entry.base_link):
+            model.addFrame(pin.Frame(entry.base_link, 0, 0, entry.mount(), pin.FrameType.OP_FRAME))
         springs |= {prefix + joint: spring for joint, spring in body.springs.items()}
         constraints += [_prefixed_constraint(constraint, entry) for constraint in body.constraints]
         elements += _prefixed_elements(body, prefix)

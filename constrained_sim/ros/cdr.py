@@ -23,9 +23,10 @@ COLLECTION = re.compile(r"sequence<(?P<item>.+?)(, \d+)?>|(?P<fixed>.+)\[(?P<cou
 
 
 def serialise(message: Any) -> bytes:
-    """Return the CDR serialisation of `message` with zeros as padding.
+    """Return the CDR serialisation of `message` with zeros as padding, and nothing behind the last field.
 
-    What is between the fields would otherwise be whatever was in memory before.
+    What is between the fields would otherwise be whatever was in memory before, and some readers of recordings, rosbags
+    among them, refuse a message with more behind it.
     """
     return _serialise(message, _Walk(message))
 
@@ -165,4 +166,4 @@ def _serialise(message: Any, walk: _Walk) -> bytes:
     data = bytearray(serialize_message(message))
     for gap in walk.padding:
         data[gap] = bytes(len(data[gap]))
-    return bytes(data)
+    return bytes(data[: walk.end])

@@ -54,7 +54,8 @@ def _of_simulation(robot: str) -> list[DeclareLaunchArgument]:
         DeclareLaunchArgument(
             "duration",
             default_value="0.0",
-            description="Seconds of simulated time after which everything stops; 0: run until interrupted.",
+            description="Seconds of simulated time after which everything stops; 0: as configured, which is "
+            "never unless the file says so.",
         ),
         DeclareLaunchArgument(
             "config",

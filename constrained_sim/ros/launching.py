@@ -61,9 +61,10 @@ def simulator_parameters(robot: str, value: Mapping[str, str]) -> dict[str, Any]
     """
     parameters: dict[str, Any] = {
         "clock_mode": value["clock_mode"],
-        "duration": seconds("duration", value["duration"]),
         "wait_for_first_command": value["controller"] != "none",
     }
+    if duration := seconds("duration", value["duration"]):
+        parameters["duration"] = duration
     if value["solver"]:
         parameters["solver"] = value["solver"]
     if value["record"] == "true":

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import gc
-import itertools
 import sys
 import time
 import traceback
 from collections.abc import Sequence
+from contextlib import ExitStack
 
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.exceptions import InvalidParameterException, InvalidParameterValueException
@@ -20,20 +20,20 @@ from constrained_sim.compilation.progress import PROGRESS
 from constrained_sim.config import CHANGEABLE, Config, configured_solver, read_config
 from constrained_sim.exceptions import ConfigError, ConstrainedSimError, NoAnswer
 from constrained_sim.linalg.blas_threads import single_threaded_blas
-from constrained_sim.parameter_file import read_yaml
 from constrained_sim.ros import simulation_interfaces
 from constrained_sim.ros.callbacks import SERVICE_PERIOD
 from constrained_sim.ros.clock_owner import ClockOwner
 from constrained_sim.ros.commands import Commands
 from constrained_sim.ros.control import Control
 from constrained_sim.ros.conversions import JointNames
+from constrained_sim.ros.given_parameters import check_overrides, check_parameter_files
 from constrained_sim.ros.group_parameters import describe_groups
 from constrained_sim.ros.namesakes import Namesakes
 from constrained_sim.ros.node_topics import NodeTopics
 from constrained_sim.ros.outputs import Outputs
 from constrained_sim.ros.pace import make_pace
 from constrained_sim.ros.parameter_services import answer_every_request
-from constrained_sim.ros.parameters import check_types, declare_options, nested_parameters
+from constrained_sim.ros.parameters import check_types, declare_options, let_parameters_change, nested_parameters
 from constrained_sim.ros.process import COMPILING, begin, finish, leave, on_end
 from constrained_sim.ros.recorder import Recorder, make_recorder
 from constrained_sim.ros.replay import describe
@@ -41,8 +41,12 @@ from constrained_sim.ros.requests import Requests
 from constrained_sim.ros.services import Services
 from constrained_sim.ros.simulation_interfaces import SimulationInterfaces
 from constrained_sim.ros.topic_choice import TopicChoice
+from constrained_sim.ros.undo import destroyer_of_news
 from constrained_sim.ros.usage import check_command_line, simulator_parameters
 from constrained_sim.ros.world import World
+
+EXPECTED = ConstrainedSimError, InvalidParameterException, InvalidParameterValueException
+"""What is raised of a configuration that is refused; the text says what was given and what is allowed."""
 
 
 class SimulationNode(LifecycleNode):
@@ -60,11 +64,12 @@ class SimulationNode(LifecycleNode):
 
     Publishes: joint_states (sensor_msgs/JointState), multi_dof_joint_states (sensor_msgs/MultiDOFJointState), odom
     (nav_msgs/Odometry), contact_forces (ContactForces), constraint_forces (ConstraintForces), impacts (Impact),
-    contact_wrenches/NAME (geometry_msgs/WrenchStamped, on request), object_states (ObjectStates), NAME/imu
-    (sensor_msgs/Imu), NAME/wrench (geometry_msgs/WrenchStamped) and the like of the configured sensors,
-    contact_markers (visualization_msgs/MarkerArray), ~/sampled/NAME (copies of states and forces, at most 30 a second),
-    ~/status (SimulationStatus), robot_description (std_msgs/String, latched), /clock (rosgraph_msgs/Clock), /tf and
-    /tf_static (tf2_msgs/TFMessage, where installed), /diagnostics (diagnostic_msgs/DiagnosticArray).
+    contact_wrenches/NAME (geometry_msgs/WrenchStamped, on request), object_states (ObjectStates), object_descriptions
+    (ObjectDescriptions, latched), NAME/imu (sensor_msgs/Imu), NAME/wrench (geometry_msgs/WrenchStamped) and the like of
+    the configured sensors, contact_markers (visualization_msgs/MarkerArray), ~/sampled/NAME (copies of states and
+    forces, at most 30 a second), ~/status (SimulationStatus), robot_description (std_msgs/String, latched), /clock
+    (rosgraph_msgs/Clock), /tf and /tf_static (tf2_msgs/TFMessage, where installed), /diagnostics
+    (diagnostic_msgs/DiagnosticArray).
 
     Services: ~/add_contact, ~/remove_contact, ~/list_contacts, ~/add_constraint, ~/remove_constraint,
     ~/list_constraints, ~/spawn_object, ~/delete_object, ~/set_object_state, ~/apply_wrench, ~/set_solver, ~/pause,
@@ -74,11 +79,23 @@ class SimulationNode(LifecycleNode):
 
     def __init__(self) -> None:
         """Take the parameters; :meth:`start` and :meth:`run` do the rest."""
-        super().__init__("constrained_sim", automatically_declare_parameters_from_overrides=True)
+        super().__init__(
+            "constrained_sim", automatically_declare_parameters_from_overrides=True, allow_undeclared_parameters=True
+        )
+        let_parameters_change(self)
+        answer_every_request(self)
         self._began, self._is_loading, self._is_ended = time.monotonic(), False, False
         self._control: Control | None = None
         self._recorder: Recorder | None = None
         self._problem: Exception | None = None
+
+    def get_parameter_type(self, name: str) -> int:
+        """Return the type of the parameter `name`: a number, as it is in messages, of one that is not declared too.
+
+        rclpy returns no number for those, which its service of types cannot send.
+        """
+        kind = super().get_parameter_type(name)
+        return int(getattr(kind, "value", kind))
 
     # -- transitions
 
@@ -96,14 +113,13 @@ class SimulationNode(LifecycleNode):
         self.trigger_activate()
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Read the parameters and set everything up; a refusal leaves the node as it was."""
+        """Read the parameters and set everything up; a refusal leaves the node as it was, for another attempt."""
         try:
             self._set_up()
         except Exception as error:
             self._problem = error
-            self.get_logger().debug(traceback.format_exc())
             if self.get_parameter_or("autostart", Parameter("autostart", value=True)).value is False:
-                self.get_logger().error(str(error))
+                self.get_logger().error(str(error) if isinstance(error, EXPECTED) else traceback.format_exc())
             return TransitionCallbackReturn.FAILURE
         return TransitionCallbackReturn.SUCCESS
 
@@ -131,37 +147,45 @@ class SimulationNode(LifecycleNode):
         return TransitionCallbackReturn.SUCCESS
 
     def _set_up(self) -> None:
-        """Read the configuration and make what it says.
+        """Read the configuration and make what it says; a refusal leaves nothing behind.
 
         Raises:
             ConstrainedSimError: the configuration is refused.
         """
         config = read_config(nested_parameters(self))
+        world, joints = World(config), JointNames(config.robot, config.node.joints)
+        with ExitStack() as undo:
+            recorder = make_recorder(config.node)
+            if recorder is not None:
+                undo.callback(recorder.discard)
+            undo.callback(destroyer_of_news(self))
+            clock = ClockOwner(self, config.node.publish_clock, self._began)
+            chosen = TopicChoice(config.node.record_topics, self.get_namespace(), self.get_name())
+            topics = NodeTopics(self, recorder, chosen)
+            outputs = Outputs(topics, world, joints, clock.publishes)
+            topics.check_recorded()
+            commands = Commands(self, world, joints, outputs)
+            pace = make_pace(config.node, world.period_ns * 1e-9)
+            watches = (Namesakes(self).look, lambda: clock.look(outputs.leave_clock))
+            control = Control(self, world, outputs, commands, pace, watches)
+            requests = Requests(world, outputs)
+            self._fix_parameters(config)  # nothing is refused from here on
+            self._offered = Services(self, world, control, requests, outputs)
+            if simulation_interfaces.INSTALLED:
+                SimulationInterfaces(self, world, control, requests, outputs)
+            undo.pop_all()
+        self._config, self._outputs, self._recorder, self._control = config, outputs, recorder, control
+        self.add_pre_set_parameters_callback(self._complete_parameters)
+        self.add_on_set_parameters_callback(self._set_parameters)
+
+    def _fix_parameters(self, config: Config) -> None:
+        """Declare all parameters as they are in effect; most cannot be changed any more."""
         for line in config.robot.ignored:
             self.get_logger().info(line)
         declare_options(self)
         describe_groups(self)
         in_effect = getattr(config.simulation.make_solver(), "factorization", "")
         self.set_parameters([Parameter("factorization", value=in_effect)])
-        world = World(config)
-        joints = JointNames(config.robot, config.node.joints)
-        self._recorder = make_recorder(config.node)
-        clock = ClockOwner(self, config.node.publish_clock, self._began)
-        topics = self._recorded_topics(config)
-        outputs = Outputs(topics, world, joints, clock.publishes)
-        self._check_recording(topics)
-        commands = Commands(self, world, joints, outputs)
-        pace = make_pace(config.node, world.period_ns * 1e-9)
-        watches = (Namesakes(self).look, lambda: clock.look(outputs.leave_clock))
-        self._control = Control(self, world, outputs, commands, pace, watches)
-        requests = Requests(world, outputs)
-        self._offered = Services(self, world, self._control, requests, outputs)
-        if simulation_interfaces.INSTALLED:
-            SimulationInterfaces(self, world, self._control, requests, outputs)
-        self._config, self._outputs = config, outputs
-        self.add_pre_set_parameters_callback(self._complete_parameters)
-        self.add_on_set_parameters_callback(self._set_parameters)
-        answer_every_request(self)
 
     def run(self) -> int:
         """Simulate until the node is shut down or its configured duration is over; return an exit code.
@@ -199,27 +223,12 @@ class SimulationNode(LifecycleNode):
         """Wait until the node is configured; return what runs the world, None where it is shut down before."""
         if self._control is None:
             executor = SingleThreadedExecutor(context=self.context)
-            executor.add_node(self)
             while self._control is None and not self._is_ended:
+                executor.add_node(self)  # in each turn: what fails in a configuration may have taken the node away
                 executor.spin_once(timeout_sec=SERVICE_PERIOD)
+            if self._is_ended and self._control is not None:
+                self._control.stop()  # told so during the configuration
         return self._control
-
-    def _recorded_topics(self, config: Config) -> NodeTopics:
-        chosen = TopicChoice(config.node.record_topics, self.get_namespace(), self.get_name())
-        return NodeTopics(self, self._recorder, chosen)
-
-    def _check_recording(self, topics: NodeTopics) -> None:
-        """Check that all topics are there that are to be recorded.
-
-        Raises:
-            ConfigError: one is not; there is no recording.
-        """
-        try:
-            topics.check_recorded()
-        except ConfigError:
-            if self._recorder is not None:
-                self._recorder.discard()
-            raise
 
     def _finish_recording(self) -> int:
         """Complete the bag; return 0, or 1 where messages are missing in it, and say so."""
@@ -290,22 +299,16 @@ def main(args: Sequence[str] | None = None) -> int:
         check_parameter_files(arguments)
         begin(arguments)
         node = SimulationNode()
-        node.start()
+        try:
+            check_overrides(arguments, node)
+            node.start()
+        except EXPECTED:
+            node.destroy_node()
+            raise
         on_end(node.stop)
         return node.run()
-    except (ConstrainedSimError, InvalidParameterException, InvalidParameterValueException) as error:
+    except EXPECTED as error:
         print(f"constrained_sim: {error}", file=sys.stderr)
         return 1
     finally:
         finish()
-
-
-def check_parameter_files(arguments: Sequence[str]) -> None:
-    """Read the files named after ``--params-file`` with a YAML parser that says what is wrong with them, and where.
-
-    Raises:
-        ConfigError: a file that cannot be read or is not valid.
-    """
-    for option, path in itertools.pairwise(arguments):
-        if option == "--params-file":
-            read_yaml(path)

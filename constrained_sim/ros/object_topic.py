@@ -1,4 +1,4 @@
-"""The topic object_states: where the objects beside the robot are, and how they move."""
+"""The topics of the objects beside the robot: what they are, where they are, and how they move."""
 
 from __future__ import annotations
 
@@ -6,25 +6,30 @@ import numpy as np
 import pinocchio as pin
 from std_msgs.msg import Header
 
+from constrained_sim.descriptions.urdf.writer import urdf_of
 from constrained_sim.dynamics.dynamics import Dynamics, dynamics_at
 from constrained_sim.dynamics.kinematics import velocity_at
 from constrained_sim.joints import SingleJoint
-from constrained_sim.msg import ObjectState, ObjectStates
+from constrained_sim.msg import ObjectDescription, ObjectDescriptions, ObjectState, ObjectStates
 from constrained_sim.objects import WorldObject
 from constrained_sim.robot import Robot
 from constrained_sim.ros.cdr import Form
-from constrained_sim.ros.conversions import NANOSECONDS
-from constrained_sim.ros.topics import Topics
+from constrained_sim.ros.conversions import NANOSECONDS, to_time
+from constrained_sim.ros.topics import LATCHED, Topics
 from constrained_sim.validation import Array
 
 
-class ObjectTopic:
-    """Publishes the states of all objects in every control period; nothing while there are none."""
+class ObjectTopics:
+    """Publishes the states of all objects in every control period, nothing while there are none.
+
+    Their descriptions come at the start, and whenever there are others.
+    """
 
     def __init__(self, topics: Topics, robot: Robot, frame: str) -> None:
-        """Open the topic; `frame` is that of the world."""
+        """Open the topics; `frame` is that of the world."""
         self._frame = frame
         self._topic = topics.open(ObjectStates, "object_states")
+        self._descriptions = topics.open(ObjectDescriptions, "object_descriptions", LATCHED)
         self.follow(robot)
 
     def follow(self, robot: Robot) -> None:
@@ -37,6 +42,12 @@ class ObjectTopic:
         ]
         self._form = Form(ObjectStates(header=Header(frame_id=self._frame), objects=states))
 
+    def describe(self, stamp: int) -> None:
+        """Publish what they are from `stamp` [ns] on."""
+        header = Header(stamp=to_time(stamp), frame_id=self._frame)
+        objects = [_description(entry) for entry in self._robot.objects]
+        self._descriptions.send(ObjectDescriptions(header=header, objects=objects), stamp)
+
     def is_of_other_than(self, robot: Robot) -> bool:
         """Return whether what is published is not what is beside `robot`."""
         return robot is not self._robot
@@ -48,13 +59,14 @@ class ObjectTopic:
 
     def send(self, q: Array, v: Array, stamp: int) -> None:
         """Publish the states at `q` (nq,), `v` (nv,) and `stamp` [ns]."""
-        self._topic.offer(lambda: self._message(q, v, stamp), stamp)
+        self._topic.offer(lambda: self.message(q, v, stamp), stamp)
 
     def greet(self, q: Array, v: Array, stamp: int) -> None:
         """Publish the states once more if somebody has begun to listen."""
-        self._topic.greet(lambda: self._message(q, v, stamp))
+        self._topic.greet(lambda: self.message(q, v, stamp))
 
-    def _message(self, q: Array, v: Array, stamp: int) -> bytes:
+    def message(self, q: Array, v: Array, stamp: int) -> bytes:
+        """Return the states at `q` (nq,), `v` (nv,) and `stamp` [ns]."""
         numbers: list[float] = [*divmod(stamp, NANOSECONDS)]
         here = dynamics_at(self._robot, q, v)
         for entry in self._robot.objects:
@@ -63,6 +75,13 @@ class ObjectTopic:
             numbers += [*pin.SE3ToXYZQUAT(placement).tolist(), *twist.tolist()]
             numbers += [*(joint.position(q) for joint in joints), *(float(v[joint.v]) for joint in joints)]
         return self._form.filled(numbers)
+
+
+def _description(entry: WorldObject) -> ObjectDescription:
+    body = entry.body
+    folder = "" if body.folder is None else str(body.folder)
+    text = body.urdf or urdf_of(body)
+    return ObjectDescription(name=entry.name, description=text, folder=folder, base_link=body.root_link)
 
 
 def single_joints(robot: Robot, entry: WorldObject) -> dict[str, SingleJoint]:

@@ -49,6 +49,13 @@ def nested_values(parameters: Iterable[Parameter]) -> dict[str, Any]:
     return nested
 
 
+def let_parameters_change(node: Node) -> None:
+    """Let what a file or command line gave be mended before it is read: set to another type, too, or deleted."""
+    for name in node.get_parameters_by_prefix(""):
+        if name.split(".")[0] not in NOT_OURS:
+            node.set_descriptor(name, ParameterDescriptor(dynamic_typing=True))
+
+
 def declare_options(node: Node) -> None:
     """Declare every option with its type, range and description; what a file or command line gave is kept."""
     for kind in (SimulationOptions, NodeOptions):

@@ -38,8 +38,11 @@ INPUT = type_name(msg.Input)
 NOT_COMPARED = (INPUT, type_name(msg.SimulationStatus), "diagnostic_msgs/msg/DiagnosticArray")
 """What a recording holds beside what follows from the inputs: these depend on the wall clock."""
 
-OPTIONAL = frozenset({TRANSFORMS.name, "std_msgs/msg/String"})
+OPTIONAL = frozenset({TRANSFORMS.name, "std_msgs/msg/String", type_name(msg.ObjectDescriptions)})
 """What recordings have at their beginning, or never: transforms and descriptions, which were not made everywhere."""
+
+PADDING = b"\0"
+"""Behind the last field of messages: older recordings have more of it."""
 
 LIBRARIES = ("numpy", "scipy", "numba", "pin")
 
@@ -236,7 +239,7 @@ def _changes(configuration: Mapping[str, Any], present_digest: str) -> tuple[str
 def _difference(record: Record, simulation: Replay) -> str:
     """Return how the next message of `simulation` differs from a recorded one; empty if it does not."""
     kind, data = simulation.next_message()
-    if (kind, data) == (record.topic.type_name, record.data):
+    if kind == record.topic.type_name and data.rstrip(PADDING) == record.data.rstrip(PADDING):
         return ""
     where = f"step {simulation.world.sim.steps} (stamp {record.stamp / NANOSECONDS:.9f} s), {record.topic.name}"
     if kind != record.topic.type_name:

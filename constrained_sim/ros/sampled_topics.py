@@ -6,16 +6,14 @@ import time
 from collections.abc import Callable, Mapping
 
 from constrained_sim.ros.topics import Topic, Topics
+from constrained_sim.viewer.frame import PICTURE_PERIOD
 
 SAMPLED = "~/sampled/"
 """What the name of a copy begins with."""
 
-PICTURE_PERIOD = 1.0 / 30.0
-"""[s] of wall-clock time between two messages of a topic: that of films; a control period is far shorter."""
-
 
 class SampledTopics:
-    """Publishes copies of topics at most once in :data:`PICTURE_PERIOD`; they are never recorded.
+    """Publishes copies of topics at most once in the time of a picture; they are never recorded.
 
     A subscriber to a topic itself costs the simulation, and whoever it shares the processors with, a message in every
     control period.

@@ -47,21 +47,19 @@ FEATURES = {
     "SetEntityState": ("ENTITY_STATE_SETTING",),
     "GetEntityBounds": ("ENTITY_BOUNDS", "ENTITY_BOUNDS_BOX"),
     "SpawnEntity": ("SPAWNING", "SPAWNING_RESOURCE_STRING", "SIMULATION_RESET_SPAWNED"),
+    "SpawnEntities": ("SPAWNING_ENTITIES",),
     "DeleteEntity": ("DELETING",),
     "GetSpawnables": ("SPAWNABLES",),
 }
 """Constants of SimulatorFeatures that announce a service or an action."""
-
-UNSUPPORTED = ("SpawnEntities",)
-"""Services that are answered, with RESULT_FEATURE_UNSUPPORTED: silence would let their callers wait."""
 
 
 class SimulationInterfaces:
     """Offers what the installed version has and this simulator can do, each as ``~/`` and its type in snake_case.
 
     GetSimulatorFeatures, GetSimulationState, SetSimulationState, ResetSimulation, StepSimulation, GetEntities,
-    GetEntityInfo, GetEntityState, GetEntitiesStates, SetEntityState, GetEntityBounds, SpawnEntity, DeleteEntity,
-    GetSpawnables; the action SimulateSteps.
+    GetEntityInfo, GetEntityState, GetEntitiesStates, SetEntityState, GetEntityBounds, SpawnEntity,
+    SpawnEntities (from 2.1 on), DeleteEntity, GetSpawnables; the action SimulateSteps.
 
     The simulation is *stopped* after STATE_STOPPED was set, until it is paused or played, or a step is made; else it is
     paused or playing, as ~/pause says; a frozen one counts as paused. A step is a control period, and asks for a paused
@@ -83,7 +81,8 @@ class SimulationInterfaces:
         self._stopped: Any = None  # the simulator that stands still, reset, since STATE_STOPPED was set
         self._stepping: Any = None
         entities = Entities(world, self._reset, partial(self._request, "set_object_state"))
-        spawning = Spawning(world, partial(self._request, "spawn_object"), partial(self._request, "delete_object"))
+        spawn, delete = (partial(self._request, name) for name in ("spawn_object", "delete_object"))
+        self._spawning = Spawning(world, spawn, delete)
         handlers = {
             "GetSimulatorFeatures": self._get_features,
             "GetSimulationState": self._get_state,
@@ -95,11 +94,11 @@ class SimulationInterfaces:
             "GetEntitiesStates": entities.states,
             "SetEntityState": entities.set_state,
             "GetEntityBounds": entities.bounds,
-            "SpawnEntity": spawning.spawn,
-            "DeleteEntity": spawning.delete,
-            "GetSpawnables": spawning.spawnables,
+            "SpawnEntity": self._spawning.spawn,
+            "SpawnEntities": self._spawn_each,
+            "DeleteEntity": self._spawning.delete,
+            "GetSpawnables": self._spawning.spawnables,
         }
-        handlers |= dict.fromkeys(UNSUPPORTED, _refuse)
         callbacks = {kind: self._answering(handle) for kind, handle in handlers.items()}
         callbacks["StepSimulation"] = self._step
         # The coroutines of steps wait for the loop; meanwhile other services are answered.
@@ -214,6 +213,19 @@ class SimulationInterfaces:
         kind, carry_out = self._carry_out[which]
         carry_out(kind.Request(**fields), kind.Response())  # type: ignore[attr-defined]
 
+    def _spawn_each(self, request: Any, response: Any) -> None:
+        """Answer SpawnEntities: each request as SpawnEntity answers it, in their order and at one boundary.
+
+        Raises:
+            Refused: one is; the others are there.
+        """
+        spawn = self._answering(self._spawning.spawn)
+        response.results = [spawn(one, msg.SpawnResult()) for one in request.spawn_requests]
+        refused = [one.result for one in response.results if one.result.result != msg.Result.RESULT_OK]
+        if refused:
+            why = f"{len(refused)} of {len(response.results)} are refused: {refused[0].error_message}"
+            raise Refused(response.ENTITIES_SPAWN_FAILED, why)
+
     # -- steps
 
     async def _step(self, request: Any, response: Any) -> Any:
@@ -258,16 +270,6 @@ class SimulationInterfaces:
         if goal is self._stepping:
             self._control.end_steps("cancelled")
         return CancelResponse.ACCEPT
-
-
-def _refuse(request: Any, response: Any) -> None:
-    """Refuse what is not supported.
-
-    Raises:
-        Refused: always.
-    """
-    why = f"{type(request).__name__.removesuffix('_Request')}: not supported; allowed: SpawnEntity, one after the other"
-    raise Refused(msg.Result.RESULT_FEATURE_UNSUPPORTED, why)
 
 
 def _name(kind: str) -> str:

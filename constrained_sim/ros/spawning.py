@@ -1,4 +1,4 @@
-"""SpawnEntity, DeleteEntity and GetSpawnables of the package simulation_interfaces."""
+"""SpawnEntity, SpawnEntities, DeleteEntity and GetSpawnables of the package simulation_interfaces."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Spawning:
         self._world, self._carry_out_spawn, self._carry_out_delete = world, spawn, delete
 
     def spawn(self, request: Any, response: Any) -> None:
-        """Answer SpawnEntity.
+        """Answer SpawnEntity, or one request among SpawnEntities, whose fields are the same.
 
         Raises:
             Refused: with the code for what is wrong.

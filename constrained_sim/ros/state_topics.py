@@ -15,7 +15,7 @@ from constrained_sim import msg
 from constrained_sim.ros.cdr import serialise
 from constrained_sim.ros.contact_messages import arrows, link_wrenches
 from constrained_sim.ros.contact_wrenches import ContactWrenches
-from constrained_sim.ros.object_topic import ObjectTopic
+from constrained_sim.ros.object_topic import ObjectTopics
 from constrained_sim.ros.period_messages import PeriodMessages
 from constrained_sim.ros.sampled_topics import SampledTopics
 from constrained_sim.ros.topics import Topics
@@ -62,7 +62,7 @@ class StateTopics:
         self._markers = topics.open(MarkerArray, "contact_markers")
         self._odometry = topics.open(Odometry, "odom") if robot.floating_base else None
         self._transforms = TransformTopics(topics, robot, options)
-        self._objects = ObjectTopic(topics, robot, options.world_frame)
+        self._objects = ObjectTopics(topics, robot, options.world_frame)
         several = messages.has_multi_dof_joints
         self._multi_dof = topics.open(MultiDOFJointState, "multi_dof_joint_states") if several else None
         self._sampled = SampledTopics(topics, self._copied())
@@ -81,6 +81,7 @@ class StateTopics:
             copied["odom"] = Odometry, self._base
         if self._multi_dof is not None:
             copied["multi_dof_joint_states"] = MultiDOFJointState, self._multi_dof_joints
+        copied["object_states"] = msg.ObjectStates, self._object_states
         return copied
 
     def _initial(self) -> Present:
@@ -96,12 +97,15 @@ class StateTopics:
         self._transforms.start(state.q, stamp)
         self._transforms.send(state.q, stamp)
         self._objects.follow(robot)
+        self._objects.describe(stamp)
         self._objects.send(state.q, state.v, stamp)
+        self._sampled.send(stamp)
 
     # -- periods
 
     def start(self) -> None:
-        """Publish what never changes."""
+        """Publish what seldom changes, or never."""
+        self._objects.describe(self._world.stamp)
         self._transforms.start(self._world.sim.state.q, self._world.stamp)
 
     def send_initial(self) -> None:
@@ -111,6 +115,7 @@ class StateTopics:
             self._transforms.follow(self._world.config.robot)
             self._transforms.start(self._world.sim.state.q, self._world.stamp)
             self._objects.follow(self._world.config.robot)
+            self._objects.describe(self._world.stamp)
             if not self._objects.are_any:
                 self._objects.send(self._world.sim.state.q, self._world.sim.state.v, self._world.stamp)
         self._transforms.restart()
@@ -192,6 +197,9 @@ class StateTopics:
 
     def _multi_dof_joints(self) -> bytes:
         return self._messages.multi_dof(self._present.q, self._present.v, self._present.tau)
+
+    def _object_states(self) -> bytes:
+        return self._objects.message(self._present.q, self._present.v, self._world.stamp)
 
     def _contact_forces(self) -> bytes | None:
         period = self._present.period

@@ -27,6 +27,7 @@ from constrained_sim.ros.inbox import Inbox
 from constrained_sim.ros.message_types import type_name
 from constrained_sim.ros.parameters import nested_values
 from constrained_sim.ros.sampled_topics import SAMPLED
+from constrained_sim.ros.topics import LATCHED
 from constrained_sim.validation import Array
 from constrained_sim.viewer import message_frames as messages
 from constrained_sim.viewer.frame import Frame, ShownImpact
@@ -47,6 +48,7 @@ TOPICS: dict[str, type] = {
     "multi_dof_joint_states": MultiDOFJointState,
     "contact_forces": msg.ContactForces,
     "constraint_forces": msg.ConstraintForces,
+    "object_states": msg.ObjectStates,
 }
 
 
@@ -74,13 +76,14 @@ class NodeSource(LiveSource):
         for topic, kind in TOPICS.items():
             self._inbox.subscribe(kind, SAMPLED.replace("~", simulator) + topic, self._keep, NEWEST)
         self._inbox.subscribe(msg.SimulationStatus, f"{simulator}/status", self._keep, NEWEST)
+        self._inbox.subscribe(msg.ObjectDescriptions, "object_descriptions", self._keep, LATCHED)
         self._inbox.subscribe(msg.Impact, "impacts", self._keep_impact, IMPACTS)
         self._callbacks = Callbacks(node, self._inbox.subscriptions)
         self._commands = node.create_publisher(JointState, "joint_commands", 10)
         config = read_config(self._parameters())
         self.world, self.speed = World.configured(config), config.node.real_time_factor
         self._configured = config.simulation
-        self._frames, self._frame = messages.MessageFrames(self.world.robot), None
+        self._frames, self._frame = messages.MessageFrames(self.world.robot, config.robot.objects), None
 
     def frame(self) -> Frame | None:
         """Return the newest state, and do what users have asked for meanwhile."""

@@ -26,7 +26,10 @@ from constrained_sim.viewer.source import World, events_of
 MOST_PICTURES = 20_000
 """Instants of a recording that are kept: 11 minutes at 30 pictures a second, 40 MB for a quadruped."""
 
-FRAMES = messages.STATES, messages.BASE, messages.MULTI_DOF, messages.CONTACTS, messages.CONSTRAINTS, messages.STATUS
+FRAMES = (
+    messages.STATES, messages.BASE, messages.MULTI_DOF, messages.CONTACTS, messages.CONSTRAINTS, messages.STATUS,
+    messages.OBJECTS, messages.DESCRIPTIONS,
+)  # fmt: skip
 
 
 @dataclass
@@ -73,7 +76,8 @@ class BagSource(Recording):
         self._told.has_base = messages.BASE in self._columns
         config = config or self._told.config()
         self.world = World.configured(config) if config is not None else World(self._recorded_robot(directory))
-        self._frames = messages.MessageFrames(self.world.robot)
+        objects = () if config is None else config.robot.objects
+        self._frames = messages.MessageFrames(self.world.robot, objects)
         constraints = () if config is None else config.constraints
         self._contacts = DeclaredContacts(self.world.robot, constraints, self._forces)
         self.times: Array = 1e-9 * np.array(self._columns[messages.STATES].stamps)
@@ -86,7 +90,7 @@ class BagSource(Recording):
         for connection, stamp, data in reader.messages():
             kind, topic = connection.msgtype, connection.topic
             if kind in FRAMES and not topic.endswith("joint_commands"):
-                self._columns[kind].add(stamp, data, spacing)
+                self._columns[kind].add(stamp, data, spacing if kind != messages.DESCRIPTIONS else 0)
             elif kind == WRENCH and topic.startswith(WRENCHES):
                 self._forces[topic.removeprefix(WRENCHES)].add(stamp, data, spacing)
             elif kind == messages.IMPACT:

@@ -19,10 +19,11 @@ class DeclaredContacts:
     """Shows the contacts of a robot at which forces were recorded."""
 
     def __init__(self, robot: Robot, constraints: Iterable[Constraint], names: Iterable[str]) -> None:
-        """Show those of `constraints` that are contacts and among `names`."""
+        """Show those of `constraints` that are contacts of the robot and among `names`."""
         recorded = set(names)
         self._robot = robot
-        self._contacts = [c for c in constraints if isinstance(c, PointContact) and c.name in recorded]
+        contacts = [c for c in constraints if isinstance(c, PointContact) and c.link in robot.links]
+        self._contacts = [contact for contact in contacts if contact.name in recorded]
 
     def shown(self, dynamics: Dynamics, forces: Mapping[str, Array]) -> tuple[ShownContact, ...]:
         """Return all contacts.

@@ -6,9 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+import pinocchio as pin
 
+from constrained_sim.robot import Robot
 from constrained_sim.step_result import ContactStatus, StepResult
 from constrained_sim.validation import Array
+
+PICTURE_PERIOD = 1.0 / 30.0
+"""[s] of wall-clock time between two pictures: that of films; a control period is far shorter."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,19 +88,37 @@ class ShownImpact:
 
 
 @dataclass(frozen=True, eq=False)
+class ShownObject:
+    """An object beside the robot.
+
+    Attributes:
+        name: of the object.
+        body: what it is; the same one in all frames while it is there.
+        q: (nq,) configuration of `body`.
+        mount: where the world of `body` is in the world.
+    """
+
+    name: str
+    body: Robot
+    q: Array
+    mount: pin.SE3
+
+
+@dataclass(frozen=True, eq=False)
 class Frame:
-    """The robot at one instant.
+    """The robot and what is beside it at one instant.
 
     Attributes:
         t: [s].
-        q: (nq,) configuration.
-        v: (nv,) velocity.
+        q: (nq,) configuration of the robot alone.
+        v: (nv,) velocity of the robot alone.
         efforts: by actuated joint [N m, N].
         contacts: open ones too.
         anchors: closed loops and other constraints between links.
         impacts: in the order of time, those of long ago perhaps left out.
         energy: [J] by name, for the plots.
         text: what else there is to say of the simulation: its state, its solver.
+        objects: beside the robot.
     """
 
     t: float
@@ -107,6 +130,7 @@ class Frame:
     impacts: tuple[ShownImpact, ...] = ()
     energy: Mapping[str, float] = field(default_factory=dict)
     text: str = ""
+    objects: tuple[ShownObject, ...] = ()
 
     def find(self, name: str) -> ShownContact | ShownAnchor | None:
         """Return the contact or anchor `name`; None where there is none."""
@@ -116,6 +140,16 @@ class Frame:
 
 def _components(force: Array) -> str:
     return f"({', '.join(f'{component:.2f}' for component in force)})"
+
+
+def split(robot: Robot, q: Array, v: Array) -> tuple[Array, Array, tuple[ShownObject, ...]]:
+    """Return q and v of `robot` alone, and the objects beside it, at its `q` (nq,) and `v` (nv,)."""
+    own, objects = robot.without_objects, []
+    first = own.nq
+    for entry in robot.objects:
+        objects.append(ShownObject(entry.name, entry.body, q[first : first + entry.body.nq], entry.mount()))
+        first += entry.body.nq
+    return q[: own.nq], v[: own.nv], tuple(objects)
 
 
 def contacts_of(result: StepResult) -> tuple[ShownContact, ...]:

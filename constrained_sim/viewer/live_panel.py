@@ -104,13 +104,25 @@ class LivePanel:
             self._add_effort()
 
     def update(self) -> None:
-        """Say on the button what a click will do; follow who else chooses a solver or a stepper."""
+        """Say on the button what a click will do; follow who else chooses a solver or a stepper, and what is there."""
         label = "Go on" if self._source.is_paused else "Pause"
         if self._pause.label != label:
             self._pause.label = label
         if self._source.methods != self._methods:
             self._methods = self._source.methods
             self._show_methods()
+        links = self._links()
+        if links != self._link.options:
+            self._link.options = links
+
+    def _links(self) -> tuple[str, ...]:
+        """Return the links that can be pushed: those that move, of the robot and of the objects beside it."""
+        frame = self._source.frame()
+        objects = {} if frame is None else {f"{one.name}/": one.body for one in frame.objects}
+        bodies = {"": self._source.world.robot} | objects
+        return tuple(
+            prefix + link for prefix, body in bodies.items() for link in body.links if body.link_placement(link)[0]
+        )
 
     def _set_speed(self, event: Any) -> None:
         """Do as a user asks; what is refused does not stay on the slider."""
@@ -133,10 +145,9 @@ class LivePanel:
 
     def _add_push(self) -> None:
         robot = self._source.world.robot
-        moving = {name: robot.link_placement(name)[0] for name in robot.links}
-        links = tuple(name for name, joint in moving.items() if joint)
-        masses = [robot.model.inertias[moving[name]].mass for name in links]
-        link = self._gui.add_dropdown("link", links, initial_value=links[int(np.argmax(masses))])
+        masses = {name: robot.model.inertias[robot.link_placement(name)[0]].mass for name in robot.links}
+        heaviest = max((name for name in self._links() if name in masses), key=lambda name: masses[name])
+        link = self._link = self._gui.add_dropdown("link", self._links(), initial_value=heaviest)
         most = STRONGEST_PUSH * max(1.0, self._weight)
         force = [self._gui.add_slider(f"{axis} [N]", -most, most, most / 100.0, 0.0) for axis in "xyz"]
         seconds = self._gui.add_slider("for [s]", 0.01, 1.0, 0.01, 0.1)

@@ -9,12 +9,14 @@ import numpy as np
 import pinocchio as pin
 
 from constrained_sim.joints import SingleJoint
+from constrained_sim.objects import WorldObject
 from constrained_sim.robot import Robot
 from constrained_sim.step_result import ContactStatus
 from constrained_sim.validation import Array
+from constrained_sim.viewer.described_objects import DescribedObjects
 from constrained_sim.viewer.frame import Frame, ShownAnchor, ShownContact, ShownImpact
 
-STATES, BASE, MULTI_DOF, CONTACTS, CONSTRAINTS, IMPACT, STATUS = (
+STATES, BASE, MULTI_DOF, CONTACTS, CONSTRAINTS, IMPACT, STATUS, OBJECTS, DESCRIPTIONS = (
     "sensor_msgs/msg/JointState",
     "nav_msgs/msg/Odometry",
     "sensor_msgs/msg/MultiDOFJointState",
@@ -22,6 +24,8 @@ STATES, BASE, MULTI_DOF, CONTACTS, CONSTRAINTS, IMPACT, STATUS = (
     "constrained_sim/msg/ConstraintForces",
     "constrained_sim/msg/Impact",
     "constrained_sim/msg/SimulationStatus",
+    "constrained_sim/msg/ObjectStates",
+    "constrained_sim/msg/ObjectDescriptions",
 )
 """Types of messages that a frame is put together from."""
 
@@ -48,9 +52,9 @@ FROM_PLACEMENT: dict[str, Callable[[pin.SE3], Array]] = {
 class MessageFrames:
     """Puts frames together from the newest message of each type."""
 
-    def __init__(self, robot: Robot) -> None:
-        """Read messages of `robot`."""
-        self._robot = robot
+    def __init__(self, robot: Robot, objects: Iterable[WorldObject] = ()) -> None:
+        """Read messages of `robot`, and of `objects` beside it where no message describes them."""
+        self._robot, self._objects = robot, DescribedObjects(objects)
         names = [name for name, joint in robot.joint_models.items() if joint.nv == 1]
         self._joints = {name: SingleJoint.of(robot, name) for name in names}
         self._several = {name: joint for name, joint in robot.joint_models.items() if joint.nv > 1}
@@ -73,6 +77,7 @@ class MessageFrames:
             tuple(impacts),
             {} if status is None else {name: getattr(status, field) for name, field in ENERGIES.items()},
             "" if status is None else text_of(status),
+            self._objects.shown(newest.get(OBJECTS), newest.get(DESCRIPTIONS)),
         )
 
     def _state(self, newest: Mapping[str, Any]) -> tuple[Array, Array, dict[str, float]]:

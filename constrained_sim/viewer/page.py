@@ -18,13 +18,13 @@ from constrained_sim.optional import optional
 from constrained_sim.validation import whole_number
 from constrained_sim.viewer.camera import Camera
 from constrained_sim.viewer.force_drawing import STATUS_COLOURS, ForceDrawing, ForceOptions
-from constrained_sim.viewer.frame import Frame
-from constrained_sim.viewer.robot_drawing import WORLD, RobotDrawing, draw_scene
+from constrained_sim.viewer.frame import PICTURE_PERIOD, Frame
+from constrained_sim.viewer.robot_drawing import WORLD, ObjectDrawings, RobotDrawing, draw_scene
 from constrained_sim.viewer.signals import Signals
 from constrained_sim.viewer.source import Source
 
-PERIOD, IDLE_PERIOD = 1.0 / 30.0, 0.25
-"""[s] Between pictures; while nobody looks."""
+IDLE_PERIOD = 0.25
+"""[s] Between two looks at the source while nobody looks at the page."""
 
 PLOTS_EVERY = 6
 """Pictures between two updates of the plots, which are larger."""
@@ -105,7 +105,7 @@ class Page:
         while goes_on() and not self._closed.is_set():
             begin = time.monotonic()
             self.draw()
-            period = PERIOD if self.server.get_clients() else IDLE_PERIOD
+            period = PICTURE_PERIOD if self.server.get_clients() else IDLE_PERIOD
             time.sleep(max(0.0, begin + period - time.monotonic()))
 
     def draw(self) -> None:
@@ -124,6 +124,7 @@ class Page:
         self._frame, self._drawn = frame, replace(self.options)
         with self.server.atomic():
             self._robot.update(frame.q)
+            self._objects.update(frame.objects)
             self._forces.update(frame)
             if self.follows:
                 self._world.position = -self.camera.travelled(frame.q)
@@ -137,7 +138,7 @@ class Page:
         world, scene = self.source.world, self.server.scene
         self._world = scene.add_frame(WORLD, show_axes=False)
         draw_scene(scene, world)
-        self._robot = RobotDrawing(scene, world.robot)
+        self._robot, self._objects = RobotDrawing(scene, world.robot), ObjectDrawings(scene)
         self._forces = ForceDrawing(scene, world.robot)
         self.options: ForceOptions = self._forces.options
         frame = self.source.frame()

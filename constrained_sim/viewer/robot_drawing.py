@@ -1,8 +1,8 @@
-"""Draws the links of a robot and the bodies of its scene."""
+"""Draws the links of a robot, the objects beside it, and the bodies of its scene."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from constrained_sim.dynamics.dynamics import kinematics_at
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array
+from constrained_sim.viewer.frame import ShownObject
 from constrained_sim.viewer.quaternions import wxyz
 from constrained_sim.viewer.source import World
 from constrained_sim.viewer.visuals import visuals_of
@@ -24,49 +25,83 @@ from constrained_sim.viewer.visuals import visuals_of
 WORLD = "/world"
 """Name of the frame that carries all that is drawn; it moves where the camera follows the robot."""
 
-ROBOT = f"{WORLD}/robot"
+ROBOT, OBJECTS = f"{WORLD}/robot", f"{WORLD}/objects"
 SCENE_COLOUR = (190, 196, 205)
 GROUND_LIGHT = (150, 150, 160)
 
 
 class RobotDrawing:
-    """The links of a robot, each a node of the page's scene that carries its shapes."""
+    """The links of a robot, each a node of the page's scene that carries its shapes.
 
-    def __init__(self, scene: Any, robot: Robot) -> None:
-        """Add `robot` to a `viser.SceneApi`, at its neutral configuration."""
-        self._robot = robot
+    Attributes:
+        robot: that is drawn.
+    """
+
+    def __init__(self, scene: Any, robot: Robot, name: str = ROBOT) -> None:
+        """Add `robot` to a `viser.SceneApi` under `name`, at its neutral configuration."""
+        self.robot, self._name = robot, name
+        self._root = scene.add_frame(name, show_axes=False)
         self._links: dict[str, Any] = {}
         visuals = visuals_of(robot)
         for link in dict.fromkeys(visual.link for visual in visuals):
-            self._links[link] = scene.add_frame(f"{ROBOT}/{link}", show_axes=False)
+            self._links[link] = scene.add_frame(f"{name}/{link}", show_axes=False)
         for index, visual in enumerate(visuals):
-            _add(scene, f"{ROBOT}/{visual.link}/{index}", visual)
+            _add(scene, f"{name}/{visual.link}/{index}", visual)
         if not visuals:
             self._add_skeleton(scene)
         self.update(robot.neutral())
 
-    def update(self, q: Array) -> None:
-        """Move the links to where they are at `q` (nq,)."""
-        dynamics = kinematics_at(self._robot, q)
+    def update(self, q: Array, mount: pin.SE3 | None = None) -> None:
+        """Move the links to where they are at `q` (nq,) in a world that is at `mount` in ours; None: in ours."""
+        if mount is not None:
+            _put(self._root, mount)
+        dynamics = kinematics_at(self.robot, q)
         for link, node in self._links.items():
-            joint, inside = self._robot.link_placement(link)
-            placement = dynamics.placement(joint) * inside
-            node.position, node.wxyz = placement.translation, wxyz(placement.rotation)
+            joint, inside = self.robot.link_placement(link)
+            _put(node, dynamics.placement(joint) * inside)
+
+    def remove(self) -> None:
+        """Take it from the scene."""
+        self._root.remove()
 
     def _add_skeleton(self, scene: Any) -> None:
         """Show a robot without shapes as rods from each joint to the joints that it carries."""
-        model = self._robot.model
+        model = self.robot.model
         names = {frame.parentJoint: frame.name for frame in reversed(model.frames) if frame.parentJoint}
         for joint in range(1, model.njoints):
             parent, end = model.parents[joint], model.jointPlacements[joint].translation
             if parent and (length := float(np.linalg.norm(end))) > 0.0:
                 link = names[parent]
-                inside = self._robot.link_placement(link)[1].inverse()
+                inside = self.robot.link_placement(link)[1].inverse()
                 turn = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), end).matrix()
                 rod = Visual(link, inside * pin.SE3(turn, 0.5 * end), "cylinder", (0.04 * length, length))
                 if link not in self._links:
-                    self._links[link] = scene.add_frame(f"{ROBOT}/{link}", show_axes=False)
-                _add(scene, f"{ROBOT}/{link}/rod {joint}", rod)
+                    self._links[link] = scene.add_frame(f"{self._name}/{link}", show_axes=False)
+                _add(scene, f"{self._name}/{link}/rod {joint}", rod)
+
+
+class ObjectDrawings:
+    """The objects beside a robot, as they come, move and go."""
+
+    def __init__(self, scene: Any) -> None:
+        """Draw into a `viser.SceneApi`."""
+        self._scene = scene
+        self._drawn: dict[str, RobotDrawing] = {}
+
+    def update(self, objects: Iterable[ShownObject]) -> None:
+        """Show these objects where they are, and no others."""
+        shown = {one.name: one for one in objects}
+        for name, drawing in list(self._drawn.items()):
+            if name not in shown or shown[name].body is not drawing.robot:
+                self._drawn.pop(name).remove()
+        for name, one in shown.items():
+            if name not in self._drawn:
+                self._drawn[name] = RobotDrawing(self._scene, one.body, f"{OBJECTS}/{name}")
+            self._drawn[name].update(one.q, one.mount)
+
+
+def _put(node: Any, placement: pin.SE3) -> None:
+    node.position, node.wxyz = placement.translation, wxyz(placement.rotation)
 
 
 def draw_scene(scene: Any, world: World) -> None:

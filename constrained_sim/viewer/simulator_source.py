@@ -12,7 +12,7 @@ import numpy as np
 from constrained_sim.simulator import Controller, Simulator
 from constrained_sim.user_functions import ask_user
 from constrained_sim.validation import Array
-from constrained_sim.viewer.frame import Frame, ShownImpact, anchors_of, contacts_of
+from constrained_sim.viewer.frame import Frame, ShownImpact, anchors_of, contacts_of, split
 from constrained_sim.viewer.live_panel import LiveSource
 from constrained_sim.viewer.source import World
 from constrained_sim.wrench import Wrench
@@ -36,7 +36,7 @@ class SimulatorSource(LiveSource):
         self._impacts: deque[ShownImpact] = deque(maxlen=50)
         self._lock = threading.RLock()
         self._paused, self._closed = True, False
-        self._frame = Frame(sim.state.t, sim.state.q, sim.state.v)
+        self._frame = self._beginning()
         self._thread = threading.Thread(target=self._run, name="simulator of the viewer", daemon=True)
         self._thread.start()
 
@@ -69,7 +69,7 @@ class SimulatorSource(LiveSource):
             self._sim.reset(self._begin.q, self._begin.v, self._begin.t)
             self._extra[:] = 0.0
             self._impacts.clear()
-            self._frame = Frame(self._begin.t, self._begin.q, self._begin.v)
+            self._frame = self._beginning()
 
     def use(self, solver: str = "", stepper: str = "") -> None:
         """Use another solver or stepper from the next step on."""
@@ -111,6 +111,10 @@ class SimulatorSource(LiveSource):
                     due += self._sim.dt / self.speed
                     self._advance()
 
+    def _beginning(self) -> Frame:
+        q, v, objects = split(self._sim.robot, self._begin.q, self._begin.v)
+        return Frame(self._begin.t, q, v, objects=objects)
+
     def _advance(self) -> None:
         """Simulate a step; one that fails, or a controller that does, pauses, and the page says why."""
         sim = self._sim
@@ -125,14 +129,16 @@ class SimulatorSource(LiveSource):
         self._impacts.extend(
             ShownImpact(impact.t, impact.energy_lost, tuple(impact.contact_impulses)) for impact in result.impacts
         )
+        q, v, objects = split(sim.robot, result.state.q, result.state.v)
         self._frame = Frame(
             result.state.t,
-            result.state.q,
-            result.state.v,
+            q,
+            v,
             dict(zip(sim.robot.actuated_joints, result.tau_applied.tolist(), strict=False)),
             contacts_of(result),
             anchors_of(result),
             tuple(self._impacts),
             {"kinetic": sim.kinetic_energy(), **asdict(sim.energy)},
             ", ".join(self.methods),
+            objects,
         )

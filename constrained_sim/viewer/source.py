@@ -21,7 +21,7 @@ class World:
     """What stays as it is while frames come.
 
     Attributes:
-        robot: that is drawn.
+        robot: that is drawn, alone: what is beside it comes and goes with the frames.
         scene: bodies that rest, by name; ground planes among them.
     """
 
@@ -34,7 +34,7 @@ class World:
         contacts = [constraint for constraint in constraints if isinstance(constraint, PointContact)]
         planes = {(*contact.surface.normal, contact.surface.offset): contact.surface for contact in contacts}
         scene: dict[str, SceneBody] = {f"plane {i}": plane for i, plane in enumerate(planes.values())}
-        return cls(robot, scene | dict(collisions.scene if collisions is not None else {}))
+        return cls(robot.without_objects, scene | dict(collisions.scene if collisions is not None else {}))
 
     @classmethod
     def configured(cls, config: Config) -> World:

@@ -10,7 +10,7 @@ from constrained_sim.exceptions import InvalidValue
 from constrained_sim.trajectory import Setup, Trajectory
 from constrained_sim.validation import instance
 from constrained_sim.viewer.declared_contacts import DeclaredContacts
-from constrained_sim.viewer.frame import Frame, ShownAnchor, ShownImpact
+from constrained_sim.viewer.frame import Frame, ShownAnchor, ShownImpact, split
 from constrained_sim.viewer.recording_panel import Recording
 from constrained_sim.viewer.source import World, events_of
 
@@ -49,16 +49,18 @@ class TrajectorySource(Recording):
         """Return the end of step `index`."""
         run, t = self._run, float(self.times[index])
         dynamics = kinematics_at(self._robot, run.q[index], t)
+        q, v, objects = split(self._robot, run.q[index], run.v[index])
         efforts = dict(zip(self._robot.actuated_joints, run.tau[index].tolist(), strict=False))
         return Frame(
             t,
-            run.q[index],
-            run.v[index],
+            q,
+            v,
             efforts,
             self._contacts.shown(dynamics, {name: forces[index] for name, forces in run.contact_forces.items()}),
             tuple(self._anchor(anchor, dynamics, index) for anchor in self._anchors),
             self._impacts,
             {name: float(values[index]) for name, values in self._work.items()},
+            objects=objects,
         )
 
     def _anchor(self, anchor: BoundConstraint, dynamics: Dynamics, i: int) -> ShownAnchor:

@@ -17,7 +17,15 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from visualization_msgs.msg import MarkerArray
 
-from constrained_sim.msg import ConstraintForces, ContactForces, Impact, Input, SimulationStatus, Transforms
+from constrained_sim.msg import (
+    ConstraintForces,
+    ContactForces,
+    Impact,
+    Input,
+    ObjectDescriptions,
+    SimulationStatus,
+    Transforms,
+)
 
 TYPES = {
     "/clock": Clock,
@@ -26,6 +34,7 @@ TYPES = {
     "/constraint_forces": ConstraintForces,
     "/odom": Odometry,
     "/impacts": Impact,
+    "/object_descriptions": ObjectDescriptions,
     "/robot_description": String,
     "/contact_markers": MarkerArray,
     "/diagnostics": DiagnosticArray,

@@ -16,10 +16,11 @@ from std_msgs.msg import Header
 
 from constrained_sim import load_config
 from constrained_sim.exceptions import InvalidValue, UnknownName
-from constrained_sim.msg import ContactForce, ContactForces
+from constrained_sim.msg import ContactForce, ContactForces, ObjectState, ObjectStates
 from constrained_sim.ros.cdr import Form, serialise
 from constrained_sim.ros.command_reader import CommandReader
 from constrained_sim.ros.conversions import JointNames
+from constrained_sim.ros.message_types import type_name
 from constrained_sim.ros.period_messages import PeriodMessages
 from constrained_sim.servo import JointCommand
 from constrained_sim.step_result import ContactForce as ContactResult
@@ -35,6 +36,24 @@ def joint_state(sec, nanosec, numbers):
     return JointState(
         header=header(sec, nanosec), name=["a", "bc", "def"], position=position, velocity=velocity, effort=effort
     )
+
+
+@pytest.mark.parametrize("name", ["a", "ab", "abcde"])
+def test_what_is_serialised_is_read_without_ros_and_with_it(name):
+    """Also where sequences are empty, for which ROS reserves bytes behind the last field."""
+    typesys = pytest.importorskip("rosbags.typesys")
+    store, root = typesys.get_typestore(typesys.Stores.ROS2_JAZZY), CONFIG.parents[1]
+    for kind in ("ObjectState", "ObjectStates"):
+        text = (root / "msg" / f"{kind}.msg").read_text()
+        store.register(typesys.get_types_from_msg(text, f"constrained_sim/msg/{kind}"))
+    objects = [ObjectState(name=name), ObjectState(name=2 * name, joint_names=["j"], position=[1.0], velocity=[2.0])]
+    for message in (
+        ObjectStates(header=header(1, 2), objects=[*objects, ObjectState(name="last")]),
+        JointState(header=header(1, 2), name=[name], position=[1.0]),
+    ):
+        data, kind = serialise(message), type_name(type(message))
+        assert deserialize_message(data, type(message)) == message
+        assert bytes(store.serialize_cdr(store.deserialize_cdr(data, kind), kind)) == data
 
 
 def test_form_of_a_joint_state():

@@ -173,6 +173,7 @@ def test_launch_file_starts_simulator_and_controller(described, robot):
     alone = started(described, robot, controller="none", solver="null_space", record="true")
     assert alone.keys() == {"simulator"}
     overrides = alone["simulator"].parameters[1]
+    assert "duration" not in overrides  # that of the file
     assert (overrides["wait_for_first_command"], overrides["solver"]) == (False, "null_space")
     assert overrides["record"].startswith(f"{robot}_bag_2")
 

@@ -3,9 +3,10 @@
 import pytest
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
-from rcl_interfaces.srv import SetParametersAtomically
+from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 from rclpy.parameter import Parameter
-from ros.live import CONFIG, NODE, Client, Process, arguments, free_domain
+from ros.bags import Bag
+from ros.live import CONFIG, NODE, URDF, Client, Process, arguments, free_domain
 
 from constrained_sim.msg import SimulationStatus
 from constrained_sim.srv import Step
@@ -17,9 +18,9 @@ ACTIVE = State.PRIMARY_STATE_ACTIVE
 class Managed:
     """A node in a process of its own, with a client that manages it."""
 
-    def __init__(self, folder, **parameters):
+    def __init__(self, folder, config=CONFIG, **parameters):
         domain = free_domain()
-        self.process = Process(folder, domain, "simulator", *arguments(CONFIG, clock_mode="fast", **parameters))
+        self.process = Process(folder, domain, "simulator", *arguments(config, clock_mode="fast", **parameters))
         self.client = Client(domain)
         self.status = self.client.subscribe(SimulationStatus, f"{NODE}/status")
 
@@ -35,6 +36,15 @@ class Managed:
         """Return the simulated time of a status that is sent from now on."""
         self.client.spin(0.3)
         return self.status[-1].time if self.status else None
+
+    def offered(self):
+        """Return the topics and services of the node that others know."""
+        node, name = self.client.node, (NODE.removeprefix("/"), "/")
+        publishers = node.get_publisher_names_and_types_by_node(*name)
+        subscribers, services = (
+            node.get_subscriber_names_and_types_by_node(*name), node.get_service_names_and_types_by_node(*name)
+        )  # fmt: skip
+        return sorted(publishers), sorted(subscribers), sorted(services)
 
     def close(self):
         self.client.close()
@@ -81,14 +91,52 @@ def test_transitions_start_and_stop_time(manage):
     assert node.process.wait(30.0) == 0
 
 
-def test_a_robot_that_is_refused_leaves_the_node_unconfigured(manage):
-    """Parameters may be mended before the next attempt."""
-    node = manage(autostart=False, solver="magic")
+UNTOLD = """
+/**:
+  ros__parameters:
+    autostart: false
+    clock_mode: fast
+    slover: magic
+"""
+"""A file that does not name the robot, and in which a key is misspelt."""
+
+
+def parameter(name, value=None):
+    return Parameter(name, value=value).to_parameter_msg()
+
+
+@pytest.mark.parametrize(
+    ("given", "why", "mended"),
+    [
+        ({"solver": "magic"}, ["magic"], {"solver": "direct"}),
+        ({"solver": 5}, ["solver", "5"], {"solver": "direct"}),
+        ({"record_topics": "[/nothing]"}, ["/nothing", "joint_states"], {"record_topics": ["/joint_states"]}),
+        ({"config": UNTOLD}, ["robot"], {"robot.urdf": str(URDF), "slover": None}),
+    ],
+    ids=["solver", "type", "topics", "missing and misspelt"],
+)
+def test_a_refused_configuration_leaves_nothing_and_may_be_mended(manage, tmp_path, given, why, mended):
+    """Topics, services and the recording are those of before; then parameters may be set, added and deleted."""
+    if "config" in given:
+        (tmp_path / "untold.yaml").write_text(given["config"])
+        given = {"config": tmp_path / "untold.yaml"}
+    node = manage(autostart=False, record=tmp_path / "bag", **given)
+    assert node.state == UNCONFIGURED
+    node.client.spin(0.5)  # all of it is discovered
+    before = node.offered()
     assert not node.change(Transition.TRANSITION_CONFIGURE) and node.state == UNCONFIGURED
-    node.client.wait_for(lambda: "magic" in node.process.stderr, "the reason")
-    mended = [Parameter("solver", value="direct").to_parameter_msg()]
-    kind, service = SetParametersAtomically, f"{NODE}/set_parameters_atomically"
-    assert node.client.call(kind, service, parameters=mended).result.successful
+    node.client.wait_for(lambda: all(word in node.process.stderr for word in why), "the reason")
+    assert "Traceback" not in node.process.stderr
+    node.client.wait_for(lambda: node.offered() == before, "what was there before, alone")
+    assert not (tmp_path / "bag").exists()
+    messages = [parameter(name, value) for name, value in mended.items()]
+    answer = node.client.call(SetParametersAtomically, f"{NODE}/set_parameters_atomically", parameters=messages)
+    assert answer.result.successful, answer.result.reason
     assert node.change(Transition.TRANSITION_CONFIGURE) and node.state == INACTIVE
-    assert node.change(Transition.TRANSITION_INACTIVE_SHUTDOWN)
+    assert node.change(Transition.TRANSITION_ACTIVATE)
+    node.client.wait_for(lambda: node.status and node.status[-1].time > 0.01, "time")
+    (answer,) = node.client.call(SetParameters, f"{NODE}/set_parameters", parameters=[parameter("dt", 0.1)]).results
+    assert not answer.successful
+    assert node.change(Transition.TRANSITION_ACTIVE_SHUTDOWN)
     assert node.process.wait(30.0) == 0
+    assert Bag(tmp_path / "bag").messages("/joint_states")

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.msg import ParameterType
-from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters, SetParameters
+from rcl_interfaces.srv import DescribeParameters, GetParameters, GetParameterTypes, ListParameters, SetParameters
 from rclpy.parameter import Parameter, parameter_value_to_python
 from ros.live import CONFIG, NODE, START_TIME, stamp
 
@@ -59,6 +59,15 @@ def test_parameters_cannot_be_deleted(stepped, name):
     (result,) = stepped.call(SetParameters, "set_parameters", parameters=[ParameterMessage(name=name)]).results
     assert not result.successful
     assert stepped.call(GetParameters, "get_parameters", names=[name]).values == before
+
+
+def test_what_is_not_declared_has_no_value_and_no_type(stepped):
+    """Who asks for it is answered, and cannot set it."""
+    assert list(stepped.call(GetParameterTypes, "get_parameter_types", names=["nobody"]).types) == [0]
+    (value,) = stepped.call(GetParameters, "get_parameters", names=["nobody"]).values
+    assert value.type == ParameterType.PARAMETER_NOT_SET
+    (result,) = stepped.parameters(Parameter("nobody", value=1))
+    assert not result.successful and "nobody" in result.reason
 
 
 @pytest.fixture(scope="module")

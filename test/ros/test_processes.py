@@ -61,6 +61,8 @@ REFUSED = {
     "unknown clock mode": (lambda folder: arguments(clock_mode="warp"), ["warp", "lockstep"]),
     "period that is no multiple": (lambda folder: arguments(control_period=0.0015), ["control_period", "0.0015"]),
     "massless joint": (lambda folder: arguments(robot__urdf=massless(folder)), ["knee"]),
+    "text over the number of the file": (lambda folder: arguments(dt="soon"), ["dt", "soon", "0.001"]),
+    "number over the whole one of the file": (lambda folder: arguments(lockstep_commands=2.5), ["commands", "2.5"]),
     "existing directory": (lambda folder: arguments(record=existing(folder)), ["bag", "new directory"]),
 }
 

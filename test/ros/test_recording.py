@@ -196,7 +196,7 @@ def test_bag_tells_with_which_qos_topics_were_published(standing):
     assert {qos["reliability"] for qos in told.values()} == {qos["history"] for qos in told.values()} == {1}
     latched = {name for name, qos in told.items() if qos["durability"] == 1}
     assert latched == {name for name, qos in told.items() if qos["depth"] == 1}
-    assert "/robot_description" in latched
+    assert {"/robot_description", "/object_descriptions"} <= latched
     assert told["/contact_forces"]["durability"] == told["/joint_states"]["durability"] == 2
     assert told["/clock"]["deadline"] == {"sec": 0, "nsec": 0}
 

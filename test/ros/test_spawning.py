@@ -9,6 +9,7 @@ from constrained_sim.objects.world_object import primitive
 
 pytest.importorskip("simulation_interfaces")
 from ros.test_objects import CONFIG
+from simulation_interfaces import msg, srv
 from simulation_interfaces.msg import Bounds, EntityCategory, EntityFilters, EntityState, Result
 from simulation_interfaces.srv import (
     DeleteEntity,
@@ -111,6 +112,30 @@ def test_a_name_that_is_taken_may_get_a_number(scene):
     assert spawn(scene, name="crate", allow_renaming=True, x=-2.0).entity_name == "crate_2"
     assert spawn(scene, name="", allow_renaming=True, x=-3.0).entity_name == "object"
     assert entities(scene, filter="^crate") == ["crate", "crate_1", "crate_2"]
+
+
+@pytest.mark.skipif(not hasattr(srv, "SpawnEntities"), reason="simulation_interfaces before 2.1")
+def test_several_are_spawned_at_once_and_those_that_are_refused_leave_the_others(scene):
+    """Each has its own result, also one that is in another one's way; the service says whether all are there."""
+
+    def spawn_all(*requests):
+        spawns = []
+        for made in requests:
+            values = {key: getattr(made, key) for key in made.get_fields_and_field_types()}
+            spawns.append(msg.SpawnEntity(**values))
+        return scene.call(srv.SpawnEntities, "spawn_entities", spawn_requests=spawns)
+
+    answer = spawn_all(request("left"), request("right", x=-2.0))
+    assert answer.result.result == OK and not answer.result.error_message
+    assert [(one.result.result, one.entity_name) for one in answer.results] == [(OK, "left"), (OK, "right")]
+    renamed = request("left", x=-3.0, allow_renaming=True)
+    answer = spawn_all(request("inside", x=-2.1), renamed, request("left", x=-4.0), request("last", text="<robot"))
+    assert answer.result.result == srv.SpawnEntities.Response.ENTITIES_SPAWN_FAILED
+    assert answer.result.error_message.startswith("3 of 4")
+    codes = [CODES.INVALID_POSE, OK, CODES.NAME_NOT_UNIQUE, CODES.RESOURCE_PARSE_ERROR]
+    assert [one.result.result for one in answer.results] == codes
+    assert entities(scene) == ["leg", "crate", "left", "right", "left_1"]
+    assert spawn_all().result.result == OK
 
 
 def test_files_are_spawned_and_offered(scene, tmp_path):

@@ -9,46 +9,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-import rclpy
 from rcl_interfaces.srv import GetParameters
-from rclpy.context import Context
-from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 from ros.live import CONFIG, PERIOD, Process, stamp
+from ros.sources import PATIENCE, source_of, wait
 from viewing import choose, open_url, pixels, set_number
 
 from constrained_sim import load_config
 from constrained_sim.exceptions import ConstrainedSimError
 from constrained_sim.joints import SingleJoint
-from constrained_sim.ros.viewer_source import NodeSource
 
-PATIENCE = 20.0
-
-
-@pytest.fixture
-def source_of():
-    """Return a function that opens the source of the node in a domain."""
-    contexts, nodes = [], []
-
-    def opened(domain):
-        contexts.append(Context())
-        rclpy.init(context=contexts[-1], domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
-        nodes.append(Node("viewer", context=contexts[-1]))
-        return NodeSource(nodes[-1])
-
-    yield opened
-    for context, node in zip(contexts, nodes, strict=True):
-        node.destroy_node()
-        rclpy.shutdown(context=context)
-
-
-def wait(source, condition):
-    """Look at frames until `condition` holds for one; return it."""
-    end = time.monotonic() + PATIENCE
-    while (frame := source.frame()) is None or not condition(frame):
-        assert time.monotonic() < end, "what was waited for did not come"
-        time.sleep(0.01)
-    return frame
+__all__ = ["source_of"]
 
 
 def ask(source, act):
