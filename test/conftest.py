@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-RECORDED = {"dropped", "standing", "hopping", "hopping_in_real_time"}
-"""Fixtures that run a complete simulation once, whose bag many tests read."""
+RECORDED = {"dropped", "at_work", "hopping", "hopping_in_real_time"}
+"""Fixtures that run complete simulations once, whose bags many tests read."""
 
 
 @pytest.hookimpl(wrapper=True)
