@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-RECORDED = {"dropped", "at_work", "hopping", "hopping_in_real_time"}
+RECORDED = {"dropped", "standing", "at_work", "hopping", "hopping_in_real_time"}
 """Fixtures that run complete simulations once, whose bags many tests read."""
 
 
