@@ -5,7 +5,7 @@ CONTROLLER ?=
 CLOCK_MODE ?= realtime
 SOLVER ?= range_space
 VIEW ?=
-JOBS ?= 2
+JOBS ?= 3
 
 .DEFAULT_GOAL := leg
 .PHONY: leg quadruped four_bar cassie test test-processors test-versions lint docs build bench bench-node bench-campaign lock clean help
@@ -19,7 +19,7 @@ leg quadruped four_bar cassie:
 	@scripts/run python -m constrained_sim.ros.demo $@ --duration $(DURATION) --controller "$(CONTROLLER)" \
 		--clock-mode $(CLOCK_MODE) --solver $(SOLVER) $(if $(VIEW),--view) $(ARGS)
 
-test: lint ## all checks, then all tests in JOBS processes (ARGS go to pytest)
+test: lint ## all checks, then all tests in JOBS processes, which often wait for nodes (ARGS go to pytest)
 	@scripts/run pytest -n $(JOBS) --dist loadgroup $(ARGS)
 
 test-processors: ## the tests without ROS, as on other processors (generic, Prescott, Haswell, SkylakeX)

@@ -1,12 +1,12 @@
-"""Which tests go to the same process where several run side by side (``pytest -n 2 --dist loadgroup``)."""
+"""Which tests go to the same process where several run side by side (``pytest -n 3 --dist loadgroup``)."""
 
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
-RECORDED = {"dropped", "standing", "hopping", "hopping_in_real_time"}
-"""Fixtures that run a complete simulation once, whose bag many tests read."""
+RECORDED = {"dropped", "standing", "at_work", "hopping", "hopping_in_real_time"}
+"""Fixtures that run complete simulations once, whose bags many tests read."""
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,6 +1,5 @@
 """`constrained_sim check` and `new`: a robot stands by what they write, and nothing is overwritten."""
 
-import io
 import json
 import subprocess
 import sys
@@ -8,27 +7,9 @@ import sys
 import pytest
 
 from constrained_sim import load_config
-from constrained_sim.cli.app import main
 
 SOLO = "package://example-robot-data/robots/solo_description/robots/solo12.urdf"
 UR = "package://example-robot-data/robots/ur_description/urdf/ur5_robot.urdf"
-
-
-@pytest.fixture
-def cli(tmp_path, monkeypatch, capsys):
-    """Return a function that runs the command in an empty folder, in this process: it returns both streams."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*words, code=0, given=""):
-        monkeypatch.setattr(sys, "argv", ["constrained_sim", *map(str, words)])
-        monkeypatch.setattr(sys, "stdin", io.StringIO(given))
-        with pytest.raises(SystemExit) as end:
-            main()
-        streams = capsys.readouterr()
-        assert end.value.code == code, streams
-        return streams
-
-    return run
 
 
 def sdf_dog():

@@ -19,22 +19,22 @@ COMMANDS = "run", "check", "new", "plot", "layouts", "replay", "recover", "view"
 
 
 @pytest.fixture
-def cli(tmp_path):
-    """Return a function that runs the command in an empty folder."""
+def program(tmp_path):
+    """Return a function that runs the command in an empty folder, in a process of its own, and returns its output."""
 
     def run(*words, code=0):
         command = [sys.executable, "-P", "-m", "constrained_sim", *map(str, words)]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == code, done.stdout + done.stderr
-        return done
+        return done.stdout
 
     return run
 
 
-def test_a_run_gives_what_python_gives(cli, tmp_path):
+def test_a_run_gives_what_python_gives(program, tmp_path):
     """Bit by bit, in the file; the summary has its last row."""
     words = "--controller", "hop", "--duration", 0.6, "--set", "contacts.foot.friction=0.5"
-    summary = json.loads(cli("run", "leg", *words, "--output", "a.npz", "--json").stdout)
+    summary = json.loads(program("run", "leg", *words, "--output", "a.npz", "--json"))
     config = load_config(shipped_robots()["leg"])
     assert config.constraints[0].friction == 0.8
     config = read_parameters(shipped_robots()["leg"], {"contacts.foot.friction": 0.5})
@@ -112,7 +112,7 @@ def test_a_bag_stands_alone(cli, tmp_path):
 )
 def test_bad_input_is_refused(cli, tmp_path, words, said):
     """Code 1, the reason on the last line, after notes on the robot, and nothing is written."""
-    *notes, error = cli(*words, code=1).stderr.splitlines()
+    *notes, error = cli(*words, code=1).err.splitlines()
     assert all("not used" in note or "compiling kernels" in note for note in notes)
     assert said in error
     assert error.startswith("constrained_sim: ")
@@ -122,7 +122,7 @@ def test_bad_input_is_refused(cli, tmp_path, words, said):
 def test_a_bag_is_not_written_over(cli, tmp_path):
     """A directory that is there stays as it is."""
     (tmp_path / "bag").mkdir()
-    assert "new directory" in cli("run", "leg", "--bag", "bag", code=1).stderr
+    assert "new directory" in cli("run", "leg", "--bag", "bag", code=1).err
     assert not list((tmp_path / "bag").iterdir())
 
 
@@ -137,14 +137,14 @@ def test_a_function_of_the_user_controls(cli, tmp_path):
 
 def test_wrong_use_is_code_2(cli):
     """As everywhere."""
-    assert "No such" in cli("run", "leg", "--velocity", 1, code=2).stderr
+    assert "No such" in cli("run", "leg", "--velocity", 1, code=2).err
     cli("list", "planets", code=2)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_shows_an_example_and_the_exit_codes(cli, command):
     """Of each command."""
-    text = cli(command, "--help").stdout
+    text = cli(command, "--help").out
     assert f"$ constrained_sim {command}" in text
     assert "Exit codes" in text
 
@@ -170,19 +170,19 @@ def test_view_serves_a_page_until_ctrl_c(tmp_path):
 def test_lists_are_the_registries(cli):
     """The names are those that parameter files take."""
     for kind, registry in (("solvers", SOLVERS), ("steppers", STEPPERS), ("laws", LAWS), ("robots", shipped_robots())):
-        listed = json.loads(cli("list", kind, "--json").stdout)[kind]
+        listed = json.loads(cli("list", kind, "--json").out)[kind]
         assert list(listed) == list(registry)
         assert all(entry["about"] for entry in listed.values())
 
 
-def test_versions(cli):
+def test_versions(program):
     """Those of what computes, of this process."""
-    versions = json.loads(cli("version", "--json").stdout)
+    versions = json.loads(program("version", "--json"))
     assert versions["numpy"] == np.__version__
     assert versions["python"] == ".".join(map(str, sys.version_info[:3]))
     assert versions["constrained_sim"] == "0.1.0"
 
 
-def test_completion_is_offered(cli):
+def test_completion_is_offered(program):
     """The shell can ask which commands there are."""
-    assert "constrained_sim" in cli("--show-completion", "bash", code=0).stdout
+    assert "constrained_sim" in program("--show-completion", "bash")

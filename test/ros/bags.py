@@ -68,6 +68,11 @@ class Bag:
         """Return the messages of `topic`."""
         return [deserialize_message(data, TYPES[topic]) for data in self.raw.get(topic, [])]
 
+    def newest(self, topic):
+        """Return the last message of `topic`; an empty one of its type where there was none."""
+        raw = self.raw.get(topic)
+        return deserialize_message(raw[-1], TYPES[topic]) if raw else TYPES[topic]()
+
     @property
     def metadata(self):
         """The content of metadata.yaml."""

@@ -2,6 +2,7 @@
 
 import contextlib
 import signal
+from functools import cache
 
 import pytest
 from rcl_interfaces.srv import SetParameters
@@ -175,9 +176,15 @@ def dropped(run_to_end):
 
 
 @pytest.fixture(scope="session")
-def standing(run_to_end):
+def standing(at_work):
     """The bag of 1 s of the leg that is dropped and caught by the standing controller, in lockstep."""
-    return run_to_end("stand", 1.0, clock_mode="lockstep")
+    return at_work("leg", "stand")
+
+
+@pytest.fixture(scope="session")
+def at_work(run_to_end):
+    """Return a function that returns the bag of 1 s of a robot and its controller in a mode, in lockstep, made once."""
+    return cache(lambda robot, mode: run_to_end(mode, 1.0, robot=robot, clock_mode="lockstep", timeout=200.0))
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,6 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
-from ros.bags import TYPES
 from ros.live import CONFIG
 
 from constrained_sim import load_config
@@ -25,16 +24,20 @@ RARE = {"/impacts"}
 """Topics that are in a recording only where something has happened; the leg falls onto its foot."""
 
 
+WORK = {"leg": "stand", "quadruped": "trot", "four_bar": "turn", "cassie": "stand"}
+"""Modes of the controllers, of which other tests read the bags too."""
+
+
 @pytest.fixture(scope="module", params=MODES)
-def recorded(request, run_to_end):
-    """A robot, and the bag of a moment of it."""
-    return request.param, run_to_end("none", 0.2, robot=request.param, clock_mode="fast")
+def recorded(request, at_work):
+    """A robot, and the bag of 1 s of it."""
+    return request.param, at_work(request.param, WORK[request.param])
 
 
 def newest(bag, topic):
     """Return the last message of `topic`; an empty one of its type where there was none."""
     assert topic in {*bag.connections, *RARE}, f"{topic} is not among {sorted(bag.connections)}"
-    return (bag.messages(topic) or [TYPES[topic]()])[-1]
+    return bag.newest(topic)
 
 
 def foxglove_value(bag, path):

@@ -20,10 +20,9 @@ LAWS = {
 
 
 @pytest.fixture(scope="module", params=LAWS)
-def run(request, run_to_end):
+def run(request, at_work):
     """The name of a robot, and the bag of 1 s of it."""
-    bag = run_to_end(LAWS[request.param][1], 1.0, robot=request.param, clock_mode="lockstep", timeout=200.0)
-    return request.param, bag
+    return request.param, at_work(request.param, LAWS[request.param][1])
 
 
 @pytest.fixture(scope="module")

@@ -22,8 +22,8 @@ LOOK = 0.1
 """[s] between two looks whether they have."""
 
 _taken = itertools.count()
-_claims: deque[socket.socket] = deque(maxlen=20)
-"""Kept while those for whom the latest domains are open their own ports."""
+_claims: deque[socket.socket] = deque(maxlen=8)
+"""Kept while those for whom the latest domains are open their own ports; few, for every process keeps as many."""
 
 
 def free_domain() -> int:
