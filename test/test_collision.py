@@ -496,8 +496,9 @@ def test_points_found_again_change_nothing() -> None:
         sim.reset(at([0, 0, 0.2], tilted(0.3)), np.array([0.4, 0.1, 0.0, 1.0, 2.0, 0.5]))
     for _ in range(900):
         results = [sim.step() for sim in sims]
-        assert sims[1]._detected is not None
-        sims[1]._detected._detector._latest.clear()
+        detected = sims[1]._manager._detected
+        assert detected is not None
+        detected._detector._latest.clear()
         one, other = (np.concatenate([result.state.q, result.state.v]) for result in results)
         assert np.abs(one - other).max() < 1e-11
         forces = [{name: f.force for name, f in result.contact_forces.items()} for result in results]
