@@ -85,32 +85,33 @@ def candidate_rows(contacts, options, friction_dofs, h, begin, v, middle, argume
     Returns:
         The :class:`ActiveRows`.
     """
-    chosen, count, normals, soft = np.empty(begin.gaps.shape[0], dtype=np.int64), 0, contacts.normals, arguments.soft
-    for c in range(begin.gaps.shape[0]):
-        takes_part = begin.gaps[c] + h * min(begin.s[normals[c]], 0.0) <= options.activation_distance
-        for other in soft.contacts:
+    gaps, s, normals, soft, excluded = begin.gaps, begin.s, contacts.normals, arguments.soft, arguments.excluded
+    chosen, count, pressing = np.empty(gaps.shape[0], dtype=np.int64), 0, soft.contacts
+    for c in range(gaps.shape[0]):
+        takes_part = gaps[c] + h * min(s[normals[c]], 0.0) <= options.activation_distance
+        for other in pressing:
             takes_part = takes_part or other == c
-        for other in arguments.excluded:
+        for other in excluded:
             takes_part = takes_part and other != c
         if takes_part:
             chosen[count] = c
             count += 1
     active = _rows_at(contacts, friction_dofs, chosen[:count], middle)
-    n, d, offset, compliance = active.rows.shape[0], friction_dofs.shape[0], active.offset, active.compliance
+    rows, J, offset, compliance, turning = active.rows, active.J, active.offset, active.compliance, active.turning
+    n, d = rows.shape[0], friction_dofs.shape[0]
     for i in range(n):
-        offset[i] = vecdot(active.J[i], v) - begin.s[active.rows[i]]
-    for i in range(active.turning.shape[0]):
-        offset[n + d + i] = vecdot(active.J[n + d + i], v) - vecdot(begin.turning[active.turning[i]], begin.v)
+        offset[i] = vecdot(J[i], v) - s[rows[i]]
+    for i in range(turning.shape[0]):
+        offset[n + d + i] = vecdot(J[n + d + i], v) - vecdot(begin.turning[turning[i]], begin.v)
     allow_approach(active.chosen, normals, begin, h, options.theta, offset)
-    if soft.contacts.shape[0]:
+    if pressing.shape[0]:
         compliance = np.zeros(n)
-        for i in range(soft.contacts.shape[0]):
-            first = np.searchsorted(active.rows, 3 * soft.contacts[i])
+        for i in range(pressing.shape[0]):
+            first = np.searchsorted(rows, 3 * pressing[i])
             for axis in range(3):
                 offset[first + axis] += soft.offset[3 * i + axis]
                 compliance[first + axis] = soft.compliance[3 * i + axis]
-    rows, J = active.rows, active.J
-    return ActiveRows(active.chosen, rows, J, offset, compliance, active.turning, active.moments)
+    return ActiveRows(active.chosen, rows, J, offset, compliance, turning, active.moments)
 
 
 @kernel(spliced=True)
@@ -127,10 +128,11 @@ def _rows_at(contacts, friction_dofs, chosen, state):  # type: ignore[no-untyped
     rows = rows_of(chosen, contacts.normals, contacts.friction.shape[0])
     turning, moments = turning_among(contacts.turning, chosen)
     n, d, f = rows.shape[0], friction_dofs.shape[0], turning.shape[0]
-    J = np.zeros((n + d + f, state.J.shape[1]))
+    all_J = state.J
+    J = np.zeros((n + d + f, all_J.shape[1]))
     for i in range(n):
         for j in range(J.shape[1]):
-            J[i, j] = state.J[rows[i], j]
+            J[i, j] = all_J[rows[i], j]
     for i in range(d):
         J[n + i, friction_dofs[i]] = 1.0
     for i in range(f):
@@ -154,10 +156,10 @@ def allow_approach(chosen, normals, begin, h, theta, offset):  # type: ignore[no
         theta: of the velocity at the end in the mean velocity, ``SteppingScheme.theta``.
         offset: of the rows of what is chosen, and perhaps of others after them.
     """
-    row, contacts = -1, begin.distances.shape[0]
+    row, contacts, gaps, s = -1, begin.distances.shape[0], begin.gaps, begin.s
     for c in chosen:
         row += 3 if c < contacts else 1
-        gap, opening = begin.gaps[c], begin.s[normals[c]]
+        gap, opening = gaps[c], s[normals[c]]
         if gap == np.inf:
             continue
         kept = (gap / h + (1.0 - theta) * opening) / theta if gap > TOUCHING else 0.0

@@ -74,14 +74,15 @@ def evaluate_rows(model, target, pose, v, state):  # type: ignore[no-untyped-def
     find_axes(robot.tree, pose)
     where = pose.placements, pose.axes, robot.support
     contact_rows(*contacts.features, *where, v, *found, state.J[: 3 * k], state.s[: 3 * k])
+    q, J, s, gaps, distances = state.q, state.J, state.s, state.gaps, state.distances
     for c in range(k):
-        state.gaps[c] = state.distances[c]
+        gaps[c] = distances[c]
     for c in contacts.soft:
-        state.gaps[c] = np.inf
+        gaps[c] = np.inf
     for i in range(limits.at_q.shape[0]):
-        state.J[3 * k + i] = limits.rows[i]
-        state.s[3 * k + i] = vecdot(limits.rows[i], v)
-        state.gaps[k + i] = limits.signs[i] * state.q[limits.at_q[i]] - limits.values[i]
+        J[3 * k + i] = limits.rows[i]
+        s[3 * k + i] = vecdot(limits.rows[i], v)
+        gaps[k + i] = limits.signs[i] * q[limits.at_q[i]] - limits.values[i]
     if state.turning.shape[0]:
         turning = contacts.turning
         along = turning_directions(turning, state.axes)
@@ -94,9 +95,9 @@ def evaluate_rows(model, target, pose, v, state):  # type: ignore[no-untyped-def
 @kernel(stage=True)
 def evaluate_inertia(model, pose, state):  # type: ignore[no-untyped-def]
     """Fill in the inertia of a `state`, and what the `pose` still lacks."""
-    robot = borrowed(model.robot)
+    robot, frames, placements = borrowed(model.robot), state.frames, pose.placements
     for i in range(robot.free.shape[0]):
-        state.frames[i] = pose.placements[robot.free[i]]
+        frames[i] = placements[robot.free[i]]
     find_bodies(robot.tree, pose)
     inertia(robot.tree, pose, state.M)
 

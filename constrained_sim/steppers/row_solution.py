@@ -92,10 +92,11 @@ def solve_rows(model, settings, phase, problem, start):  # type: ignore[no-untyp
     robot, contacts, active, M = borrowed(model.robot), borrowed(model.contacts), problem.active, problem.M
     J, offset, f, held_J, goal = active.J, active.offset, problem.f, problem.J_bilateral, problem.goal
     m, n, d = goal.shape[0], active.rows.shape[0], robot.joints.friction_dofs.shape[0]
-    if problem.added.shape[0]:
+    added = problem.added
+    if added.shape[0]:
         M = M.copy()
         for i in range(M.shape[0]):
-            M[i, i] += problem.added[i]
+            M[i, i] += added[i]
     if not (n + d + m):
         x, dynamics = free_motion(M, robot.parents, f)
         return RowSolution(

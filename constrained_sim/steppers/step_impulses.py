@@ -24,17 +24,18 @@ def enter_loads(h, joints, efforts, v, forces, impulses):  # type: ignore[no-unt
         forces: (nv,) of springs at the beginning, bias, and of external wrenches [N m, N].
         impulses: (6, nv) filled, the causes in the order of ``FORCES`` [N m s, N s].
     """
-    pull, bias, external = forces
+    (pull, bias, external), (constant, feedback) = forces, efforts
+    damping, stiffness, actuation, _, _ = joints
     added = np.empty_like(bias)
     impulses[:] = 0.0
     for i in range(added.shape[0]):
-        impulses[0, i] = h * (pull[i] - 0.25 * h * joints.stiffness[i] * v[i] - bias[i])
+        impulses[0, i] = h * (pull[i] - 0.25 * h * stiffness[i] * v[i] - bias[i])
         impulses[2, i] = h * external[i]
-        added[i] = h * joints.damping[i] + 0.25 * h**2 * joints.stiffness[i]
-    for i in range(joints.actuation.shape[0]):
-        k = joints.actuation[i]
-        impulses[1, k] = h * efforts.constant[i]
-        added[k] += h * efforts.damping[i]
+        added[i] = h * damping[i] + 0.25 * h**2 * stiffness[i]
+    for i in range(actuation.shape[0]):
+        k = actuation[i]
+        impulses[1, k] = h * constant[i]
+        added[k] += h * feedback[i]
     return added
 
 
@@ -52,35 +53,44 @@ def enter_solution(h, joints, efforts, active, solution, J_bilateral, found, imp
         found: see :class:`~constrained_sim.steppers.step_model.StepForces`.
         impulses: (6, nv) as :func:`enter_loads` left them.
     """
-    x, n, d = solution.x, active.rows.shape[0], joints.friction_dofs.shape[0]
+    damping, stiffness, actuation, friction_dofs, _ = joints
+    x, impulse, J, joint_friction, feedback = (
+        solution.x,
+        solution.impulse,
+        active.J,
+        found.joint_friction,
+        efforts.damping,
+    )
+    n, d = active.rows.shape[0], friction_dofs.shape[0]
     for i in range(x.shape[0]):
-        impulses[0, i] -= 0.25 * h**2 * joints.stiffness[i] * x[i]
-        impulses[3, i] = -h * joints.damping[i] * x[i]
-    for i in range(joints.actuation.shape[0]):
-        k = joints.actuation[i]
-        impulses[1, k] -= h * efforts.damping[i] * x[k]
+        impulses[0, i] -= 0.25 * h**2 * stiffness[i] * x[i]
+        impulses[3, i] = -h * damping[i] * x[i]
+    for i in range(actuation.shape[0]):
+        k = actuation[i]
+        impulses[1, k] -= h * feedback[i] * x[k]
     for i in range(d):
-        found.joint_friction[i] = solution.impulse[n + i]
-        impulses[3, joints.friction_dofs[i]] += solution.impulse[n + i]
-    impulses[4], found.moments[:] = vecmat(solution.impulse[:n], active.J[:n]), 0.0
+        joint_friction[i] = impulse[n + i]
+        impulses[3, friction_dofs[i]] += impulse[n + i]
+    impulses[4], found.moments[:] = vecmat(impulse[:n], J[:n]), 0.0
     if active.turning.shape[0]:
-        found.moments[active.turning] = solution.impulse[n + d :]
-        impulses[4] += vecmat(solution.impulse[n + d :], active.J[n + d :])
+        found.moments[active.turning] = impulse[n + d :]
+        impulses[4] += vecmat(impulse[n + d :], J[n + d :])
     found.lam[:], impulses[5] = solution.lam, vecmat(solution.lam, J_bilateral)
 
 
 @kernel(spliced=True)
 def values_of(active, friction_dofs, found, begin):  # type: ignore[no-untyped-def]
     """Return the impulses `found` of the rows that are `active` (n + d + f,), and their velocities at the `begin`."""
-    n, d = active.rows.shape[0], friction_dofs.shape[0]
+    rows, turning, impulse, s, v = active.rows, active.turning, found.impulse, begin.s, begin.v
+    joint_friction, n, d = found.joint_friction, rows.shape[0], friction_dofs.shape[0]
     impulses, velocities = np.empty(active.offset.shape[0]), np.empty(active.offset.shape[0])
     for i in range(n):
-        impulses[i], velocities[i] = found.impulse[active.rows[i]], begin.s[active.rows[i]]
+        impulses[i], velocities[i] = impulse[rows[i]], s[rows[i]]
     for i in range(d):
-        impulses[n + i], velocities[n + i] = found.joint_friction[i], begin.v[friction_dofs[i]]
-    for i in range(active.turning.shape[0]):
-        row = active.turning[i]
-        impulses[n + d + i], velocities[n + d + i] = found.moments[row], vecdot(begin.turning[row], begin.v)
+        impulses[n + i], velocities[n + i] = joint_friction[i], v[friction_dofs[i]]
+    for i in range(turning.shape[0]):
+        row = turning[i]
+        impulses[n + d + i], velocities[n + d + i] = found.moments[row], vecdot(begin.turning[row], v)
     return impulses, velocities
 
 
@@ -98,29 +108,30 @@ def enter_correction(friction_dofs, begin, total, active, solution, found, end):
         end: the state, corrected.
     """
     x, v_plus, n, d, energy = end.v, solution.x, active.rows.shape[0], friction_dofs.shape[0], found.energy
+    M, lam, J_bilateral, J_begin = end.M, found.lam, end.J_bilateral, begin.J_bilateral
     row_impulses, joint_friction, turning = solution.impulse[:n], solution.impulse[n : n + d], solution.impulse[n + d :]
     change, J = np.zeros((6, x.shape[0])), active.J
     for i in range(x.shape[0]):
-        change[0, i] = total[i] - vecdot(end.M[i], x)
+        change[0, i] = total[i] - vecdot(M[i], x)
     for i in range(d):
         change[3, friction_dofs[i]] = joint_friction[i] - found.joint_friction[i]
     change[4] = vecmat(row_impulses - found.impulse[active.rows], J[:n])
-    change[5] = vecmat(solution.lam - found.lam, end.J_bilateral)
+    change[5] = vecmat(solution.lam - lam, J_bilateral)
     if turning.shape[0]:
         change[4] += vecmat(turning - found.moments[active.turning], J[n + d :])
         found.moments[active.turning] = turning
-    energy += energy_of(x, v_plus, end.M, change)
+    energy += energy_of(x, v_plus, M, change)
     found.impulse[active.rows], found.status[active.chosen] = row_impulses, solution.status[: active.chosen.shape[0]]
-    found.lam[:], end.s[:] = solution.lam, matvec(end.J, v_plus)
+    lam[:], end.s[:] = solution.lam, matvec(end.J, v_plus)
     by_contacts = 0.5 * (vecdot(found.impulse, begin.s) + vecdot(found.impulse, end.s))
     for row in active.turning:
         w = vecdot(begin.turning[row], begin.v) + vecdot(end.turning[row], v_plus)
         by_contacts += 0.5 * found.moments[row] * w
-    by_rows = 0.0
-    for i in range(found.lam.shape[0]):
-        at_end = vecdot(end.J_bilateral[i], v_plus)
-        by_rows += 0.5 * found.lam[i] * (vecdot(begin.J_bilateral[i], begin.v) + at_end)
-        end.s_bilateral[i] += at_end - vecdot(end.J_bilateral[i], x)
+    by_rows, v, s_bilateral = 0.0, begin.v, end.s_bilateral
+    for i in range(lam.shape[0]):
+        at_end = vecdot(J_bilateral[i], v_plus)
+        by_rows += 0.5 * lam[i] * (vecdot(J_begin[i], v) + at_end)
+        s_bilateral[i] += at_end - vecdot(J_bilateral[i], x)
     attribute_work(energy, by_contacts, by_rows)
     if d:
         velocities = begin.v[friction_dofs], x[friction_dofs], v_plus[friction_dofs]
@@ -140,12 +151,14 @@ def enter_means(h, order, friction_dofs, begin, end, outputs):  # type: ignore[n
         end: (k, 3, 3) at the end.
         outputs: see :class:`~constrained_sim.steppers.packed_step.StepOutputs`.
     """
-    first = outputs.impulse.shape[0]
+    forces, lam, impulse = outputs.forces, outputs.lam, outputs.impulse
+    efforts, friction = outputs.efforts, outputs.joint_friction
+    first = impulse.shape[0]
     for i in range(order.shape[0]):
         place = order[i]
-        outputs.forces[i] = (outputs.lam[place - first] if place >= first else outputs.impulse[place]) / h
+        forces[i] = (lam[place - first] if place >= first else impulse[place]) / h
     for i in range(friction_dofs.shape[0]):
-        outputs.efforts[friction_dofs[i]] = outputs.joint_friction[i] / h
+        efforts[friction_dofs[i]] = friction[i] / h
     outputs.axes[:] = 0.5 * (begin + end)
 
 
