@@ -74,7 +74,7 @@ class Terminal:
 
     def _make(self, robot):
         """The demonstration ends by itself, and leaves a bag and a picture."""
-        asked = ["make", "-n", robot, f"DURATION={SECONDS}"]
+        asked = ["make", "--no-print-directory", "-n", robot, f"DURATION={SECONDS}"]
         recipe = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout
         script, python, *rest = shlex.split(recipe.replace("\\\n", " "))
         assert (script, python) == ("scripts/run", "python")
