@@ -76,21 +76,6 @@ class ContactRows:
         contacts = 3 * len(self.friction)
         return np.concatenate([np.arange(2, contacts, 3), np.arange(contacts, contacts + len(self.lower))])
 
-    def with_contacts(self, J: Array, offset: Array, friction: Array, compliance: Array) -> ContactRows:
-        """Return these rows with more contacts, without known slip, after those there are."""
-        end = 3 * len(self.friction)
-        mine = np.zeros(len(self.offset)) if self.compliance is None else self.compliance
-        return ContactRows(
-            np.insert(self.J, end, J, axis=0),
-            np.insert(self.offset, end, offset),
-            np.concatenate([self.friction, friction]),
-            np.concatenate([self.slip, np.zeros((len(friction), 2))]),
-            self.lower,
-            self.upper,
-            np.insert(mine, end, compliance),
-            self.rolling,
-        )
-
     def with_rolling(self, J: Array, offset: Array, rolling: Array) -> ContactRows:
         """Return these rows with `rolling` (d, 6) of contacts among them, and their rows after all others."""
         if not len(rolling):

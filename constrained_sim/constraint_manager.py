@@ -129,7 +129,7 @@ class ConstraintManager:
         """
         return ConstraintSet(self._robot, [constraint.bind(self._robot, q) for constraint in constraints])  # type: ignore[misc]
 
-    def bound_at(self, q: Array, name: str | None = None) -> None:
+    def remember_targets(self, q: Array, name: str | None = None) -> None:
         """Remember that the targets of `name`, None: of all that is declared, were resolved at `q` (nq,)."""
         if name is None:
             self._bound_at = dict.fromkeys(self.declared, q)

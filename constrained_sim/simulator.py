@@ -322,7 +322,7 @@ class Simulator:
         self._applied.clear()
         self._actuators.reset()
         self._evaluation = here
-        self._manager.bound_at(q)
+        self._manager.remember_targets(q)
         self._initial_energy = self.mechanical_energy()
         self._warn_of_light_joint()
 
@@ -698,7 +698,7 @@ class Simulator:
             impact = self._jump_onto(bound, moved)
             v = impact.v_plus
         self._evaluation = self._stepper.reset(bound, state.t, q, v, moved.deflection)
-        self._manager.bound_at(here.q, name)
+        self._manager.remember_targets(here.q, name)
         if assemble:
             lost = impact.energy_lost if impact is not None else 0.0
             self._energy += EnergyTerms(projection=self.mechanical_energy() + lost - before).as_array()

@@ -40,8 +40,8 @@ def kernel(
         nogil: let other Python threads run meanwhile.
         error_model: "numpy" gives infinity or NaN where "python" raises ZeroDivisionError.
         stage: its first argument is a model, which may be an :class:`InterpretedModel`.
-        spliced: its source becomes part of that of each caller; for what is called once, and takes many arrays: to hand
-            one over takes as long as four multiplications.
+        spliced: its source becomes part of that of each caller; for what is called once, and takes many arrays, each of
+            which is counted when it is handed over.
     """
     options: dict[str, Any] = {"fastmath": fastmath, "nogil": nogil, "error_model": error_model}
     if function is None:

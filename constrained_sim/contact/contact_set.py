@@ -35,6 +35,7 @@ class ContactSet:
         members: the bound contacts, in the order of all rows.
         limits: the one-sided rows, stacked.
         friction: (k,) coefficients in effect.
+        slip_friction: (k,) the same, but 0 of soft contacts, whose friction does not jump where slip turns back.
         restitution: (k + l,).
         poisson: (k + l,) whether this is Poisson's coefficient, not Newton's.
         normals: (k + l,) which rows open and close.
@@ -51,6 +52,8 @@ class ContactSet:
         self.friction = np.array([contact.coefficient for contact in contacts])
         self.soft = np.flatnonzero([isinstance(contact.law, SoftLaw) for contact in contacts])
         self.soft_laws = tuple(contact.law for contact in contacts if isinstance(contact.law, SoftLaw))
+        self.slip_friction = self.friction.copy()
+        self.slip_friction[self.soft] = 0.0
         one_sided = [limit.declaration.restitution for limit in limits.members for _ in range(limit.dim)]
         self.restitution = np.array([contact.restitution for contact in contacts] + one_sided)
         self.poisson = np.zeros(len(self.restitution), dtype=np.bool_)

@@ -13,15 +13,15 @@ from constrained_sim.dynamics.dynamics import Dynamics, integrate, potential_ene
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import RobotSystem
 from constrained_sim.stabilization import Projection
-from constrained_sim.steppers.packed_step import Sizes, State, state_size, unpack_state
+from constrained_sim.steppers.packed_step import Sizes, State
 from constrained_sim.steppers.row_solution import CORRECTION, PREDICTION, RowSolution, StepProblem
 from constrained_sim.steppers.step_model import (
     Contacts,
     StepOptions,
     StepSettings,
-    WorkSpace,
     contacts_of,
     robot_model,
+    work_space,
 )
 from constrained_sim.steppers.substep_result import StepInputs
 from constrained_sim.validation import Array
@@ -60,12 +60,10 @@ class InterpretedSubstepModel(InterpretedModel):
         self, robot: Robot, bound: ConstraintSet, options: StepOptions, sizes: Sizes, stabilization: Projection
     ) -> None:
         """Prepare steps of `robot` under `bound` constraints."""
-        self.of, self.bound, self.options, self.sizes, self.order = robot, bound, options, sizes, bound.places
+        self._robot, self.bound, self.options, self.sizes, self.order = robot, bound, options, sizes, bound.places
         self.robot, self.stabilization = robot_model(robot), stabilization
         self.contacts: Contacts = contacts_of(bound.contacts)
-        middle: State = unpack_state(np.zeros(state_size(sizes)), sizes)
-        nothing = np.zeros(robot.nv)
-        self.work = WorkSpace(middle, Place(robot), Place(robot), nothing, np.zeros((6, robot.nv)), nothing.copy())
+        self.work = work_space(sizes, Place(robot), Place(robot))
         self._t = 0.0
 
     def begin(self, t: float, h: float, inputs: StepInputs) -> None:
@@ -76,7 +74,7 @@ class InterpretedSubstepModel(InterpretedModel):
 
     def configure(self, pose: Place, q: Array, h: float, v: Array, coms: Array, state: State) -> None:
         """Give a `state` a configuration."""
-        state.q[:] = integrate(self.of, q, h * v)
+        state.q[:] = integrate(self._robot, q, h * v)
         if coms.size:
             state.q[:] = pose.dynamics.with_com_at(state.q, self.robot.free, coms)
         pose.dynamics.update_inertia(state.q, pose.t)
@@ -120,7 +118,7 @@ class InterpretedSubstepModel(InterpretedModel):
 
     def stored_energy(self, pose: Place, q: Array) -> float:
         """Return the energy of gravity and springs [J]."""
-        return potential_energy(self.of, q)
+        return potential_energy(self._robot, q)
 
     def step_back(self, pose: Place, state: State, rows: npt.NDArray[np.int64]) -> Array:
         """Return the smallest tangent step (nv,) that takes out drift, in the metric of the stabilization."""

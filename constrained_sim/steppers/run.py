@@ -49,7 +49,8 @@ def run_steps(model, settings, law, limits, arguments, asked, states, records): 
     all_q, all_v, all_tau, all_impulses, all_axes, all_energy = records
     closing = np.empty(begin.gaps.shape[0], dtype=np.int64)
     found = StepForces(impulse, outputs.joint_friction, outputs.moments, lam, np.zeros_like(closing), outputs.energy)
-    unknown, steps, calls, passes = np.empty(0), 0, 0, settings.passes
+    _, corrects, passes, factorization, tolerance, newton_steps, tolerable = settings
+    unknown, steps, calls = np.empty(0), 0, 0
     for i in range(all_q.shape[0]):
         closes = begin.gaps, normals, begin.s, begin.J, acceleration, h, model.options.impact_speed, closing
         if closing_contacts(*closes):
@@ -60,7 +61,6 @@ def run_steps(model, settings, law, limits, arguments, asked, states, records): 
                 break
             tau = np.maximum(np.minimum(wanted, most), least)
         acting = StepArguments(Efforts(tau, efforts.damping), wrenches, targets, excluded, soft)
-        _, corrects, _, factorization, tolerance, newton_steps, tolerable = settings
         this = StepSettings(h, corrects, passes, factorization, tolerance, newton_steps, tolerable)
         reached, _, held = advance(model, this, begin, acceleration, acting, unknown, found, end)
         calls += held

@@ -19,7 +19,7 @@ from constrained_sim.contact.rolling import TurningRows
 from constrained_sim.dynamics.springs import SpringTable
 from constrained_sim.dynamics.tree import Tree, contract
 from constrained_sim.robot import Robot
-from constrained_sim.steppers.packed_step import State
+from constrained_sim.steppers.packed_step import Sizes, State, state_size, unpack_state
 from constrained_sim.validation import Array
 from constrained_sim.wrench import WrenchTable
 
@@ -94,7 +94,7 @@ class Contacts(NamedTuple):
     Attributes:
         features: of k contacts, see :class:`~constrained_sim.contact.features.ContactFeatures`.
         friction: (k,) coefficients.
-        slip_friction: (k,) the same, but 0 of soft contacts, whose friction does not jump where slip turns back.
+        slip_friction: (k,) see :class:`~constrained_sim.contact.contact_set.ContactSet`.
         normals: (k + l,) which rows open and close.
         soft: (s,) the contacts whose law gives a force.
         turning: rows in which they resist rolling and spinning.
@@ -112,12 +112,10 @@ class Contacts(NamedTuple):
 
 def contacts_of(contact_set: ContactSet) -> Contacts:
     """Return contacts and one-sided rows as arrays."""
-    slip_friction = contact_set.friction.copy()
-    slip_friction[contact_set.soft] = 0.0
     return Contacts(
         tuple(contact_set.features),
         contact_set.friction,
-        slip_friction,
+        contact_set.slip_friction,
         contact_set.normals,
         contact_set.soft,
         contact_set.resistance.table,
@@ -224,6 +222,12 @@ class WorkSpace(NamedTuple):
     bias: Array
     impulses: Array
     x: Array
+
+
+def work_space(sizes: Sizes, pose: Any, end_pose: Any) -> WorkSpace:
+    """Return the work space of steps with these `sizes`, at whose poses nothing has been computed."""
+    middle = unpack_state(np.zeros(state_size(sizes)), sizes)
+    return WorkSpace(middle, pose, end_pose, np.zeros(sizes.nv), np.zeros((6, sizes.nv)), np.zeros(sizes.nv))
 
 
 @structref.register

@@ -27,7 +27,6 @@ from constrained_sim.steppers.packed_step import (
     SolvedProblem,
     packed_size,
     packed_state,
-    state_size,
     unpack_outputs,
     unpack_state,
 )
@@ -43,6 +42,7 @@ from constrained_sim.steppers.step_model import (
     contacts_of,
     make_step_model,
     robot_model,
+    work_space,
 )
 from constrained_sim.steppers.stepper import Evaluation
 from constrained_sim.steppers.substep import UNSOLVED, advance
@@ -73,12 +73,13 @@ def sizes_of(robot: Robot, bound: ConstraintSet) -> Sizes:
     )
 
 
-def compiled_model(robot: Robot, bound: ConstraintSet, options: StepOptions) -> tuple[StepModel, WorkSpace]:
+def compiled_model(
+    robot: Robot, bound: ConstraintSet, options: StepOptions, sizes: Sizes
+) -> tuple[StepModel, WorkSpace]:
     """Return the model for which steps are compiled, and its work space; for a robot and constraints kernels know."""
-    model, sizes = robot_model(robot), sizes_of(robot, bound)
+    model = robot_model(robot)
     assert model.tree is not None, "a robot that kernels do not know"
-    middle, nothing = unpack_state(np.zeros(state_size(sizes)), sizes), np.zeros(robot.nv)
-    work = WorkSpace(middle, pose_of(model.tree), pose_of(model.tree), nothing, np.zeros((6, robot.nv)), nothing.copy())
+    work = work_space(sizes, pose_of(model.tree), pose_of(model.tree))
     rows = bound.bounds, bound.bilateral.arrays
     sizes_and_order = tuple(sizes), bound.places
     return make_step_model(model, contacts_of(bound.contacts), *rows, options, *sizes_and_order, work), work
@@ -102,7 +103,7 @@ class SubstepRunner:
         self.interpreted: InterpretedSubstepModel | None = None
         self.model: StepModel | InterpretedSubstepModel
         if compiled:
-            self.model, self.work = compiled_model(robot, bound, options)
+            self.model, self.work = compiled_model(robot, bound, options, self.sizes)
         else:
             self.model = self.interpreted = InterpretedSubstepModel(robot, bound, options, self.sizes, stabilization)
             self.work = self.interpreted.work

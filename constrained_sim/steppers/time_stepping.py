@@ -237,8 +237,7 @@ class TimeStepping(Substeps):
         begin, end, dofs, change = part.begin, part.end, self.robot.friction_dofs, part.h * self._acceleration
         most = part.h * self.robot.coulomb_effort
         joints = begin.v[dofs], end.v[dofs], change[dofs], part.joint_friction, most
-        laws, slips = begin.bound.contacts.friction, (begin.contact.s, end.contact.s, end.contact.J @ change)
-        friction = np.where(begin.contact.gaps[: len(laws)] < np.inf, laws, 0.0)  # that of springs is smooth
+        friction, slips = begin.bound.contacts.slip_friction, (begin.contact.s, end.contact.s, end.contact.J @ change)
         least = LEAST_SHARE * self.dt / part.h
         which, share = first_reversal(*slips, friction, part.impulse, part.status, joints, least)
         return which, share
