@@ -9,10 +9,11 @@ import sys
 
 import pytest
 import yaml
+from lifecycle_msgs.msg import State
 from lifecycle_msgs.srv import ChangeState
 from mechanisms import ROOT
 from pages import ALL_PAGES, blocks, page_commands
-from ros.live import Client, Process, free_domain
+from ros.live import Client, Process, free_domain, lifecycle_state
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from shell_blocks import SECONDS, needs_ros, provide_files
@@ -97,7 +98,9 @@ class Terminal:
             return
         self._own.append(client := Client(domain))
         self._client, clock = client, client.subscribe(Clock, "/clock")
-        if "autostart:=false" not in words:
+        if "autostart:=false" in words:
+            assert lifecycle_state(client) == State.PRIMARY_STATE_UNCONFIGURED
+        else:
             client.wait_for(lambda: clock, "time", PATIENCE)
 
     def _call(self, service, kind, request):

@@ -2,11 +2,11 @@
 
 import pytest
 from lifecycle_msgs.msg import State, Transition
-from lifecycle_msgs.srv import ChangeState, GetState
+from lifecycle_msgs.srv import ChangeState
 from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 from rclpy.parameter import Parameter
 from ros.bags import Bag
-from ros.live import CONFIG, NODE, URDF, Client, Process, arguments, free_domain
+from ros.live import CONFIG, NODE, URDF, Client, Process, arguments, free_domain, lifecycle_state
 
 from constrained_sim.msg import SimulationStatus
 from constrained_sim.srv import Step
@@ -30,7 +30,7 @@ class Managed:
 
     @property
     def state(self):
-        return self.client.call(GetState, f"{NODE}/get_state", timeout=60.0).current_state.id
+        return lifecycle_state(self.client)
 
     def time(self):
         """Return the simulated time of a status that is sent from now on."""
