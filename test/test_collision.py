@@ -605,6 +605,23 @@ def test_sole_of_a_rounded_mesh_comes_to_rest(tmp_path: Path, decimals: int, gro
     assert np.abs(run.v[500:]).max() < 1e-9
 
 
+@pytest.mark.parametrize("decimals", [5, 9])
+def test_sole_at_rest_stays_at_rest_in_both_steppers(tmp_path: Path, decimals: int) -> None:
+    """On the three corners that it came to rest on, its weight is carried to rounding, without impact or motion."""
+    robot = sole(tmp_path / "sole.obj", decimals)
+    sim = Simulator(robot, collisions=Collisions({"ground": Plane()}, friction=0.7), q=at((0, 0, 1e-4)))
+    sim.run(0.6)
+    rest = sim.state.q
+    for stepper, dt in (("time_stepping", 1e-3), ("event_driven", 1e-2)):
+        sim = Simulator(robot, collisions=Collisions({"ground": Plane()}, friction=0.7), q=rest, stepper=stepper, dt=dt)
+        run = sim.run(0.05)
+        force = sum(np.nan_to_num(contact) for contact in run.contact_forces.values())
+        assert force == pytest.approx(np.broadcast_to([0.0, 0.0, 40.0 * GRAVITY], force.shape), abs=1e-9)
+        assert not run.impacts
+        assert np.abs(run.q - rest).max() < 1e-12
+        assert np.abs(run.v).max() < 1e-12
+
+
 def test_a_face_of_rounded_corners_is_flat_again() -> None:
     """Corners move by no more than they were rounded by, and those of a box are where they were before."""
     turn = pin.rpy.rpyToMatrix(0.3, -0.2, 0.5)

@@ -303,8 +303,12 @@ class Segment:
             lowest = _root(partial(opening, index), solver.t_old, solver.t)
             if event(index, lowest) < 0.0:
                 ends[index] = lowest
-        times = [_root(partial(event, index), solver.t_old, end) for index, end in ends.items()]
-        return (min(times), path(min(times))) if times else None
+        first = None
+        while ends:  # each root leaves those that are below their margin before it
+            index = min(ends, key=ends.__getitem__)
+            first = _root(partial(event, index), solver.t_old, ends.pop(index))
+            ends = {other: min(end, first) for other, end in ends.items() if end < first or event(other, first) < 0.0}
+        return None if first is None else (first, path(first))
 
     def evaluation(self, y: Array, t: float) -> Evaluation:
         """Return the state at `y`, observed."""
