@@ -527,6 +527,22 @@ def test_plank_that_rocks_onto_its_ends_comes_to_rest() -> None:
     assert sim.state.q[2] == pytest.approx(half[2], abs=1e-9)
 
 
+def test_contact_that_lies_deep_and_sinks_on_slowly_while_its_body_tips_away_from_it() -> None:
+    """As one is found at the beginning of a step; tipping about the other, it comes up: ``phi + s t + a t^2 / 2``."""
+    offset, far, height, mass, inertia, depth, speed = 3e-7, 0.15, 0.1, 2.0, 1e-3, 2e-9, 5e-8
+    tilt, rate = depth / (far - offset), speed / (far - offset)
+    ends = [PointContact(name, "body", (x, 0.0, -height)) for name, x in (("near", offset), ("far", far))]
+    q = planar(mass, inertia).configuration({"z": offset * np.sin(tilt) + height * np.cos(tilt), "turn": tilt})
+    sim = Simulator(planar(mass, inertia), ends, q=q, v=[-height * rate, offset * rate, rate], dt=1e-3, **EVENTS)
+    result = sim.step()
+    turns = -(offset - height * tilt) * mass * GRAVITY / inertia  # tilt and offset change by 1e-4 of these
+    gap = -depth - speed * 1e-3 - 0.5 * (far - offset) * turns * 1e-3**2
+    assert not result.impacts
+    assert result.contact_forces["far"].gap == pytest.approx(gap, abs=1e-13)
+    assert result.contact_forces["near"].gap == pytest.approx(0.0, abs=1e-15)
+    assert result.contact_forces["near"].normal_force == pytest.approx(mass * GRAVITY, rel=1e-9)
+
+
 @pytest.mark.parametrize("dt", [1e-3, 2e-2])
 @pytest.mark.parametrize("depth", [1e-4, 1e-2, 0.1])
 @pytest.mark.parametrize("rate", [10.0, 100.0])

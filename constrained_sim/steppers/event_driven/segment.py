@@ -332,10 +332,13 @@ class Segment:
         return margins
 
     def _idle(self) -> Array:
-        """Return how far what is open, but neither pressed nor leaving, may sink before it is an event."""
+        """Return how far what is open, but neither pressed nor leaving, may sink on before it is an event.
+
+        A contact that was found at the beginning of a step may lie deeper than ``DEPTH`` by then.
+        """
         contact = self._start.contact
         gaps, speed = contact.all_gaps[self._open], contact.s_normal[self._open]
-        return np.where((np.abs(gaps) <= DEPTH) & (np.abs(speed) <= RESTING), DEPTH, 0.0)
+        return np.where((gaps <= DEPTH) & (np.abs(speed) <= RESTING), DEPTH, 0.0)
 
     def _derivative(self, t: float, y: Array) -> Array:
         """Return dy/dt; NaN where there is none, so that the integrator tries a shorter step."""
