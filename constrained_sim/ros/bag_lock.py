@@ -16,8 +16,10 @@ WITHOUT_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 
 
 @contextmanager
-def bag_lock(directory: Path, wait: float = 0.0) -> Iterator[None]:
+def bag_lock(directory: Path, wait: float = 0.0) -> Iterator[int]:
     """Keep others that ask for it from the bag in `directory`; the end of the process ends that too.
+
+    Yields the file descriptor that holds the lock. A process that inherits it holds the lock until it ends.
 
     Args:
         directory: of the bag.
@@ -30,7 +32,7 @@ def bag_lock(directory: Path, wait: float = 0.0) -> Iterator[None]:
     folder = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         _lock(folder, time.monotonic() + wait)
-        yield
+        yield folder
     finally:
         os.close(folder)
 

@@ -24,6 +24,7 @@ from constrained_sim.config import NodeOptions
 from constrained_sim.exceptions import ConfigError
 from constrained_sim.optional import optional
 from constrained_sim.ros.bag import RecordedTopic
+from constrained_sim.ros.bag_lock import bag_lock
 
 FRAME = struct.Struct("<HqI")
 NEW_TOPIC = -1
@@ -75,12 +76,14 @@ class Recorder:
             self.directory.mkdir(parents=True)
         except OSError as error:
             raise ConfigError(f"cannot record to {str(self.directory)!r}: {error}; give a new directory") from error
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "constrained_sim.ros.recording_process", str(self.directory), self.compression],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            bufsize=0,
-        )
+        with bag_lock(self.directory) as lock:  # else who recovers the bag finds nothing there while that starts
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "constrained_sim.ros.recording_process", str(self.directory), self.compression],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=0,
+                pass_fds=[lock],
+            )
         self._pipe, self._reports = cast(IO[bytes], self._process.stdin), cast(IO[bytes], self._process.stdout)
         fcntl.fcntl(self._pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         os.set_blocking(self._pipe.fileno(), False)

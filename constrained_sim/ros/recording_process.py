@@ -1,6 +1,7 @@
 """The process that writes a recording: it takes serialised messages from a pipe, and tells how many are in the bag.
 
-A process of its own survives the node: what was handed over is written to the end, whatever happens to the node.
+A process of its own survives the node: what was handed over is written to the end, whatever happens to the node. Until
+then it holds the lock of the bag, which it inherits.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from pathlib import Path
 from mcap.records import Channel, Schema
 
 from constrained_sim.ros.bag import HASH_KEY, QOS_KEY, RecordedTopic
-from constrained_sim.ros.bag_lock import bag_lock
 from constrained_sim.ros.bag_writer import DISTRO_KEY, STORAGE, BagWriter
 from constrained_sim.ros.message_definitions import message_definition
 from constrained_sim.ros.recorder import FRAME, NEW_TOPIC, PIPE_BYTES
@@ -47,10 +47,9 @@ def write_bag(stream: int, directory: Path, reports: int, compression: str = "no
     error = ""
     try:
         writer = BagWriter(directory, compression=compression)
-        with bag_lock(directory):
-            writer.add_metadata(STORAGE, {DISTRO_KEY: os.environ.get("ROS_DISTRO", "")})
-            _write_all(stream, writer, back)
-            writer.finish()
+        writer.add_metadata(STORAGE, {DISTRO_KEY: os.environ.get("ROS_DISTRO", "")})
+        _write_all(stream, writer, back)
+        writer.finish()
     except OSError as problem:
         error = problem.strerror or str(problem)
         if writer is not None:

@@ -72,10 +72,9 @@ def recover(directory: Path, delete_original: bool = False) -> Recovery:
     Raises:
         ConfigError: nothing in it can be read, the copy cannot be written, or it is being recorded; it is as it was.
     """
-    file = bag_file(directory)
     try:
-        with bag_lock(directory, WAIT):
-            return _recover(file, delete_original)
+        with bag_lock(directory, WAIT):  # a recording whose node was killed may still be about to begin its file
+            return _recover(bag_file(directory), delete_original)
     except BlockingIOError as error:
         raise ConfigError(f"{str(directory)!r} is still being written: stop the recording first") from error
     except OSError as error:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -143,6 +145,19 @@ def test_recorder_survives_the_death_of_its_process(tmp_path: Path) -> None:
     assert recorder.has_room(10.0)
     recorder.close()
     assert "ended early" in recorder.problem
+
+
+def test_a_bag_whose_file_is_not_there_yet_is_recovered_whole(tmp_path: Path) -> None:
+    """The node dies while the process that writes still starts: who recovers the bag waits for it."""
+    code = (
+        "import os, sys; from pathlib import Path; from constrained_sim.ros.recorder import Recorder;"
+        "from constrained_sim.ros.bag import RecordedTopic; recorder = Recorder(Path(sys.argv[1]));"
+        f"recorder.write(RecordedTopic('/filler', {TYPE!r}, ''), 5, {serialize_message(String(data='last words'))!r});"
+        "recorder.flush(); os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "bag")])
+    assert recover(tmp_path / "bag").is_whole
+    assert texts(tmp_path / "bag") == {"/filler": ["last words"]}
 
 
 @pytest.mark.parametrize("limit", [0, 100, 3_000, 200_000, 333_333])
