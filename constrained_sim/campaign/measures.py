@@ -74,8 +74,8 @@ class RequiredFriction:
                 forces = run.trajectory.contact_forces.get(contact.name, np.zeros((0, 3)))
                 along = forces @ contact.surface.normal
                 tangential = np.linalg.norm(forces - along[:, None] * contact.surface.normal, axis=1)
-                pressed = along > 0.0
-                most = max(most, float((tangential[pressed] / along[pressed]).max(initial=0.0)))
+                active = along > 0.0
+                most = max(most, float((tangential[active] / along[active]).max(initial=0.0)))
         return most
 
 

@@ -23,7 +23,7 @@ RELAXATION = 1e-4
 
 
 class SoftRows(NamedTuple):
-    """Rows of s soft contacts that press, in the contact problem of one step.
+    """Rows of s active soft contacts, in the contact problem of one step.
 
     Attributes:
         members: (s,) places among the soft contacts.
@@ -49,7 +49,7 @@ def soft_rows(
     h: float,
     mass: float,
 ) -> SoftRows:
-    """Return the rows of all soft contacts that press in the middle of the next `h` [s], implicit in the motion.
+    """Return the rows of all soft contacts that are active in the middle of the next `h` [s], implicit in the motion.
 
     With F the force at the predicted middle, k and d its slopes, and ds the change of the row velocity, the impulse is
     ``r = h F - alpha ds`` with ``alpha = h^2 k / 4 + h d``: the spring at the mean of the positions at both ends, which
@@ -60,7 +60,7 @@ def soft_rows(
     Args:
         contact_set: of the contacts.
         begin: the contacts at the beginning of the step.
-        excluded: contacts that may not press.
+        excluded: contacts that may not become active.
         deflection: (soft, 2) springs along the surface [m].
         h: [s].
         mass: of the robot [kg].

@@ -220,7 +220,7 @@ class Mode:
         return forces
 
     def status(self) -> npt.NDArray[np.int64]:
-        """Return (k + l,) 0 open, 1 sticking, 2 sliding; a limit that presses sticks."""
+        """Return (k + l,) 0 open, 1 sticking, 2 sliding; an active limit sticks."""
         status = np.zeros(len(self.contact_set), dtype=np.int64)
         status[self.closed] = 1
         slides = ~self.holds & (self.blocks.rows[:, 1] < self.contact_set.dim)

@@ -1,20 +1,20 @@
 """Among all contact forces that obey the contact laws with the same slip, those of least norm.
 
-Where dependent rows press, as the four legs of a table do, the laws do not tell the forces; where such rows slide, nor
-the motion: the friction of a box that turns on its four corners depends on how they share its weight. What opens,
-sticks and slides is not chosen here but in :mod:`~constrained_sim.contact_solvers.vanishing_compliance`. For that, this
-choice depends on neither the method that found a solution nor where that began, but in the last case below.
+Where dependent rows carry force, as the four legs of a table do, the laws do not tell the forces; where such rows
+slide, nor the motion: the friction of a box that turns on its four corners depends on how they share its weight. What
+opens, sticks and slides is not chosen here but in :mod:`~constrained_sim.contact_solvers.vanishing_compliance`. For
+that, this choice depends on neither the method that found a solution nor where that began, but in the last case below.
 
 With a solution r and its row velocities u known, let K be the product of convex sets: nothing where a contact opens, a
-ray opposite to the slip where it slides, Coulomb's cone where it is at rest. Among these forces,
-``minimise |x|^2 / 2`` with ``(G x)_h = (G r)_h`` for the rows h that are held: normal rows of what presses, and all of
-what is at rest. With Q an orthonormal basis of the columns h of G and P the projection onto K, its dual is smooth and
-convex: ``minimise z^T P(z) - |P(z)|^2 / 2 - y^T Q^T r`` over y, where ``z = Q y`` and ``x = P(z)``. Newton's method on
-its gradient, ``Q^T P(Q y) = Q^T r``, solves it. What slides has another velocity with x than with r, which may turn the
-rays: they are followed until x obeys the laws. Where that leads nowhere, as where a slip comes to its end, all rows are
-held: forces of least norm with the motion of r. It begins where the equation is linear: as if all that is at rest were
-inside its cone, and all that slides pressed. So most often it ends there too. Else it may begin as if all that is at a
-bound with r stayed there, which is where it ends if r is of least norm already, as where a problem is solved again.
+ray opposite to the slip where it slides, Coulomb's cone where it is at rest. Among these forces, ``minimise |x|^2 / 2``
+with ``(G x)_h = (G r)_h`` for the rows h that are held: normal rows of active contacts, and all of what is at rest.
+With Q an orthonormal basis of the columns h of G and P the projection onto K, its dual is smooth and convex: ``minimise
+z^T P(z) - |P(z)|^2 / 2 - y^T Q^T r`` over y, where ``z = Q y`` and ``x = P(z)``. Newton's method on its gradient, ``Q^T
+P(Q y) = Q^T r``, solves it. What slides has another velocity with x than with r, which may turn the rays: they are
+followed until x obeys the laws. Where that leads nowhere, as where a slip comes to its end, all rows are held: forces
+of least norm with the motion of r. It begins where the equation is linear: as if all that is at rest were inside its
+cone, and all that slides carried force. So most often it ends there too. Else it may begin as if all that is at a bound
+with r stayed there, which is where it ends if r is of least norm already, as where a problem is solved again.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def with_least_norm(problem, r, error, most):  # type: ignore[no-untyped-def]
 
 @kernel
 def by_motion(problem, u, tolerance):  # type: ignore[no-untyped-def]
-    """Return (k + m,) the status that the row velocities u alone allow: a contact at rest may press without doing so.
+    """Return (k + m,) the status that the row velocities u alone allow: a contact at rest may carry force, or not.
 
     Args:
         problem: a :class:`~constrained_sim.contact_solvers.scaled_problem.ScaledProblem`.

@@ -82,7 +82,7 @@ def natural_map_at(laws, p, b, u, r):  # type: ignore[no-untyped-def]
 def active_set_at(problem, u, r):  # type: ignore[no-untyped-def]
     """Return (k + m,) which smooth piece of the natural map r is on, for each contact and box row.
 
-    ``OPEN``: nothing presses, or a box row is at its lower bound; ``SLIDING``: friction or a box row is at
+    ``OPEN``: no force acts, or a box row is at its lower bound; ``SLIDING``: friction or a box row is at
     its (upper) bound; ``STICKING``: neither. With the row velocities u (n,).
     """
     friction, slip, lower, upper, _ = problem.laws

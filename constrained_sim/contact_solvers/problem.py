@@ -32,7 +32,7 @@ class ContactProblem:
     Attributes:
         G: (n, n), n = 3 k + m + e, Delassus matrix of the rows, other constraints held.
         b: (n,) row velocities without these impulses [m/s, rad/s].
-        friction: (k,) Coulomb coefficients; 0 frictionless, infinity sticks as long as it is pressed, if it can.
+        friction: (k,) Coulomb coefficients; 0 frictionless, infinity sticks while it is active, if it can.
         slip: (k, 2) at acceleration level, unit direction of the present slip along (t1, t2); zero where there is none.
         lower: (m,) least impulse of the box rows; 0 of a limit.
         upper: (m,) largest; infinite of a limit.

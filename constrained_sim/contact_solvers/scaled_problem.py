@@ -17,7 +17,7 @@ class ContactLaws(NamedTuple):
     """What the rows of a contact problem obey.
 
     Attributes:
-        friction: (k,) Coulomb coefficient of each contact; infinite: it sticks as long as it presses.
+        friction: (k,) Coulomb coefficient of each contact; infinite: it sticks while it is active.
         slip: (k, 2) known direction of slip; zero where the row velocity decides.
         lower: (m,) least impulse of the box rows [N s].
         upper: (m,) largest.

@@ -10,12 +10,12 @@ for all, ``u = (G + c) r + b``, rows do not depend on each other any more, and w
 the one of contacts that do not feel each other. It is followed to c = 0: Newton's method goes from the solution of one
 compliance to that of a smaller one. The limit tells what opens, sticks and slides, and how. It depends on the problem
 only, so it is the same whichever method is chosen and wherever that begins; what is symmetric stays symmetric; and
-where only forces are open, and their bounds are those of pressing, it has the forces of least norm. Others at rest, or
-with the same slip, are of least norm too: see :mod:`~constrained_sim.contact_solvers.least_norm`.
+where only forces are open, and their bounds are those of normal forces, it has the forces of least norm. Others at
+rest, or with the same slip, are of least norm too: see :mod:`~constrained_sim.contact_solvers.least_norm`.
 
-It costs more than most solutions, and is looked for only where rows that press, or would without others, depend on
-each other, unless all contacts rest well inside their cones: then only forces are open. Where the way turns back before
-c = 0, the solution that the method found stays.
+It costs more than most solutions, and is looked for only where rows that are active, or would be without others, depend
+on each other, unless all contacts rest well inside their cones: then only forces are open. Where the way turns back
+before c = 0, the solution that the method found stays.
 
 Source: Tikhonov and Arsenin, Solutions of ill-posed problems, 1977, for limits of this kind.
 """

@@ -52,9 +52,9 @@ def null_space_solve(M, Yt, Zt, C, free_inertia, f, b):  # type: ignore[no-untyp
 
     Args:
         M: (nv, nv).
-        Yt: see :func:`~constrained_sim.linalg.householder.null_space_bases`.
-        Zt: likewise.
-        C: likewise.
+        Yt: (r, nv) first result of :func:`null_space_bases`.
+        Zt: (nv - r, nv) second result.
+        C: (r, r) third result.
         free_inertia: Cholesky factor of ``Z^T M Z``.
         f: (k, nv).
         b: (k, r).

@@ -86,10 +86,10 @@ def candidate_rows(contacts, options, friction_dofs, h, begin, v, middle, argume
         The :class:`ActiveRows`.
     """
     gaps, s, normals, soft, excluded = begin.gaps, begin.s, contacts.normals, arguments.soft, arguments.excluded
-    chosen, count, pressing = np.empty(gaps.shape[0], dtype=np.int64), 0, soft.contacts
+    chosen, count, active_soft = np.empty(gaps.shape[0], dtype=np.int64), 0, soft.contacts
     for c in range(gaps.shape[0]):
         takes_part = gaps[c] + h * min(s[normals[c]], 0.0) <= options.activation_distance
-        for other in pressing:
+        for other in active_soft:
             takes_part = takes_part or other == c
         for other in excluded:
             takes_part = takes_part and other != c
@@ -104,10 +104,10 @@ def candidate_rows(contacts, options, friction_dofs, h, begin, v, middle, argume
     for i in range(turning.shape[0]):
         offset[n + d + i] = vecdot(J[n + d + i], v) - vecdot(begin.turning[turning[i]], begin.v)
     allow_approach(active.chosen, normals, begin, h, options.theta, offset)
-    if pressing.shape[0]:
+    if active_soft.shape[0]:
         compliance = np.zeros(n)
-        for i in range(pressing.shape[0]):
-            first = np.searchsorted(rows, 3 * pressing[i])
+        for i in range(active_soft.shape[0]):
+            first = np.searchsorted(rows, 3 * active_soft[i])
             for axis in range(3):
                 offset[first + axis] += soft.offset[3 * i + axis]
                 compliance[first + axis] = soft.compliance[3 * i + axis]

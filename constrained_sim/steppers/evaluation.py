@@ -185,7 +185,7 @@ def hold(model, target, held, status, pose, end):  # type: ignore[no-untyped-def
     Args:
         model: see :func:`~constrained_sim.steppers.substep.advance`.
         target: (2, m) of the bilateral rows at the end.
-        held: what presses or has sunk, ascending.
+        held: contacts and limits that are active or have sunk, ascending.
         status: of all contacts and limits.
         pose: at the end; changes, as far as :func:`evaluate_rows` knows it.
         end: the state there; the configuration changes, and what :func:`evaluate_rows` fills in.

@@ -129,7 +129,7 @@ def solve_rows(model, settings, phase, problem, start):  # type: ignore[no-untyp
 
 @kernel(spliced=True)
 def _hold_all(settings, robot, contacts, problem, M, laws):  # type: ignore[no-untyped-def]
-    """Solve with all rows held, unless a soft contact presses, whose rows are not.
+    """Solve with all rows held, unless a soft contact is active, whose rows are not.
 
     Args:
         settings: see :func:`solve_rows`.

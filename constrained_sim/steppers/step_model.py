@@ -150,7 +150,7 @@ class StepArguments(NamedTuple):
         targets: (2, 2, m) of the bilateral rows at both ends, see
             :func:`~constrained_sim.constraints.bilateral_rows.evaluate_bilateral`.
         excluded: (x,) contacts and limits that carry no force, whatever becomes of their gaps.
-        soft: the soft contacts that press.
+        soft: the active soft contacts.
     """
 
     efforts: Efforts

@@ -31,7 +31,7 @@ class StepInputs(NamedTuple):
         near: of corrections, whose solution is nearly known.
         turned: of those in which friction was turned against the mean slip: Newton's method seldom gets on from there.
         excluded: (x,) contacts and limits that carry no force.
-        soft: the soft contacts that press.
+        soft: the active soft contacts.
     """
 
     efforts: Efforts

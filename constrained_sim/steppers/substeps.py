@@ -129,7 +129,7 @@ class Substeps(Stepper):
         return runner
 
     def _soft_rows(self, begin: Evaluation, h: float, excluded: npt.NDArray[np.intp]) -> SoftRows:
-        """Return the rows of soft contacts that press within `h` [s].
+        """Return the rows of soft contacts that are active within `h` [s].
 
         Warns, once per contact, where that is too long for its stiffness or its damping. With the impedance alpha of
         ``soft_rows`` and the mass m that the contact feels, a step turns an undamped vibration by

@@ -361,7 +361,7 @@ def _expected(parts: list[SubstepResult], h: float) -> Array:
 
 
 def _open_gaps(here: Evaluation) -> Array:
-    """Return (k + l,) gaps of all that can still touch down [m, rad]; infinite of soft contacts that press already."""
+    """Return (k + l,) gaps of all that can still touch down [m, rad]; infinite of active soft contacts."""
     contact = here.contact
     if not here.deflection.size:
         return contact.gaps

@@ -332,7 +332,7 @@ class Segment:
         return margins
 
     def _idle(self) -> Array:
-        """Return how far what is open, but neither pressed nor leaving, may sink on before it is an event.
+        """Return how far what is open, but neither under load nor leaving, may sink on before it is an event.
 
         A contact that was found at the beginning of a step may lie deeper than ``DEPTH`` by then.
         """
@@ -410,7 +410,7 @@ class Segment:
         return np.concatenate([gamma, contact_set.resistance.gamma(self._dynamics, geometry)])
 
     def _events(self, gaps: Array, s: Array, v: Array, rows: Array, joint_friction: Array) -> Array:
-        """Return what is positive as long as the mode lasts: gaps, pushes, cones, speeds, joints, depths where soft.
+        """Return what is positive while the mode lasts: gaps, normal forces, cones, speeds, joints, depths where soft.
 
         With feedback, what comes back from below by itself does so as long as ``phi + eps s > 0``.
         """
