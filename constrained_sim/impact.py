@@ -4,27 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 
-from constrained_sim.constrained_dynamics import EXACTLY, ConstrainedSolution, ContactRows, solve_constrained_dynamics
+from constrained_sim.constrained_dynamics import EXACTLY
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
+from constrained_sim.contact.features import ContactGeometry
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.contact_solvers.options import OPTIONS
-from constrained_sim.contact_solvers.rolling_rows import COEFFICIENT, COLUMNS, CONTACT, RADIUS, SIZE
 from constrained_sim.dynamics.dynamics import Dynamics, dynamics_at, kinematics_at
 from constrained_sim.exceptions import InvalidValue
+from constrained_sim.impact_problem import ImpactProblem
 from constrained_sim.linalg.row_space import RowSpace
 from constrained_sim.robot import WORLD, Robot, checked_state
 from constrained_sim.solvers import DEFAULT, RobotSystem, Solver, System, as_solver, check_consistency
 from constrained_sim.validation import Array, check_result, finite_array, flag, number, read_only
-
-NEGLIGIBLE = 1e-3
-"""Factor of restitution below which none is left."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,156 +127,6 @@ class Impact:
         return self.constraints.wrench(dynamics, name, self.multipliers(name), link, axes, self.moments)
 
 
-@dataclass(frozen=True, eq=False)
-class ImpactProblem:
-    """An impact at one configuration.
-
-    Newton's law of restitution, of contacts, one-sided and bilateral rows: ``s_plus = target - e s_minus`` of bilateral
-    rows; normal rows ``0 <= s_plus - target - e max(0, -s_minus) _|_ impulse >= 0``; tangential rows Coulomb's cone on
-    impulses.
-
-    Poisson's law, of contacts: an impact has two phases. Compression is the impact without restitution, and gives the
-    velocity v_C and the impulses r_C. Expansion begins with v_C; every contact gives back at least the part e of its
-    normal impulse, more only where it would sink in, with Coulomb's law for the impulses of this phase::
-
-        compression   0 <= s_C - target _|_ r_C,n >= 0                        r_C,t in the cone of r_C,n
-        expansion     0 <= s_plus - target _|_ r_E,n - e r_C,n >= 0           r_E,t in the cone of r_E,n
-
-    So a contact that was at rest, or that friction has stopped, rebounds too. Without friction, if all e are equal and
-    no contact opens before the impact, both laws say the same. Contacts of either law may take part in one impact:
-    those of Newton's, and bilateral rows, reach their velocities in the compression already, and keep them.
-
-    Sources: Glocker and Pfeiffer, Multiple impacts with friction in rigid multibody systems, 1995, with impulses of
-    friction that are not restored; Anitescu and Potra, Formulating dynamic multi-rigid-body contact problems with
-    friction as solvable linear complementarity problems, 1997.
-
-    Attributes:
-        system: M and the (m, nv) bilateral rows that hold.
-        contacts: (3 k + l, nv) rows of the contacts that take part, and of the one-sided rows.
-        laws: friction, slip, lower and upper bounds of these rows.
-        v_minus: (nv,).
-        s_minus: (m,) velocities of the bilateral rows.
-        bilateral_restitution: (m,) Newton's coefficients.
-        restitution: (k + l,) coefficients of contacts and one-sided rows.
-        poisson: (k + l,) which of these are Poisson's; all others are Newton's.
-        bilateral_target: (m,) prescribed row velocities after, added to the restitution.
-        target: (k + l,) prescribed normal velocities after, added to the restitution.
-        approach_velocity: (3 k + l,) velocities that forces give to the rows of contacts in the meantime.
-        turning: (e, nv) rows in which contacts resist rolling and spinning.
-        rolling: (d, 6) of these rows.
-    """
-
-    system: System
-    contacts: Array
-    laws: tuple[Array, Array, Array, Array]
-    v_minus: Array
-    s_minus: Array
-    bilateral_restitution: Array
-    restitution: Array
-    poisson: npt.NDArray[np.bool_]
-    bilateral_target: Array
-    target: Array
-    approach_velocity: Array
-    turning: Array
-    rolling: Array
-
-    def solve(self, solver: Solver, method: ContactMethod) -> tuple[ConstrainedSolution, float]:
-        """Return the motion after the impact and the factor by which restitution was reduced.
-
-        Either law of restitution with friction may create energy, beside the work of what drives the bilateral rows,
-        or have no solution: where the friction of what rebounds would press it on, or where bilateral rows stop it.
-        Then all coefficients are multiplied by the largest common factor for which there is a solution that creates
-        none.
-        """
-        motion = self._solve(solver, method, 1.0)
-        bounces = self.restitution.any() or self.bilateral_restitution.any()
-        is_prescribed = self.bilateral_target.any() or self.target.any()
-        if not bounces or is_prescribed or self._excess(motion) <= self._rounding:
-            return motion, 1.0
-
-        def excess(factor: float) -> float:
-            return self._excess(self._solve(solver, method, factor)) - 0.5 * self._rounding
-
-        factor = float(scipy.optimize.brentq(excess, 0.0, 1.0, xtol=1e-12)) if excess(0.0) < 0.0 else 0.0
-        if factor < NEGLIGIBLE:
-            return self._solve(solver, method, 0.0), 0.0
-        motion = self._solve(solver, method, factor)
-        if self._excess(motion) > self._rounding:  # just beyond the last that has a solution
-            factor -= 1e-9
-            motion = self._solve(solver, method, factor)
-        return motion, factor
-
-    def _solve(self, solver: Solver, method: ContactMethod, factor: float) -> ConstrainedSolution:
-        """Return the motion after both phases, with all coefficients multiplied by `factor`."""
-        system, rows, s = self.system, self._rows(), self.contacts @ self.v_minus
-        newton = np.where(self.poisson, 0.0, factor * self.restitution)
-        rows.offset[rows.normals] -= newton * np.maximum(0.0, -s[rows.normals])
-        s_plus = self.bilateral_target - factor * self.bilateral_restitution * self.s_minus
-        b = system.J @ self.v_minus + s_plus - self.s_minus
-        every = rows.with_rolling(*self._turning(np.zeros(len(rows.friction))))
-        compressed = solve_constrained_dynamics(solver, system, system.M @ self.v_minus, b, every, method)
-        restored = np.where(self.poisson, factor * self.restitution, 0.0) * compressed.impulse[rows.normals]
-        return self._expand(solver, method, rows, compressed, restored) if restored.any() else compressed
-
-    def _expand(
-        self, solver: Solver, method: ContactMethod, rows: ContactRows, compressed: ConstrainedSolution, restored: Array
-    ) -> ConstrainedSolution:
-        """Return the motion after the phase of expansion, with the impulses of both phases.
-
-        Contacts push by z beside what they restore. Coulomb's disc under ``restored + z`` is the sum of a disc of fixed
-        radius and of one under z alone, and the friction of either is largest against the same slip: so each contact
-        has its rows along the surface twice, once in the cone of z and once in a disc.
-
-        Args:
-            solver: of the linear part.
-            method: how contacts are solved.
-            rows: of the contacts, with the offsets of the compression.
-            compressed: motion after the compression.
-            restored: (k + l,) normal impulses that are given back [N s].
-        """
-        system, normals, contacts = self.system, rows.normals, len(rows.friction)
-        given = restored[:contacts]
-        sliding = np.flatnonzero((rows.friction > 0.0) & (given > 0.0))
-        along = (3 * sliding[:, None] + np.arange(2)).ravel()
-        surface = np.zeros((len(sliding), COLUMNS))
-        surface[:, CONTACT], surface[:, SIZE] = sliding, 2
-        surface[:, RADIUS] = rows.friction[sliding] * given[sliding]
-        every = rows.with_rolling(self.contacts[along], rows.offset[along], surface).with_rolling(*self._turning(given))
-        momentum = system.M @ compressed.x + restored @ self.contacts[normals]
-        motion = solve_constrained_dynamics(solver, system, momentum, system.J @ compressed.x, every, method)
-        row_impulses, twice, turning = np.split(motion.impulse, [len(self.contacts), len(self.contacts) + len(along)])
-        row_impulses[normals] += restored
-        row_impulses[along] += twice
-        return _succeeding(compressed, motion, compressed.impulse + np.concatenate([row_impulses, turning]))
-
-    def _rows(self) -> ContactRows:
-        """Return the rows of the contacts, restitution aside."""
-        rows = ContactRows(self.contacts, self.approach_velocity.copy(), *self.laws)
-        rows.offset[rows.normals] -= self.target
-        return rows
-
-    def _turning(self, restored: Array) -> tuple[Array, Array, Array]:
-        """Return rows, offsets and friction of what resists turning, under normal impulses `restored` (k,) and more."""
-        rolling = self.rolling.copy()
-        rolling[:, RADIUS] = rolling[:, COEFFICIENT] * restored[rolling[:, CONTACT].astype(np.intp)]
-        return self.turning, np.zeros(len(self.turning)), rolling
-
-    def _excess(self, motion: ConstrainedSolution) -> float:
-        """Return the kinetic energy that the impact created [J], the work of drives aside; all of it if unsolved."""
-        if motion.contact is not None and not motion.contact.converged:
-            return float(self.v_minus @ self.system.M @ self.v_minus)
-        change = 0.5 * float((motion.x - self.v_minus) @ self.system.M @ (motion.x + self.v_minus))
-        return change - self.driven(motion)
-
-    def driven(self, motion: ConstrainedSolution) -> float:
-        """Return the work [J] of the bilateral rows that depend on time, ``-lam phi_t`` with ``s = J v + phi_t``."""
-        return float(motion.lam @ (self.system.J @ self.v_minus - self.s_minus))
-
-    @property
-    def _rounding(self) -> float:
-        return 1e-13 * float(self.v_minus @ self.system.M @ self.v_minus)
-
-
 def resolve_impact(
     robot: Robot,
     q: Any,
@@ -334,12 +181,26 @@ def resolve_impact(
         v,
         bound.contacts.reached(bound.contacts.rows(dynamics, v).gaps),
         solver,
-        coefficients=_coefficients(bound, restitution),
-        targets=_targets(bound, row_velocity_plus),
+        law=ImpactLaw(_coefficients(bound, restitution), _targets(bound, row_velocity_plus)),
         refuse_inconsistent=flag("refuse_inconsistent", refuse_inconsistent),
     )
     check_result("impact", impact.v_plus, impact.impulse, impact.energy_lost)
     return impact
+
+
+class ImpactLaw(NamedTuple):
+    """What the rows of an impact obey.
+
+    Attributes:
+        coefficients: (rows,) of restitution.
+        targets: (rows,) prescribed row velocities after the impact [m/s, rad/s]; None: 0.
+        approach_velocity: (3 k + l,) of an impact without collision, velocities that forces give to the contact rows
+            meanwhile; None: something collides.
+    """
+
+    coefficients: Array
+    targets: Array | None = None
+    approach_velocity: Array | None = None
 
 
 def impact_at(
@@ -349,10 +210,8 @@ def impact_at(
     closing: npt.NDArray[np.intp],
     solver: Solver,
     method: ContactMethod = EXACTLY,
-    coefficients: Array | None = None,
-    targets: Array | None = None,
+    law: ImpactLaw | None = None,
     refuse_inconsistent: bool = False,
-    approach_velocity: Array | None = None,
 ) -> Impact:
     """Resolve an impact in which all bilateral constraints and the contacts `closing` (indices) take part.
 
@@ -363,70 +222,75 @@ def impact_at(
         closing: indices of contacts and one-sided rows, ascending.
         solver: of the linear part.
         method: how contacts are solved.
-        coefficients: (rows,) of restitution; None: those of the contacts, bilateral rows 0.
-        targets: (rows,) prescribed row velocities after; None: 0.
+        law: of the rows; None: contacts have their own coefficients, bilateral rows 0.
         refuse_inconsistent: raise where bilateral rows contradict each other.
-        approach_velocity: (3 k + l,) of an impact without collision, velocities that forces give to the contact rows
-            meanwhile.
 
     Raises:
         InconsistentConstraints: on request, see above.
         ContactNotSolved: no method found a solution.
     """
-    contact_set = bound.contacts
+    contact_set, law = bound.contacts, law or ImpactLaw(_coefficients(bound, None))
     geometry, dynamics.v = contact_set.rows(dynamics, v), v
-    contact_rows, all_turning = geometry.J, contact_set.resistance.rows(dynamics, geometry.axes)
-    bilateral = bound.bilateral.jacobian(dynamics)
-    s_bilateral = bound.bilateral.velocity(dynamics, v, dynamics.t)
-    coefficients = _coefficients(bound, None) if coefficients is None else coefficients
-    targets = np.zeros(bound.dim) if targets is None else targets
-    (bilateral_e, contact_e), (bilateral_target, contact_target) = (
-        bound.split(coefficients),
-        bound.split(targets),
-    )
-    rows, normals = contact_set.rows_of(closing), contact_set.normals[closing]
-    turning, rolling = contact_set.resistance.of(closing)
-    problem = ImpactProblem(
-        RobotSystem(dynamics, bilateral, bound.bilateral.members),
-        contact_rows[rows],
-        contact_set.laws_of(closing),
-        v,
-        s_bilateral,
-        bilateral_e,
-        contact_e[normals],
-        contact_set.poisson[closing],
-        bilateral_target,
-        contact_target[normals],
-        np.zeros(len(rows)) if approach_velocity is None else approach_velocity[rows],
-        all_turning[turning],
-        rolling,
-    )
+    all_turning, (turning, _) = contact_set.resistance.rows(dynamics, geometry.axes), contact_set.resistance.of(closing)
+    problem = _problem(dynamics, bound, closing, law, geometry, all_turning)
     motion, factor = problem.solve(solver, method)
     if refuse_inconsistent:
         check_consistency(problem.system, motion.constraint_residual)
     motion.check_contacts(OPTIONS.tolerable)
-    impulse, moment = np.zeros(len(contact_rows)), np.zeros(len(all_turning))
-    impulse[rows], moment[turning] = motion.impulse[: len(rows)], motion.impulse[len(rows) :]
-    generalised = motion.lam @ bilateral + impulse @ contact_rows + moment @ all_turning
+    rows, J, bilateral = contact_set.rows_of(closing), geometry.J, problem.system.J
+    impulse, moment = np.zeros(len(J)), np.zeros(len(all_turning))
+    impulse[rows], moment[turning] = np.split(motion.impulse, [len(rows)])
+    generalised = motion.lam @ bilateral + impulse @ J + moment @ all_turning
     return Impact(
-        read_only(v.copy()),
-        read_only(motion.x),
-        read_only(bound.rows(motion.lam, impulse)),
-        read_only(bound.rows(s_bilateral, contact_rows @ v)),
-        read_only(bound.rows(bound.bilateral.velocity(dynamics, motion.x, dynamics.t), contact_rows @ motion.x)),
-        factor,
-        -0.5 * float((v + motion.x) @ generalised),
-        problem.driven(motion),
-        dynamics.t,
-        read_only(dynamics.q),
-        geometry.points,
-        geometry.axes,
-        bound,
-        motion.dynamics_residual,
-        motion.constraint_residual,
-        approach_velocity is not None,
-        read_only(contact_set.resistance.moments(moment, geometry.axes)),
-        System(dynamics.M.copy(), np.vstack([bilateral, contact_rows[rows]]), dynamics.robot.inertia_parents),
+        v_minus=read_only(v.copy()),
+        v_plus=read_only(motion.x),
+        impulse=read_only(bound.rows(motion.lam, impulse)),
+        row_velocity_minus=read_only(bound.rows(problem.s_minus, J @ v)),
+        row_velocity_plus=read_only(bound.rows(bound.bilateral.velocity(dynamics, motion.x, dynamics.t), J @ motion.x)),
+        restitution_scale=factor,
+        energy_lost=-0.5 * float((v + motion.x) @ generalised),
+        driven=problem.driven(motion),
+        t=dynamics.t,
+        q=read_only(dynamics.q),
+        points=geometry.points,
+        axes=geometry.axes,
+        constraints=bound,
+        dynamics_residual=motion.dynamics_residual,
+        constraint_residual=motion.constraint_residual,
+        without_collision=law.approach_velocity is not None,
+        moments=read_only(contact_set.resistance.moments(moment, geometry.axes)),
+        _system=System(dynamics.M.copy(), np.vstack([bilateral, J[rows]]), dynamics.robot.inertia_parents),
+    )
+
+
+def _problem(
+    dynamics: Dynamics,
+    bound: ConstraintSet,
+    closing: npt.NDArray[np.intp],
+    law: ImpactLaw,
+    geometry: ContactGeometry,
+    all_turning: Array,
+) -> ImpactProblem:
+    """Return the problem of the contacts `closing`, at the `geometry` of all contacts and (e, nv) rows of turning."""
+    contact_set, v = bound.contacts, dynamics.v
+    rows, normals = contact_set.rows_of(closing), contact_set.normals[closing]
+    turning, rolling = contact_set.resistance.of(closing)
+    bilateral_e, contact_e = bound.split(law.coefficients)
+    bilateral_target, contact_target = bound.split(np.zeros(bound.dim) if law.targets is None else law.targets)
+    return ImpactProblem(
+        system=RobotSystem(dynamics, bound.bilateral.jacobian(dynamics), bound.bilateral.members),
+        contacts=geometry.J[rows],
+        laws=contact_set.laws_of(closing),
+        v_minus=v,
+        s_minus=bound.bilateral.velocity(dynamics, v, dynamics.t),
+        bilateral_restitution=bilateral_e,
+        restitution=contact_e[normals],
+        poisson=contact_set.poisson[closing],
+        bilateral_target=bilateral_target,
+        target=contact_target[normals],
+        approach_velocity=np.zeros(len(rows)) if law.approach_velocity is None else law.approach_velocity[rows],
+        turning=all_turning[turning],
+        rolling=rolling,
     )
 
 
@@ -447,19 +311,6 @@ def bouncing(bound: ConstraintSet, closing: npt.NDArray[np.intp], s_normal: Arra
     counts = bounces | (contact_set.poisson & bounces[closing].any())
     restitution = contact_set.along_normals(np.where(counts, contact_set.restitution, 0.0))
     return bound.rows(np.zeros(bound.bilateral.dim), restitution)
-
-
-def _succeeding(first: ConstrainedSolution, second: ConstrainedSolution, impulse: Array) -> ConstrainedSolution:
-    """Return two phases of one impact as one motion; its residuals are the larger ones."""
-    solutions = [motion.contact for motion in (first, second) if motion.contact is not None]
-    return ConstrainedSolution(
-        second.x,
-        first.lam + second.lam,
-        impulse,
-        max(solutions, key=lambda solution: solution.residual / solution.acceptable),
-        max(first.dynamics_residual, second.dynamics_residual),
-        max(first.constraint_residual, second.constraint_residual),
-    )
 
 
 def _coefficients(bound: ConstraintSet, restitution: float | Mapping[str, float] | None) -> Array:

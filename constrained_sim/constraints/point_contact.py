@@ -30,8 +30,9 @@ class PointContact(Constraint):
         friction: Coulomb coefficient, >= 0.
         restitution: coefficient, 0 to 1.
         radius: [m], >= 0.
-        restitution_law: what the coefficient relates (:class:`~constrained_sim.impact.ImpactProblem`): ``"newton"``,
-            normal velocities after and before an impact; ``"poisson"``, normal impulses of expansion and compression.
+        restitution_law: what the coefficient relates: ``"newton"``, normal velocities after and before an impact;
+            ``"poisson"``, normal impulses of expansion and compression. See
+            :class:`~constrained_sim.impact_problem.ImpactProblem`.
         torsional_friction: [m], >= 0; the moment about the normal is at most this times the normal force.
         rolling_friction: [m], >= 0; the moment along the surface is at most this times the normal force.
 

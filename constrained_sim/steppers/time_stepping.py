@@ -14,7 +14,7 @@ from constrained_sim.contact.compliance import NO_SOFT_ROWS
 from constrained_sim.contact.contact_set import TOUCHING
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.energy import EnergyTerms
-from constrained_sim.impact import Impact, bouncing, impact_at
+from constrained_sim.impact import Impact, ImpactLaw, bouncing, impact_at
 from constrained_sim.integrators import Midpoint
 from constrained_sim.posture import JointFeedback
 from constrained_sim.solvers import Solver
@@ -350,7 +350,7 @@ class TimeStepping(Substeps):
             touching,
             inputs.solver,
             inputs.method,
-            coefficients=bouncing(bound, touching, here.contact.s_normal, BOUNCE_VELOCITY),
+            ImpactLaw(bouncing(bound, touching, here.contact.s_normal, BOUNCE_VELOCITY)),
         )
         return replace(impact, early=int((here.contact.gaps[touching] > TOUCHING).sum()))
 

@@ -19,7 +19,7 @@ from constrained_sim.dynamics.dynamics import difference
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.exceptions import NonFiniteMotion
 from constrained_sim.forward_dynamics import acceleration_rows
-from constrained_sim.impact import Impact, bouncing, impact_at
+from constrained_sim.impact import Impact, ImpactLaw, bouncing, impact_at
 from constrained_sim.integrators import Adaptive, Integrator
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import RobotSystem, Solver
@@ -239,8 +239,8 @@ class EventDriven(Stepper):
         """Return the state after the impact of `closing`."""
         bound = here.bound
         self._here.update_inertia(here.q, here.t)
-        coefficients = bouncing(bound, closing, here.contact.s_normal, BOUNCE_VELOCITY)
-        impact = impact_at(self._here, bound, here.v, closing, inputs.solver, inputs.method, coefficients)
+        law = ImpactLaw(bouncing(bound, closing, here.contact.s_normal, BOUNCE_VELOCITY))
+        impact = impact_at(self._here, bound, here.v, closing, inputs.solver, inputs.method, law)
         ledger.impacts.append(impact)
         return here.with_velocity(impact.v_plus)
 
@@ -263,17 +263,8 @@ class EventDriven(Stepper):
         wanted = speed * approach / np.abs(approach).max() - leaving
         approach_velocity[contact_set.normals[closing]] = np.where(approach < 0.0, wanted, 0.0)
         self._here.update_inertia(here.q, here.t)
-        plastic = np.zeros(here.bound.dim)
-        impact = impact_at(
-            self._here,
-            here.bound,
-            here.v,
-            closing,
-            inputs.solver,
-            inputs.method,
-            plastic,
-            approach_velocity=approach_velocity,
-        )
+        law = ImpactLaw(np.zeros(here.bound.dim), approach_velocity=approach_velocity)
+        impact = impact_at(self._here, here.bound, here.v, closing, inputs.solver, inputs.method, law)
         ledger.impacts.append(impact)
         return here.with_velocity(impact.v_plus)
 
