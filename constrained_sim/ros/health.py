@@ -11,11 +11,12 @@ from constrained_sim import msg
 from constrained_sim.dynamics.dynamics import potential_energy
 from constrained_sim.ros.conversions import to_time
 from constrained_sim.ros.world import Residuals, World
+from constrained_sim.simulator import Simulator
 
 
 @dataclass
 class Counters:
-    """What is counted since the last reset.
+    """What is counted since the last reset, in fields that the message has too.
 
     Attributes:
         commands_dropped: commands whose stamp belonged to another state.
@@ -51,7 +52,7 @@ class Health:
 
 def status_message(world: World, health: Health, counters: Counters, actuated: list[str]) -> msg.SimulationStatus:
     """Return the status; residuals start anew."""
-    sim, residuals, terms = world.sim, world.residuals, world.sim.energy
+    sim, residuals = world.sim, world.residuals
     rows, rank = sim.active_rows()
     position_error, velocity_error = sim.largest_violation()
     contact = world.last.outcome.motion.contact if world.last is not None else None
@@ -77,26 +78,31 @@ def status_message(world: World, health: Health, counters: Counters, actuated: l
         complementarity_residual=residuals.complementarity,
         position_error=max(position_error, residuals.position),
         velocity_error=max(velocity_error, residuals.velocity),
-        kinetic_energy=sim.kinetic_energy(),
-        potential_energy=potential_energy(sim.robot, sim.state.q),
-        work_actuators=terms.actuators,
-        work_external=terms.external,
-        work_contacts=terms.contacts,
-        work_constraints=terms.constraints,
-        work_damping=terms.damping,
-        impact_losses=terms.impact_losses,
-        projection_energy=terms.projection,
-        integration_energy=sim.integration_energy(),
-        energy_residual=terms.residual,
-        late_periods=counters.late_periods,
-        commands_dropped=counters.commands_dropped,
-        commands_refused=counters.commands_refused,
-        records_lost=counters.records_lost,
         early_impacts=sim.early_impacts,
         solver_calls=sim.solver.calls,
         actuated_joints=actuated,
         command_modes=[command.mode for command in world.commands],
+        **_energy_fields(sim),
+        **vars(counters),
     )
+
+
+def _energy_fields(sim: Simulator) -> dict[str, float]:
+    """Return the energies, and the terms of the audit [J], by their fields in the message."""
+    terms = sim.energy
+    return {
+        "kinetic_energy": sim.kinetic_energy(),
+        "potential_energy": potential_energy(sim.robot, sim.state.q),
+        "work_actuators": terms.actuators,
+        "work_external": terms.external,
+        "work_contacts": terms.contacts,
+        "work_constraints": terms.constraints,
+        "work_damping": terms.damping,
+        "impact_losses": terms.impact_losses,
+        "projection_energy": terms.projection,
+        "integration_energy": sim.integration_energy(),
+        "energy_residual": terms.residual,
+    }
 
 
 def diagnostics_message(world: World, health: Health, counters: Counters) -> DiagnosticArray:
