@@ -239,3 +239,10 @@ def test_summary_has_everything(standing):
             assert line.split()[1:3] == ["revolute", "y"]
     light = Robot.from_urdf(ROTOR.replace("0.1", "0.00001")).summary()
     assert any("armature" in text for text in light.advice)
+
+
+def test_summary_tells_of_meshes_that_are_not_there():
+    """Only a simulation with collisions needs them."""
+    mesh = '<collision><geometry><mesh filename="package://none/hand.stl"/></geometry></collision><inertial>'
+    (advice,) = [text for text in Robot.from_urdf(ROTOR.replace("<inertial>", mesh)).summary().advice if "mesh" in text]
+    assert "link 'arm'" in advice and "AMENT_PREFIX_PATH" in advice

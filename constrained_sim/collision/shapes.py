@@ -462,7 +462,12 @@ def _mesh_file(name: str, folders: Sequence[str]) -> str:
     for candidate in candidates:
         if candidate.is_file():
             return str(candidate)
-    raise ModelError(f"mesh file {name!r}: it is not in {', '.join(map(str, folders[:3])) or 'any folder'}")
+    looked_up = {
+        "": "; a relative name counts from the file of the description",
+        "package": "; package:// is looked up around the file of the description, and in share/ of the folders in "
+        "AMENT_PREFIX_PATH: source the workspace of that package",
+    }
+    raise ModelError(f"mesh file {name!r} does not exist{looked_up.get(scheme if separator else '', '')}")
 
 
 def _folders(robot: Robot) -> list[str]:

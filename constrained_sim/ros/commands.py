@@ -96,7 +96,7 @@ class Commands:
     def _in_order(self, message: Float64MultiArray) -> None:
         order = self._joints.order
         try:
-            efforts = finite_array(f"efforts of {', '.join(order)} in ~/commands", message.data, (len(order),))
+            efforts = finite_array(f"efforts of {', '.join(order)} in ~/commands", list(message.data), (len(order),))
         except ConstrainedSimError as error:
             self._refuse(error)
             return

@@ -18,7 +18,7 @@ from rclpy.parameter import Parameter
 from constrained_sim.compilation.build import load_kernels
 from constrained_sim.compilation.progress import PROGRESS
 from constrained_sim.config import CHANGEABLE, Config, configured_solver, read_config
-from constrained_sim.exceptions import ConfigError, ConstrainedSimError, NoAnswer
+from constrained_sim.exceptions import ConfigError, ConstrainedSimError, NoAnswer, UnknownName
 from constrained_sim.linalg.blas_threads import single_threaded_blas
 from constrained_sim.ros import simulation_interfaces
 from constrained_sim.ros.callbacks import SERVICE_PERIOD
@@ -152,7 +152,13 @@ class SimulationNode(LifecycleNode):
         Raises:
             ConstrainedSimError: the configuration is refused.
         """
-        config = read_config(nested_parameters(self))
+        parameters = nested_parameters(self)
+        if "robot" not in parameters:
+            raise ConfigError(
+                f"no parameter robot has come: give its file as --ros-args --params-file FILE, where /**: or "
+                f"{self.get_fully_qualified_name()}: stands above ros__parameters"
+            )
+        config = read_config(parameters)
         world, joints = World(config), JointNames(config.robot, config.node.joints)
         with ExitStack() as undo:
             recorder = make_recorder(config.node)
@@ -272,6 +278,8 @@ class SimulationNode(LifecycleNode):
         try:
             if deleted:
                 raise ConfigError(f"{', '.join(deleted)}: cannot be deleted, allowed: another value")
+            if unknown := [name for name in fixed if not self.has_parameter(name)]:
+                raise UnknownName("parameter", ", ".join(unknown), CHANGEABLE)
             if fixed:
                 raise ConfigError(
                     f"{', '.join(fixed)}: cannot be changed while the node runs, allowed: {', '.join(CHANGEABLE)}"
