@@ -18,7 +18,7 @@ from rclpy.parameter import Parameter
 from constrained_sim.compilation.build import load_kernels
 from constrained_sim.compilation.progress import PROGRESS
 from constrained_sim.config import CHANGEABLE, Config, configured_solver, read_config
-from constrained_sim.exceptions import ConfigError, ConstrainedSimError, NoAnswer, UnknownName
+from constrained_sim.exceptions import ConfigError, ConstrainedSimError, NoAnswer, UnknownName, listed
 from constrained_sim.linalg.blas_threads import single_threaded_blas
 from constrained_sim.ros import simulation_interfaces
 from constrained_sim.ros.callbacks import SERVICE_PERIOD
@@ -206,6 +206,7 @@ class SimulationNode(LifecycleNode):
         try:
             self._outputs.start(describe(nested_parameters(self), self._config, self.get_namespace()))
             self._load_kernels()
+            self._say_what_runs()
             gc.freeze()  # what is there by now stays: a collection that looked at all of it would hold up a period
             control.run()
             if control.failure:
@@ -255,6 +256,21 @@ class SimulationNode(LifecycleNode):
                 load_kernels(self._config.simulation.stepper, self._config.simulation.solver)
         finally:
             self._is_loading = False
+
+    def _say_what_runs(self) -> None:
+        """Log one line, so that whoever started the node sees that it came up, and what it waits for."""
+        config = self._config
+        waits = [
+            *(["a controller's answers"] if config.node.clock_mode == "lockstep" else []),
+            *(["the first command"] if config.node.wait_for_first_command else []),
+            *([f"node {config.node.wait_for_subscriber}"] if config.node.wait_for_subscriber else []),
+            *(["~/pause or ~/step"] if config.node.start_paused else []),
+        ]
+        self.get_logger().info(
+            f"simulating {config.robot.model.name} in {config.node.clock_mode}, dt {config.simulation.dt:g} s, "
+            f"actuated: {listed(config.robot.actuated_joints)}"
+            + (f"; waits for {', '.join(waits)}" if waits else "")
+        )
 
     def _tell_of_compilation(self, done: int, total: int, name: str) -> None:
         self.get_logger().info(COMPILING, once=True)

@@ -138,6 +138,7 @@ def test_wall_clock_guard_says_who_is_missing(lockstep):
     assert "1 publisher(s) of commands" in status.message or "2 publisher(s) of commands" in status.message
     assert "1 subscriber(s) of joint_states" in status.message
     assert "dropped" not in status.message
+    assert "simulating leg in lockstep, dt 0.001 s, actuated: hip, knee; waits" in lockstep.process.stderr
     lockstep.wait_for(lambda: "waiting for 1 of 1 commands" in lockstep.process.stderr, "warning in the log")
     assert stamp(answer(lockstep, state)) == stamp(state) + PERIOD
 
