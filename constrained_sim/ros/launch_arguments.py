@@ -71,7 +71,7 @@ def _of_ros(robot: str) -> list[DeclareLaunchArgument]:
         DeclareLaunchArgument(
             "frame_prefix",
             default_value="",
-            description="Put before the names of links in messages and transforms, such as left/; empty: as configured.",
+            description="Before the names of links in messages and transforms, such as left/; empty: as configured.",
         ),
         DeclareLaunchArgument(
             "use_sim_time",

@@ -266,10 +266,10 @@ class SimulationNode(LifecycleNode):
             *([f"node {config.node.wait_for_subscriber}"] if config.node.wait_for_subscriber else []),
             *(["~/pause or ~/step"] if config.node.start_paused else []),
         ]
+        until = f"; waits for {', '.join(waits)}" if waits else ""
         self.get_logger().info(
             f"simulating {config.robot.model.name} in {config.node.clock_mode}, dt {config.simulation.dt:g} s, "
-            f"actuated: {listed(config.robot.actuated_joints)}"
-            + (f"; waits for {', '.join(waits)}" if waits else "")
+            f"actuated: {listed(config.robot.actuated_joints)}{until}"
         )
 
     def _tell_of_compilation(self, done: int, total: int, name: str) -> None:

@@ -145,9 +145,13 @@ def _robot() -> str:
     keys = keys_of(config_sections.read_robot, {next(iter(DESCRIPTIONS)): "x"}, Path())
     described = table((f"`{kind}`", "one of three", f"A description in {kind.upper()}.") for kind in DESCRIPTIONS)
     others = keys_table([key for key in keys if key.name not in DESCRIPTIONS], docs)
-    about = "One of the first three says which description is read: an absolute path, one relative to the file, or "
+    about = (
+        "One of the first three says which description is read: an absolute path, one relative to the file (of the "
+        "node: to the folder where it starts), or "
+    )
     joints = f"Under `joints.NAME`, properties of a joint: {sentence(' '.join(properties.split()))}"
-    return f"## robot\n\n{about}`package://NAME/PATH`.\n\n{described}{others}{joints}\n\n"
+    payloads = "Under `payloads`, point masses by link, at its origin [kg]; negative: lighter."
+    return f"## robot\n\n{about}`package://NAME/PATH`.\n\n{described}{others}{joints}\n\n{payloads}\n\n"
 
 
 def _servo() -> str:
