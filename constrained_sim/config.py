@@ -105,9 +105,11 @@ class SimulationOptions:
     Attributes:
         dt: physics step [s], a whole number of nanoseconds.
         stepper: how the state goes from one step to the next.
-        integrator: of the smooth part of a step, a name in ``INTEGRATORS``; empty: the stepper's own choice.
+        integrator: of the smooth part of a step: ``midpoint``, ``semi_implicit_euler``; of the stepper smooth also
+            ``rk4``, ``adaptive``, ``taylor``, ``explicit_euler``, ``backward_euler``, ``lecture``; empty: the stepper's
+            own choice.
         solver: of accelerations and constraint forces; all find the same, up to rounding.
-        factorization: of the direct solver; empty: its default.
+        factorization: of the direct solver: ``lu``, ``qr_pivoting``, ``qr``, ``ldlt``; empty: its default.
         contact_method: finds the forces of contacts that open or slide; if it fails, the others take over.
         contact_tolerance: error of contact impulses that is good enough [N s]; 0: rounding.
         position_tolerance: [m, rad] by how much a constraint may be violated when it is added.
@@ -170,7 +172,8 @@ class NodeOptions:
 
     Attributes:
         control_period: [s] between published states, a whole multiple of dt; 0: dt.
-        clock_mode: ``realtime``, ``fast`` or ``lockstep``.
+        clock_mode: ``realtime`` follows the wall clock, ``fast`` never waits, ``lockstep`` waits for the answer to each
+            state.
         real_time_factor: simulated seconds per second in realtime mode.
         start_time: [s] stamp of the initial state.
         publish_clock: ``auto``: unless somebody else publishes /clock already; ``always``; ``never``.

@@ -94,11 +94,12 @@ def keys_table(keys: list[Key], docs: Mapping[str, str]) -> str:
     return table((f"`{key.name}`", default_of(key.default), sentence(docs.get(key.name, ""))) for key in keys)
 
 
-def allowed(option: Field[Any]) -> str:
-    """Return what values an option takes, as far as its field says."""
+def allowed(option: Field[Any], text: str) -> str:
+    """Return what values an option takes, as far as its field says, and its `text` does not."""
     limits = option.metadata
-    if "allowed" in limits:
-        return f" One of {', '.join(f'`{name}`' for name in limits['allowed'])}."
+    if names := limits.get("allowed"):
+        is_told = all(f"``{name}``" in text for name in names)
+        return "" if is_told else f" One of {', '.join(f'`{name}`' for name in names)}."
     if "lower" not in limits:
         return ""
     upper = f", at most {limits['upper']:g}" if "upper" in limits else ""
@@ -118,7 +119,7 @@ def options(kind: type) -> str:
         (
             f"`{option.name}`{'*' if option.name in CHANGEABLE else ''}",
             default_of(option.default),
-            sentence(docs[option.name]) + allowed(option),
+            sentence(docs[option.name]) + allowed(option, docs[option.name]),
         )
         for option in fields(kind)
     )
