@@ -104,14 +104,16 @@ class SimulationOptions:
 
     Attributes:
         dt: physics step [s], a whole number of nanoseconds.
-        stepper: a name in ``STEPPERS``.
-        integrator: a name in ``INTEGRATORS``; empty: the stepper's own choice.
-        solver: a name in ``SOLVERS``.
-        factorization: of the direct solver; empty: its default.
-        contact_method: a name in the contact ``METHODS``.
+        stepper: how the state goes from one step to the next.
+        integrator: of the smooth part of a step: ``midpoint``, ``semi_implicit_euler``; of the stepper smooth also
+            ``rk4``, ``adaptive``, ``taylor``, ``explicit_euler``, ``backward_euler``, ``lecture``; empty: the stepper's
+            own choice.
+        solver: of accelerations and constraint forces; all find the same, up to rounding.
+        factorization: of the direct solver: ``lu``, ``qr_pivoting``, ``qr``, ``ldlt``; empty: its default.
+        contact_method: finds the forces of contacts that open or slide; if it fails, the others take over.
         contact_tolerance: error of contact impulses that is good enough [N s]; 0: rounding.
         position_tolerance: [m, rad] by how much a constraint may be violated when it is added.
-        projection_metric: ``mass`` or ``euclidean``.
+        projection_metric: ``mass`` or ``euclidean``: what counts as least change where drift is removed.
         time_constant: of Baumgarte's feedback, in place of projection [s]; 0: projection.
         command_delay: time from an effort's command to its effect [s], a multiple of dt.
         joint_limits: stop joints at the position limits of the description.
@@ -170,7 +172,8 @@ class NodeOptions:
 
     Attributes:
         control_period: [s] between published states, a whole multiple of dt; 0: dt.
-        clock_mode: ``realtime``, ``fast`` or ``lockstep``.
+        clock_mode: ``realtime`` follows the wall clock, ``fast`` never waits, ``lockstep`` waits for the answer to each
+            state.
         real_time_factor: simulated seconds per second in realtime mode.
         start_time: [s] stamp of the initial state.
         publish_clock: ``auto``: unless somebody else publishes /clock already; ``always``; ``never``.
@@ -181,17 +184,17 @@ class NodeOptions:
         duration: [s] of simulated time after which the node ends; 0: never. It ends, with exit code 1, also when
             lockstep has waited for a command for as much wall-clock time, and at least ``lockstep_timeout``.
         lockstep_commands: answers to a state before lockstep goes on.
-        lockstep_match: ``stamp`` or ``arrival``.
+        lockstep_match: ``stamp``: an answer carries the stamp of the state; ``arrival``: any command is one.
         lockstep_timeout: [s] of wall-clock time without an answer before the node acts.
         lockstep_action: ``warn``, ``pause``, or ``continue`` in real time, with the last command, until one comes.
         command_timeout: [s] of simulated time since the last command before ``timeout_action`` acts; 0: never.
         timeout_action: ``zero`` effort, ``hold`` the last command, or ``damping``.
         timeout_damping: [N m s/rad, N s/m] of each actuated joint, with ``damping``.
         strict_commands: refuse commands that name a joint which is not actuated, rather than take them for the others.
-        command_reliability: ``reliable`` or ``best_effort``.
+        command_reliability: QoS of subscriptions of commands, ``reliable`` or ``best_effort``, which takes both.
         joints: order of the efforts in ``~/commands``; empty: the actuated joints.
         world_frame: frame_id of what is published.
-        frame_prefix: put before the names of links.
+        frame_prefix: put before the names of links in messages and transforms, such as ``left/``.
         tf: ``links``: publish where every link is, and the robot in the world; ``base``: the robot in the world only,
             for those who let robot_state_publisher do the rest; ``none``.
         tf_rate: [Hz] simulated, of the links behind joints; a floating base comes in every control period.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, fields
 from pathlib import Path
@@ -102,7 +103,11 @@ class Section:
     def finish(self) -> None:
         """Refuse keys that nobody took."""
         for key in self._values:
-            raise ConfigError(f"{self.where}: nobody reads the key {shown(key)}, allowed: {', '.join(self._known)}")
+            near = difflib.get_close_matches(str(key), self._known, 1)
+            meant = f" ({near[0]}?)" if near else ""
+            raise ConfigError(
+                f"{self.where}: nobody reads the key {shown(key)}{meant}, allowed: {', '.join(self._known)}"
+            )
 
 
 def _kind_of(hint: Any, default: Any) -> type:

@@ -207,7 +207,7 @@ class ConstraintManager:
             return
         name, gap = self._detected.deepest(q, t, new)
         if gap < -self.tolerance:
-            raise ViolatedConstraint(name, -gap, self.tolerance, "(so deep are the two in each other)")
+            raise ViolatedConstraint(name, -gap, self.tolerance, "where its bodies overlap")
 
     def check_user_code(self, bound: ConstraintSet, state: State) -> None:
         """Warn of constraints whose functions contradict each other near a `state`; of each only once.

@@ -620,7 +620,7 @@ class Robot:
 
     def _base_placement(self, base: Sequence[float]) -> Array:
         if not self.floating_base:
-            raise InvalidValue("base", base, "None: this robot has no floating base")
+            raise InvalidValue("base", base, "none: this robot has no floating base")
         return unit_pose("base", base)
 
 

@@ -121,7 +121,7 @@ class Servo:
         if isinstance(value, Mapping):
             gains = dict.fromkeys(names, 0.0)
             for name, gain in value.items():
-                known(f"actuated joint of the {what} of a servo", name, names)
+                known("actuated joint of the servo", name, names)
                 gains[name] = number(f"{what} of joint {name!r}", gain, 0.0)
             return np.array([gains[name] for name in names])
         return np.full(len(names), number(f"{what} of a servo", value, 0.0))

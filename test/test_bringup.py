@@ -239,3 +239,21 @@ def test_summary_has_everything(standing):
             assert line.split()[1:3] == ["revolute", "y"]
     light = Robot.from_urdf(ROTOR.replace("0.1", "0.00001")).summary()
     assert any("armature" in text for text in light.advice)
+
+
+def test_meshes_of_a_package_in_a_folder_of_another_name(tmp_path):
+    """As in a clone: its package.xml says what it is called."""
+    mesh = '<collision><geometry><mesh filename="package://my_arm/hand.stl"/></geometry></collision><inertial>'
+    (tmp_path / "package.xml").write_text("<package><name>my_arm</name></package>")
+    (tmp_path / "hand.stl").touch()
+    (tmp_path / "urdf").mkdir()
+    (tmp_path / "urdf" / "arm.urdf").write_text(ROTOR.replace("<inertial>", mesh))
+    advice = Robot.from_urdf(tmp_path / "urdf" / "arm.urdf").summary().advice
+    assert not [text for text in advice if "mesh" in text]
+
+
+def test_summary_tells_of_meshes_that_are_not_there():
+    """Only a simulation with collisions needs them."""
+    mesh = '<collision><geometry><mesh filename="package://none/hand.stl"/></geometry></collision><inertial>'
+    (advice,) = [text for text in Robot.from_urdf(ROTOR.replace("<inertial>", mesh)).summary().advice if "mesh" in text]
+    assert "link 'arm'" in advice and "AMENT_PREFIX_PATH" in advice

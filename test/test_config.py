@@ -351,7 +351,7 @@ def test_numbers_as_ros_reads_them(tmp_path, text, number):
 
 def test_missing_robot_file_is_refused():
     """The description that is named must exist."""
-    with pytest.raises(ConstrainedSimError, match=r"no_such\.urdf"):
+    with pytest.raises(ConstrainedSimError, match=r" '[^']*no_such\.urdf': No such file or directory \("):
         read(robot__urdf="no_such.urdf")
 
 
@@ -414,7 +414,7 @@ collisions: {friction: 0.6, restitution: 0.1, margin: 0.05}
     assert force.force == pytest.approx([0.0, 0.0, 9.81], abs=1e-12)
     for wrong, message in (
         (text.replace("kind: sphere", "kind: torus"), "torus"),
-        (text.replace("margin", "marjin"), "marjin"),
+        (text.replace("margin", "marjin"), r"'marjin' \(margin\?\), allowed"),
         (text.replace("radius: 0.3,", "radius: 0.3, size: [1.0],"), "size"),
         (text.replace("friction: 0.6", "friction: -1.0"), "friction"),
     ):

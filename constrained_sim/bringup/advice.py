@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from constrained_sim.collision.shapes import mesh_path
 from constrained_sim.dynamics.dynamics import Dynamics
-from constrained_sim.exceptions import listed
+from constrained_sim.exceptions import ModelError, listed
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array
 
@@ -20,7 +21,13 @@ def advice_on(robot: Robot, dt: float) -> tuple[str, ...]:
     """Return what to change in the description of `robot` for steps of `dt` [s], at its neutral configuration."""
     M = Dynamics.at(robot, robot.within_limits(robot.neutral()), np.zeros(robot.nv)).M
     apparent = 1.0 / np.diag(np.linalg.inv(M))
-    return (*_masses(robot), *_light(robot, apparent, dt), *_limits(robot), *_fast(robot, apparent, dt))
+    return (
+        *_masses(robot),
+        *_light(robot, apparent, dt),
+        *_limits(robot),
+        *_fast(robot, apparent, dt),
+        *_meshes(robot),
+    )
 
 
 def _masses(robot: Robot) -> list[str]:
@@ -72,3 +79,14 @@ def _fast(robot: Robot, apparent: Array, dt: float) -> list[str]:
             f"steps of {dt:g} s: its motion is wrong in phase and size; take dt below {0.5 / rates[fast]:.1e} s"
         )
     return found
+
+
+def _meshes(robot: Robot) -> list[str]:
+    missing = {}
+    for element in robot.collision_elements:
+        if element.kind == "mesh" and element.vertices is None:
+            try:
+                mesh_path(robot, element.file)
+            except ModelError as error:
+                missing[element.file] = f"link {element.link!r} cannot collide: {error.message}"
+    return list(missing.values())

@@ -36,7 +36,7 @@ def efforts(t, q, v):
     return POSTURE.efforts(q, v)
 '''
 
-TEST = '''"""{name} stands: neither falls nor slides, and the ground carries its weight."""
+TEST = '''"""{name} stays where it is put; if it stands on feet, the ground carries its weight."""
 
 from pathlib import Path
 
@@ -46,7 +46,7 @@ from {name}_controller import CONFIG, CONTACTS, ROBOT, efforts
 from constrained_sim.testing import DirectRobot
 
 
-def test_it_stands():
+def test_it_stays():
     """Two seconds after the start it is where it began."""
     with DirectRobot(Path(__file__).with_name("{name}.yaml"), efforts) as robot:
         robot.run(2.0)
@@ -113,6 +113,12 @@ def parameter_text(plan: Plan, description: str) -> str:
     lines += [f"        {_quoted(name)}: {SingleJoint.of(robot, name).position(plan.q):.7f}" for name in singles]
     if robot.constraints:
         lines.append("    assemble: true                      # the digits above are rounded")
+    lines += [
+        "",
+        "    servo:   # gains of joints that follow commanded positions; the controller's own are in its file",
+    ]
+    for joint, k, d in zip(robot.actuated_joints, *plan.gains[:2], strict=True):
+        lines.append(f"      {_quoted(joint)}: {{stiffness: {_rounded(k)}, damping: {_rounded(d)}}}")
     if plan.contacts:
         lines += ["", "    contacts:"]
     for contact in plan.contacts:
@@ -134,6 +140,11 @@ def _reference(description: str, folder: Path) -> str:
     if "://" in description:
         return description
     return os.path.relpath(Path(description).resolve(), folder.resolve())
+
+
+def _rounded(value: float) -> float:
+    """Return a number of five digits, which is written with a point, as ROS wants it."""
+    return float(f"{value:.5g}")
 
 
 def _quoted(text: str) -> str:

@@ -94,3 +94,4 @@ def _print(report: dict[str, Any], folder: Path) -> None:
         print(f"wrote {file}")
     base = folder / report["name"]
     print(f"next: constrained_sim run {base}.yaml --controller {base}_controller.py:efforts --duration 2")
+    print(f"with ROS: ros2 run constrained_sim simulator --ros-args --params-file {base}.yaml")

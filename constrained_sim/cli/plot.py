@@ -19,8 +19,8 @@ def plot_command(
     kind: Annotated[
         list[str] | None,
         typer.Option(
-            help="contact_forces, joints, friction_cones, residuals, energy or impacts; several times for several; "
-            "none: all of which there is something."
+            help="contact_forces, joints, friction_cones, residuals, energy or impacts; may be repeated. Default: all "
+            "for which there are data."
         ),
     ] = None,
     robot: Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import warnings
 from collections.abc import Sequence
@@ -18,7 +19,8 @@ import scipy
 from constrained_sim.collision.flat_faces import flattened
 from constrained_sim.collision.manifold import FLAT, RIM, outline
 from constrained_sim.collision.scene import Box, Mesh, Sphere, hull_of, hull_points, load_mesh, placement_of
-from constrained_sim.exceptions import InvalidValue, ModelError, NothingCollides
+from constrained_sim.exceptions import ConfigError, InvalidValue, MissingLibrary, ModelError, NothingCollides
+from constrained_sim.package_paths import resolve_path
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array, read_only
 
@@ -459,10 +461,17 @@ def _mesh_file(name: str, folders: Sequence[str]) -> str:
         candidates = [Path(rest)]
     else:
         candidates = [Path(folder) / rest.lstrip("/") for folder in folders]
+        with contextlib.suppress(ConfigError, MissingLibrary):  # a folder may be called otherwise than its package
+            candidates += [Path(resolve_path(name, Path(folder))) for folder in folders[:1]]
     for candidate in candidates:
         if candidate.is_file():
             return str(candidate)
-    raise ModelError(f"mesh file {name!r}: it is not in {', '.join(map(str, folders[:3])) or 'any folder'}")
+    looked_up = {
+        "": "; a relative name counts from the file of the description",
+        "package": "; package:// is looked up around the file of the description, and in share/ of the folders in "
+        "AMENT_PREFIX_PATH: source the workspace of that package",
+    }
+    raise ModelError(f"mesh file {name!r} does not exist{looked_up.get(scheme if separator else '', '')}")
 
 
 def _folders(robot: Robot) -> list[str]:

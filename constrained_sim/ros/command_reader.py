@@ -99,7 +99,7 @@ class CommandReader:
         for what in ("position", "velocity", "effort"):
             values = list(getattr(message, what))
             if values and len(values) != len(names):
-                raise InvalidValue(f"{what} of a joint command", values, f"{len(names)} numbers, one a name, or none")
+                raise InvalidValue(f"{what} of a joint command", values, f"none, or one for each name: {len(names)}")
             driven = [values[place] for place in drives if values]
             sparse_array(f"{what} of a joint command", driven, (len(driven),))
             begins[what], begin = begin if values else None, begin + len(values)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections import Counter
 
 from geometry_msgs.msg import WrenchStamped
@@ -12,7 +14,7 @@ from std_msgs.msg import Float64MultiArray
 
 from constrained_sim.exceptions import ConstrainedSimError
 from constrained_sim.ros.command_reader import CommandReader
-from constrained_sim.ros.conversions import JointNames
+from constrained_sim.ros.conversions import NANOSECONDS, JointNames
 from constrained_sim.ros.declarations import wrench_from_topic
 from constrained_sim.ros.inbox import Inbox
 from constrained_sim.ros.message_json import commands_to_plain, to_json
@@ -22,6 +24,12 @@ from constrained_sim.servo import JointCommand
 from constrained_sim.validation import finite_array
 
 DEPTH = 100
+
+STRAYS = 3
+"""Commands of other states since a reset from which on a warning tells of them: a reset leaves one or two behind."""
+
+WARN_PERIOD = 5.0
+"""[s] of wall-clock time between two of these warnings."""
 
 
 class Commands:
@@ -42,6 +50,7 @@ class Commands:
         self._all = list(joints.drives(joints.order).values())
         self._received: Counter[frozenset[int]] = Counter()
         self._repeated: int | None = None
+        self._warned = -math.inf
         self.any_stamp = False
         qos = QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy[options.command_reliability.upper()])
         self.inbox = Inbox(node)
@@ -79,14 +88,15 @@ class Commands:
             self._refuse(error)
             return
         if self._match_stamps and not self.any_stamp and stamp not in (0, self._world.stamp):
-            self._outputs.counters.commands_dropped += stamp != self._repeated
+            if stamp != self._repeated:
+                self._drop(stamp)
             return
         self._merge(commands)
 
     def _in_order(self, message: Float64MultiArray) -> None:
         order = self._joints.order
         try:
-            efforts = finite_array(f"efforts of {', '.join(order)} in ~/commands", message.data, (len(order),))
+            efforts = finite_array(f"efforts of {', '.join(order)} in ~/commands", list(message.data), (len(order),))
         except ConstrainedSimError as error:
             self._refuse(error)
             return
@@ -118,6 +128,24 @@ class Commands:
             text = f"commands for {', '.join(news)} have no effect, actuated are: {actuated}"
             self._logger.warning(f"{text} (strict_commands: true refuses such commands)")
 
+    def _drop(self, stamp: int) -> None:
+        """Count a command that answers another state than the one that waits, and say now and then what it lacks."""
+        self._outputs.counters.commands_dropped += 1
+        if self._outputs.counters.commands_dropped < STRAYS or time.monotonic() - self._warned < WARN_PERIOD:
+            return
+        self._warned = time.monotonic()
+        wanted, publishers = self._world.config.node.lockstep_commands, self.publishers
+        several = f"; publishers of commands: {publishers}, lockstep_commands: {wanted}" * (publishers > wanted)
+        self._logger.warning(
+            f"lockstep: dropped a command with the stamp {_seconds(stamp)}, since the state that waits has "
+            f"{_seconds(self._world.stamp)}: an answer carries header.stamp of the state{several}"
+        )
+
     def _refuse(self, error: ConstrainedSimError) -> None:
         self._outputs.counters.commands_refused += 1
         self._logger.warning(f"refused: {error}", throttle_duration_sec=1.0)
+
+
+def _seconds(stamp: int) -> str:
+    """Return a stamp [ns] in seconds."""
+    return f"{stamp // NANOSECONDS}.{stamp % NANOSECONDS:09d}"

@@ -257,7 +257,7 @@ class Control:
             self._outputs.states.repeat_state()
         gives_up = self._options.duration and self._options.lockstep_action == "warn"
         if gives_up and now - self._waiting_since > self._patience:
-            self._give_up(f"lockstep: no command for {now - self._waiting_since:.1f} s")
+            self._give_up(f"lockstep: no answer for {now - self._waiting_since:.1f} s{self._dropped}")
             return
         if now - self._warned > self._options.lockstep_timeout:
             self._warned = now
@@ -265,8 +265,14 @@ class Control:
             self._react_to_silence(
                 f"lockstep: waiting for {wanted - self._commands.answers} of {wanted} commands for "
                 f"{now - self._waiting_since:.1f} s; {publishers} publisher(s) of commands, "
-                f"{self._outputs.states.subscribers} subscriber(s) of joint_states are connected"
+                f"{self._outputs.states.subscribers} subscriber(s) of joint_states are connected{self._dropped}"
             )
+
+    @property
+    def _dropped(self) -> str:
+        """Return how many answers to other states there were, as a part of a sentence; empty: none."""
+        count = self._outputs.counters.commands_dropped
+        return f"; {count} command(s) with other stamps were dropped" if count else ""
 
     @property
     def _patience(self) -> float:

@@ -69,6 +69,11 @@ def _of_ros(robot: str) -> list[DeclareLaunchArgument]:
     return [
         DeclareLaunchArgument("namespace", default_value="", description="Namespace of all nodes."),
         DeclareLaunchArgument(
+            "frame_prefix",
+            default_value="",
+            description="Before the names of links in messages and transforms, such as left/; empty: as configured.",
+        ),
+        DeclareLaunchArgument(
             "use_sim_time",
             default_value="true",
             choices=SWITCH,

@@ -65,8 +65,7 @@ def simulator_parameters(robot: str, value: Mapping[str, str]) -> dict[str, Any]
     }
     if duration := seconds("duration", value["duration"]):
         parameters["duration"] = duration
-    if value["solver"]:
-        parameters["solver"] = value["solver"]
+    parameters |= {name: value[name] for name in ("solver", "frame_prefix") if value[name]}
     if value["record"] == "true":
         parameters["record"] = f"{robot}_bag_{datetime.now():%Y%m%d_%H%M%S}"
     if others_publish_links(value):
@@ -86,7 +85,8 @@ def companions(value: Mapping[str, str]) -> list[Node]:
     if others_publish_links(value):
         config = config_of(value["config"])
         text = config.robot.urdf or urdf_of(config.robot.without_objects)
-        described = {"robot_description": text, "frame_prefix": config.node.frame_prefix}
+        prefix = value["frame_prefix"] or config.node.frame_prefix
+        described = {"robot_description": text, "frame_prefix": prefix}
         nodes.append(_node(value, PUBLISHER, PUBLISHER, [described | on_time], PUBLISHER))
     if value["viewer"] == "true":
         nodes.append(_node(value, "viewer", "viewer", [on_time]))

@@ -98,7 +98,7 @@ def main() -> int:
         "monitor",
         "Shows a running simulation: its start, time, energy balance, residuals, impacts, base, joints and forces; "
         "without a terminal, a line a second.",
-        "examples:\n  monitor\n  monitor --ros-args -r joint_states:=/robot/joint_states",
+        "examples:\n  monitor\n  monitor --ros-args -r __ns:=/left",
     )
     try:
         begin(sys.argv)

@@ -18,7 +18,7 @@ from rclpy.parameter import Parameter
 from constrained_sim.compilation.build import load_kernels
 from constrained_sim.compilation.progress import PROGRESS
 from constrained_sim.config import CHANGEABLE, Config, configured_solver, read_config
-from constrained_sim.exceptions import ConfigError, ConstrainedSimError, NoAnswer
+from constrained_sim.exceptions import ConfigError, ConstrainedSimError, NoAnswer, UnknownName, listed
 from constrained_sim.linalg.blas_threads import single_threaded_blas
 from constrained_sim.ros import simulation_interfaces
 from constrained_sim.ros.callbacks import SERVICE_PERIOD
@@ -152,7 +152,13 @@ class SimulationNode(LifecycleNode):
         Raises:
             ConstrainedSimError: the configuration is refused.
         """
-        config = read_config(nested_parameters(self))
+        parameters = nested_parameters(self)
+        if "robot" not in parameters:
+            raise ConfigError(
+                f"no parameter robot has come: give its file as --ros-args --params-file FILE, where /**: or "
+                f"{self.get_fully_qualified_name()}: stands above ros__parameters"
+            )
+        config = read_config(parameters)
         world, joints = World(config), JointNames(config.robot, config.node.joints)
         with ExitStack() as undo:
             recorder = make_recorder(config.node)
@@ -200,6 +206,7 @@ class SimulationNode(LifecycleNode):
         try:
             self._outputs.start(describe(nested_parameters(self), self._config, self.get_namespace()))
             self._load_kernels()
+            self._say_what_runs()
             gc.freeze()  # what is there by now stays: a collection that looked at all of it would hold up a period
             control.run()
             if control.failure:
@@ -250,6 +257,21 @@ class SimulationNode(LifecycleNode):
         finally:
             self._is_loading = False
 
+    def _say_what_runs(self) -> None:
+        """Log one line, so that whoever started the node sees that it came up, and what it waits for."""
+        config = self._config
+        waits = [
+            *(["a controller's answers"] if config.node.clock_mode == "lockstep" else []),
+            *(["the first command"] if config.node.wait_for_first_command else []),
+            *([f"node {config.node.wait_for_subscriber}"] if config.node.wait_for_subscriber else []),
+            *(["~/pause or ~/step"] if config.node.start_paused else []),
+        ]
+        until = f"; waits for {', '.join(waits)}" if waits else ""
+        self.get_logger().info(
+            f"simulating {config.robot.model.name} in {config.node.clock_mode}, dt {config.simulation.dt:g} s, "
+            f"actuated: {listed(config.robot.actuated_joints)}{until}"
+        )
+
     def _tell_of_compilation(self, done: int, total: int, name: str) -> None:
         self.get_logger().info(COMPILING, once=True)
 
@@ -272,6 +294,8 @@ class SimulationNode(LifecycleNode):
         try:
             if deleted:
                 raise ConfigError(f"{', '.join(deleted)}: cannot be deleted, allowed: another value")
+            if unknown := [name for name in fixed if not self.has_parameter(name)]:
+                raise UnknownName("parameter", ", ".join(unknown), CHANGEABLE)
             if fixed:
                 raise ConfigError(
                     f"{', '.join(fixed)}: cannot be changed while the node runs, allowed: {', '.join(CHANGEABLE)}"

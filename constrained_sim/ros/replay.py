@@ -46,7 +46,9 @@ PADDING = b"\0"
 
 LIBRARIES = ("numpy", "scipy", "numba", "pin")
 
-EPILOG = "example: replay recordings/leg_bag; exit codes: 0 identical; 1 differs, or refused; 2 wrong command line"
+EPILOG = "example: replay recordings/leg_bag; exit codes: 0 identical; 1 refused; 2 wrong command line; 3 differs"
+DIFFERS = 3
+"""Exit code, as that of `constrained_sim replay`."""
 
 
 def describe(parameters: Mapping[str, Any], config: Config, namespace: str = "/") -> dict[str, Any]:
@@ -261,7 +263,7 @@ def _first_difference(recorded: Any, replayed: Any, path: str = "") -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Replay the bag that is named on the command line; return 0 if nothing differs, 1 if something does."""
+    """Replay the bag that is named on the command line; return 0 if nothing differs, 1 if it is refused."""
     parser = argparse.ArgumentParser(prog="replay", description=__doc__, epilog=EPILOG)
     parser.add_argument("bag", type=Path, help="rosbag2 directory that the node recorded")
     bag = parser.parse_args(arguments).bag
@@ -275,4 +277,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for topic, count in sorted(comparison.counts.items()):
         print(f"{count:9d}  {topic}: identical")
     print(f"differs at {comparison.difference}" if comparison.difference else "the replay is identical, bit by bit")
-    return 1 if comparison.difference else 0
+    return DIFFERS if comparison.difference else 0

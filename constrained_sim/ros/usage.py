@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import re
 from collections.abc import Sequence
 from dataclasses import fields
 
 from rclpy.utilities import remove_ros_args
 
 from constrained_sim.config import NodeOptions, SimulationOptions
+from constrained_sim.ros.attribute_docs import attribute_docs
 from constrained_sim.ros.process import REFUSED_BY_ROS
 
 EXIT_CODES = "exit codes: 0 ended as told, also by SIGINT or SIGTERM; 1 refused, with the reason; 2 wrong command line"
@@ -39,12 +39,15 @@ def check_command_line(arguments: Sequence[str], program: str, does: str, *detai
 def simulator_parameters() -> str:
     """Return the parameters of the simulation node, their defaults, and what they mean."""
     lines = [
-        "parameters (default); robot, initial, contacts, constraints, scene, objects, collisions, sensors: "
+        "parameters (default); robot, initial, servo, contacts, constraints, scene, objects, collisions, sensors: "
         "see config/leg.yaml"
     ]
     for options in (SimulationOptions, NodeOptions):
-        meanings = dict(re.findall(r"^ {8}(\w+): (.*(?:\n {12}.*)*)", options.__doc__ or "", re.MULTILINE))
+        meanings = attribute_docs(options)
         for option in fields(options):
-            meaning = " ".join(meanings.get(option.name, "").replace("``", "").split())
-            lines.append(f"  {option.name} ({option.default!r}): {meaning}")
+            names = option.metadata.get("allowed", ())
+            told = all(f"``{name}``" in meanings[option.name] for name in names)
+            lines.append(f"  {option.name} ({option.default!r}): {meanings[option.name].replace('``', '')}")
+            if not told:
+                lines.append(f"    one of {', '.join(names)}")
     return "\n".join(lines)

@@ -94,11 +94,12 @@ def keys_table(keys: list[Key], docs: Mapping[str, str]) -> str:
     return table((f"`{key.name}`", default_of(key.default), sentence(docs.get(key.name, ""))) for key in keys)
 
 
-def allowed(option: Field[Any]) -> str:
-    """Return what values an option takes, as far as its field says."""
+def allowed(option: Field[Any], text: str) -> str:
+    """Return what values an option takes, as far as its field says, and its `text` does not."""
     limits = option.metadata
-    if "allowed" in limits:
-        return f" One of {', '.join(f'`{name}`' for name in limits['allowed'])}."
+    if names := limits.get("allowed"):
+        is_told = all(f"``{name}``" in text for name in names)
+        return "" if is_told else f" One of {', '.join(f'`{name}`' for name in names)}."
     if "lower" not in limits:
         return ""
     upper = f", at most {limits['upper']:g}" if "upper" in limits else ""
@@ -118,7 +119,7 @@ def options(kind: type) -> str:
         (
             f"`{option.name}`{'*' if option.name in CHANGEABLE else ''}",
             default_of(option.default),
-            sentence(docs[option.name]) + allowed(option),
+            sentence(docs[option.name]) + allowed(option, docs[option.name]),
         )
         for option in fields(kind)
     )
@@ -145,9 +146,13 @@ def _robot() -> str:
     keys = keys_of(config_sections.read_robot, {next(iter(DESCRIPTIONS)): "x"}, Path())
     described = table((f"`{kind}`", "one of three", f"A description in {kind.upper()}.") for kind in DESCRIPTIONS)
     others = keys_table([key for key in keys if key.name not in DESCRIPTIONS], docs)
-    about = "One of the first three says which description is read: an absolute path, one relative to the file, or "
+    about = (
+        "One of the first three says which description is read: an absolute path, one relative to the file (of the "
+        "node: to the folder where it starts), or "
+    )
     joints = f"Under `joints.NAME`, properties of a joint: {sentence(' '.join(properties.split()))}"
-    return f"## robot\n\n{about}`package://NAME/PATH`.\n\n{described}{others}{joints}\n\n"
+    payloads = "Under `payloads`, point masses by link, at its origin [kg]; negative: lighter."
+    return f"## robot\n\n{about}`package://NAME/PATH`.\n\n{described}{others}{joints}\n\n{payloads}\n\n"
 
 
 def _servo() -> str:

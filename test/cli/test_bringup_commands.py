@@ -69,6 +69,7 @@ def test_a_robot_stands_after_check_new_run(cli, tmp_path, robot, name, feet):
     law = f"{name}_controller.py:efforts"
     run = json.loads(cli("run", f"{name}.yaml", "--controller", law, "--duration", 2, "--json").out)
     config = load_config(tmp_path / f"{name}.yaml")
+    assert config.servo is not None and min(config.servo.stiffness) > 0.0
     assert run["q"] == pytest.approx(config.q.tolist(), abs=5e-3)
     carried = sum(force[2] for force in run["contact_forces"].values())
     assert carried == pytest.approx(9.81 * config.robot.mass if feet else 0.0, rel=1e-4)

@@ -18,7 +18,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from shell_blocks import SECONDS, needs_ros, provide_files
 
-RECORDING = "leg_bag_2026-01-01_12-00-00"
+RECORDING = "leg_bag_20260101_120000"
 """Name of a bag on the page of recordings."""
 
 

@@ -3,15 +3,17 @@
 import importlib.util
 import os
 import sys
+from dataclasses import fields
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
 from ament_index_python.packages import get_package_prefix, get_package_share_directory
-from pages import ALL_PAGES, page_commands
+from pages import ALL_PAGES, blocks, page_commands
 from ros.live import ROOT, URDF
 
 from constrained_sim import load_config
+from constrained_sim.config import NodeOptions
 from constrained_sim.exceptions import InvalidValue, SimulationFailed
 from constrained_sim.ros.demo import parse
 from constrained_sim.ros.demos import MODES
@@ -19,7 +21,7 @@ from constrained_sim.ros.discovery import VARIABLES, discovery_settings
 from constrained_sim.solvers import SOLVERS
 
 OF_SIMULATION = {"controller", "clock_mode", "solver", "record", "viewer", "duration", "config"}
-OF_ROS = {"namespace", "use_sim_time", "log_level", "robot_state_publisher", "rviz", "rviz_config"}
+OF_ROS = {"namespace", "frame_prefix", "use_sim_time", "log_level", "robot_state_publisher", "rviz", "rviz_config"}
 DOCUMENTED = OF_SIMULATION | OF_ROS
 SHARE = Path(get_package_share_directory("constrained_sim"))
 DEFAULTS = {
@@ -29,6 +31,7 @@ DEFAULTS = {
     "viewer": "false",
     "duration": "0.0",
     "namespace": "",
+    "frame_prefix": "",
     "use_sim_time": "true",
     "log_level": "info",
     "robot_state_publisher": "auto",
@@ -50,6 +53,7 @@ STAND_INS = {
         "OpaqueFunction",
         "RegisterEventHandler",
         "SetEnvironmentVariable",
+        "Shutdown",
     ),
     "launch.events": ("Shutdown",),
     "launch.event_handlers": ("OnProcessExit",),
@@ -181,14 +185,15 @@ def test_launch_file_starts_simulator_and_controller(described, robot):
 def test_nodes_of_ros_are_started_where_asked_for(described):
     """All are in the namespace and log as told; robot_state_publisher gets the description, and the links are its."""
     asked = {"robot_state_publisher": "true", "rviz": "true", "viewer": "true", "namespace": "a", "log_level": "warn"}
-    nodes = started(described, "leg", **asked)
+    nodes = started(described, "leg", frame_prefix="a/", **asked)
     assert nodes.keys() == {"simulator", "leg_controller", "robot_state_publisher", "rviz2", "viewer"}
     assert {node.namespace for node in nodes.values()} == {"a"}
     assert all(node.arguments[-3:] == ["--ros-args", "--log-level", "warn"] for node in nodes.values())
     (parameters,) = nodes["robot_state_publisher"].parameters
-    assert parameters == {"robot_description": URDF.read_text(), "frame_prefix": "", "use_sim_time": True}
+    assert parameters == {"robot_description": URDF.read_text(), "frame_prefix": "a/", "use_sim_time": True}
     assert nodes["rviz2"].arguments[:2] == ["-d", "leg.rviz"]
-    assert nodes["simulator"].parameters[1]["tf"] == "base"
+    parameters = nodes["simulator"].parameters[1]
+    assert (parameters["tf"], parameters["frame_prefix"]) == ("base", "a/")
 
 
 @pytest.mark.parametrize("installed", [True, False])
@@ -212,6 +217,24 @@ def test_documented_launches_start_what_is_installed(described, words):
     for executable, node in started(described, robot, **values).items():
         is_ours = node.package == "constrained_sim"
         assert not is_ours or (Path(get_package_prefix(node.package)) / "lib" / node.package / executable).exists()
+
+
+def test_documented_launch_file_starts_what_is_installed(described):
+    """That of a robot of one's own: the simulator with its parameter file, whose end is the end of all."""
+    described("leg")
+    page = ROOT / "docs" / "how-to" / "bring-your-robot.md"
+    (text,) = (block.text for block in blocks(page) if block.file.endswith(".launch.py"))
+    names = {}
+    exec(compile(text, str(page), "exec"), names)
+    (actions,) = names["generate_launch_description"]().given
+    simulator, controller = (action for action in actions if action.kind == "Node")
+    assert (simulator.package, controller.parameters) == ("constrained_sim", [{"use_sim_time": True}])
+    assert (Path(get_package_prefix("constrained_sim")) / "lib" / "constrained_sim" / simulator.executable).exists()
+    file, parameters = simulator.parameters
+    assert file.given[0][1:] == ["config", "my_robot.yaml"]
+    defaults = {option.name: option.default for option in fields(NodeOptions)}
+    assert all(type(value) is type(defaults[name]) for name, value in parameters.items())
+    assert simulator.on_exit.kind == "Shutdown"
 
 
 @pytest.mark.parametrize("text", ["abc", "nan", "-1", "inf", ""])

@@ -81,13 +81,14 @@ def test_unanswered_state_is_repeated_and_no_time_passes(lockstep):
 
 
 def test_stale_stamps_are_dropped_and_counted(lockstep):
-    """An answer to another state neither acts nor lets time pass; commands_dropped counts it."""
+    """An answer to another state neither acts nor lets time pass; commands_dropped counts it, and the log says why."""
     dropped = _dropped(lockstep)
     state = answer(lockstep, answer(lockstep, lockstep.states[-1]))
     for wrong in (START, stamp(state) - PERIOD, stamp(state) + PERIOD, stamp(state) + 1):
         header = Time(sec=wrong // 10**9, nanosec=wrong % 10**9)
         lockstep.command(["hip", "knee"], [5.0, 5.0], stamp=header)
     lockstep.wait_for(lambda: _dropped(lockstep) == dropped + 4, "count of the dropped commands")
+    lockstep.wait_for(lambda: "the state that waits has 1.002000000:" in lockstep.process.stderr, "warning in the log")
     assert stamp(lockstep.states[-1]) == stamp(state)
     assert list(answer(lockstep, state, (0.5, 0.25)).effort) == [0.0, 0.5, 0.25]
 
@@ -136,6 +137,8 @@ def test_wall_clock_guard_says_who_is_missing(lockstep):
     assert time.monotonic() - begun > 0.5
     assert "1 publisher(s) of commands" in status.message or "2 publisher(s) of commands" in status.message
     assert "1 subscriber(s) of joint_states" in status.message
+    assert "dropped" not in status.message
+    assert "simulating leg in lockstep, dt 0.001 s, actuated: hip, knee; waits" in lockstep.process.stderr
     lockstep.wait_for(lambda: "waiting for 1 of 1 commands" in lockstep.process.stderr, "warning in the log")
     assert stamp(answer(lockstep, state)) == stamp(state) + PERIOD
 

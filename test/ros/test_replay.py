@@ -143,12 +143,14 @@ def test_first_step_that_differs_is_named(served, tmp_path):
         given.content = given.content.replace("1.0", repr(1.0 + 2.0**-40))
         return serialize_message(given)
 
-    difference = replay(rewritten(served, tmp_path / "changed", change)).difference
+    changed = rewritten(served, tmp_path / "changed", change)
+    difference = replay(changed).difference
     step = int(difference.split()[1])
     assert difference.startswith(f"step {step} (stamp ") and "/joint_states: " in difference
     assert "recorded" in difference and "replayed" in difference
     inputs = [deserialize_message(r.data, Input) for r in read_records(bag_file(served)) if r.topic.type_name == INPUT]
     assert step == next(given.step for given in inputs if given.name == "commands") + 1
+    assert main([str(changed)]) == 3
 
 
 def test_changed_model_is_named(served, tmp_path):

@@ -107,6 +107,19 @@ def test_configured_names_are_checked(tmp_path, parameters, expected):
     assert line.startswith("constrained_sim: ") and expected in line
 
 
+def test_parameters_of_another_node_do_not_make_a_robot(tmp_path):
+    """One line, which says whose parameters are looked for."""
+    text = CONFIG.read_text().replace("/**:", "leg_simulator:")
+    (tmp_path / "leg.yaml").write_text(text)
+    process = Process(tmp_path, free_domain(), "simulator", *arguments(tmp_path / "leg.yaml"))
+    try:
+        assert process.wait(30.0) == 1, process.stderr
+    finally:
+        process.stop()
+    (line,) = process.complaints.splitlines()
+    assert "where /**: or /constrained_sim: stands above" in line
+
+
 @pytest.mark.parametrize("name", ["solver", "real_time_factor", "dt", "use_sim_time", "nonsense", "", "x" * 100_000])
 def test_parameters_of_any_type_are_answered(wrenches, name):
     """Types that there are and types that there are not, for every kind of name; nothing changes."""
@@ -183,7 +196,7 @@ def test_duration_ends_a_waiting_lockstep(tmp_path):
         assert time.monotonic() - begun >= 1.0
     finally:
         process.stop()
-    assert "lockstep: no command" in process.stderr.splitlines()[-1]
+    assert "lockstep: no answer" in process.stderr.splitlines()[-1]
 
 
 def test_commands_for_joints_without_actuator(simulate):

@@ -13,7 +13,7 @@ URDF = Vocabulary(
             words="name version xmlns",
             children="link joint gazebo",
             shown="material",
-            unused_children="transmission sensor",
+            unused_children="transmission sensor ros2_control",
         ),
         "link": Rule(words="name", unused="type", children="inertial collision", shown="visual"),
         "inertial": Rule(children="origin mass inertia"),
