@@ -156,9 +156,9 @@ def coupled_legs_in_flight():
         for i in range(2)
     )
     return Robot.from_mjcf(
-        f'''<mujoco><worldbody><body name="trunk"><freejoint name="root"/>
+        f"""<mujoco><worldbody><body name="trunk"><freejoint name="root"/>
         <inertial pos="0 0 0" mass="2" diaginertia="0.01 0.012 0.014"/>{legs}</body></worldbody>
-        <equality><joint joint1="knee0" joint2="knee1"/></equality></mujoco>'''
+        <equality><joint joint1="knee0" joint2="knee1"/></equality></mujoco>"""
     )
 
 
