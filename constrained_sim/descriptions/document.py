@@ -55,7 +55,8 @@ def read_text(path_or_xml: str | os.PathLike[str], what: str = "robot descriptio
     try:
         return read_regular_file(path_or_xml, LARGEST_FILE)
     except (OSError, TypeError, ValueError) as error:
-        raise ModelError(f"cannot read the {what} {shown(path_or_xml)}: {error}") from error
+        name = str(path_or_xml) if isinstance(path_or_xml, os.PathLike) else path_or_xml
+        raise ModelError(f"cannot read the {what} {shown(name)}: {error}") from error
 
 
 def parse_xml(text: str, what: str) -> Tag:
