@@ -329,7 +329,7 @@ def test_files_that_cannot_be_read(tmp_path):
         with pytest.raises(ConfigError):
             load_config(tmp_path / name)
     (tmp_path / "scene.xml").write_text("<mujoco/>")
-    with pytest.raises(ConfigError, match="XML.*constrained_sim new"):
+    with pytest.raises(ConfigError, match=r"XML.*constrained_sim new"):
         load_config(tmp_path / "scene.xml")
 
 
