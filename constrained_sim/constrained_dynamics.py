@@ -28,7 +28,7 @@ from constrained_sim.exceptions import ContactNotSolved, InexactContact, NotSupp
 from constrained_sim.linalg.cholesky import independent_factor, substitute_twice
 from constrained_sim.linalg.inertia_factor import factor_inertia, unwhiten_one, whiten, whiten_one
 from constrained_sim.linalg.products import entries, gram, matvec, vecdot, vecmat
-from constrained_sim.linalg.rank import LARGE_PIVOT
+from constrained_sim.linalg.rank import LARGE_PIVOT, MOTION_ROUNDING
 from constrained_sim.solvers import Solver, System
 from constrained_sim.solvers.held_rows import hold_first, hold_rows
 from constrained_sim.solvers.solver import row_residual
@@ -295,20 +295,25 @@ def quick_contacts(  # type: ignore[no-untyped-def]
     """
     L = factor_inertia(M, parents)
     rows, free = whiten(L, parents, J), whiten_one(L, parents, f)
+    rounding, laws = 0.0, ContactLaws(friction, slip, lower, upper, rolling)
     if b.shape[0]:
+        rounding = MOTION_ROUNDING * np.sqrt(vecdot(free, free))
         diagonal, unconstrained = np.diag(gram(rows)).copy(), unwhiten_one(L, parents, free)
         hold_first(whiten(L, parents, held), b, rows, free)
         x = unwhiten_one(L, parents, free)
         G, bias = gram(rows), matvec(J, x)
         bias += offset
         drop_held(G, bias, J, np.maximum(np.abs(x), np.abs(unconstrained)), diagonal)
+        rounding *= (inverse_diagonal(np.diag(G), laws) * np.sqrt(diagonal)).max()
     else:
         G, bias = gram(rows), matvec(rows, free)
         bias += offset
     for i in range(compliance.shape[0]):
         G[i, i] += compliance[i]
-    laws = ContactLaws(friction, slip, lower, upper, rolling)
-    impulse, status, how, residual, magnitude, solved = solve_quick(G, bias, laws, start, tolerance, steps, may_stick)
+    enough, least = max(tolerance, rounding), rounding / OPTIONS.accuracy
+    impulse, status, how, residual, magnitude, solved = solve_quick(G, bias, laws, start, enough, steps, may_stick)
+    if magnitude < least:  # where a whole robot falls freely, its joints need no impulse but rounding
+        residual, magnitude = residual * magnitude / least, least
     free += vecmat(impulse, rows)
     return unwhiten_one(L, parents, free), G, bias, impulse, status, how, residual, magnitude, solved
 

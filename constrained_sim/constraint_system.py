@@ -46,7 +46,7 @@ def constraint_system(
     velocity after all of them have become active.
 
     Args:
-        robot: the robot.
+        robot: the robot; its own constraints follow those given.
         q: (nq,) configuration.
         v: (nv,) velocity.
         constraints: bilateral constraints and contacts.

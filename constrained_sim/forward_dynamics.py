@@ -120,10 +120,11 @@ def constrained_acceleration(
     A contact that is passed counts as closed; its rows obey ``0 <= J_n a + gamma_n _|_ lam_n >= 0`` and Coulomb's law
     (with the direction of the present slip, where it slips). Of a joint limit and of other one-sided constraints, the
     rows at their bound (``phi <= 1e-8``) that do not leave it (``s <= 1e-9``) count as closed. A soft contact gives the
-    force of its law, with no tangential deflection of its spring yet.
+    force of its law, with no tangential deflection of its spring yet. Damping, dry friction and springs of joints act
+    in simulations only.
 
     Args:
-        robot: the robot.
+        robot: the robot; its own constraints are added to those given.
         q: (nq,) configuration.
         v: (nv,) velocity.
         tau: (nu,) efforts of ``robot.actuated_joints`` [N m, N]; not limited here.

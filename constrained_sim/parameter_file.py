@@ -118,6 +118,8 @@ def read_yaml(path: str | os.PathLike[str]) -> Mapping[str, Any]:
         text = read_regular_file(name, LARGEST_FILE)
     except (OSError, ValueError, TypeError) as error:
         raise ConfigError(f"cannot read the configuration {what}: {error}") from error
+    if text.lstrip("\ufeff \t\r\n").startswith("<"):
+        raise ConfigError(f"{what} is XML, no parameter file: `constrained_sim new` writes one for a robot description")
     try:
         content = yaml.load(text, _Loader)
     except yaml.YAMLError as error:

@@ -105,6 +105,14 @@ class Robot:
             if "Mimic" in joint.shortname():
                 raise ModelError(f"joint {name!r}: got one that mimics another, allowed: a JointCoupling in its place")
 
+    def __repr__(self) -> str:
+        """Say what it is, not every number of it."""
+        held = ", ".join(str(constraint.name) for constraint in self.constraints)
+        return (
+            f"Robot({self.model.name!r}, {self.nv} degrees of freedom, efforts of [{', '.join(self.actuated_joints)}], "
+            f"constraints [{held}])"
+        )
+
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields: what has been found from them is found again, and not all of it can be pickled."""
         return {entry.name: getattr(self, entry.name) for entry in fields(self)}
@@ -170,6 +178,9 @@ class Robot:
         actuated_joints: Sequence[str] | None = None,
     ) -> Robot:
         """Read an MJCF; its equalities become :attr:`constraints`.
+
+        Geoms of the world are no part of it: they belong into the scene of a simulation.
+        :mod:`constrained_sim.descriptions.mjcf.vocabulary` lists what is read, :attr:`ignored` what of it nobody uses.
 
         Args:
             path_or_xml: a file, also ``package://NAME/PATH``, or the XML itself.

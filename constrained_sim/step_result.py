@@ -115,6 +115,15 @@ class StepResult:
     robot: Robot
     collisions: Collisions | None = None
 
+    def __repr__(self) -> str:
+        """Say what acted, not every number of it."""
+        touching = [name for name, contact in self.contact_forces.items() if contact.status]
+        impacts, bilateral = len(self.impacts), ", ".join(self.constraint_forces)
+        return (
+            f"StepResult(t={self.state.t:g} s, {impacts} impacts, contacts that touch: [{', '.join(touching)}], "
+            f"constraints: [{bilateral}])"
+        )
+
     @cached_property
     def middle(self) -> State:
         """The state in the middle of the step, from which the mean acceleration :attr:`a` leads to its end.

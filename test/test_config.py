@@ -328,6 +328,9 @@ def test_files_that_cannot_be_read(tmp_path):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(ConfigError):
             load_config(tmp_path / name)
+    (tmp_path / "scene.xml").write_text("<mujoco/>")
+    with pytest.raises(ConfigError, match=r"XML.*constrained_sim new"):
+        load_config(tmp_path / "scene.xml")
 
 
 def test_parameters_among_those_of_other_nodes(tmp_path):

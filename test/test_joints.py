@@ -146,6 +146,38 @@ def test_friction_agrees_with_every_solver():
             np.testing.assert_allclose(value, expected, atol=1e-10)
 
 
+def coupled_legs_in_flight():
+    """Return a free body with two legs, whose joints have dry friction and whose knees a gear couples."""
+    legs = "".join(
+        f'''<body name="thigh{i}" pos="{0.1 * i} 0 0"><joint name="hip{i}" axis="0 1 0" frictionloss="0.01"/>
+        <inertial pos="0 0 -0.08" mass="0.2" diaginertia="4e-4 4e-4 5e-5"/>
+        <body name="shank{i}" pos="0 0 -0.16"><joint name="knee{i}" axis="0 1 0" frictionloss="0.01"/>
+        <inertial pos="0 0 -0.08" mass="0.1" diaginertia="2e-4 2e-4 2e-5"/></body></body>'''
+        for i in range(2)
+    )
+    return Robot.from_mjcf(
+        f"""<mujoco><worldbody><body name="trunk"><freejoint name="root"/>
+        <inertial pos="0 0 0" mass="2" diaginertia="0.01 0.012 0.014"/>{legs}</body></worldbody>
+        <equality><joint joint1="knee0" joint2="knee1"/></equality></mujoco>"""
+    )
+
+
+@pytest.mark.parametrize("contact_method", ["newton", "interior_point", "pivoting", "gauss_seidel", "admm"])
+def test_dry_friction_has_nothing_to_do_in_free_fall(contact_method):
+    """With a gear between joints that fall together, all impulses are rounding, and no scale of their own judges it."""
+    robot = coupled_legs_in_flight()
+    q = robot.configuration({"root": (0, 0, 1, 0.1, 0.2, 0.3, 0.9), "hip0": 0.6, "knee0": -1.2, "knee1": -1.2})
+    for solver in every_solver(robot.constraints):
+        if not solver.does_dry_friction:
+            continue
+        sim = Simulator(robot, solver=solver, contact_method=contact_method, q=q)
+        for _ in range(20):
+            result = sim.step()
+        np.testing.assert_allclose(sim.state.v[6:], 0.0, atol=1e-12)
+        np.testing.assert_allclose(result.dry_friction, 0.0, atol=1e-10)
+        np.testing.assert_allclose(sim.state.q[:3] - q[:3], [0, 0, -0.5 * GRAVITY * sim.state.t**2], atol=1e-12)
+
+
 def test_who_cannot_do_dry_friction_says_so():
     """Gauss' program has no box rows, smooth motion no set-valued force."""
     sim = simulator(slider(), [0.0])

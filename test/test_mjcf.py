@@ -8,6 +8,7 @@ from mechanisms import inertia_of, placement
 from constrained_sim import Collisions, JointCoupling, JointLimit, Plane, Robot, Simulator
 from constrained_sim.exceptions import ModelError
 
+UPRIGHT = (0, 0, 0.1, 0, 0, 0, 1)
 INERTIAL = '<inertial pos="0 0 0.1" mass="1" diaginertia="0.01 0.01 0.01"/>'
 
 
@@ -116,6 +117,14 @@ def test_tendon_drives_its_joints() -> None:
     assert robot.actuated_joints == ("j", "k")
     assert robot.effort_limits.tolist() == [10.0, 5.0]
     assert any("tendon of an actuator" in line for line in robot.ignored)
+
+
+def test_an_actuator_with_a_law_of_its_own_says_that_it_is_not_used() -> None:
+    """A muscle or a servo without attributes is no less lost than one with gains."""
+    for kind in ("muscle", "position", "velocity"):
+        robot = Robot.from_mjcf(mjcf(hinge(), f'<actuator><{kind} joint="j"/></actuator>'))
+        assert any(f"law of <{kind}>" in line for line in robot.ignored)
+    assert not Robot.from_mjcf(mjcf(hinge(), '<actuator><motor joint="j"/></actuator>')).ignored
 
 
 # -- masses
@@ -444,6 +453,27 @@ def test_looks_are_kept() -> None:
     assert mesh.vertices is not None and mesh.vertices[:, 2].min() == -2.0
     assert [element.kind for element in robot.collision_elements] == ["capsule"]
     assert not [line for line in robot.ignored if "rgba" in line or "material" in line]
+
+
+# -- names
+
+
+def test_contacts_are_called_by_their_geoms() -> None:
+    """A geom without a name is called by its body; one whose name another has is told apart."""
+    geoms = '<geom name="b_1" type="sphere" size="0.1"/><geom type="sphere" size="0.1" pos="1 0 0"/>'
+    text = f'<worldbody><body name="b" pos="0 0 0.1"><freejoint name="f"/>{geoms}</body></worldbody>'
+    robot = Robot.from_mjcf(mjcf(text).replace("<mujoco>", '<mujoco model="dumbbell">'))
+    sim = Simulator(robot, collisions=Collisions({"ground": Plane()}), q=robot.configuration({"f": UPRIGHT}))
+    assert set(sim.step().contact_forces) == {"b_1/ground#0", "b_1_/ground#0"}
+    assert repr(robot) == "Robot('dumbbell', 6 degrees of freedom, efforts of [], constraints [])"
+
+
+def test_an_equality_that_is_not_active_is_told() -> None:
+    """MuJoCo may switch it on later; here nothing is left of it to switch."""
+    weld = '<equality><weld name="w" body1="b" active="false"/></equality>'
+    robot = Robot.from_mjcf(mjcf(hinge(), weld))
+    assert not robot.constraints
+    assert any("active='false'" in line for line in robot.ignored)
 
 
 # -- MuJoCo itself

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from mechanisms import leg_config, solo12
 
-from constrained_sim import Posture, Trajectory, load_config
+from constrained_sim import Collisions, Plane, Posture, Robot, Simulator, Trajectory, load_config
 from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.plots.contact_status import status_of
 from constrained_sim.plots.figures import KINDS, make_figures
@@ -48,6 +48,17 @@ def test_a_run_tells_forces_limits_and_cone(landing: Trajectory) -> None:
     assert np.array_equal(recording.joints["knee"].effort, landing.tau[:, 1])
     assert np.all(recording.joints["slider"].effort == 0.0)  # it has no actuator
     assert np.array_equal(recording.impacts.t, [impact.t for impact in landing.impacts])
+
+
+def test_the_friction_of_a_geom_tells_stick_from_slip() -> None:
+    """Where the collisions have no coefficient of their own, that of the description counts; no name is no title."""
+    slider = '<joint name="x" type="slide" axis="1 0 0"/><joint name="z" type="slide" axis="0 0 1"/>'
+    box = '<geom name="box" type="box" size="0.1 0.1 0.1" mass="1" friction="0.3"/>'
+    robot = Robot.from_mjcf(f'<mujoco><worldbody><body name="b">{slider}{box}</body></worldbody></mujoco>')
+    sim = Simulator(robot, collisions=Collisions({"floor": Plane()}), q=[0.0, 0.1], v=[0.1, 0.0])
+    recording = recording_of(sim.run(0.1))
+    corner = recording.contacts["box/floor#0"]
+    assert (corner.status[0], corner.status[-1], recording.title) == (SLIDING, STICKING, "robot")
 
 
 def test_the_energy_audit_adds_up(landing: Trajectory) -> None:

@@ -48,6 +48,7 @@ from constrained_sim.exceptions import (
 )
 
 FREE_HAND = PointAnchor("hand", "tip", (0, 0, 0))
+FREE_KNEE = JointVelocity("knee", "knee", 0.0)
 
 
 def snapshot(sim):
@@ -684,6 +685,12 @@ def test_run_without_actuators_and_without_steps():
     assert (empty.q.shape, empty.v.shape, empty.tau.shape) == ((0, 2), (0, 2), (0, 2))
     assert repr(empty) == "Trajectory(0 steps, empty, 0 impacts, multipliers of [])"
     assert repr(trajectory) == "Trajectory(3 steps, 0.001 to 0.003 s, 0 impacts, multipliers of [])"
+
+
+def test_the_result_of_a_step_prints_on_a_line():
+    """At a prompt one sees what acted, not the arrays of the stepper."""
+    sim = Simulator(leg(), [PointContact("foot", "foot", (0, 0, 0), friction=0.8), FREE_KNEE], q=[0.5, 0.6, -1.2])
+    assert repr(sim.step()) == "StepResult(t=0.001 s, 0 impacts, contacts that touch: [], constraints: [knee])"
 
 
 def test_run_refuses_less_than_a_step():

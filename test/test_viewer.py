@@ -154,6 +154,7 @@ def test_an_object_is_pushed_by_the_page(boxes, browser):
 def test_notebook_shows_the_page_where_the_call_stands(hop, browser, tmp_path):
     """What a notebook puts into its own page is a frame that shows ours."""
     with hop.view() as page:
+        assert repr(page) == f"Page({page.url!r})"
         notebook = tmp_path / "notebook.html"
         notebook.write_text(f"<html><body>{page._repr_html_()}</body></html>")
         tab = browser.new_page(viewport={"width": 900, "height": 700})

@@ -32,6 +32,9 @@ FORESIGHT = 2.5
 class Collisions:
     """What the collision geometry of a robot may touch, and how.
 
+    A detected contact has the name ``ELEMENT/BODY#NUMBER``: an element of the description, a body of the scene or
+    another element, and a number. The element is called ``<link>_<index>``, that of an MJCF as its geom.
+
     Attributes:
         scene: bodies of the world by name.
         friction: Coulomb coefficient; None: that of each element of the description, of two elements the smaller one,

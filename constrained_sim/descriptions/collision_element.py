@@ -15,7 +15,7 @@ class CollisionElement:
 
     Attributes:
         link: that carries it.
-        name: ``<link>_<index>``.
+        name: that of a geom of an MJCF; ``<link>_<index>`` of all others.
         placement: of the shape in the link's frame.
         kind: ``sphere``, ``box``, ``cylinder``, ``capsule``, ``mesh``, or what the file says and nobody supports.
         size: [m]: radius; three edges; radius and length; or the factors of a mesh along its axes.

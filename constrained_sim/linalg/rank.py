@@ -26,6 +26,9 @@ PIVOT_TOLERANCE = 1e-9
 PIVOT_ROUNDING = 1e-14
 """Rounding of a pivot, relative to the diagonal entry it began as, per inverse of the least such pivot before it."""
 
+MOTION_ROUNDING = 1e-15
+"""Rounding of a row velocity, relative to the largest one that a motion of the same kinetic energy can have."""
+
 CONSISTENT = 1e-9
 """Relative residual up to which rows do not contradict each other; more where rounding alone makes more of it."""
 

@@ -66,7 +66,7 @@ def recording_of(trajectory: Trajectory, setup: Setup | None = None, title: str 
         for name, force in trajectory.contact_forces.items()
     }
     return Recording(
-        title or str(setup.robot.model.name),
+        title or str(setup.robot.model.name) or "robot",
         t,
         _joints(trajectory, setup.robot, limbs),
         t,
@@ -126,15 +126,17 @@ def declared_contact(force: Array, contact: PointContact, limbs: Limbs) -> Conta
 def _collision(name: str, force: Array, setup: Setup, limbs: Limbs) -> ContactSeries:
     """Return a contact of collision geometry: its name is that of a link's element, ``/``, a body, ``#`` and a number.
 
-    The normal is known on planes whose friction is that of all collisions.
+    The normal is known on planes.
     """
-    element, _, body = name.partition("/")
-    limb = limbs.of_link(element.rpartition("_")[0])
-    collisions = setup.collisions
-    plane = None if collisions is None else collisions.scene.get(body.partition("#")[0])
-    if collisions is not None and isinstance(plane, Plane) and collisions.friction is not None:
-        return _on_plane(force, plane.normal, collisions.law.coefficient(collisions.friction), limb)
-    return _unknown(force, limb)
+    pair, collisions = name.rpartition("#")[0], setup.collisions
+    element = next((one for one in setup.robot.collision_elements if pair.startswith(f"{one.name}/")), None)
+    if element is None or collisions is None:
+        return _unknown(force)
+    limb, plane = limbs.of_link(element.link), collisions.scene.get(pair.removeprefix(f"{element.name}/"))
+    if not isinstance(plane, Plane):
+        return _unknown(force, limb)
+    friction = collisions.friction if collisions.friction is not None else element.friction or 0.0
+    return _on_plane(force, plane.normal, collisions.law.coefficient(friction), limb)
 
 
 def _on_plane(force: Array, normal: Array, friction: float, limb: str) -> ContactSeries:

@@ -31,7 +31,7 @@ class Smooth(Stepper):
     name = "smooth"
     default_integrator = RK4.name
     does_dry_friction = False
-    supported = "bilateral constraints; contacts and limits need the stepper 'time_stepping'"
+    supported = "bilateral constraints; contacts, limits and dry friction need 'time_stepping' or 'event_driven'"
 
     def supports(self, constraint: Constraint) -> bool:
         """Return whether `constraint` is bilateral."""

@@ -91,6 +91,10 @@ class Page:
         self._thread.start()
         return self
 
+    def __repr__(self) -> str:
+        """Say where the page is."""
+        return f"Page({self.url!r})"
+
     def _repr_html_(self) -> str:
         """Return the page as a notebook shows it."""
         return f'<iframe src="{self.url}" width="100%" height="600" style="border:0"></iframe>'

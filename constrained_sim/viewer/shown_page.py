@@ -6,7 +6,13 @@ from typing import Protocol
 
 
 class ShownPage(Protocol):
-    """A page that shows a simulation; ``Page`` is one."""
+    """A page that shows a simulation; ``Page`` is one.
+
+    Attributes:
+        url: where the page is.
+    """
+
+    url: str
 
     def open(self) -> None:
         """Open the page in the user's browser."""

@@ -101,6 +101,7 @@ class Actuators:
         if kind == "motor":
             return 1.0
         if kind != "general":
+            self._ignored.add(f"law of <{kind}>", element, "its joint takes the effort that the controller gives")
             return None
         gain = word_of(element, "gaintype", ("affine", "muscle", "dcmotor", "so3", "pid", "user", "fixed"))
         bias = word_of(element, "biastype", ("affine", "muscle", "dcmotor", "so3", "user", "none"))

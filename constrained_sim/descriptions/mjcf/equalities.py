@@ -13,7 +13,7 @@ from constrained_sim.constraints import Constraint, FrameAnchor, JointCoupling, 
 from constrained_sim.descriptions.document import Tag, where
 from constrained_sim.descriptions.mjcf.settings import Defaults, word_of
 from constrained_sim.descriptions.mjcf.tendons import Tendons
-from constrained_sim.descriptions.vocabulary import numbers
+from constrained_sim.descriptions.vocabulary import Ignored, numbers
 from constrained_sim.exceptions import ModelError
 from constrained_sim.robot import WORLD
 
@@ -35,8 +35,8 @@ class Scenery:
     tendons: Tendons
 
 
-def read_equalities(root: Element, defaults: Defaults, scenery: Scenery) -> tuple[Constraint, ...]:
-    """Return a constraint for each active equality.
+def read_equalities(root: Element, defaults: Defaults, scenery: Scenery, ignored: Ignored) -> tuple[Constraint, ...]:
+    """Return a constraint for each active equality; `ignored` takes the others.
 
     Raises:
         ModelError: one that names what does not exist, or that is not linear.
@@ -50,6 +50,8 @@ def read_equalities(root: Element, defaults: Defaults, scenery: Scenery) -> tupl
         names.add(name)
         if word_of(given, "active", ("false", "true")) == "true":
             found.append(READERS[given.tag](name, given, scenery))
+        else:
+            ignored.add("equality with active='false'", element, "declare it, and let `Simulator.enable` switch it")
     return tuple(found)
 
 

@@ -59,6 +59,7 @@ class Geoms:
         self._compiler, self._folder, self._ignored = compiler, folder or Path(), ignored
         self._meshes: dict[str, Tag] = {}
         self._triangles: dict[str, tuple[Array, Triangles]] = {}
+        self._names: set[str] = set()
         self._colours = {m.get("name", ""): m for m in root.iterfind("asset/material") if m.get("rgba") is not None}
         for mesh in root.iterfind("asset/mesh"):
             self._meshes[mesh.get("name") or Path(mesh.get("file", "")).stem] = defaults.applied(mesh)
@@ -189,8 +190,17 @@ class Geoms:
         if condim > 3:
             self._ignored.add("torsional and rolling friction of <geom>", element, "they are for all collisions")
         return CollisionElement(
-            body, f"{body}_{index}", geom.placement, geom.type, *self._extent(geom), friction, where(element)
-        )
+            body, self._unique_name(body, index, element), geom.placement, geom.type, *self._extent(geom), friction,
+            where(element),
+        )  # fmt: skip
+
+    def _unique_name(self, body: str, index: int, element: Element) -> str:
+        """Return the name of a geom, by which its contacts are called; of one without, ``<body>_<index>``."""
+        name = element.get("name") or f"{body}_{index}"
+        while name in self._names:
+            name += "_"
+        self._names.add(name)
+        return name
 
     def _extent(self, geom: Geom) -> tuple[tuple[float, ...], str, Array | None]:
         """Return size, file and vertices of a geom; what is a half size in MJCF is a whole one here, but a radius."""

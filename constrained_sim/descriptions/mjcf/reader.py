@@ -56,11 +56,12 @@ def read_mjcf(xml: str, folder: Path | None = None) -> Description:
     tendons = read_tendons(root, compiler, defaults, types, ignored)
     efforts = Actuators(root, compiler, defaults, types, tendons, ignored).efforts
     built.limit_efforts(efforts, joints)
+    built.model.name = root.get("model", "")
     built.model.gravity = pin.Motion(_gravity(root, disabled), np.zeros(3))
     sites = built.sites | {name: (WORLD, placement) for name, placement in read.world_sites.items()}
     positions = {name: entry.reference for name, entry in joints.items() if entry.type in ("hinge", "slide")}
     scenery = Scenery(built.placements, sites, positions, tendons)
-    constraints = () if "equality" in disabled else read_equalities(root, defaults, scenery)
+    constraints = () if "equality" in disabled else read_equalities(root, defaults, scenery, ignored)
     driven = {} if "actuation" in disabled else efforts
     acting = root.find("actuator/*") is not None
     passive = tuple(name for name, kind in types.items() if kind == "free" or (acting and name not in driven))

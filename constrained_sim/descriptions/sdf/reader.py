@@ -64,6 +64,7 @@ class _Builder:
         self.poses = {name: self.frames.pose(name, f"pose of {where(link)}") for name, link in self.links.items()}
         self.joints = [Joint(joint, self.frames) for joint in element.findall("joint")]
         self.model, self.springs = pin.Model(), dict[str, Spring]()
+        self.model.name = element.get("name", "")
         self._at: dict[str, tuple[int, pin.SE3]] = {WORLD: (0, pin.SE3.Identity())}
         self._frame_ids = {WORLD: 0}
 

@@ -135,7 +135,9 @@ class EventDriven(Stepper):
             if done:
                 break
         else:
-            raise NonFiniteMotion(f"more than {MOST_EVENTS} events within one step")
+            raise NonFiniteMotion(
+                f"more than {MOST_EVENTS} events within one step; 'time_stepping' does not stop at events"
+            )
         return ledger.outcome(start, here, mode, motion, self.dt, self.robot)
 
     # -- events
