@@ -20,9 +20,10 @@ namespace
 {
 
 constexpr std::array<const char *, 3> kKinds = {
-  hardware_interface::HW_IF_POSITION, hardware_interface::HW_IF_VELOCITY, hardware_interface::HW_IF_EFFORT};
+  hardware_interface::HW_IF_POSITION, hardware_interface::HW_IF_VELOCITY,
+  hardware_interface::HW_IF_EFFORT};
 constexpr std::size_t kStateHead = 2 * sizeof(std::int64_t);  // its number and its stamp
-constexpr std::size_t kCommandHead = sizeof(std::int64_t);    // the number of the state that it answers
+constexpr std::size_t kCommandHead = sizeof(std::int64_t);    // number of the state it answers
 constexpr auto kPatience = 20ms;  // for a state: services of the controller manager wait as long
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
@@ -34,11 +35,12 @@ std::size_t index_of_kind(const std::string & joint, const std::string & interfa
     }
   }
   throw std::runtime_error(
-          "joint '" + joint + "': no interface '" + interface + "', allowed: position, velocity, effort");
+    "joint '" + joint + "': no interface '" + interface + "', allowed: position, velocity, effort");
 }
 
-/// Return the names of all interfaces of joints by kind, then by joint; empty where a joint has none of a kind.
-template<typename Interfaces>
+/// Return the names of all interfaces of joints by kind, then by joint; empty where a joint has
+/// none of a kind.
+template <typename Interfaces>
 std::vector<std::string> names_of(
   const std::vector<hardware_interface::ComponentInfo> & joints, const Interfaces & interfaces)
 {
@@ -54,25 +56,32 @@ std::vector<std::string> names_of(
 
 }  // namespace
 
-CallbackReturn SimulatorHardware::on_init(const hardware_interface::HardwareComponentInterfaceParams & params)
+CallbackReturn SimulatorHardware::on_init(
+  const hardware_interface::HardwareComponentInterfaceParams & params)
 {
   if (SystemInterface::on_init(params) != CallbackReturn::SUCCESS) {
     return CallbackReturn::ERROR;
   }
   const auto given = info_.hardware_parameters.find("simulator");
   simulator_ = given == info_.hardware_parameters.end() ? "/constrained_sim" : given->second;
-  simulated_time_ = rclcpp::contexts::get_global_default_context()->get_sub_context<SimulatedTime>();
+  simulated_time_ =
+    rclcpp::contexts::get_global_default_context()->get_sub_context<SimulatedTime>();
   if (info_.is_async) {
-    RCLCPP_ERROR(get_logger(), "is_async: a simulator in lock-step is read and written in the loop of the manager");
+    RCLCPP_ERROR(
+      get_logger(),
+      "is_async: a simulator in lock-step is read and written in the loop of the manager");
     return CallbackReturn::ERROR;
   }
   if (!info_.sensors.empty() || !info_.gpios.empty()) {
-    RCLCPP_ERROR(get_logger(), "the simulator has joints only: its sensors are on topics of their own");
+    RCLCPP_ERROR(
+      get_logger(), "the simulator has joints only: its sensors are on topics of their own");
     return CallbackReturn::ERROR;
   }
   try {
-    states_ = names_of(info_.joints, [](const auto & joint) -> auto & {return joint.state_interfaces;});
-    commands_ = names_of(info_.joints, [](const auto & joint) -> auto & {return joint.command_interfaces;});
+    states_ =
+      names_of(info_.joints, [](const auto & joint) -> auto & { return joint.state_interfaces; });
+    commands_ =
+      names_of(info_.joints, [](const auto & joint) -> auto & { return joint.command_interfaces; });
   } catch (const std::runtime_error & error) {
     RCLCPP_ERROR(get_logger(), "%s", error.what());
     return CallbackReturn::ERROR;
@@ -106,7 +115,7 @@ CallbackReturn SimulatorHardware::on_shutdown(const rclcpp_lifecycle::State & pr
   return on_cleanup(previous);
 }
 
-/// Tell the simulator what is wanted, and wait for its answer, however long it compiles its kernels.
+/// Tell the simulator what is wanted, and wait for its answer, while it compiles its kernels too.
 void SimulatorHardware::greet()
 {
   std::string text = std::to_string(info_.rw_rate);
@@ -124,12 +133,14 @@ void SimulatorHardware::greet()
     RCLCPP_INFO_ONCE(get_logger(), "waiting for the simulator %s to start", simulator_.c_str());
   }
   if (packet_.size() > 1) {
-    throw std::runtime_error("refused by the simulator: " + std::string(packet_.begin(), packet_.end()));
+    throw std::runtime_error(
+      "refused by the simulator: " + std::string(packet_.begin(), packet_.end()));
   }
 }
 
 return_type SimulatorHardware::perform_command_mode_switch(
-  const std::vector<std::string> & start_interfaces, const std::vector<std::string> & stop_interfaces)
+  const std::vector<std::string> & start_interfaces,
+  const std::vector<std::string> & stop_interfaces)
 {
   for (const auto & name : stop_interfaces) {
     claimed_.erase(name);
@@ -160,7 +171,7 @@ return_type SimulatorHardware::read(const rclcpp::Time &, const rclcpp::Duration
   return return_type::OK;
 }
 
-/// Note that the simulator has ended, before that becomes an error of the hardware in the next cycle.
+/// Note that the simulator has ended; in the next cycle that is an error of the hardware.
 void SimulatorHardware::end(const std::runtime_error & reason)
 {
   RCLCPP_INFO(get_logger(), "%s", reason.what());
@@ -170,7 +181,8 @@ void SimulatorHardware::end(const std::runtime_error & reason)
 void SimulatorHardware::take_state()
 {
   if (packet_.size() != kStateHead + states_.size() * sizeof(double)) {
-    throw std::runtime_error("a state of " + std::to_string(packet_.size()) + " bytes: another version of the simulator?");
+    throw std::runtime_error(
+      "a state of " + std::to_string(packet_.size()) + " bytes: another version of the simulator?");
   }
   std::array<std::int64_t, 2> head;
   std::memcpy(head.data(), packet_.data(), sizeof(head));

@@ -17,14 +17,15 @@ namespace constrained_sim
 
 /// The joints of a simulator in lock-step as hardware of ros2_control.
 ///
-/// `read` takes the state at the end of a control period, `write` answers it with the commands of the next. Parameter
-/// `simulator` is the full name of the node, `/constrained_sim` unless given.
+/// `read` takes the state at the end of a control period, `write` answers it with the commands of
+/// the next. Parameter `simulator` is the full name of the node, `/constrained_sim` unless given.
 class SimulatorHardware : public hardware_interface::SystemInterface
 {
 public:
   hardware_interface::CallbackReturn on_init(
     const hardware_interface::HardwareComponentInterfaceParams & params) override;
-  hardware_interface::CallbackReturn on_configure(const rclcpp_lifecycle::State & previous) override;
+  hardware_interface::CallbackReturn on_configure(
+    const rclcpp_lifecycle::State & previous) override;
   hardware_interface::CallbackReturn on_cleanup(const rclcpp_lifecycle::State & previous) override;
   hardware_interface::CallbackReturn on_shutdown(const rclcpp_lifecycle::State & previous) override;
 
@@ -32,8 +33,10 @@ public:
     const std::vector<std::string> & start_interfaces,
     const std::vector<std::string> & stop_interfaces) override;
 
-  hardware_interface::return_type read(const rclcpp::Time & time, const rclcpp::Duration & period) override;
-  hardware_interface::return_type write(const rclcpp::Time & time, const rclcpp::Duration & period) override;
+  hardware_interface::return_type read(
+    const rclcpp::Time & time, const rclcpp::Duration & period) override;
+  hardware_interface::return_type write(
+    const rclcpp::Time & time, const rclcpp::Duration & period) override;
 
 private:
   void greet();
@@ -43,13 +46,13 @@ private:
   std::string simulator_;
   SimulatorSocket socket_;
   std::shared_ptr<SimulatedTime> simulated_time_;
-  std::vector<std::string> states_;    // names of the state interfaces in the order of packets, empty: none
-  std::vector<std::string> commands_;  // of the command interfaces, likewise
+  std::vector<std::string> states_;    // state interfaces in the order of packets; empty: none
+  std::vector<std::string> commands_;  // command interfaces in that order
   std::set<std::string> claimed_;      // command interfaces that a controller has
   std::vector<char> packet_;
   std::vector<char> answer_;
-  std::int64_t received_ = 0;          // number of the last state
-  std::int64_t answered_ = 0;          // of the last one that was answered
+  std::int64_t received_ = 0;  // number of the last state
+  std::int64_t answered_ = 0;  // of the last one that was answered
 };
 
 }  // namespace constrained_sim

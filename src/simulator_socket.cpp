@@ -17,7 +17,7 @@ namespace
 constexpr std::size_t kLongestPacket = 1 << 16;  // [bytes]
 }  // namespace
 
-SimulatorSocket::~SimulatorSocket() {close();}
+SimulatorSocket::~SimulatorSocket() { close(); }
 
 void SimulatorSocket::connect(std::size_t domain, const std::string & node)
 {
@@ -36,8 +36,8 @@ void SimulatorSocket::connect(std::size_t domain, const std::string & node)
     const std::string why = std::strerror(errno);
     close();
     throw std::runtime_error(
-            "no simulator " + node + " in lock-step on this machine in domain " + std::to_string(domain) +
-            " (" + why + "): start it first, with clock_mode: lockstep");
+      "no simulator " + node + " in lock-step on this machine in domain " + std::to_string(domain) +
+      " (" + why + "): start it first, with clock_mode: lockstep");
   }
 }
 

@@ -9,8 +9,8 @@
 namespace constrained_sim
 {
 
-/// The plugin's end of the local socket to a simulator; constrained_sim/ros/hardware_link.py is the other end.
-/// Every method throws std::runtime_error where the other end is gone.
+/// The plugin's end of the local socket to a simulator; constrained_sim/ros/hardware_link.py is the
+/// other end. Every method throws std::runtime_error where the other end is gone.
 class SimulatorSocket
 {
 public:
