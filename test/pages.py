@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+from xml.etree import ElementTree
 
 import pytest
 import yaml
@@ -83,6 +84,8 @@ def _run_blocks(page: Path) -> None:
                 run_here(words, where)
         elif block.language == "yaml":
             check_yaml(block.text)
+        elif block.language == "xml":
+            ElementTree.fromstring(block.text)
         else:
             assert block.language in ("text", "{toctree}"), f"{where}: nobody runs {block.language!r}"
 

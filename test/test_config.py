@@ -52,18 +52,22 @@ def test_the_shipped_configuration():
     assert config.node.joints == ("hip", "knee")
 
 
-def test_ros2_control_is_given_the_joints_and_topics_of_the_simulator():
-    """The hardware of the URDF commands what takes efforts, zero until a controller runs, on the node's topics."""
+def test_ros2_control_is_given_the_joints_of_the_simulator():
+    """The hardware of the URDF commands what is actuated, at the rate of the simulator, and so do its controllers."""
     hardware = ElementTree.parse(ROOT / "urdf" / "leg.urdf").getroot().find("ros2_control")
-    parameters = {p.get("name"): p.text for p in hardware.find("hardware").iter("param")}
-    assert parameters["joint_commands_topic"] == "/joint_commands"
-    assert parameters["joint_states_topic"] == "/joint_states"
-    assert float(parameters["trigger_joint_command_threshold"]) == -1.0
-    commands = {j.get("name"): j.find("command_interface") for j in hardware.findall("joint")}
-    assert tuple(commands) == leg_config().robot.actuated_joints
-    assert {(c.get("name"), float(c.find("param").text)) for c in commands.values()} == {("effort", 0.0)}
+    (plugin,) = ElementTree.parse(ROOT / "src" / "simulator_hardware.xml").getroot().findall("class")
+    assert hardware.findtext("hardware/plugin") == plugin.get("name")
+    commanded = [
+        joint.get("name") for joint in hardware.findall("joint") if joint.find("command_interface") is not None
+    ]
+    config = leg_config()
+    assert tuple(commanded) == config.robot.actuated_joints
     controllers = yaml.safe_load((ROOT / "config" / "leg_ros2_control.yaml").read_text())
-    assert controllers["effort_controller"]["ros__parameters"]["joints"] == list(commands)
+    manager = controllers.pop("controller_manager")["ros__parameters"]
+    assert manager["update_rate"] * config.node.control_period == pytest.approx(1.0)
+    assert {name for name, value in manager.items() if isinstance(value, dict)} == controllers.keys()
+    assert set(manager["wait_for_controllers"]) <= controllers.keys()
+    assert all(controller["ros__parameters"]["joints"] == commanded for controller in controllers.values())
 
 
 def test_it_makes_a_simulator():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
+from collections.abc import Mapping
 
 from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
@@ -16,6 +17,7 @@ from constrained_sim.exceptions import ConstrainedSimError
 from constrained_sim.ros.command_reader import CommandReader
 from constrained_sim.ros.conversions import NANOSECONDS, JointNames
 from constrained_sim.ros.declarations import wrench_from_topic
+from constrained_sim.ros.hardware_link import HardwareLink
 from constrained_sim.ros.inbox import Inbox
 from constrained_sim.ros.message_json import commands_to_plain, to_json
 from constrained_sim.ros.outputs import Outputs
@@ -33,11 +35,12 @@ WARN_PERIOD = 5.0
 
 
 class Commands:
-    """The subscriptions of the node.
+    """The subscriptions of the node, and, in lockstep, what a controller manager sends.
 
     Attributes:
         any_stamp: take commands of any stamp: lockstep goes on without its controller, whose answers come late.
         inbox: where they arrive; taking from it merges them.
+        hardware: where those of the hardware plugin for ros2_control arrive.
     """
 
     def __init__(self, node: Node, world: World, joints: JointNames, outputs: Outputs) -> None:
@@ -57,6 +60,14 @@ class Commands:
         self.inbox.subscribe(JointState, "joint_commands", self._by_name, qos, serialised=True)
         self.inbox.subscribe(Float64MultiArray, "~/commands", self._in_order, qos)
         self.inbox.subscribe(WrenchStamped, "~/external_wrench", self._push, qos)
+        self.hardware = HardwareLink(node, world, joints, self._merge)
+        if options.clock_mode == "lockstep":
+            self.hardware.listen()
+
+    def take_all(self) -> None:
+        """Take everything that has arrived."""
+        self.inbox.take_all()
+        self.hardware.wait()
 
     @property
     def answers(self) -> int:
@@ -78,8 +89,8 @@ class Commands:
 
     @property
     def publishers(self) -> int:
-        """Number of publishers of commands."""
-        return sum(self.inbox.publishers[:2])
+        """Number of publishers of commands, and of controller managers."""
+        return sum(self.inbox.publishers[:2]) + self.hardware.is_connected
 
     def _by_name(self, data: bytes) -> None:
         try:
@@ -102,7 +113,7 @@ class Commands:
             return
         self._merge(dict(zip(self._all, map(JointCommand, efforts.tolist()), strict=True)))
 
-    def _merge(self, commands: dict[int, JointCommand]) -> None:
+    def _merge(self, commands: Mapping[int, JointCommand]) -> None:
         try:
             self._world.command(commands)
         except ConstrainedSimError as error:

@@ -153,6 +153,7 @@ class Control:
         """Start counting anew after a reset."""
         self._finish_steps("the simulation was reset")
         self._commands.expect_answers()
+        self._commands.hardware.send_state()
         self._outputs.restart_counters()
         self._waiting_since = None
         self._rate_from = (time.monotonic(), self._world.stamp)
@@ -186,7 +187,7 @@ class Control:
         self._stopped = True
 
     def _loop_once(self) -> None:
-        self._commands.inbox.take_all()
+        self._commands.take_all()
         self._outputs.flush()
         if time.monotonic() >= self._next_diagnostics:
             self._next_diagnostics = time.monotonic() + DIAGNOSTICS_PERIOD
@@ -226,6 +227,7 @@ class Control:
         self._watch_command_timeout()
         period = self._world.advance()
         if period is not None:
+            self._commands.hardware.send_state()  # before the messages, which are made while controllers work
             if self._world.stamp >= self._next_status:
                 self._send_status()
             self._outputs.send_period(period)
@@ -244,11 +246,16 @@ class Control:
         now = time.monotonic()
         if self._waiting_since is None:
             self._waiting_since = self._repeated = self._warned = now
-        if now - self._waiting_since < ALERT:
+        if self._commands.hardware.is_awaited:
+            self._commands.hardware.wait(SERVICE_PERIOD)
+            if not self._commands.hardware.is_awaited:
+                return
+        elif now - self._waiting_since < ALERT:
             while time.monotonic() - now < BREATH:
                 pass  # awake: see ALERT
             return
-        self._commands.inbox.wait(SERVICE_PERIOD)
+        else:
+            self._commands.inbox.wait(SERVICE_PERIOD)
         self._publish_latched()
         if now - self._repeated > REPEAT_AFTER:
             if self._repeated == self._waiting_since:
