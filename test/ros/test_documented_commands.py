@@ -76,7 +76,8 @@ class Terminal:
     def _make(self, robot):
         """The demonstration ends by itself, and leaves a bag and a picture."""
         asked = ["make", "--no-print-directory", "-n", robot, f"DURATION={SECONDS}"]
-        recipe = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        bare = {"PATH": os.environ["PATH"]}  # without the variables of a make that runs this
+        recipe = subprocess.run(asked, cwd=ROOT, env=bare, capture_output=True, text=True, check=True).stdout
         script, python, *rest = shlex.split(recipe.replace("\\\n", " "))
         assert (script, python) == ("scripts/run", "python")
         there = {"cwd": self._folder, "env": os.environ | {"ROS_DOMAIN_ID": str(free_domain())}}
