@@ -12,7 +12,6 @@ import numpy.typing as npt
 from constrained_sim.constrained_dynamics import EXACTLY
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact.features import ContactGeometry
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.dynamics.dynamics import Dynamics, dynamics_at, kinematics_at
@@ -231,13 +230,14 @@ def impact_at(
     """
     contact_set, law = bound.contacts, law or ImpactLaw(_coefficients(bound, None))
     geometry, dynamics.v = contact_set.rows(dynamics, v), v
-    all_turning, (turning, _) = contact_set.resistance.rows(dynamics, geometry.axes), contact_set.resistance.of(closing)
-    problem = _problem(dynamics, bound, closing, law, geometry, all_turning)
+    rows, (turning, rolling) = contact_set.rows_of(closing), contact_set.resistance.of(closing)
+    J, all_turning = geometry.J, contact_set.resistance.rows(dynamics, geometry.axes)
+    problem = _problem(dynamics, bound, closing, law, rows, (J[rows], all_turning[turning], rolling))
     motion, factor = problem.solve(solver, method)
     if refuse_inconsistent:
         check_consistency(problem.system, motion.constraint_residual)
     motion.check_contacts(OPTIONS.tolerable)
-    rows, J, bilateral = contact_set.rows_of(closing), geometry.J, problem.system.J
+    bilateral = problem.system.J
     impulse, moment = np.zeros(len(J)), np.zeros(len(all_turning))
     impulse[rows], moment[turning] = np.split(motion.impulse, [len(rows)])
     generalised = motion.lam @ bilateral + impulse @ J + moment @ all_turning
@@ -268,18 +268,26 @@ def _problem(
     bound: ConstraintSet,
     closing: npt.NDArray[np.intp],
     law: ImpactLaw,
-    geometry: ContactGeometry,
-    all_turning: Array,
+    rows: npt.NDArray[np.int64],
+    taking_part: tuple[Array, Array, Array],
 ) -> ImpactProblem:
-    """Return the problem of the contacts `closing`, at the `geometry` of all contacts and (e, nv) rows of turning."""
-    contact_set, v = bound.contacts, dynamics.v
-    rows, normals = contact_set.rows_of(closing), contact_set.normals[closing]
-    turning, rolling = contact_set.resistance.of(closing)
+    """Return the problem of the contacts and one-sided rows `closing`.
+
+    Args:
+        dynamics: see :func:`impact_at`; its velocity is that before the impact.
+        bound: the constraints.
+        closing: indices of contacts and one-sided rows, ascending.
+        law: of the rows.
+        rows: (n,) which are those of `closing`.
+        taking_part: (n, nv) these rows, (e, nv) those of turning, (d, 6) rolling friction.
+    """
+    contact_set, v, normals = bound.contacts, dynamics.v, bound.contacts.normals[closing]
+    contacts, turning, rolling = taking_part
     bilateral_e, contact_e = bound.split(law.coefficients)
     bilateral_target, contact_target = bound.split(np.zeros(bound.dim) if law.targets is None else law.targets)
     return ImpactProblem(
         system=RobotSystem(dynamics, bound.bilateral.jacobian(dynamics), bound.bilateral.members),
-        contacts=geometry.J[rows],
+        contacts=contacts,
         laws=contact_set.laws_of(closing),
         v_minus=v,
         s_minus=bound.bilateral.velocity(dynamics, v, dynamics.t),
@@ -289,7 +297,7 @@ def _problem(
         bilateral_target=bilateral_target,
         target=contact_target[normals],
         approach_velocity=np.zeros(len(rows)) if law.approach_velocity is None else law.approach_velocity[rows],
-        turning=all_turning[turning],
+        turning=turning,
         rolling=rolling,
     )
 

@@ -117,7 +117,7 @@ def parameter_text(plan: Plan, description: str) -> str:
         "",
         "    servo:   # gains of joints that follow commanded positions; the controller's own are in its file",
     ]
-    for joint, k, d in zip(robot.actuated_joints, *plan.gains[:2], strict=True):
+    for joint, k, d in zip(robot.actuated_joints, plan.gains.stiffness, plan.gains.damping, strict=True):
         lines.append(f"      {_quoted(joint)}: {{stiffness: {_rounded(k)}, damping: {_rounded(d)}}}")
     if plan.contacts:
         lines += ["", "    contacts:"]

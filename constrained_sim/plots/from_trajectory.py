@@ -119,8 +119,10 @@ def _unnamed_joints(trajectory: Trajectory) -> dict[str, JointSeries]:
 
 def declared_contact(force: Array, contact: PointContact, limbs: Limbs) -> ContactSeries:
     """Return what the mean forces (n, 3) on a declared contact tell [N], world axes; NaN while absent."""
-    friction = contact.law.coefficient(contact.friction)
-    return _on_plane(force, contact.surface.normal, friction, limbs.of_link(contact.link))
+    normal, friction = contact.surface.normal, contact.law.coefficient(contact.friction)
+    status = np.where(np.isfinite(force[:, 0]), status_of(force, normal, friction), UNKNOWN)
+    limb = limbs.of_link(contact.link)
+    return ContactSeries(force, force @ normal, np.full(len(force), friction), status, limb)
 
 
 def _collision(name: str, force: Array, setup: Setup, limbs: Limbs) -> ContactSeries:
@@ -132,16 +134,11 @@ def _collision(name: str, force: Array, setup: Setup, limbs: Limbs) -> ContactSe
     element = next((one for one in setup.robot.collision_elements if pair.startswith(f"{one.name}/")), None)
     if element is None or collisions is None:
         return _unknown(force)
-    limb, plane = limbs.of_link(element.link), collisions.scene.get(pair.removeprefix(f"{element.name}/"))
+    plane = collisions.scene.get(pair.removeprefix(f"{element.name}/"))
     if not isinstance(plane, Plane):
-        return _unknown(force, limb)
-    friction = collisions.friction if collisions.friction is not None else element.friction or 0.0
-    return _on_plane(force, plane.normal, collisions.law.coefficient(friction), limb)
-
-
-def _on_plane(force: Array, normal: Array, friction: float, limb: str) -> ContactSeries:
-    status = np.where(np.isfinite(force[:, 0]), status_of(force, normal, friction), UNKNOWN)
-    return ContactSeries(force, force @ normal, np.full(len(force), friction), status, limb)
+        return _unknown(force, limbs.of_link(element.link))
+    contact = collisions.contact(name, element.link, np.zeros(3), plane, 0.0, element.friction or 0.0)
+    return declared_contact(force, contact, limbs)
 
 
 def _unknown(force: Array, limb: str = "") -> ContactSeries:

@@ -31,11 +31,14 @@ from constrained_sim.servo import JointCommand
 LONGEST = 1 << 16
 """[bytes] Longest packet that is taken."""
 
-NUMBER = struct.calcsize("q")
-"""[bytes] of the number of a state."""
+NUMBER = struct.Struct("q")
+"""Number of a state."""
 
-CREDENTIALS = struct.calcsize("3i")
-"""[bytes] of a process, a user and a group, as the kernel tells them."""
+STATE_HEAD = struct.Struct("qq")
+"""Number and stamp [ns] of a state."""
+
+CREDENTIALS = struct.Struct("3i")
+"""A process, a user and a group, as the kernel tells them."""
 
 
 def socket_name(domain: int, node: str) -> bytes:
@@ -107,12 +110,12 @@ class HardwareLink:
         last = self._world.last
         tau = np.zeros(self._world.config.robot.nu) if last is None else last.tau_applied
         self._sent += 1
-        head = struct.pack("qq", self._sent, self._world.stamp)
+        head = STATE_HEAD.pack(self._sent, self._world.stamp)
         self._send(self._manager, head + self._asked.state(self._world.sim, tau).tobytes())
 
     def _accept(self, listener: socket.socket) -> None:
         manager, _ = listener.accept()
-        _, user, _ = struct.unpack("3i", manager.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS))
+        _, user, _ = CREDENTIALS.unpack(manager.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size))
         if user not in (0, os.getuid()):
             self._node.get_logger().warning(f"the controller manager of another user, {user}, is turned away")
             manager.close()
@@ -167,10 +170,10 @@ class HardwareLink:
 
     def _take_command(self, data: bytes, asked: HardwareJoints) -> None:
         """Take the command that answers the last state; others are too late."""
-        (answered,) = struct.unpack_from("q", data)
+        (answered,) = NUMBER.unpack_from(data)
         if answered == self._sent:
             self._answered = answered
-            self._take(asked.commands(np.frombuffer(data, float, offset=NUMBER)))
+            self._take(asked.commands(np.frombuffer(data, float, offset=NUMBER.size)))
 
     def _leave(self, manager: socket.socket) -> None:
         if self.is_connected:

@@ -263,7 +263,7 @@ def _first_difference(recorded: Any, replayed: Any, path: str = "") -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Replay the bag that is named on the command line; return 0 if nothing differs, 1 if it is refused."""
+    """Replay the bag that is named on the command line; return 0, :data:`DIFFERS`, or 1 if it is refused."""
     parser = argparse.ArgumentParser(prog="replay", description=__doc__, epilog=EPILOG)
     parser.add_argument("bag", type=Path, help="rosbag2 directory that the node recorded")
     bag = parser.parse_args(arguments).bag
