@@ -15,7 +15,7 @@ from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact_solvers.natural_map import active_set_at, derivative_on, drag_of, error_of
 from constrained_sim.contact_solvers.options import OPTIONS, TINY
 from constrained_sim.contact_solvers.scaled_problem import impulse_scale
-from constrained_sim.contact_solvers.semismooth_newton import newton_step, semismooth_newton
+from constrained_sim.contact_solvers.semismooth_newton import DelassusFactor, newton_step, semismooth_newton
 from constrained_sim.contact_solvers.status import OPEN, SLIDING, STICKING
 from constrained_sim.linalg.cholesky import range_factor
 from constrained_sim.linalg.products import largest_entry
@@ -23,20 +23,26 @@ from constrained_sim.linalg.products import largest_entry
 
 @kernel
 def newton(problem, r, tolerance, steps):  # type: ignore[no-untyped-def]
+    """Newton's method on rigid contacts from r (n,), see :func:`factored_newton`."""
+    return factored_newton(problem, DelassusFactor(range_factor(problem.G), 0.0), r, tolerance, steps)
+
+
+@kernel
+def factored_newton(problem, factor, r, tolerance, steps):  # type: ignore[no-untyped-def]
     """Newton's method from r (n,): the semi-smooth one, then active set by active set where that comes to no end.
 
     Arguments and result are those of :func:`~constrained_sim.contact_solvers.semismooth_newton.semismooth_newton`.
     """
-    r, error, done = semismooth_newton(problem, r, tolerance, steps)
+    r, error, done = semismooth_newton(problem, factor, r, tolerance, steps)
     wanted = max(tolerance, OPTIONS.sufficient * impulse_scale(problem.p, problem.b, r))
     if error > wanted:
-        r, error, more = active_set_newton(problem, r, wanted, OPTIONS.active_sets)
+        r, error, more = active_set_newton(problem, factor, r, wanted, OPTIONS.active_sets)
         done += more
     return r, error, done
 
 
 @kernel
-def active_set_newton(problem, r, tolerance, changes):  # type: ignore[no-untyped-def]
+def active_set_newton(problem, factor, r, tolerance, changes):  # type: ignore[no-untyped-def]
     """Look for a solution near r, as the module says; it ends where the next change would take back the last.
 
     Or where impulses grow ``max_amplification`` times beyond the impulse scale.
@@ -48,11 +54,11 @@ def active_set_newton(problem, r, tolerance, changes):  # type: ignore[no-untype
     best, least = r, error_of(problem, r)
     if laws.rolling.shape[0]:
         return best, least, 0
-    L, active_set = range_factor(G), active_set_at(problem, G @ r + b, r)
+    active_set = active_set_at(problem, G @ r + b, r)
     far, last, before, done = OPTIONS.max_amplification * impulse_scale(p, b, r), -1, -1, 0
     while least > tolerance and done < changes:
         done += 1
-        r = _solve_on_active_set(problem, L, active_set, r, tolerance, far)
+        r = _solve_on_active_set(problem, factor, active_set, r, tolerance, far)
         error = error_of(problem, r)
         if error < least:
             best, least = r, error
@@ -65,8 +71,8 @@ def active_set_newton(problem, r, tolerance, changes):  # type: ignore[no-untype
 
 
 @kernel
-def _solve_on_active_set(problem, L, active_set, r, tolerance, far):  # type: ignore[no-untyped-def]
-    """Return where Newton's method on the map of the `active_set` leads from r, solved or not; ``G = L L^T``.
+def _solve_on_active_set(problem, factor, active_set, r, tolerance, far):  # type: ignore[no-untyped-def]
+    """Return where Newton's method on the map of the `active_set` leads from r, solved or not.
 
     Where there is no solution, that is away on the side from which contacts pull, which tells which of them opens; but
     it does not go on where the error is `far` beyond all impulses.
@@ -78,7 +84,7 @@ def _solve_on_active_set(problem, L, active_set, r, tolerance, far):  # type: ig
         if error <= tolerance or not error < far or step == OPTIONS.settling:
             break
         B, C = derivative_on(problem, active_set, u, r)
-        r = r + newton_step(problem, L, B, C, F, OPTIONS.least_shift)
+        r = r + newton_step(problem, factor, B, C, F, OPTIONS.least_shift)
     return r
 
 

@@ -92,7 +92,7 @@ class ContactOptions(NamedTuple):
     pivots: int = 50
     softest: float = 0.1
     stiffest: float = 1e-6
-    stiffer: float = 100.0
+    stiffer: float = 10.0
     compliances: int = 16
     margin: float = 1e-6
     norm_damping: float = 1e-3

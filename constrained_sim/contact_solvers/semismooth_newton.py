@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact_solvers.natural_map import active_set_at, derivative_on, natural_map
 from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.contact_solvers.rolling_rows import rolling_times
-from constrained_sim.linalg.cholesky import range_factor
 from constrained_sim.linalg.elimination import eliminate, substitute
 from constrained_sim.linalg.products import largest_entry
+from constrained_sim.validation import Array
+
+
+class DelassusFactor(NamedTuple):
+    """The Delassus matrix in parts, ``G = L L^T + compliance I``.
+
+    Attributes:
+        L: (n, rank) what the inertia of the bodies gives.
+        compliance: of every row; 0: contacts are rigid.
+    """
+
+    L: Array
+    compliance: float
 
 
 @kernel(inline=True)
@@ -55,29 +69,31 @@ def block_times(blocks, x, contacts, rolling):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def newton_step(problem, L, B, C, F, shift):  # type: ignore[no-untyped-def]
+def newton_step(problem, factor, B, C, F, shift):  # type: ignore[no-untyped-def]
     """Return the step d with ``(B + C G) d = -F``, small in directions in which this is singular.
 
-    ``B + shift`` is inverted block by block, ``C G = C L L^T`` has the rank of G: the matrix that is factored has the
-    size of the rank (Woodbury), however many contacts there are. A second pass takes back what the shift changed.
+    ``B + compliance C + shift`` is inverted block by block, and ``C L L^T`` has the rank of L: the matrix that is
+    eliminated has the size of the rank (Woodbury), however many contacts there are. A second pass takes back what the
+    shift changed.
 
     Args:
         problem: a :class:`~constrained_sim.contact_solvers.scaled_problem.ScaledProblem`.
-        L: (n, rank) factor of ``G = L L^T``.
+        factor: of G, a :class:`DelassusFactor`.
         B: (k + m + d, 3, 3) blocks of the derivative, see
             :func:`~constrained_sim.contact_solvers.natural_map.derivative_on`.
         C: the same of what multiplies G.
         F: (n,) natural map [N s].
         shift: added to B.
     """
+    L, compliance = factor
     contacts, rolling = problem.laws.friction.shape[0], problem.laws.rolling
-    inverse = np.zeros_like(B)
+    blocks, inverse = B + compliance * C, np.zeros_like(B)
     for c in range(contacts):
-        _invert(B[c], shift, inverse[c])
+        _invert(blocks[c], shift, inverse[c])
     for j in range(contacts, B.shape[0] - rolling.shape[0]):
-        inverse[j, 0, 0] = 1.0 / (B[j, 0, 0] + shift)
+        inverse[j, 0, 0] = 1.0 / (blocks[j, 0, 0] + shift)
     for j in range(B.shape[0] - rolling.shape[0], B.shape[0]):
-        _invert(B[j], shift, inverse[j])
+        _invert(blocks[j], shift, inverse[j])
     X = block_times(inverse, block_times(C, L, contacts, rolling), contacts, rolling)
     H = L.T @ X
     for i in range(H.shape[0]):
@@ -94,8 +110,8 @@ def newton_step(problem, L, B, C, F, shift):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def semismooth_newton(problem, r, tolerance, iterations):  # type: ignore[no-untyped-def]
-    """Semi-smooth Newton on the natural map, from r (n,).
+def semismooth_newton(problem, factor, r, tolerance, iterations):  # type: ignore[no-untyped-def]
+    """Semi-smooth Newton on the natural map, from r (n,), with the :class:`DelassusFactor` of the problem.
 
     A step has to lead nearer than the farthest of the last points, not than the last: on the way across a kink there
     are points that are farther than both its ends (Grippo, Lampariello and Lucidi, A nonmonotone line search technique
@@ -108,12 +124,11 @@ def semismooth_newton(problem, r, tolerance, iterations):  # type: ignore[no-unt
     F = natural_map(problem, r)
     error = largest_entry(F)
     best, least, recent, earlier = r, error, np.full(memory, error), np.full(memory, np.inf)
-    L = range_factor(problem.G)
     for done in range(iterations):
         if error <= tolerance or least > 0.5 * earlier[done % memory]:
             return best, least, done
         earlier[done % memory] = least
-        nearer, r, F = _step_nearer(problem, L, r, F, recent.max())
+        nearer, r, F = _step_nearer(problem, factor, r, F, recent.max())
         if not nearer:
             return best, least, done
         error = largest_entry(F)
@@ -124,12 +139,12 @@ def semismooth_newton(problem, r, tolerance, iterations):  # type: ignore[no-unt
 
 
 @kernel
-def _step_nearer(problem, L, r, F, farthest):  # type: ignore[no-untyped-def]
+def _step_nearer(problem, factor, r, F, farthest):  # type: ignore[no-untyped-def]
     """Return whether a step from r leads nearer than an error `farthest` [N s], where it leads, and the map there."""
     u = problem.G @ r + problem.b
     B, C = derivative_on(problem, active_set_at(problem, u, r), u, r)
     for shift in (OPTIONS.least_shift, OPTIONS.large_shift):
-        length, direction = 1.0, newton_step(problem, L, B, C, F, shift)
+        length, direction = 1.0, newton_step(problem, factor, B, C, F, shift)
         for _ in range(OPTIONS.line_search):
             candidate = r + length * direction
             F_candidate = natural_map(problem, candidate)

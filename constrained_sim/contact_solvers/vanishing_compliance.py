@@ -25,12 +25,13 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.contact_solvers.active_set_newton import newton
+from constrained_sim.contact_solvers.active_set_newton import factored_newton
 from constrained_sim.contact_solvers.least_norm import by_motion, rows_at_rest, with_least_norm
 from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.contact_solvers.scaled_problem import accuracy_of, impulse_scale, scaled_problem
+from constrained_sim.contact_solvers.semismooth_newton import DelassusFactor
 from constrained_sim.contact_solvers.status import OPEN, SLIDING, STICKING
-from constrained_sim.linalg.cholesky import independent_factor
+from constrained_sim.linalg.cholesky import independent_factor, range_factor
 
 
 @kernel
@@ -70,21 +71,24 @@ def rigid_limit(problem):  # type: ignore[no-untyped-def]
     """
     G, b, laws, p = problem
     n = b.shape[0]
-    unit = np.trace(G) / n
+    unit, L = np.trace(G) / n, range_factor(G)
     r = before = np.zeros(n)
     softer, step = OPTIONS.softest * OPTIONS.stiffer, OPTIONS.stiffer
     for _ in range(OPTIONS.compliances):
-        compliance = max(softer / step, OPTIONS.stiffest)
-        compliant = scaled_problem(G + compliance * unit * np.eye(n), b, laws)
+        last = softer < 2.0 * step * OPTIONS.stiffest
+        compliance = OPTIONS.stiffest if last else softer / step
+        factor = DelassusFactor(L, compliance * unit)
+        compliant = scaled_problem(G + factor.compliance * np.eye(n), b, laws)
         tolerance = accuracy_of(compliant.p, b, 0.0)
-        found, error, _ = newton(compliant, r, tolerance, OPTIONS.newton_steps)
+        found, error, _ = factored_newton(compliant, factor, r, tolerance, OPTIONS.newton_steps)
         if not error <= OPTIONS.sufficient * impulse_scale(compliant.p, b, found):
             step = np.sqrt(step)
             continue
         r, before = found, r
-        if compliance == OPTIONS.stiffest:
+        if last:
             r = r + (r - before) / (softer / compliance - 1.0)
-            limit, error, _ = newton(problem, r, accuracy_of(p, b, 0.0), OPTIONS.newton_steps)
+            rigid = DelassusFactor(L, 0.0)
+            limit, error, _ = factored_newton(problem, rigid, r, accuracy_of(p, b, 0.0), OPTIONS.newton_steps)
             return limit, error
         softer = compliance
     return r, np.inf
