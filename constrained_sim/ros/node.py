@@ -22,7 +22,7 @@ from constrained_sim.exceptions import ConfigError, ConstrainedSimError, NoAnswe
 from constrained_sim.linalg.blas_threads import single_threaded_blas
 from constrained_sim.ros import simulation_interfaces
 from constrained_sim.ros.callbacks import SERVICE_PERIOD
-from constrained_sim.ros.clock_owner import ClockOwner
+from constrained_sim.ros.clock_owner import CLOCK, ClockOwner
 from constrained_sim.ros.commands import Commands
 from constrained_sim.ros.control import Control
 from constrained_sim.ros.conversions import JointNames
@@ -167,7 +167,7 @@ class SimulationNode(LifecycleNode):
             undo.callback(destroyer_of_news(self))
             clock = ClockOwner(self, config.node.publish_clock, self._began)
             chosen = TopicChoice(config.node.record_topics, self.get_namespace(), self.get_name())
-            topics = NodeTopics(self, recorder, chosen)
+            topics = NodeTopics(self, recorder, chosen, {CLOCK: clock.qos})
             outputs = Outputs(topics, world, joints, clock.publishes)
             topics.check_recorded()
             commands = Commands(self, world, joints, outputs)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import json
 import time
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from rclpy.node import Node
@@ -29,8 +31,22 @@ SHOWN = 60
 class NodeTopics:
     """Topics of a node, recorded where there is a recorder."""
 
-    def __init__(self, node: Node, recorder: Recorder | None, recorded: TopicChoice | None = None) -> None:
-        """Publish from `node`, and record what is among those `recorded`; None: everything."""
+    def __init__(
+        self,
+        node: Node,
+        recorder: Recorder | None,
+        recorded: TopicChoice | None = None,
+        published_qos: Mapping[str, QoSProfile] = MappingProxyType({}),
+    ) -> None:
+        """Open none yet.
+
+        Args:
+            node: publishes.
+            recorder: records, where there is one.
+            recorded: chooses what is recorded; None: everything.
+            published_qos: what is offered on topics of these names, though a recording keeps what :meth:`open` is told.
+        """
+        self._published_qos = published_qos
         self._node, self._recorder, self._choice = node, recorder, recorded or TopicChoice()
         self._opened: set[str] = set()
         self._publishers: dict[str, Publisher] = {}
@@ -55,7 +71,7 @@ class NodeTopics:
         published = published_type(kind) if publish else None
         if published is None:
             return Topic(None, sink, always=sink is not None)
-        publisher = self._node.create_publisher(published, name, qos)
+        publisher = self._node.create_publisher(published, name, self._published_qos.get(name, qos))
         self._publishers[publisher.topic_name] = publisher
         always = sink is not None or qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
 

@@ -29,6 +29,12 @@ TYPE = "std_msgs/msg/String"
 FILLER, LATE = (RecordedTopic(name, TYPE, "") for name in ("/filler", "/late"))
 
 
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for the recording process as long as a busy machine takes to start it."""
+    monkeypatch.setattr(recorder_module, "PATIENCE", 60.0)
+
+
 def texts(bag: Path) -> dict[str, list[str]]:
     """Return what a bag of strings holds, by topic."""
     found: dict[str, list[str]] = {}
