@@ -10,7 +10,7 @@ PACKAGE = "constrained_sim"
 
 
 def share_folder() -> Path:
-    """Return the folder that ``package://constrained_sim`` means: it holds ``config`` and ``urdf``.
+    """Return the folder that ``package://constrained_sim`` means: it holds ``config``, ``msg`` and ``urdf``.
 
     A wheel has it inside the package. An editable installation, and one of links into the sources as colcon makes it,
     use the source tree. One of copies, as colcon and Debian packages make it, has it at ``share/constrained_sim`` of

@@ -1,4 +1,4 @@
-"""Writes a run as a rosbag2 directory (MCAP) of standard messages, without ROS; every tool opens it."""
+"""Writes a run as a rosbag2 directory (MCAP), without ROS; it holds the definitions of all its messages."""
 
 from __future__ import annotations
 
@@ -8,23 +8,29 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 
 from constrained_sim.config import Config
 from constrained_sim.descriptions.urdf.writer import urdf_of
+from constrained_sim.dynamics.dynamics import dynamics_at
 from constrained_sim.joints import SingleJoint
+from constrained_sim.objects.object_motion import base_motion, single_joints
 from constrained_sim.optional import installed_version, optional
 from constrained_sim.recorded_configuration import CONFIGURATION
+from constrained_sim.shipped import share_folder
 from constrained_sim.trajectory import Trajectory
 from constrained_sim.validation import Array
 
 NANOSECONDS = 1_000_000_000
-JOINTS, BASE, WRENCH, IMPULSE, NUMBER, TEXT = (
+JOINTS, BASE, WRENCH, IMPULSE, NUMBER, TEXT, OBJECT, OBJECTS = (
     "sensor_msgs/msg/JointState",
     "nav_msgs/msg/Odometry",
     "geometry_msgs/msg/WrenchStamped",
     "geometry_msgs/msg/Vector3Stamped",
     "std_msgs/msg/Float64",
     "std_msgs/msg/String",
+    "constrained_sim/msg/ObjectState",
+    "constrained_sim/msg/ObjectStates",
 )
 LIBRARIES = "constrained_sim", "numpy", "scipy", "numba", "pin"
 """Whose versions are in a bag."""
@@ -38,6 +44,7 @@ def write_bag(trajectory: Trajectory, config: Config, directory: Path) -> None:
 
     Topics: ``/joint_states``, ``/odom`` of a floating base, ``/contact_forces/NAME`` (force on the robot and moment
     about the contact point, both along the world's axes, mean over the step; nothing while absent),
+    ``/object_states`` where objects are beside the robot (``ObjectStates``, as a node publishes them),
     ``/impacts/energy_lost`` [J] and, at the same stamps, ``/impacts/NAME`` (impulse on the robot [N s], world axes).
     ``/robot_description`` and ``/configuration`` (JSON: parameters, the folder where relative paths begin, versions)
     come first. Stamps begin at the configured start time.
@@ -48,6 +55,9 @@ def write_bag(trajectory: Trajectory, config: Config, directory: Path) -> None:
     bags = optional("rosbags.rosbag2", "writing a bag")
     typing = optional("rosbags.typesys", "writing a bag")
     store = typing.get_typestore(typing.Stores.ROS2_JAZZY)
+    for kind in OBJECT, OBJECTS:
+        definition = (share_folder() / "msg" / f"{kind.rpartition('/')[2]}.msg").read_text(encoding="utf-8")
+        store.register(typing.get_types_from_msg(definition, kind))
     start = round(config.node.start_time * NANOSECONDS)
     rows = sorted(_Messages(store.types, trajectory, config, start).rows(), key=lambda row: row[2])
     with bags.Writer(directory, version=9, storage_plugin=bags.StoragePlugin.MCAP) as writer:
@@ -66,6 +76,7 @@ class _Messages:
         self._types, self._run, self._robot, self._start = types, trajectory, config.robot, start
         names = [name for name, joint in config.robot.own_joint_models.items() if joint.nv == 1]
         self._joints_of_one = {name: SingleJoint.of(config.robot, name) for name in names}
+        self._objects = {entry: single_joints(config.robot, entry) for entry in config.robot.objects}
         self._world, self._prefix = config.node.world_frame, config.node.frame_prefix
         self._told: dict[str, Any] = {}
         if config.parameters:
@@ -83,6 +94,8 @@ class _Messages:
             yield "/joint_states", JOINTS, stamp, self._joints(i, stamp)
             if self._robot.floating_base:
                 yield "/odom", BASE, stamp, self._base(i, stamp)
+            if self._objects:
+                yield "/object_states", OBJECTS, stamp, self._object_states(i, stamp)
             for name, forces in self._run.contact_forces.items():
                 if np.isfinite(forces[i]).all():
                     yield f"/contact_forces/{name}", WRENCH, stamp, self._contact(name, i, stamp)
@@ -111,10 +124,7 @@ class _Messages:
         )
 
     def _base(self, i: int, stamp: int) -> Any:
-        types, q, v = self._types, self._run.q[i].tolist(), self._run.v[i].tolist()
-        point, vector = types["geometry_msgs/msg/Point"], types["geometry_msgs/msg/Vector3"]
-        pose = types["geometry_msgs/msg/Pose"](point(*q[:3]), types["geometry_msgs/msg/Quaternion"](*q[3:7]))
-        twist = types["geometry_msgs/msg/Twist"](vector(*v[:3]), vector(*v[3:6]))
+        types, (pose, twist) = self._types, self._motion(self._run.q[i, :7], self._run.v[i, :6])
         unknown = np.zeros(36)
         return types[BASE](
             self._header(stamp),
@@ -122,6 +132,25 @@ class _Messages:
             types["geometry_msgs/msg/PoseWithCovariance"](pose, unknown),
             types["geometry_msgs/msg/TwistWithCovariance"](twist, unknown),
         )
+
+    def _object_states(self, i: int, stamp: int) -> Any:
+        q, v, states = self._run.q[i], self._run.v[i], []
+        here = dynamics_at(self._robot, q, v)
+        for entry, joints in self._objects.items():
+            placement, velocity = base_motion(here, entry)
+            positions = np.array([joint.position(q) for joint in joints.values()])
+            rates = np.array([v[joint.v] for joint in joints.values()])
+            motion = self._motion(pin.SE3ToXYZQUAT(placement), velocity)
+            states.append(self._types[OBJECT](entry.name, *motion, list(joints), positions, rates))
+        return self._types[OBJECTS](self._header(stamp), states)
+
+    def _motion(self, place: Array, velocity: Array) -> tuple[Any, Any]:
+        """Return Pose and Twist of a position and quaternion xyzw (7,) and of a velocity (6,)."""
+        types = self._types
+        point, vector = types["geometry_msgs/msg/Point"], types["geometry_msgs/msg/Vector3"]
+        turn = types["geometry_msgs/msg/Quaternion"](*place[3:].tolist())
+        pose = types["geometry_msgs/msg/Pose"](point(*place[:3].tolist()), turn)
+        return pose, types["geometry_msgs/msg/Twist"](vector(*velocity[:3].tolist()), vector(*velocity[3:].tolist()))
 
     def _impulse(self, impulse: Array, stamp: int) -> Any:
         vector = self._types["geometry_msgs/msg/Vector3"](*impulse.tolist())

@@ -11,10 +11,10 @@ from constrained_sim.config_sections import read_body
 from constrained_sim.descriptions.format import format_of
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.objects import WorldObject
+from constrained_sim.objects.object_motion import single_joints
 from constrained_sim.package_paths import resolve_path
 from constrained_sim.robot import Robot
 from constrained_sim.ros.conversions import pose_values, xyz
-from constrained_sim.ros.object_topic import single_joints
 from constrained_sim.validation import Array, finite_array, lookup
 
 

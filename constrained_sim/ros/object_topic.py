@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pinocchio as pin
 from std_msgs.msg import Header
 
 from constrained_sim.descriptions.urdf.writer import urdf_of
-from constrained_sim.dynamics.dynamics import Dynamics, dynamics_at
-from constrained_sim.dynamics.kinematics import velocity_at
-from constrained_sim.joints import SingleJoint
+from constrained_sim.dynamics.dynamics import dynamics_at
 from constrained_sim.msg import ObjectDescription, ObjectDescriptions, ObjectState, ObjectStates
 from constrained_sim.objects import WorldObject
+from constrained_sim.objects.object_motion import base_motion, single_joints
 from constrained_sim.robot import Robot
 from constrained_sim.ros.cdr import Form
 from constrained_sim.ros.conversions import NANOSECONDS, to_time
@@ -82,17 +80,3 @@ def _description(entry: WorldObject) -> ObjectDescription:
     folder = "" if body.folder is None else str(body.folder)
     text = body.urdf or urdf_of(body)
     return ObjectDescription(name=entry.name, description=text, folder=folder, base_link=body.root_link)
-
-
-def single_joints(robot: Robot, entry: WorldObject) -> dict[str, SingleJoint]:
-    """Return the joints with one degree of freedom of an object, by their names within it."""
-    names = [name for name, joint in entry.body.joint_models.items() if joint.nv == 1]
-    return {name: SingleJoint.of(robot, entry.prefix + name) for name in names}
-
-
-def base_motion(dynamics: Dynamics, entry: WorldObject) -> tuple[pin.SE3, Array]:
-    """Return where the base link of an object is, and its velocity (6,) [m/s, rad/s] at its origin, world axes."""
-    joint, in_joint = dynamics.robot.link_placement(entry.base_link)
-    body = dynamics.body(joint)
-    placement = pin.SE3(body.rotation, body.position) * in_joint
-    return placement, np.concatenate([velocity_at(body, placement.translation), body.angular_velocity])

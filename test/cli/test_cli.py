@@ -9,9 +9,11 @@ import urllib.request
 
 import numpy as np
 import pytest
+from test_objects import DOOR
 
 from constrained_sim import LAWS, SOLVERS, STEPPERS, Trajectory, load_config
 from constrained_sim.controllers import LegController
+from constrained_sim.dynamics.dynamics import kinematics_at
 from constrained_sim.shipped import shipped_robots
 from constrained_sim.testing.simulated_robot import read_parameters
 
@@ -91,6 +93,50 @@ def test_a_bag_stands_alone(cli, tmp_path):
     drawn = read(tmp_path / "bag").contacts["foot"]
     np.testing.assert_array_equal(drawn.normal, run.contact_forces["foot"][:, 2])
     assert set(drawn.friction) == {0.4}
+
+
+SCENE = """
+/**:
+  ros__parameters:
+    robot: {urdf: "package://constrained_sim/urdf/leg.urdf"}
+    initial: {positions: {slider: 1.0, hip: 0.4, knee: -0.9}, velocities: {"door/hinge": 0.7}}
+    contacts: {foot: {link: foot, friction: 0.8}}
+    scene: {floor: {kind: plane}}
+    objects:
+      ball: {shape: sphere, radius: 0.1, mass: 2.0, friction: 0.5, pose: [1.0, 0.0, 0.2, 0.0, 0.0, 0.0, 1.0]}
+      door: {urdf: "door.urdf", pose: [2.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]}
+"""
+
+
+def test_a_bag_tells_of_objects_beside_the_robot(cli, tmp_path):
+    """Where they are and how they move, joints too: the viewer shows what it shows of the run itself."""
+    from rosbags.highlevel import AnyReader
+
+    from constrained_sim.viewer.bag_source import BagSource
+    from constrained_sim.viewer.trajectory_source import TrajectorySource
+
+    (tmp_path / "door.urdf").write_text(DOOR.replace('"frame"', '"world"'))
+    (tmp_path / "scene.yaml").write_text(SCENE)
+    cli("run", "scene.yaml", "--duration", 0.3, "--bag", "bag")
+    run = load_config(tmp_path / "scene.yaml").simulator().run(0.3)
+    bag, direct = BagSource(tmp_path / "bag"), TrajectorySource(run)
+    for index in range(0, len(run.t), 60):
+        for shown, expected in zip(bag.frame_at(index).objects, direct.frame_at(index).objects, strict=True):
+            assert shown.name == expected.name
+            for link in ("leaf", "knob") if shown.name == "door" else (shown.body.root_link,):
+                joint, inside = shown.body.link_placement(link)
+                bases = [one.mount * kinematics_at(one.body, one.q).placement(joint) for one in (shown, expected)]
+                np.testing.assert_allclose(*((base * inside).homogeneous for base in bases), atol=1e-12)
+    with AnyReader([tmp_path / "bag"]) as reader:
+        told = [reader.deserialize(data, c.msgtype) for c, _, data in reader.messages() if c.topic == "/object_states"]
+    ball, door = told[99].objects
+    assert run.t[99] == pytest.approx(0.1)
+    assert ball.pose.position.z == pytest.approx(0.2 - 0.5 * 9.81 * 0.1**2, abs=1e-9)
+    assert ball.twist.linear.z == pytest.approx(-9.81 * 0.1, abs=1e-9)
+    assert door.joint_names == ["hinge", "latch"]
+    hinge, latch = (run.setup.robot.joint_models[f"door/{name}"] for name in door.joint_names)
+    assert door.position.tolist() == [run.q[99, hinge.idx_q], run.q[99, latch.idx_q]]
+    assert door.velocity[0] == run.v[99, hinge.idx_v] != 0.0
 
 
 @pytest.mark.parametrize(
