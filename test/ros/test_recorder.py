@@ -46,7 +46,7 @@ def texts(bag: Path) -> dict[str, list[str]]:
 
 def wait_for(look: Callable[[], T]) -> T:
     """Return what `look` returns as soon as that is true."""
-    end = time.monotonic() + 20.0
+    end = time.monotonic() + 60.0
     while not (found := look()):
         assert time.monotonic() < end
         time.sleep(0.05)
@@ -60,7 +60,7 @@ def messages_in(file: Path) -> int:
 
 def hand_over(recorder: Recorder) -> None:
     """Flush until everything that waits is in the pipe."""
-    end = time.monotonic() + 20.0
+    end = time.monotonic() + 60.0
     while not recorder.has_room(0.1) or recorder._buffer:
         recorder.flush()
         assert time.monotonic() < end

@@ -122,7 +122,7 @@ def test_started_again_in_the_same_domain(tmp_path, number):
         try:
             try:
                 states = client.subscribe(JointState, "/joint_states")
-                client.wait_for(lambda states=states: len(states) > 20, "states", timeout=20.0)
+                client.wait_for(lambda states=states: len(states) > 20, "states", timeout=60.0)
             finally:
                 client.close()
             process.popen.send_signal(number)
@@ -162,7 +162,7 @@ def test_controller_dies_and_another_takes_over(simulate):
         words = ("--ros-args", "-p", "mode:=stand")
         first = Process(folder, sim.domain, "leg_controller", *words)
         try:
-            sim.wait_for(lambda: sim.states and any(sim.states[-1].effort), "first controller", timeout=20.0)
+            sim.wait_for(lambda: sim.states and any(sim.states[-1].effort), "first controller", timeout=60.0)
             first.popen.send_signal(signal.SIGKILL)
             sim.wait_for(lambda: not any(sim.states[-1].effort), "timeout")
             assert [m for m in sim.status if "no command for 0.05 s: zero" in m.message]
@@ -170,7 +170,7 @@ def test_controller_dies_and_another_takes_over(simulate):
             first.stop()
         second = Process(folder, sim.domain, "leg_controller", *words)
         try:
-            sim.wait_for(lambda: any(sim.states[-1].effort), "second controller", timeout=20.0)
+            sim.wait_for(lambda: any(sim.states[-1].effort), "second controller", timeout=60.0)
             sim.wait_for(lambda: [m for m in sim.status if m.message == "commands come again"], "status")
         finally:
             second.stop()

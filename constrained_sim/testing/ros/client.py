@@ -90,7 +90,7 @@ class Client:
         self,
         condition: Callable[[], Any],
         what: str,
-        timeout: float = 10.0,
+        timeout: float = DISCOVERY_TIME,
         progress: Callable[[], object] = lambda: None,
         details: Callable[[], str] = lambda: "",
     ) -> Any:
