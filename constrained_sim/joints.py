@@ -57,9 +57,7 @@ class SingleJoint:
         Raises:
             UnknownName: no such joint, or one with several degrees of freedom.
         """
-        singles = {joint: found for joint, found in robot.joint_models.items() if found.nv == 1}
-        joint = lookup("joint with one degree of freedom", name, singles)
-        return cls(int(joint.idx_q), int(joint.idx_v), joint.nq == 2)
+        return lookup("joint with one degree of freedom", name, single_joints(robot.joint_models))
 
     def position(self, q: Array) -> float:
         """Return the position [rad, m]; of a continuous joint within -pi .. pi."""
@@ -71,6 +69,15 @@ class SingleJoint:
             q[self.q : self.q + 2] = np.cos(position), np.sin(position)
         else:
             q[self.q] = position
+
+
+def single_joints(joint_models: Mapping[str, pin.JointModel]) -> dict[str, SingleJoint]:
+    """Return those of `joint_models` that have one degree of freedom, by name and in their order."""
+    return {
+        name: SingleJoint(int(joint.idx_q), int(joint.idx_v), joint.nq == 2)
+        for name, joint in joint_models.items()
+        if joint.nv == 1
+    }
 
 
 def places_of(

@@ -13,8 +13,8 @@ import pinocchio as pin
 from constrained_sim.config import Config
 from constrained_sim.descriptions.urdf.writer import urdf_of
 from constrained_sim.dynamics.dynamics import dynamics_at
-from constrained_sim.joints import SingleJoint
-from constrained_sim.objects.object_motion import base_motion, single_joints
+from constrained_sim.joints import single_joints
+from constrained_sim.objects.object_motion import base_motion, object_joints
 from constrained_sim.optional import installed_version, optional
 from constrained_sim.recorded_configuration import CONFIGURATION
 from constrained_sim.shipped import share_folder
@@ -74,9 +74,8 @@ class _Messages:
     def __init__(self, types: Any, trajectory: Trajectory, config: Config, start: int) -> None:
         """Take the `types` of messages; the run begins at the stamp `start` [ns]."""
         self._types, self._run, self._robot, self._start = types, trajectory, config.robot, start
-        names = [name for name, joint in config.robot.own_joint_models.items() if joint.nv == 1]
-        self._joints_of_one = {name: SingleJoint.of(config.robot, name) for name in names}
-        self._objects = {entry: single_joints(config.robot, entry) for entry in config.robot.objects}
+        self._single_joints = single_joints(config.robot.own_joint_models)
+        self._objects = {entry: object_joints(config.robot, entry) for entry in config.robot.objects}
         self._world, self._prefix = config.node.world_frame, config.node.frame_prefix
         self._told: dict[str, Any] = {}
         if config.parameters:
@@ -117,10 +116,10 @@ class _Messages:
         efforts[self._robot.actuation] = self._run.tau[i]
         return self._types[JOINTS](
             self._header(stamp),
-            list(self._joints_of_one),
-            np.array([joint.position(self._run.q[i]) for joint in self._joints_of_one.values()]),
-            np.array([self._run.v[i, joint.v] for joint in self._joints_of_one.values()]),
-            np.array([efforts[joint.v] for joint in self._joints_of_one.values()]),
+            list(self._single_joints),
+            np.array([joint.position(self._run.q[i]) for joint in self._single_joints.values()]),
+            np.array([self._run.v[i, joint.v] for joint in self._single_joints.values()]),
+            np.array([efforts[joint.v] for joint in self._single_joints.values()]),
         )
 
     def _base(self, i: int, stamp: int) -> Any:

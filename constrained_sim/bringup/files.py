@@ -8,7 +8,7 @@ from pathlib import Path
 
 from constrained_sim.bringup.plan import Plan
 from constrained_sim.exceptions import ConfigError
-from constrained_sim.joints import SingleJoint
+from constrained_sim.joints import single_joints
 
 CONTROLLER = '''"""Holds {name} in its initial configuration: a place to begin."""
 
@@ -109,8 +109,8 @@ def parameter_text(plan: Plan, description: str) -> str:
     if robot.floating_base:
         lines.append(f"      base_pose: {_list(plan.q[:7])}   # x y z, quaternion x y z w")
     lines.append("      positions:")
-    singles = [name for name, joint in robot.joint_models.items() if joint.nv == 1]
-    lines += [f"        {_quoted(name)}: {SingleJoint.of(robot, name).position(plan.q):.7f}" for name in singles]
+    singles = single_joints(robot.joint_models)
+    lines += [f"        {_quoted(name)}: {joint.position(plan.q):.7f}" for name, joint in singles.items()]
     if robot.constraints:
         lines.append("    assemble: true                      # the digits above are rounded")
     lines += [

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from constrained_sim.config import Config
 from constrained_sim.constraints import PointContact
 from constrained_sim.constraints.constraint_set import ConstraintSet
+from constrained_sim.joints import single_joints
 from constrained_sim.plots.limbs import Limbs
 
 STATES, FORCES, CONSTRAINTS, BASE, IMPACTS, STATUS = (
@@ -74,7 +75,7 @@ class Page:
 def pages_of(config: Config) -> tuple[Page, ...]:
     """Return the pages for the robot of `config`: forces, joints, efforts, base, health; none that is empty."""
     limbs = Limbs(config.robot)
-    names = [name for name, joint in config.robot.own_joint_models.items() if joint.nv == 1]
+    names = list(single_joints(config.robot.own_joint_models))
     pages = (
         Page("forces", (*_contacts(config, limbs), *_constraints(config))),
         Page("joints", _joints("position [rad, m]", "position", names, names, limbs)),

@@ -7,16 +7,15 @@ import pinocchio as pin
 
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.dynamics.kinematics import velocity_at
-from constrained_sim.joints import SingleJoint
+from constrained_sim.joints import SingleJoint, single_joints
 from constrained_sim.objects.world_object import WorldObject
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array
 
 
-def single_joints(robot: Robot, entry: WorldObject) -> dict[str, SingleJoint]:
+def object_joints(robot: Robot, entry: WorldObject) -> dict[str, SingleJoint]:
     """Return the joints with one degree of freedom of an object, by their names within it."""
-    names = [name for name, joint in entry.body.joint_models.items() if joint.nv == 1]
-    return {name: SingleJoint.of(robot, entry.prefix + name) for name in names}
+    return single_joints({name: robot.joint_models[entry.prefix + name] for name in entry.body.joint_models})
 
 
 def base_motion(dynamics: Dynamics, entry: WorldObject) -> tuple[pin.SE3, Array]:

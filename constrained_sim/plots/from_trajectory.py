@@ -7,7 +7,7 @@ import numpy as np
 from constrained_sim.constraints import PointContact
 from constrained_sim.contact.surfaces import Plane
 from constrained_sim.energy import FORCES
-from constrained_sim.joints import SingleJoint
+from constrained_sim.joints import SingleJoint, single_joints
 from constrained_sim.plots.contact_status import status_of
 from constrained_sim.plots.limbs import Limbs
 from constrained_sim.plots.recording import (
@@ -84,7 +84,7 @@ def joint_limits(robot: Robot) -> dict[str, JointLimits]:
     largest, least = np.full(robot.nv, np.inf), np.full(robot.nv, -np.inf)
     largest[robot.actuation], least[robot.actuation] = robot.effort_limits, robot.least_efforts
     speeds = robot.velocity_limits
-    places = {name: joint.idx_v for name, joint in robot.joint_models.items() if joint.nv == 1}
+    places = {name: joint.v for name, joint in single_joints(robot.joint_models).items()}
     return {
         name: JointLimits(
             (float(lower[i]), float(upper[i])),

@@ -12,6 +12,7 @@ from geometry_msgs.msg import Point, Pose, Quaternion, Vector3
 from sensor_msgs.msg import JointState
 
 from constrained_sim.exceptions import InvalidValue, UnknownName
+from constrained_sim.joints import places_of, single_joints
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array
 
@@ -41,15 +42,13 @@ class JointNames:
 
     def __init__(self, robot: Robot, order: Sequence[str] = ()) -> None:
         """Look up the joints of `robot`; `order` is that of command arrays, empty: the actuated joints."""
-        single = [(name, joint) for name, joint in robot.own_joint_models.items() if joint.nv == 1]
-        self.names = [name for name, _ in single]
+        single = single_joints(robot.own_joint_models)
+        self.names = list(single)
         self._all = frozenset(robot.own_joint_models)
-        self._q = np.array([joint.idx_q for _, joint in single], dtype=int)
-        self._v = np.array([joint.idx_v for _, joint in single], dtype=int)
-        self._turning = np.array([joint.nq == 2 for _, joint in single], dtype=bool)
+        self._q, self._v, self._turning = places_of(list(single.values()))
         self._any_turns = bool(self._turning.any())
         efforts = {int(v): u for u, v in enumerate(robot.actuation)}
-        self._commanded = {name: efforts[joint.idx_v] for name, joint in single if joint.idx_v in efforts}
+        self._commanded = {name: efforts[joint.v] for name, joint in single.items() if joint.v in efforts}
         self._driven = np.array([self.names.index(name) for name in self._commanded], dtype=int)
         self._drives = np.array(list(self._commanded.values()), dtype=int)
         self.order = tuple(order) or tuple(self._commanded)

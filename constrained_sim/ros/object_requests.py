@@ -11,7 +11,7 @@ from constrained_sim.config_sections import read_body
 from constrained_sim.descriptions.format import format_of
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.objects import WorldObject
-from constrained_sim.objects.object_motion import single_joints
+from constrained_sim.objects.object_motion import object_joints
 from constrained_sim.package_paths import resolve_path
 from constrained_sim.robot import Robot
 from constrained_sim.ros.conversions import pose_values, xyz
@@ -53,7 +53,7 @@ def state_from_request(robot: Robot, q: Array, v: Array, request: Any) -> tuple[
     state = request.state
     entry = lookup("object", state.name, {one.name: one for one in robot.objects})
     q, v, names = q.copy(), v.copy(), list(state.joint_names)
-    joints = single_joints(robot, entry)
+    joints = object_joints(robot, entry)
     for what, values, write in (
         ("position", state.position, lambda joint, value: joint.place(q, value)),
         ("velocity", state.velocity, lambda joint, value: v.__setitem__(joint.v, value)),

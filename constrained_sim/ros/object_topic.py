@@ -9,7 +9,7 @@ from constrained_sim.descriptions.urdf.writer import urdf_of
 from constrained_sim.dynamics.dynamics import dynamics_at
 from constrained_sim.msg import ObjectDescription, ObjectDescriptions, ObjectState, ObjectStates
 from constrained_sim.objects import WorldObject
-from constrained_sim.objects.object_motion import base_motion, single_joints
+from constrained_sim.objects.object_motion import base_motion, object_joints
 from constrained_sim.robot import Robot
 from constrained_sim.ros.cdr import Form
 from constrained_sim.ros.conversions import NANOSECONDS, to_time
@@ -33,7 +33,7 @@ class ObjectTopics:
     def follow(self, robot: Robot) -> None:
         """Publish from now on what is beside `robot`."""
         self._robot = robot
-        self._joints = {entry.name: single_joints(robot, entry) for entry in robot.objects}
+        self._joints = {entry.name: object_joints(robot, entry) for entry in robot.objects}
         states = [
             ObjectState(name=name, joint_names=list(joints), position=[0.0] * len(joints), velocity=[0.0] * len(joints))
             for name, joints in self._joints.items()

@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from constrained_sim.joints import single_joints
 from constrained_sim.robot import Robot
 from constrained_sim.step_result import ContactForce
 from constrained_sim.validation import Array
@@ -37,23 +37,19 @@ class Snapshot:
     @cached_property
     def position(self) -> dict[str, float]:
         """Position [rad, m] of every joint with one degree of freedom; of a continuous joint within one turn."""
-        joints = _single_joints(self._robot)
-        return {
-            name: float(self.q[j.idx_q]) if j.nq == 1 else math.atan2(self.q[j.idx_q + 1], self.q[j.idx_q])
-            for name, j in joints.items()
-        }
+        return {name: joint.position(self.q) for name, joint in single_joints(self._robot.joint_models).items()}
 
     @cached_property
     def velocity(self) -> dict[str, float]:
         """Velocity [rad/s, m/s] of every joint with one degree of freedom."""
-        return {name: float(self.v[joint.idx_v]) for name, joint in _single_joints(self._robot).items()}
+        return {name: float(self.v[joint.v]) for name, joint in single_joints(self._robot.joint_models).items()}
 
     @cached_property
     def effort(self) -> dict[str, float]:
         """Effort as applied [N m, N] of every actuated joint with one degree of freedom."""
         efforts = dict(zip(self._robot.actuation.tolist(), self.tau.tolist(), strict=True))
-        joints = _single_joints(self._robot)
-        return {name: efforts[joint.idx_v] for name, joint in joints.items() if joint.idx_v in efforts}
+        joints = single_joints(self._robot.joint_models)
+        return {name: efforts[joint.v] for name, joint in joints.items() if joint.v in efforts}
 
     def __str__(self) -> str:
         """Return time, positions and contacts for people."""
@@ -95,8 +91,3 @@ def required_friction(contact: ContactForce) -> float:
     if along == 0.0:
         return 0.0
     return along / contact.normal_force if contact.normal_force > 0.0 else math.inf
-
-
-def _single_joints(robot: Robot) -> dict[str, Any]:
-    """Return the joints with one degree of freedom by name."""
-    return {name: joint for name, joint in robot.joint_models.items() if joint.nv == 1}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from constrained_sim.joints import SingleJoint
+from constrained_sim.joints import single_joints
 from constrained_sim.objects import WorldObject
 from constrained_sim.robot import Robot
 from constrained_sim.step_result import ContactStatus
@@ -55,8 +55,7 @@ class MessageFrames:
     def __init__(self, robot: Robot, objects: Iterable[WorldObject] = ()) -> None:
         """Read messages of `robot`, and of `objects` beside it where no message describes them."""
         self._robot, self._objects = robot, DescribedObjects(objects)
-        names = [name for name, joint in robot.joint_models.items() if joint.nv == 1]
-        self._joints = {name: SingleJoint.of(robot, name) for name in names}
+        self._joints = single_joints(robot.joint_models)
         self._several = {name: joint for name, joint in robot.joint_models.items() if joint.nv > 1}
 
     def frame(self, t: float, newest: Mapping[str, Any], impacts: Iterable[ShownImpact] = ()) -> Frame | None:

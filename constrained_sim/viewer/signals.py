@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from constrained_sim.joints import SingleJoint
+from constrained_sim.joints import single_joints
 from constrained_sim.plots.style import COLOURS
 from constrained_sim.viewer.frame import Frame
 from constrained_sim.viewer.source import Source
@@ -31,7 +31,7 @@ class Signals:
     def __init__(self, gui: Any, source: Source) -> None:
         """Add the plot of signals of `source`, and its choice."""
         self._source, robot = source, source.world.robot
-        self._joints = {n: SingleJoint.of(robot, n) for n, joint in robot.joint_models.items() if joint.nv == 1}
+        self._joints = single_joints(robot.joint_models)
         self._groups: dict[str, Callable[[Frame], Mapping[str, float]]] = {
             "normal forces [N]": lambda frame: {c.name: c.normal_force for c in frame.contacts},
             "positions [rad, m]": lambda frame: {n: j.position(frame.q) for n, j in self._joints.items()},
