@@ -111,7 +111,10 @@ def newton_step(problem, factor, B, C, F, shift):  # type: ignore[no-untyped-def
 
 @kernel
 def semismooth_newton(problem, factor, r, tolerance, iterations):  # type: ignore[no-untyped-def]
-    """Semi-smooth Newton on the natural map, from r (n,), with the :class:`DelassusFactor` of the problem.
+    """Semi-smooth Newton on the natural map, from r (n,).
+
+    The :class:`DelassusFactor` is that of the problem, or of one a little more compliant: its steps are shorter in
+    directions in which rows depend on each other.
 
     A step has to lead nearer than the farthest of the last points, not than the last: on the way across a kink there
     are points that are farther than both its ends (Grippo, Lampariello and Lucidi, A nonmonotone line search technique

@@ -87,8 +87,8 @@ def rigid_limit(problem):  # type: ignore[no-untyped-def]
         r, before = found, r
         if last:
             r = r + (r - before) / (softer / compliance - 1.0)
-            rigid = DelassusFactor(L, 0.0)
-            limit, error, _ = factored_newton(problem, rigid, r, accuracy_of(p, b, 0.0), OPTIONS.newton_steps)
+            # The factor of the last compliance leaves alone what rounding would move where rows depend on each other.
+            limit, error, _ = factored_newton(problem, factor, r, accuracy_of(p, b, 0.0), OPTIONS.newton_steps)
             return limit, error
         softer = compliance
     return r, np.inf
