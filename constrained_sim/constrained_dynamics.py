@@ -215,10 +215,10 @@ def _solve_contacts(
     J, laws = contacts.J, contacts.laws
     compliance = np.zeros(len(J)) if contacts.compliance is None else contacts.compliance
     may_stick = bool(contacts.compliance is not None or not method.quick_steps or len(b))
+    inertia, budget = (system.M, system.parents), (method.tolerance, method.quick_steps, may_stick)
     x, delassus, free, *quick, solved = quick_contacts(
-        system.M, system.parents, f, system.J, b, J, contacts.offset, compliance, *laws,
-        start, method.tolerance, method.quick_steps, may_stick,
-    )  # fmt: skip
+        inertia, f, (system.J, b), (J, contacts.offset), compliance, laws, start, budget
+    )
     if solved:
         solution = method.quick_solution(*quick)
     else:
@@ -239,7 +239,7 @@ def _solve_held(
     if solver.held_rows is not None:
         solver.calls += 1
         x, forces, status, residual, magnitude, solved, dynamics = sticking_dynamics(
-            solver.held_rows, system.M, system.parents, f, J, own_rows(len(J)), offset, NO_DRY_FRICTION, *rows.laws,
+            solver.held_rows, (system.M, system.parents), f, (J, offset), own_rows(len(J)), NO_DRY_FRICTION, rows.laws,
             method.tolerance,
         )  # fmt: skip
     else:
@@ -263,50 +263,39 @@ def _solve_held(
 
 
 @kernel
-def quick_contacts(  # type: ignore[no-untyped-def]
-    M, parents, f, held, b, J, offset, compliance, friction, slip, lower, upper, rolling, start, tolerance, steps,
-    may_stick,
-):  # fmt: skip
+def quick_contacts(inertia, f, bilateral, rows, compliance, laws, start, budget):  # type: ignore[no-untyped-def]
     """Solve the contact problem of the motion that bilateral rows leave, as ``solve_quick`` does.
 
     The compliance may be that of the first rows only; others have none.
 
     Args:
-        M: (nv, nv) inertia.
-        parents: (nv,) parent of each degree of freedom.
+        inertia: M (nv, nv), and the parent (nv,) of each degree of freedom.
         f: (nv,) force or momentum.
-        held: (m, nv) bilateral rows.
-        b: (m,) what ``held x`` is to be.
-        J: (n, nv) rows of the contacts, and so on.
-        offset: (n,) what is added to ``J x``.
+        bilateral: rows (m, nv), and what they are to be (m,), times x.
+        rows: J (n, nv) of the contacts, and so on, and what is added to ``J x`` (n,).
         compliance: (n,) or fewer, added to the diagonal of G.
-        friction: (k,) this and what follows: see ``solve_quick``.
-        slip: (k, 2).
-        lower: of the box rows.
-        upper: of the box rows.
-        rolling: (e, 6).
-        start: (n,) or (0,).
-        tolerance: [N s].
-        steps: of Newton's method.
-        may_stick: whether all contacts may.
+        laws: the :class:`~constrained_sim.contact_solvers.scaled_problem.ContactLaws`.
+        start: (n,) impulses to begin from; (0,): nothing is known.
+        budget: error that is good enough [N s]; steps of Newton's method; whether all contacts may stick.
 
     Returns:
         (x, G, b of the contacts, the six values of ``solve_quick``).
     """
+    (M, parents), (held, b), (J, offset), (tolerance, steps, may_stick) = inertia, bilateral, rows, budget
     L = factor_inertia(M, parents)
-    rows, free = whiten(L, parents, J), whiten_one(L, parents, f)
-    rounding, laws = 0.0, ContactLaws(friction, slip, lower, upper, rolling)
+    whitened, free = whiten(L, parents, J), whiten_one(L, parents, f)
+    rounding = 0.0
     if b.shape[0]:
         rounding = MOTION_ROUNDING * np.sqrt(vecdot(free, free))
-        diagonal, unconstrained = np.diag(gram(rows)).copy(), unwhiten_one(L, parents, free)
-        hold_first(whiten(L, parents, held), b, rows, free)
+        diagonal, unconstrained = np.diag(gram(whitened)).copy(), unwhiten_one(L, parents, free)
+        hold_first(whiten(L, parents, held), b, whitened, free)
         x = unwhiten_one(L, parents, free)
-        G, bias = gram(rows), matvec(J, x)
+        G, bias = gram(whitened), matvec(J, x)
         bias += offset
         drop_held(G, bias, J, np.maximum(np.abs(x), np.abs(unconstrained)), diagonal)
         rounding *= (inverse_diagonal(np.diag(G), laws) * np.sqrt(diagonal)).max()
     else:
-        G, bias = gram(rows), matvec(rows, free)
+        G, bias = gram(whitened), matvec(whitened, free)
         bias += offset
     for i in range(compliance.shape[0]):
         G[i, i] += compliance[i]
@@ -314,13 +303,13 @@ def quick_contacts(  # type: ignore[no-untyped-def]
     impulse, status, how, residual, magnitude, solved = solve_quick(G, bias, laws, start, enough, steps, may_stick)
     if magnitude < least:  # where a whole robot falls freely, its joints need no impulse but rounding
         residual, magnitude = residual * magnitude / least, least
-    free += vecmat(impulse, rows)
+    free += vecmat(impulse, whitened)
     return unwhiten_one(L, parents, free), G, bias, impulse, status, how, residual, magnitude, solved
 
 
 @kernel
 def sticking_dynamics(  # type: ignore[no-untyped-def]
-    factorization, M, parents, f, J, reduced, offset, joint_friction, friction, slip, lower, upper, rolling, tolerance
+    factorization, inertia, f, every_row, reduced, joint_friction, laws, tolerance
 ):
     """Solve for the motion if all contacts stick, limits hold, and dry friction holds all joints that have it.
 
@@ -330,25 +319,20 @@ def sticking_dynamics(  # type: ignore[no-untyped-def]
 
     Args:
         factorization: one of :mod:`~constrained_sim.solvers.held_rows`.
-        M: (nv, nv) inertia.
-        parents: (nv,) parent of each degree of freedom.
+        inertia: M (nv, nv), and the parent (nv,) of each degree of freedom.
         f: (nv,) momentum or force.
-        J: (n, nv) rows; the last d are those of dry friction.
+        every_row: J (n, nv), of which the last d are those of dry friction, and what is added to ``J x`` (n,).
         reduced: of all rows, see :func:`~constrained_sim.contact_solvers.reduced_rows.reduce_contact_rows`.
-        offset: (n,) what is added to ``J x``.
         joint_friction: (d,) degrees of freedom with dry friction; the others, and the parent of each of these among
             them, see :func:`~constrained_sim.dynamics.tree.contract`.
-        friction: (k,) coefficients.
-        slip: (k, 2) known directions of slip.
-        lower: (m,) bounds of the box rows.
-        upper: (m,) their upper bounds.
-        rolling: (e, 6) resistance to rolling and spinning.
+        laws: the :class:`~constrained_sim.contact_solvers.scaled_problem.ContactLaws`.
         tolerance: error of impulses that is good enough [N s].
 
     Returns:
         (x, impulse, status, relative residual, impulse scale, whether this solves the problem,
         relative residual of the equation of motion).
     """
+    (M, parents), (J, offset) = inertia, every_row
     x, impulse, b, scale, is_unique = _without_held(factorization, M, parents, f, J, reduced, offset, joint_friction)
     if not is_unique:
         rows, target = reduce_rows(reduced, J), -reduce_vector(reduced, offset)
@@ -358,7 +342,6 @@ def sticking_dynamics(  # type: ignore[no-untyped-def]
             expand_rows(reduced, before) + offset,
             expanded_diagonal(reduced, G),
         )
-    laws = ContactLaws(friction, slip, lower, upper, rolling)
     status, error, magnitude = judge_sticking(laws, inverse_diagonal(scale, laws), b, matvec(J, x) + offset, impulse)
     solved = error <= max(OPTIONS.accuracy * magnitude, tolerance)
     return x, impulse, status, error / magnitude, magnitude, solved, dynamics_residual(M, x, f, vecmat(impulse, J))

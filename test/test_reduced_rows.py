@@ -14,6 +14,7 @@ from constrained_sim.contact_solvers.reduced_rows import (
     reduce_vector,
 )
 from constrained_sim.contact_solvers.rolling_rows import no_rolling
+from constrained_sim.contact_solvers.scaled_problem import ContactLaws
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.dynamics.tree import contract
 from constrained_sim.linalg.products import gram, largest_entry, matvec, vecdot, vecmat
@@ -130,18 +131,12 @@ def test_sticking_with_fewer_unknowns(dry, factorization):
         friction, slip, most = np.full(5, 5.0), np.zeros((5, 2)), np.full(dry, 100.0)
         x, r, status, residual, magnitude, is_solved, dynamics = sticking_dynamics(
             factorization,
-            M,
-            robot.tree.rows,
+            (M, robot.tree.rows),
             f,
-            J,
+            (J, offset),
             reduced,
-            offset,
             held,
-            friction,
-            slip,
-            -most,
-            most,
-            NO_ROLLING,
+            ContactLaws(friction, slip, -most, most, NO_ROLLING),
             1e-12,
         )
         inside = (np.hypot(expected[0:15:3], expected[1:15:3]) < 5.0 * expected[2:15:3]).all()
@@ -174,10 +169,11 @@ def test_contacts_on_what_dry_friction_holds_share_the_load(factorization):
     reduced, most = reduce_contact_rows(np.arange(len(J)), bodies, axes, points), np.full(robot.nv, 100.0)
     wanted = np.array([0.1, 0.2, 1.0, *rng.normal(size=robot.nv)])
     G = J @ np.linalg.solve(M, J.T)
+    laws = ContactLaws(np.ones(1), np.zeros((1, 2)), -most, most, NO_ROLLING)
+    joint_friction = held, *contract(robot.tree.rows, held)
     x, r, _, _, _, is_solved, _ = sticking_dynamics(
-        factorization, M, robot.tree.rows, -J.T @ wanted, J, reduced, np.zeros(len(J)),
-        (held, *contract(robot.tree.rows, held)), np.ones(1), np.zeros((1, 2)), -most, most, NO_ROLLING, 0.0,
-    )  # fmt: skip
+        factorization, (M, robot.tree.rows), -J.T @ wanted, (J, np.zeros(len(J))), reduced, joint_friction, laws, 0.0
+    )
     expected = np.linalg.pinv(G, 1e-10, hermitian=True) @ G @ wanted
     assert np.abs(x).max() < 1e-13
     assert relative(r, expected) < 1e-14 * np.linalg.cond(M) * np.linalg.cond(J @ J.T + 1e-3 * np.eye(len(J)))

@@ -588,7 +588,7 @@ def test_reversed_slip_comes_to_rest(slip):
     s, none, impulse = np.array([slip]), np.zeros(1), np.array([np.sign(slip)])
     for before, turns in ((slip, True), (0.5 * slip, True), (-0.99 * slip, True), (-slip, False)):
         offset = np.zeros(1)
-        assert correct_midpoint_friction(s, none, s - before, 0, 1, no_rolling(), offset, impulse, 1e-7) == turns
+        assert correct_midpoint_friction(s, none, s - before, (0, 1), no_rolling(), offset, impulse, 1e-7) == turns
         assert offset[0] == (slip if turns else 0.0)
 
 

@@ -234,15 +234,23 @@ class CollisionGeometry:
         self._halves = np.array([shape.box[1] for shape in shapes]).reshape(-1, 3)
         self._arms = np.array([float(np.linalg.norm(shape.centre)) + shape.bound for shape in shapes])
         # What the world carries cannot touch a plane of it.
-        self._bounds = np.array([shape.bound if shape.joint else -np.inf for shape in shapes])
-        self._starts = np.cumsum([0, *(len(shape.points) for shape in shapes)])
-        self._points = np.concatenate([np.zeros((0, 3)), *(shape.points for shape in shapes)])
-        self._radii = np.repeat([shape.radius for shape in shapes], np.diff(self._starts))
-        self._circles = np.full(len(self._points), -1)
-        cylinders = [index for index, shape in enumerate(shapes) if shape.is_cylinder]
-        self._cylinders = np.array(cylinders, dtype=np.int64)
-        self._cap_centers = np.array([shapes[index].cap_centers for index in cylinders]).reshape(-1, 2, 3)
-        self._rim_radii = np.array([float(shapes[index].solid.radius) for index in cylinders])
+        bounds = np.array([shape.bound if shape.joint else -np.inf for shape in shapes])
+        starts = np.cumsum([0, *(len(shape.points) for shape in shapes)])
+        points = np.concatenate([np.zeros((0, 3)), *(shape.points for shape in shapes)])
+        radii = np.repeat([shape.radius for shape in shapes], np.diff(starts))
+        self._shape_points = manifold.ShapePoints(points, starts, self._joints, radii, self._centres, bounds)
+        self._circles = np.full(len(points), -1)
+        indices = [index for index, shape in enumerate(shapes) if shape.is_cylinder]
+        cylinders = np.array(indices, dtype=np.int64)
+        axes = self._rotations[cylinders]
+        self._rims = manifold.CylinderRims(
+            starts[cylinders],
+            self._joints[cylinders],
+            np.array([shapes[index].cap_centers for index in indices]).reshape(-1, 2, 3),
+            axes[:, :, 2].copy(),
+            axes[:, :, 0].copy(),
+            np.array([float(shapes[index].solid.radius) for index in indices]),
+        )
 
     def _pairs_with_solids(self) -> list[tuple[int, int]]:
         return [(i, j) for j in range(self._own, len(self._shapes)) for i in range(self._own) if self._shapes[i].joint]
@@ -303,21 +311,17 @@ class CollisionGeometry:
     ) -> None:
         """Add the contacts of all shapes of the robot with a plane."""
         normal, placements = np.asarray(plane.normal), dynamics.placements
-        axes = self._rotations[self._cylinders]
-        manifold.place_rims(
-            self._starts[self._cylinders], self._joints[self._cylinders], self._cap_centers, axes[:, :, 2].copy(),
-            axes[:, :, 0].copy(), self._rim_radii, placements, normal, self._points, self._circles,
-        )  # fmt: skip
+        points = self._shape_points
+        manifold.place_rims(self._rims, placements, normal, points.points, self._circles)
         places, gaps = manifold.near_plane(
-            self._points, self._starts, self._joints, self._radii, self._centres, self._bounds, placements,
-            dynamics.velocities, normal, plane.offset, margin, horizon,
-        )  # fmt: skip
+            points, placements, dynamics.velocities, normal, plane.offset, margin, horizon
+        )
         anchor = plane.offset * normal
         for index in np.flatnonzero(places[:, 0] >= 0):
             shape = self._shapes[index]
             for i, (place, gap) in enumerate(zip(places[index].tolist(), gaps[index].tolist(), strict=True)):
                 if place >= 0 and gap <= margin:
-                    feature = self._feature_at(place, axes)
+                    feature = self._feature_at(place)
                     directions = np.array([feature.line, NO_LINE]) if feature.rim else UNDIRECTED
                     found.append(
                         DetectedContact(
@@ -327,15 +331,13 @@ class CollisionGeometry:
                         )
                     )  # fmt: skip
 
-    def _feature_at(self, place: int, axes: Array) -> Feature:
-        """Return the feature, joint's frame, at a point near a plane, for `axes` (c, 3, 3) of the cylinders."""
-        circle = self._circles[place]
+    def _feature_at(self, place: int) -> Feature:
+        """Return the feature, joint's frame, at a point near a plane."""
+        circle, points, rims = self._circles[place], self._shape_points, self._rims
         if circle < 0:
-            return Feature(self._points[place].copy(), float(self._radii[place]))
+            return Feature(points.points[place].copy(), float(points.radii[place]))
         cylinder, cap = divmod(int(circle), 2)
-        return Feature(
-            self._cap_centers[cylinder, cap], line=axes[cylinder, :, 2], rim=float(self._rim_radii[cylinder])
-        )
+        return Feature(rims.middles[cylinder, cap], line=rims.axes[cylinder], rim=float(rims.radii[cylinder]))
 
     def _add_pair(self, found: list[DetectedContact], first: Shape, second: Shape, dynamics: Dynamics) -> None:
         """Add the contacts of two solids."""

@@ -7,10 +7,14 @@ rotation, then the translation.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact.contact_set import TOUCHING
+from constrained_sim.validation import Array
 
 FEWEST, ENOUGH, MOST_POINTS = 4, 8, 24
 """Contact points of one pair of bodies: as many as there are up to the first; of a body at rest; at most."""
@@ -109,23 +113,59 @@ def _outside(flat, taken, normal):  # type: ignore[no-untyped-def]
     return outside
 
 
-@kernel
-def place_rims(starts, joints, middles, axes, aside, radii, placements, normal, points, circles):  # type: ignore[no-untyped-def]
-    """Write the points of cylinders that may touch a plane into `points`: the lowest of each rim, and three around.
+class CylinderRims(NamedTuple):
+    """The rims of c cylinders.
 
-    Args:
-        starts: (c,) where the points of each cylinder begin.
+    Attributes:
+        starts: (c,) where the points of each begin, among those of all shapes.
         joints: (c,) that carry them.
         middles: (c, 2, 3) of their end caps [m], joint's frame.
         axes: (c, 3) unit, joint's frame.
         aside: (c, 3) unit, orthogonal to the axes: where the rims' points begin if the cylinder stands.
         radii: (c,) [m].
+    """
+
+    starts: npt.NDArray[np.int64]
+    joints: npt.NDArray[np.int64]
+    middles: Array
+    axes: Array
+    aside: Array
+    radii: Array
+
+
+class ShapePoints(NamedTuple):
+    """The points of s shapes by which they touch planes.
+
+    Attributes:
+        points: (n, 3) of all shapes [m], joints' frames.
+        starts: (s + 1,) where those of each shape begin.
+        joints: (s,) that carry them.
+        radii: (n,) of the balls about the points [m].
+        centres: (s, 3) of the shapes' bounding spheres [m], joints' frames.
+        bounds: (s,) radii of these [m].
+    """
+
+    points: Array
+    starts: npt.NDArray[np.int64]
+    joints: npt.NDArray[np.int64]
+    radii: Array
+    centres: Array
+    bounds: Array
+
+
+@kernel
+def place_rims(rims, placements, normal, points, circles):  # type: ignore[no-untyped-def]
+    """Write the points of cylinders that may touch a plane into `points`: the lowest of each rim, and three around.
+
+    Args:
+        rims: of the cylinders, :class:`CylinderRims`.
         placements: of the joints.
         normal: (3,) of the plane, world frame.
         points: (n, 3) of all shapes [m], joints' frames; changed.
         circles: (n,) is filled for these points with the place in `middles` as one list of the end cap whose lowest
             point it is; -1 where it is not, or all of the rim are.
     """
+    starts, joints, middles, axes, aside, radii = rims
     for c in range(len(starts)):
         local = placements[joints[c], :3] @ normal
         down = axes[c] * (axes[c] @ local) - local
@@ -142,18 +182,11 @@ def place_rims(starts, joints, middles, axes, aside, radii, placements, normal, 
 
 
 @kernel
-def near_plane(  # type: ignore[no-untyped-def]
-    points, starts, joints, radii, centres, bounds, placements, velocities, normal, offset, margin, horizon
-):
-    """Return where shapes are near a plane: (s, 24) places in `points`, -1 where there is none, and their gaps [m].
+def near_plane(shapes, placements, velocities, normal, offset, margin, horizon):  # type: ignore[no-untyped-def]
+    """Return where shapes are near a plane: (s, 24) places in their points, -1 where there is none, and their gaps [m].
 
     Args:
-        points: (n, 3) of all shapes [m], joints' frames.
-        starts: (s + 1,) where those of each shape begin.
-        joints: (s,) that carry them.
-        radii: (n,) of the balls about the points [m].
-        centres: (s, 3) of their bounding spheres [m], joints' frames.
-        bounds: (s,) radii of these [m].
+        shapes: the :class:`ShapePoints` of all of them.
         placements: of the joints.
         velocities: (njoints, 2, 3) linear and angular, in the joints' axes.
         normal: (3,) of the plane, world frame.
@@ -161,6 +194,7 @@ def near_plane(  # type: ignore[no-untyped-def]
         margin: gap up to which points are taken [m].
         horizon: time by which points that approach count as nearer [s].
     """
+    points, starts, joints, radii, centres, bounds = shapes
     places = np.full((len(joints), MOST_POINTS), -1)
     found = np.zeros((len(joints), MOST_POINTS))
     for s in range(len(joints)):

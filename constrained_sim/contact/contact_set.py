@@ -105,18 +105,8 @@ class ContactSet:
         count = len(self.members)
         axes, points, distances = np.empty((count, 3, 3)), np.empty((count, 3)), np.empty(count)
         J, s = np.empty((3 * count, len(v))), np.empty(3 * count)
-        contact_rows(
-            *self.features,
-            dynamics.placements,
-            dynamics.joint_axes,
-            dynamics.robot.support,
-            v,
-            axes,
-            points,
-            distances,
-            J,
-            s,
-        )
+        pose = dynamics.placements, dynamics.joint_axes, dynamics.robot.support
+        contact_rows(self.features, pose, v, (axes, points, distances), (J, s))
         gaps = distances
         if self.soft.size:
             gaps = distances.copy()

@@ -101,47 +101,23 @@ class ContactGeometry(NamedTuple):
 
 
 @kernel
-def contact_rows(  # type: ignore[no-untyped-def]
-    bodies,
-    offsets,
-    radii,
-    normal_owner,
-    first_axes,
-    directions,
-    rim_radii,
-    placements,
-    joint_axes,
-    support,
-    v,
-    axes,
-    points,
-    gaps,
-    J,
-    s,
-):
+def contact_rows(features, pose, v, places, rows):  # type: ignore[no-untyped-def]
     """Find axes, points, gaps, rows and their velocities of contacts.
 
     The rate of the gap is the normal velocity of the body points that touch, whatever the shapes: so the normal row is
     the exact derivative of the gap.
 
     Args:
-        bodies: (k, 2) joints that carry the two bodies, 0 for the world.
-        offsets: (k, 2, 3) points of the features in the joints' frames [m].
-        radii: (k, 2) by which the features are grown [m].
-        normal_owner: (k,) what the normal follows, see :class:`NormalOwner`.
-        first_axes: (k, 3, 3) rows t1, t2, n of each contact as they were once, world axes.
-        directions: (k, 2, 3) unit vectors of lines, circles and faces in the joints' frames; else zero.
-        rim_radii: (k, 2) radii of circles [m]; else 0.
-        placements: see :func:`~constrained_sim.dynamics.kinematics.point_positions`.
-        joint_axes: see :func:`~constrained_sim.dynamics.kinematics.row_jacobian`.
-        support: see :func:`~constrained_sim.dynamics.kinematics.row_jacobian`.
+        features: the :class:`ContactFeatures` of k contacts.
+        pose: placements of the joints, see :func:`~constrained_sim.dynamics.kinematics.point_positions`; their axes and
+            what they carry, see :func:`~constrained_sim.dynamics.kinematics.row_jacobian`.
         v: (nv,) velocity.
-        axes: (k, 3, 3) is filled with rows t1, t2, n, world axes; n points from the second body to the first.
-        points: (k, 3) is filled with the contact points [m], on the first body; on the second if the first is flat.
-        gaps: (k,) is filled [m].
-        J: (3 k, nv) is filled with the rows.
-        s: (3 k,) is filled with their velocities [m/s].
+        places: filled: axes (k, 3, 3), rows t1, t2, n, world axes, where n points from the second body to the first;
+            contact points (k, 3) [m], on the first body, on the second if the first is flat; gaps (k,) [m].
+        rows: filled: J (3 k, nv), and their velocities (3 k,) [m/s].
     """
+    bodies, offsets, radii, normal_owner, first_axes, directions, rim_radii = features
+    (placements, joint_axes, support), (axes, points, gaps), (J, s) = pose, places, rows
     first = point_positions(bodies[:, 0], offsets[:, 0], placements)
     second = point_positions(bodies[:, 1], offsets[:, 1], placements)
     for i in range(bodies.shape[0]):
@@ -163,11 +139,11 @@ def contact_rows(  # type: ignore[no-untyped-def]
     fill_rows(bodies[:, 0], points, axes, joint_axes, support, J)
     for i in range(bodies.shape[0]):
         if bodies[i, 1]:
-            rows = J[3 * i : 3 * i + 3]
-            rows -= row_jacobian(bodies[i : i + 1, 1], points[i : i + 1], axes[i : i + 1], joint_axes, support)
+            own = J[3 * i : 3 * i + 3]
+            own -= row_jacobian(bodies[i : i + 1, 1], points[i : i + 1], axes[i : i + 1], joint_axes, support)
             for j in range(support.shape[1]):
                 if support[bodies[i, 0], j] and support[bodies[i, 1], j]:
-                    rows[:, j] = 0.0
+                    own[:, j] = 0.0
     s[:] = matvec(J, v)
 
 

@@ -221,12 +221,12 @@ def middle_coms(h, M, v, frames, rows):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def end_velocities(h, M, v, M_middle, impulses, gravity, rows, begin, middle):  # type: ignore[no-untyped-def]
+def end_velocities(h, inertias, v, impulses, gravity, rows, frames):  # type: ignore[no-untyped-def]
     """Return (r, 3) the velocities of the centres of mass at the end of a step [m/s], world axes.
 
-    The arguments are those of :func:`end_momentum`.
+    The arguments are those of :func:`end_momentum`, without what is known at the end only.
     """
-    found = np.empty((rows.shape[0], 3))
+    found, (M, M_middle), (begin, middle) = np.empty((rows.shape[0], 3)), inertias, frames
     for i in range(rows.shape[0]):
         k, (vx, vy, vz) = rows[i], _velocity(M, v, rows[i])
         fx, fy, fz, _, _, _ = _external(impulses, k)
@@ -249,7 +249,7 @@ def _velocity(M, v, row):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def end_momentum(h, M, v, M_middle, inertial, impulses, gravity, M_end, rows, begin, middle, end):  # type: ignore[no-untyped-def]
+def end_momentum(h, inertias, v, inertial, impulses, gravity, rows, frames):  # type: ignore[no-untyped-def]
     """Return (nv,) the generalised momentum at the end of a step.
 
     ``d(M v)/dt = dM/dt v - h + f``. With ``dM/dt = C + C^T``, C the Coriolis matrix, this is ``C^T v - g + f``: for a
@@ -257,19 +257,16 @@ def end_momentum(h, M, v, M_middle, inertial, impulses, gravity, M_end, rows, be
 
     Args:
         h: length of the step [s].
-        M: (nv, nv) inertia at the beginning.
-        v: (nv,) velocity there.
-        M_middle: (nv, nv) inertia where the forces were evaluated.
+        inertias: (nv, nv) each: at the beginning, where the forces were evaluated, and at the end.
+        v: (nv,) velocity at the beginning.
         inertial: (nv,) what is to be added to the bias forces of the evaluation, whose impulses are among those below,
             so that ``C^T v - g`` is left.
         impulses: (6, nv) generalised impulses of the causes in the order of ``FORCES``.
         gravity: (3,) [m/s^2], world axes.
-        M_end: (nv, nv) inertia at the end.
         rows: (r,) first rows of the free-flyers in v.
-        begin: (r, 4, 3) their placements at the beginning.
-        middle: (r, 4, 3) where the forces were evaluated.
-        end: (r, 4, 3) at the end.
+        frames: (r, 4, 3) each: their placements at the beginning, where the forces were evaluated, and at the end.
     """
+    (M, M_middle, M_end), (begin, middle, end) = inertias, frames
     total = generalized_momentum(M, v, impulses)
     for i in range(total.shape[0]):
         total[i] += h * inertial[i]

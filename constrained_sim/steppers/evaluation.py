@@ -73,7 +73,7 @@ def evaluate_rows(model, target, pose, v, state):  # type: ignore[no-untyped-def
     k, found = state.distances.shape[0], (state.axes, state.points, state.distances)
     find_axes(robot.tree, pose)
     where = pose.placements, pose.axes, robot.support
-    contact_rows(*contacts.features, *where, v, *found, state.J[: 3 * k], state.s[: 3 * k])
+    contact_rows(contacts.features, where, v, found, (state.J[: 3 * k], state.s[: 3 * k]))
     q, J, s, gaps, distances = state.q, state.J, state.s, state.gaps, state.distances
     for c in range(k):
         gaps[c] = distances[c]
@@ -169,7 +169,7 @@ def step_back(model, pose, state, rows):  # type: ignore[no-untyped-def]
         every, drift = np.concatenate((state.J_bilateral, state.J[rows])), np.concatenate((state.phi, gaps[rows]))
         return smallest_motion(state.M, tree.rows, every, drift)
     if contacts.shares:
-        reduced = reduce_contact_rows(rows, contacts.features[0], state.axes, state.points)
+        reduced = reduce_contact_rows(rows, contacts.features.bodies, state.axes, state.points)
         return smallest_reduced_motion(state.M, tree.rows, state.J[rows], reduced, gaps[rows])
     return smallest_motion(state.M, tree.rows, state.J[rows], gaps[rows])
 

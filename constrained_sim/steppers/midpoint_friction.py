@@ -55,7 +55,9 @@ def _follow(s, s_plus, first, end, offset):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def correct_midpoint_friction(s, s_plus, change, contacts, joint_friction, rolling, offset, impulse, tolerance):  # type: ignore[no-untyped-def]
+def correct_midpoint_friction(  # type: ignore[no-untyped-def]
+    s, s_plus, change, counts, rolling, offset, impulse, tolerance
+):
     """Find where friction would do positive work, and let it oppose the mean slip: offset += s, in place.
 
     The work of friction over a step is ``r_t (s + s') / 2``. What it holds in the mean ends the step with ``s' = -s``.
@@ -66,8 +68,8 @@ def correct_midpoint_friction(s, s_plus, change, contacts, joint_friction, rolli
         s: (n,) row velocities at the beginning of the step [m/s].
         s_plus: (n,) those found for its end [m/s].
         change: (n,) by how much s has changed in the last step, if that was as long as this one [m/s].
-        contacts: number of contacts, whose rows come first, three each.
-        joint_friction: number of rows of dry joint friction, the last but those of rolling friction.
+        counts: number of contacts, whose rows come first, three each; number of rows of dry joint friction, the last
+            but those of rolling friction.
         rolling: (d, 6), whose rows come last.
         offset: (n,) of the rows.
         impulse: (n,) impulses found [N s].
@@ -76,7 +78,7 @@ def correct_midpoint_friction(s, s_plus, change, contacts, joint_friction, rolli
     Returns:
         Whether any offset was changed, so that the problem has to be solved again.
     """
-    changed, first = False, _begin_of(rolling, offset.shape[0])
+    changed, first, (contacts, joint_friction) = False, _begin_of(rolling, offset.shape[0]), counts
     for c in range(contacts):
         changed |= _oppose(s, s_plus, change, 3 * c, 3 * c + 2, offset, impulse, tolerance)
     for i in range(first - joint_friction, first):

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.constrained_dynamics import dynamics_residual, free_motion, quick_contacts, sticking_dynamics
 from constrained_sim.contact_solvers.reduced_rows import reduce_contact_rows
+from constrained_sim.contact_solvers.scaled_problem import ContactLaws
 from constrained_sim.contact_solvers.solve import BY_STICKING
 from constrained_sim.linalg.products import vecmat
 from constrained_sim.solvers.held_rows import hold_rows
@@ -114,10 +115,11 @@ def solve_rows(model, settings, phase, problem, start):  # type: ignore[no-untyp
     elif not solved:
         lower, upper = np.append(np.zeros(one_sided), -most), np.append(np.full(one_sided, np.inf), most)
         may_stick = settings.newton_steps == 0 or m > 0 or active.compliance.shape[0] > 0
+        laws = ContactLaws(friction, slip, lower, upper, active.moments)
+        budget = settings.tolerance, settings.newton_steps, may_stick
         x, _, _, impulse, status, how, residual, magnitude, solved = quick_contacts(
-            M, robot.parents, f, held_J, goal, J, offset, active.compliance, friction, slip, lower, upper,
-            active.moments, start, settings.tolerance, settings.newton_steps, may_stick,
-        )  # fmt: skip
+            (M, robot.parents), f, (held_J, goal), (J, offset), active.compliance, laws, start, budget
+        )
         total = f + vecmat(impulse, J)
         if m:
             x, lam, _, _, _ = hold_rows(settings.factorization, M, robot.parents, held_J, total, goal)
@@ -159,14 +161,16 @@ def _hold_all(settings, robot, contacts, problem, M, laws):  # type: ignore[no-u
         every = np.concatenate((every[:n], problem.J_bilateral, every[n:]))
         offsets = np.concatenate((offsets[:n], -goal, offsets[n:]))
     reduced = reduce_contact_rows(
-        np.append(active.rows, np.full(m + d + t, 3 * k)), contacts.features[0], problem.axes, problem.points
+        np.append(active.rows, np.full(m + d + t, 3 * k)), contacts.features.bodies, problem.axes, problem.points
     )
     held = (
         robot.joints.friction_dofs if not t else robot.joints.friction_dofs[:0]
     )  # the last rows are those that dry friction holds
+    joint_friction = held, robot.others, robot.parents_of_others
+    contact_laws = ContactLaws(friction, slip, lower, upper, active.moments)
     x, forces, status, residual, magnitude, solved, dynamics = sticking_dynamics(
-        settings.factorization, M, robot.parents, problem.f, every, reduced, offsets,
-        (held, robot.others, robot.parents_of_others), friction, slip, lower, upper, active.moments, settings.tolerance,
+        settings.factorization, (M, robot.parents), problem.f, (every, offsets), reduced, joint_friction, contact_laws,
+        settings.tolerance,
     )  # fmt: skip
     if not m:
         return x, forces, np.empty(0), status, residual, magnitude, solved, dynamics

@@ -15,6 +15,7 @@ from constrained_sim.actuators import Efforts
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact.compliance import SoftRows
 from constrained_sim.contact.contact_set import ContactSet
+from constrained_sim.contact.features import ContactFeatures
 from constrained_sim.contact.rolling import TurningRows
 from constrained_sim.dynamics.springs import SpringTable
 from constrained_sim.dynamics.tree import Tree, contract
@@ -101,7 +102,7 @@ class Contacts(NamedTuple):
         shares: whether any two neighbours are of the same bodies.
     """
 
-    features: tuple[Any, ...]
+    features: ContactFeatures
     friction: Array
     slip_friction: Array
     normals: npt.NDArray[np.int64]
@@ -113,7 +114,7 @@ class Contacts(NamedTuple):
 def contacts_of(contact_set: ContactSet) -> Contacts:
     """Return contacts and one-sided rows as arrays."""
     return Contacts(
-        tuple(contact_set.features),
+        contact_set.features,
         contact_set.friction,
         contact_set.slip_friction,
         contact_set.normals,

@@ -102,15 +102,16 @@ def advance(model, settings, begin, acceleration, arguments, near, found, end): 
         if not will_do:
             return UNSOLVED, predicted, calls
 
-    masses, frames = (begin.M, v, middle.M), (begin.frames, middle.frames)
-    flown = end_velocities(h, *masses, impulses, robot.gravity, robot.free_rows, *frames)
+    masses, frames = (begin.M, middle.M), (begin.frames, middle.frames)
+    flown = end_velocities(h, masses, v, impulses, robot.gravity, robot.free_rows, frames)
     active = arrive(model, settings, begin, com + theta * h * flown, arguments, found, end)
     if not (exceeds(v, rest_speed) or exceeds(middle.v, rest_speed) or exceeds(x, rest_speed)):
         return DONE, predicted, calls
     if not settings.corrects:
         return PREDICTED, predicted, calls
     inertial = momentum_gain(model, work.pose, work.bias, carried + (1.0 - theta) * (x - carried))
-    total = end_momentum(h, *masses, inertial, impulses, robot.gravity, end.M, robot.free_rows, *frames, end.frames)
+    inertias, placements = (begin.M, middle.M, end.M), (begin.frames, middle.frames, end.frames)
+    total = end_momentum(h, inertias, v, inertial, impulses, robot.gravity, robot.free_rows, placements)
     reached, more = correct(model, settings, begin, total, acceleration, active, found, end)
     return reached, predicted, calls + more
 
@@ -220,7 +221,7 @@ def correct(model, settings, begin, total, last, active, found, end):  # type: i
             return UNCORRECTED, turns + 1
         row_impulses, phase = solution.impulse, TURNED_FRICTION
         if turns or not correct_midpoint_friction(
-            s_begin, matvec(J, solution.x), gained, sticks, d, rows.moments, offset, row_impulses, settings.tolerance
+            s_begin, matvec(J, solution.x), gained, (sticks, d), rows.moments, offset, row_impulses, settings.tolerance
         ):
             break
     enter_correction(friction_dofs, begin, total, rows, solution, found, end)

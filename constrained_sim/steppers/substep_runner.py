@@ -130,7 +130,7 @@ class SubstepRunner:
         tolerable = 0.0 if self.interpreted is None else np.inf
         settings = h, kind != TRIAL, passes, factorization, method.tolerance, method.quick_steps, tolerable
         reached, calls, rows, members, how, residual, magnitude, dynamics, inconsistent = step(
-            self.model, settings, kind == WHOLE, packed_state(begin, sizes), acceleration, loads, near, record, status
+            self.model, settings, kind == WHOLE, packed_state(begin, sizes), acceleration, loads, near, (record, status)
         )
         end = PackedState(begin, begin.t + h, record, sizes)
         solved = SolvedProblem(method, status, rows, members, how, residual, magnitude, dynamics, inconsistent)
@@ -149,7 +149,7 @@ class SubstepRunner:
 
 @kernel(stage=True)
 def step(  # type: ignore[no-untyped-def]
-    model, settings, whole, begin, acceleration, loads, near, record, all_status
+    model, settings, whole, begin, acceleration, loads, near, filled
 ):
     """Do a step, or a part of one, as :func:`~constrained_sim.steppers.substep.advance` does.
 
@@ -162,9 +162,8 @@ def step(  # type: ignore[no-untyped-def]
         acceleration: (nv,) of the last step.
         loads: what :class:`~constrained_sim.steppers.step_model.StepArguments` holds, as tuples.
         near: (n,) impulses near the solution; (0,): nothing is known of them.
-        record: zeros, filled with the state at the end and the outputs.
-        all_status: zeros, filled with the status of all contacts and one-sided rows (k + l,), then with those of what
-            took part in the contact problem.
+        filled: zeros: a record, filled with the state at the end and the outputs; the status of all contacts and
+            one-sided rows (k + l,), then those of what took part in the contact problem.
 
     Returns:
         How far this came: :data:`CLOSING`, or what ``advance`` says, and ``UNSOLVED`` where the state is not finite;
@@ -176,7 +175,7 @@ def step(  # type: ignore[no-untyped-def]
     acting = StepArguments(Efforts(*efforts), WrenchTable(*wrenches), targets, excluded, SoftRows(*soft))
     settings, normals, sizes = StepSettings(*settings), borrowed(model.contacts).normals, model.sizes
     begin, acceleration, h = borrowed(begin), borrowed(acceleration), settings.h
-    record, all_status = borrowed(record), borrowed(all_status)
+    record, all_status = borrowed(filled)
     start, end = unpack_state(begin, sizes), unpack_state(record, sizes)
     count = start.gaps.shape[0]
     if whole:
