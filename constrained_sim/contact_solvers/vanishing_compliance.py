@@ -7,17 +7,19 @@ of these a method finds depends on its way, and a body in a symmetric grasp begi
 
 Real contacts are a little compliant, all alike as far as the model knows. With a compliance c in every row, the same
 for all, ``u = (G + c) r + b``, rows do not depend on each other any more, and where c is large there is one solution,
-the one of contacts that do not feel each other. It is followed to c = 0: Newton's method goes from the solution of one
-compliance to that of a smaller one. The limit tells what opens, sticks and slides, and how. It depends on the problem
-only, so it is the same whichever method is chosen and wherever that begins; what is symmetric stays symmetric; and
-where only forces are open, and their bounds are those of normal forces, it has the forces of least norm. Others at
-rest, or with the same slip, are of least norm too: see :mod:`~constrained_sim.contact_solvers.least_norm`.
+the one of contacts that do not feel each other. It is followed to c = 0: Newton's method goes from where the secant
+through the solutions of the last two compliances leads to the solution of a smaller one. The limit tells what opens,
+sticks and slides, and how. It depends on the problem only, so it is the same whichever method is chosen and wherever
+that begins; what is symmetric stays symmetric; and where only forces are open, and their bounds are those of normal
+forces, it has the forces of least norm. Others at rest, or with the same slip, are of least norm too: see
+:mod:`~constrained_sim.contact_solvers.least_norm`.
 
 It costs more than most solutions, and is looked for only where rows that are active, or would be without others, depend
 on each other, unless all contacts rest well inside their cones: then only forces are open. Where the way turns back
 before c = 0, the solution that the method found stays.
 
-Source: Tikhonov and Arsenin, Solutions of ill-posed problems, 1977, for limits of this kind.
+Sources: Tikhonov and Arsenin, Solutions of ill-posed problems, 1977, for limits of this kind; Allgower and Georg,
+Numerical continuation methods, 1990, for the way there.
 """
 
 from __future__ import annotations
@@ -72,7 +74,7 @@ def rigid_limit(problem):  # type: ignore[no-untyped-def]
     G, b, laws, p = problem
     n = b.shape[0]
     unit, L = np.trace(G) / n, range_factor(G)
-    r = before = np.zeros(n)
+    r = secant = np.zeros(n)
     softer, step = OPTIONS.softest * OPTIONS.stiffer, OPTIONS.stiffer
     for _ in range(OPTIONS.compliances):
         last = softer < 2.0 * step * OPTIONS.stiffest
@@ -80,13 +82,14 @@ def rigid_limit(problem):  # type: ignore[no-untyped-def]
         factor = DelassusFactor(L, compliance * unit)
         compliant = scaled_problem(G + factor.compliance * np.eye(n), b, laws)
         tolerance = accuracy_of(compliant.p, b, 0.0)
-        found, error, _ = factored_newton(compliant, factor, r, tolerance, OPTIONS.newton_steps)
+        start = r + (compliance - softer) * secant
+        found, error, _ = factored_newton(compliant, factor, start, tolerance, OPTIONS.newton_steps)
         if not error <= OPTIONS.sufficient * impulse_scale(compliant.p, b, found):
             step = np.sqrt(step)
             continue
-        r, before = found, r
+        r, secant = found, (found - r) / (compliance - softer)
         if last:
-            r = r + (r - before) / (softer / compliance - 1.0)
+            r = r - compliance * secant
             # The factor of the last compliance leaves alone what rounding would move where rows depend on each other.
             limit, error, _ = factored_newton(problem, factor, r, accuracy_of(p, b, 0.0), OPTIONS.newton_steps)
             return limit, error
