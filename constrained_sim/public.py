@@ -30,7 +30,20 @@ from constrained_sim.inverse_dynamics import inverse_dynamics, minimal_accelerat
 from constrained_sim.objects import WorldObject
 from constrained_sim.posture import Posture
 from constrained_sim.robot import Robot
-from constrained_sim.sensors import SENSORS, ContactSwitch, Encoder, ForceTorque, Imu, RangeFinder, SensorSet, Twist
+from constrained_sim.sensors import (
+    SENSORS,
+    Barometer,
+    ContactSwitch,
+    Encoder,
+    ForceTorque,
+    Imu,
+    Lidar,
+    Magnetometer,
+    NavSat,
+    RangeFinder,
+    SensorSet,
+    Twist,
+)
 from constrained_sim.servo import Servo
 from constrained_sim.simulator import Simulator
 from constrained_sim.solvers import SOLVERS, ContactConsistentDynamics, kkt_inverse, solve_kkt

@@ -217,6 +217,25 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             {"name": "eye", "link": "foot", "rate": 0.0, "origin": (0, 0, 0), "direction": (1, 0, 0)}
             | {"min_range": 0.1, "max_range": 3.0, "range_noise": 0.0},
         ),
+        "Lidar": (
+            cs.Lidar,
+            {"name": "eye", "link": "foot", "rate": 0.0, "min_angle": -1.0, "max_angle": 1.0, "beams": 5}
+            | {"min_range": 0.1, "max_range": 3.0, "range_noise": 0.0},
+        ),
+        "Magnetometer": (
+            cs.Magnetometer,
+            {"name": "compass", "link": "foot", "rate": 0.0, "world_field": (0, 2e-5, -4e-5), "field_noise": 0.0}
+            | {"field_bias": (0, 0, 0)},
+        ),
+        "Barometer": (
+            cs.Barometer,
+            {"name": "air", "link": "foot", "rate": 0.0, "altitude": 100.0, "pressure_noise": 0.0},
+        ),
+        "NavSat": (
+            cs.NavSat,
+            {"name": "gps", "link": "foot", "rate": 0.0, "latitude": 48.0, "longitude": 11.0, "altitude": 500.0}
+            | {"horizontal_noise": 0.0, "vertical_noise": 0.0},
+        ),
         "Rigid": (cs.Rigid, {}),
         "Robot": (
             cs.Robot,

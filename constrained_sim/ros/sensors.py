@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from geometry_msgs.msg import TwistStamped, WrenchStamped
+from sensor_msgs.msg import FluidPressure, JointState, LaserScan, MagneticField, NavSatFix, NavSatStatus, Range
 from sensor_msgs.msg import Imu as ImuMessage
-from sensor_msgs.msg import JointState, Range
 from std_msgs.msg import Bool, Header
 
 from constrained_sim.config import Config
@@ -17,6 +17,8 @@ from constrained_sim.ros.conversions import NANOSECONDS
 from constrained_sim.ros.topics import Topics
 from constrained_sim.ros.world import Period
 from constrained_sim.sensors import (
+    Barometer,
+    BarometerReading,
     ContactSwitch,
     Encoder,
     EncoderReading,
@@ -24,6 +26,12 @@ from constrained_sim.sensors import (
     ForceTorqueReading,
     Imu,
     ImuReading,
+    Lidar,
+    LidarReading,
+    Magnetometer,
+    MagnetometerReading,
+    NavSat,
+    NavSatReading,
     RangeFinder,
     RangeReading,
     Twist,
@@ -106,6 +114,32 @@ def range_numbers(sensor: RangeFinder, reading: RangeReading) -> list[float]:
     return [*numbers, sensor.range_noise**2] if hasattr(Range, "variance") else numbers
 
 
+def scan_numbers(sensor: Lidar, reading: LidarReading) -> list[float]:
+    """Return the numbers of a LaserScan message after its stamp; all beams measure at once."""
+    angles = sensor.min_angle, sensor.max_angle, sensor.angle_increment
+    times = 0.0, 1.0 / sensor.rate if sensor.rate else 0.0
+    return [*angles, *times, sensor.min_range, sensor.max_range, *reading.ranges.tolist()]
+
+
+def magnetic_field_numbers(sensor: Magnetometer, reading: MagnetometerReading) -> list[float]:
+    """Return the numbers of a MagneticField message after its stamp."""
+    return [*reading.field.tolist(), *_covariance(sensor.field_noise)]
+
+
+def pressure_numbers(sensor: Barometer, reading: BarometerReading) -> list[float]:
+    """Return the numbers of a FluidPressure message after its stamp."""
+    return [*reading.pressure.tolist(), sensor.pressure_noise**2]
+
+
+def fix_numbers(sensor: NavSat, reading: NavSatReading) -> list[float]:
+    """Return the numbers of a NavSatFix message after its stamp; the covariance is along east, north and up."""
+    place = (part.item() for part in reading)
+    covariance = _covariance(sensor.horizontal_noise)
+    covariance[-1] = sensor.vertical_noise**2
+    status = NavSatStatus.STATUS_FIX, NavSatStatus.SERVICE_GPS
+    return [*status, *place, *covariance, NavSatFix.COVARIANCE_TYPE_DIAGONAL_KNOWN]
+
+
 class Format(NamedTuple):
     """How readings of a kind of sensor are published.
 
@@ -140,6 +174,16 @@ FORMATS: dict[str, Format] = {
     ),
     Twist.kind: Format(TwistStamped, "twist", twist_numbers, lambda sensor, header: TwistStamped(header=header)),
     RangeFinder.kind: Format(Range, "range", range_numbers, lambda sensor, header: Range(header=header)),
+    Lidar.kind: Format(
+        LaserScan, "scan", scan_numbers, lambda sensor, header: LaserScan(header=header, ranges=[0.0] * sensor.beams)
+    ),
+    Magnetometer.kind: Format(
+        MagneticField, "magnetic_field", magnetic_field_numbers, lambda sensor, header: MagneticField(header=header)
+    ),
+    Barometer.kind: Format(
+        FluidPressure, "pressure", pressure_numbers, lambda sensor, header: FluidPressure(header=header)
+    ),
+    NavSat.kind: Format(NavSatFix, "fix", fix_numbers, lambda sensor, header: NavSatFix(header=header)),
 }
 """By kind of sensor."""
 

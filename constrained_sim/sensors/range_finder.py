@@ -7,13 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from constrained_sim.collision.ray import surroundings_of
-from constrained_sim.dynamics.dynamics import kinematics_at
-from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import Robot
-from constrained_sim.sensors.sensor import Sensor
+from constrained_sim.sensors.beams import BeamSensor
 from constrained_sim.step_result import StepResult
-from constrained_sim.validation import Array, finite_array, number, unit_vector
+from constrained_sim.validation import Array, finite_array, unit_vector
 
 
 class RangeReading(NamedTuple):
@@ -27,7 +24,7 @@ class RangeReading(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RangeFinder(Sensor):
+class RangeFinder(BeamSensor):
     """A range finder with one thin beam.
 
     It sees the bodies and planes of the scene, and the collision geometry of the robot and of the objects beside it.
@@ -61,10 +58,7 @@ class RangeFinder(Sensor):
         of = f"of sensor {self.name!r}"
         object.__setattr__(self, "origin", tuple(finite_array(f"origin {of}", self.origin, (3,)).tolist()))
         object.__setattr__(self, "direction", tuple(unit_vector(f"direction {of}", self.direction).tolist()))
-        lower = number(f"min_range {of}", self.min_range, 0.0)
-        if number(f"max_range {of}", self.max_range, 0.0) <= lower:
-            raise InvalidValue(f"max_range {of}", self.max_range, f"more than min_range, {lower:g} m")
-        self._check_errors("range")
+        self._check_beams()
 
     def exact(self, robot: Robot, result: StepResult) -> RangeReading:
         """Return the distance on `robot` after the step `result`, see :meth:`Sensor.exact`."""
@@ -75,17 +69,6 @@ class RangeFinder(Sensor):
         error = self.range_noise * generator.standard_normal()
         return RangeReading(self._within_reach(self._distance(robot, result) + error))
 
-    def _distance(self, robot: Robot, result: StepResult) -> float:
-        joint, placement = robot.link_placement(self.link)
-        state = result.state
-        placements = kinematics_at(robot, state.q, state.t).placements
-        here = placements[joint]
-        start = placement.act(np.array(self.origin)) @ here[:3] + here[3]
-        direction = placement.rotation @ np.array(self.direction) @ here[:3]
-        return surroundings_of(robot, result.collisions).distance(placements, start, direction, joint)
-
-    def _within_reach(self, distance: float) -> Array:
-        """Return (1,) the `distance` [m] if it can be measured."""
-        if distance > self.max_range:
-            return np.array([np.inf])
-        return np.array([distance if distance >= self.min_range else -np.inf])
+    def _distance(self, robot: Robot, result: StepResult) -> Array:
+        """Return the distance (1,) [m]."""
+        return self._distances(robot, result, np.array(self.origin), np.array([self.direction]))

@@ -71,7 +71,10 @@ GROUPS = {
     "sensors": Group(
         "Sensors",
         "What is measured on the robot.",
-        ("SENSORS", "SensorSet", "Imu", "ForceTorque", "Encoder", "ContactSwitch", "Twist", "RangeFinder"),
+        (
+            *("SENSORS", "SensorSet", "Imu", "ForceTorque", "Encoder", "ContactSwitch", "Twist", "RangeFinder"),
+            *("Lidar", "Magnetometer", "Barometer", "NavSat"),
+        ),
     ),
 }
 

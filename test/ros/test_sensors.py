@@ -1,10 +1,11 @@
 """Sensors of a running node: topics, stamps, frames, rates, and that they are those of the core."""
 
+import numpy as np
 import pytest
 from geometry_msgs.msg import TwistStamped, WrenchStamped
 from rclpy.serialization import deserialize_message
 from ros.live import CONFIG, PERIOD, START_TIME, Process, arguments, free_domain, stamp
-from sensor_msgs.msg import Imu, JointState
+from sensor_msgs.msg import FluidPressure, Imu, JointState, LaserScan, MagneticField, NavSatFix
 from std_msgs.msg import Bool
 
 from constrained_sim.config import read_config
@@ -24,7 +25,26 @@ GROUP = {
     "knee": {"kind": "encoder", "joint": "knee", "resolution": 0.001, "velocity_noise": 0.1, "delay": 0.002},
     "sole": {"kind": "contact_switch", "link": "foot", "rate": 250.0},
     "true": {"kind": "twist", "link": "lower_leg", "rate": 250.0},
+    "scan": {"kind": "lidar", "link": "carriage", "rate": 250.0, "beams": 7, "max_range": 3.0, "range_noise": 0.01},
+    "compass": {"kind": "magnetometer", "link": "foot", "rate": 250.0, "field_noise": 1e-7},
+    "air": {"kind": "barometer", "link": "foot", "rate": 250.0, "pressure_noise": 2.0},
+    "gps": {
+        "kind": "nav_sat",
+        "link": "carriage",
+        "rate": 250.0,
+        "latitude": 48.0,
+        "horizontal_noise": 0.5,
+        "vertical_noise": 1.0,
+    },
 }
+FIELDS = {
+    "scan": (LaserScan, "scan", lambda message: list(message.ranges)),
+    "compass": (MagneticField, "magnetic_field", lambda message: [getattr(message.magnetic_field, a) for a in "xyz"]),
+    "air": (FluidPressure, "pressure", lambda message: [message.fluid_pressure]),
+    "gps": (NavSatFix, "fix", lambda message: [message.latitude, message.longitude, message.altitude]),
+}
+"""Of some sensors the message, the last part of the topic, and what the message says."""
+
 PARAMETERS = {f"sensors__{name}__{key}": value for name, keys in GROUP.items() for key, value in keys.items()}
 
 
@@ -38,12 +58,16 @@ def node(simulate):
         simulation.knee = simulation.client.subscribe(JointState, "/knee/joint_state")
         simulation.sole = simulation.client.subscribe(Bool, "/sole/contact")
         simulation.twist = simulation.client.subscribe(TwistStamped, "/true/twist")
+        simulation.others = {
+            name: simulation.client.subscribe(kind, f"/{name}/{topic}") for name, (kind, topic, _) in FIELDS.items()
+        }
         simulation.meet()
 
         def heard():
             simulation.step(4)
             simulation.client.spin(0.1)
-            return all((simulation.imu, simulation.wrench, simulation.knee, simulation.sole, simulation.twist))
+            others = simulation.others.values()
+            return all((simulation.imu, simulation.wrench, simulation.knee, simulation.sole, simulation.twist, *others))
 
         simulation.wait_for(heard, "reading of every sensor")
         yield simulation
@@ -112,6 +136,26 @@ def test_readings_are_those_of_the_core_after_every_reset(node):
         assert [[message.data] for message in node.sole] == expected["sole"]
         assert {message.data for message in node.sole} == {False, True}
         assert [numbers(message) for message in node.twist] == expected["true"]
+        node.wait_for(lambda: all(len(found) == 30 for found in node.others.values()), "the readings of the others")
+        for name, (_, _, fields) in FIELDS.items():
+            single = np.float32 if name == "scan" else np.float64
+            found = [fields(message) for message in node.others[name]]
+            assert found == [[float(single(value)) for value in reading] for reading in expected[name]]
+
+
+def test_messages_tell_how_they_are_meant(node):
+    """Angles and reach of a scan, and the covariances of the others."""
+    stepped(node, 4)
+    node.wait_for(lambda: all(node.others.values()), "the readings of the others")
+    scan, compass, air, fix = (node.others[name][0] for name in FIELDS)
+    assert (scan.header.frame_id, compass.header.frame_id) == ("leg/carriage", "leg/foot")
+    assert (scan.angle_min, scan.angle_max) == pytest.approx((-0.75 * np.pi, 0.75 * np.pi), rel=1e-6)
+    assert scan.angle_min + 6 * scan.angle_increment == pytest.approx(scan.angle_max, rel=1e-6)
+    assert (scan.scan_time, scan.range_min, scan.range_max) == pytest.approx((0.004, 0.0, 3.0), rel=1e-6)
+    assert compass.magnetic_field_covariance.tolist() == pytest.approx((1e-14 * np.eye(3)).ravel(), rel=1e-14)
+    assert air.variance == 4.0
+    assert fix.position_covariance.tolist() == np.diag([0.25, 0.25, 1.0]).ravel().tolist()
+    assert (fix.status.status, fix.status.service, fix.position_covariance_type) == (0, 1, 2)
 
 
 def test_readings_are_recorded(run_to_end):
