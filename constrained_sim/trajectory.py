@@ -204,29 +204,23 @@ class Trajectory:
             np.array([outcome.lam for outcome in outcomes]),
             np.array([outcome.axes for outcome in outcomes]),
             np.array([outcome.energy for outcome in outcomes]),
+            np.array([outcome.moments for outcome in outcomes]),
         )
         impacts = tuple(ImpactRecord.of(impact, impact.t) for outcome in outcomes for impact in outcome.impacts)
-        resistance = run.end.bound.contacts.resistance
-        moments = None
-        if resistance.dim:
-            moments = np.array([resistance.moments(outcome.moments, outcome.axes) for outcome in outcomes])
-        return cls.from_run(run, np.array([result.state.t for result in results]), impacts, moments)
+        return cls.from_run(run, np.array([result.state.t for result in results]), impacts)
 
     @classmethod
-    def from_run(
-        cls, run: Run, t: Array, impacts: tuple[ImpactRecord, ...] = (), moments: Array | None = None
-    ) -> Trajectory:
+    def from_run(cls, run: Run, t: Array, impacts: tuple[ImpactRecord, ...] = ()) -> Trajectory:
         """Take over the steps of `run`.
 
         Args:
             run: n steps under one set of constraints, with k contacts.
             t: (n,) where they end [s].
             impacts: within them.
-            moments: (n, k, 3) by which contacts resist rolling and spinning [N m], world axes; None: zero.
         """
         bound = run.end.bound
         forces = bound.contacts.forces(bound.split(run.lam)[1], run.axes)
-        moments = np.zeros_like(forces) if moments is None else moments
+        moments = bound.contacts.resistance.moments(run.moments, run.axes)
         names = [member.name for member in bound.contacts.members]
         return cls(
             t,

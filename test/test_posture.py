@@ -15,6 +15,7 @@ from mechanisms import (
     BLOCK_HALF,
     LIMIT,
     ROOT,
+    ball,
     bias_of,
     block,
     corners,
@@ -36,7 +37,9 @@ from constrained_sim import (
     JointCoupling,
     JointLimit,
     JointVelocity,
+    Plane,
     PointAnchor,
+    PointContact,
     PointDistance,
     Posture,
     Robot,
@@ -253,6 +256,13 @@ def driven_tree():
     return simulator(robot, q, v, constraints), Posture(robot, q, 1.0, 0.1)
 
 
+def braked_ball():
+    """Return a ball that rolls and spins until resistance to both has stopped it."""
+    resistance = {"friction": 0.5, "rolling_friction": 5e-3, "torsional_friction": 1e-3}
+    contact = PointContact("ground", "ball", (0, 0, 0), Plane(), radius=0.1, **resistance)
+    return simulator(ball(0.1), [0, 0, 0.1, 0, 0, 0, 1], [0.05, 0, 0, 0, 0.5, 1.0], [contact]), None
+
+
 SCENES = [
     falling_leg,
     limp_leg,
@@ -267,6 +277,7 @@ SCENES = [
     welded_tree,
     pushed_solo,
     driven_tree,
+    braked_ball,
 ]
 
 

@@ -151,10 +151,9 @@ class RollingFriction:
     def moments(self, rows: Array, axes: Array) -> Array:
         """Return (k, 3) the moment on each link about its contact point, world axes, for values `rows` (e,).
 
-        Along `axes` (k, 3, 3) of the contacts.
+        Along `axes` (k, 3, 3) of the contacts; or (n, k, 3) for n steps, of values (n, e) and axes (n, k, 3, 3).
         """
-        moments = np.zeros((self._count, 3))
-        if not self.dim:
-            return moments
-        np.add.at(moments, self.table.contacts, rows[:, None] * turning_directions(self.table, axes))
+        moments = np.zeros((*rows.shape[:-1], self._count, 3))
+        for row, (contact, axis) in enumerate(zip(self.table.contacts, self.table.axes, strict=True)):
+            moments[..., contact, :] += rows[..., row, None] * axes[..., contact, axis, :]
         return moments

@@ -32,8 +32,8 @@ def run_steps(model, settings, law, limits, arguments, asked, states, records): 
         states: record that begins with the state at the beginning, and changes to that after the last step; another,
             work space; and the acceleration (nv,) of the last step, which changes to that of the last of these.
         records: filled, a row for each step: q (n, nq), v (n, nv), tau (n, nu), impulses of contacts and one-sided rows
-            and bilateral rows (n, 3 k + l + m) [N s, N m s], means (n, k, 3, 3) of the contacts' axes, and terms of the
-            audit (n, 9).
+            and bilateral rows (n, 3 k + l + m) [N s, N m s], means (n, k, 3, 3) of the contacts' axes, terms of the
+            audit (n, 9), and impulses (n, e) of the rows in which contacts resist turning [N m s].
 
     Returns:
         How many steps were done, the time [s], and how often rows were held.
@@ -46,7 +46,7 @@ def run_steps(model, settings, law, limits, arguments, asked, states, records): 
     begin, end = unpack_state(here, sizes), unpack_state(there, sizes)
     outputs = unpack_outputs(there, sizes)
     impulse, lam = outputs.impulse, outputs.lam
-    all_q, all_v, all_tau, all_impulses, all_axes, all_energy = records
+    all_q, all_v, all_tau, all_impulses, all_axes, all_energy, all_moments = records
     closing = np.empty(begin.gaps.shape[0], dtype=np.int64)
     found = StepForces(impulse, outputs.joint_friction, outputs.moments, lam, np.zeros_like(closing), outputs.energy)
     _, corrects, passes, factorization, tolerance, newton_steps, tolerable = settings
@@ -70,6 +70,7 @@ def run_steps(model, settings, law, limits, arguments, asked, states, records): 
         all_q[i], all_v[i], all_tau[i] = end.q, end.v, tau
         all_impulses[i, : impulse.shape[0]], all_impulses[i, impulse.shape[0] :] = impulse, lam
         all_axes[i], all_energy[i] = 0.5 * (begin.axes + end.axes), found.energy
+        all_moments[i] = found.moments
         begin, end = end, begin
         steps, t, passes = i + 1, t + h, 1
     if steps % 2:

@@ -146,6 +146,7 @@ class Run(NamedTuple):
         lam: (n, rows) mean constraint and contact forces [N, N m].
         axes: (n, k, 3, 3) along which those of the contacts act.
         energy: (n, 9) terms of the audit.
+        moments: (n, e) mean moments by which contacts resist rolling and spinning [N m].
     """
 
     end: Evaluation
@@ -156,6 +157,7 @@ class Run(NamedTuple):
     lam: Array
     axes: Array
     energy: Array
+    moments: Array
 
 
 class Stepper(ABC):

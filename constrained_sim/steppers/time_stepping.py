@@ -137,7 +137,7 @@ class TimeStepping(Substeps):
         robot, contact, bound = self.robot, start.contact, start.bound
         inputs = StepInputs.of(Efforts(tau, np.zeros_like(tau)), wrenches, solver, method)
         contacts = bound.contacts
-        asks_python = bound.bilateral.asks_user or contacts.soft.size or contacts.resistance.dim
+        asks_python = bound.bilateral.asks_user or contacts.soft.size
         if asks_python or not self._can_compile(start, inputs):
             return None
         compiled = self._runner(start, True)
@@ -145,7 +145,8 @@ class TimeStepping(Substeps):
         q, v, taus = np.empty((steps, robot.nq)), np.empty((steps, robot.nv)), np.empty((steps, robot.nu))
         impulses, energy = np.empty((steps, bound.dim)), np.empty((steps, len(vars(EnergyTerms()))))
         axes, acceleration = np.empty((steps, *contact.axes.shape)), self._acceleration.copy()
-        records = q, v, taus, impulses, axes, energy
+        moments = np.empty((steps, contacts.resistance.dim))
+        records = q, v, taus, impulses, axes, energy, moments
         settings = StepSettings(
             self.dt, True, self._passes, int(solver.held_rows or 0), method.tolerance, method.quick_steps, 0.0
         )
@@ -166,9 +167,9 @@ class TimeStepping(Substeps):
         solver.calls += calls
         if done < steps:
             records = tuple(record[:done].copy() for record in records)  # type: ignore[assignment]
-        q, v, taus, impulses, axes, energy = records
-        lam = np.take(impulses / self.dt, bound.places, axis=-1)
-        return Run(PackedState(start, t, here, compiled.sizes), (acceleration, 1), q, v, taus, lam, axes, energy)
+        q, v, taus, impulses, axes, energy, moments = records
+        lam, end = np.take(impulses / self.dt, bound.places, axis=-1), PackedState(start, t, here, compiled.sizes)
+        return Run(end, (acceleration, 1), q, v, taus, lam, axes, energy, moments / self.dt)
 
     def _closing(self, here: Evaluation, rest: float, settled: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
         """Return what but `settled` is predicted to close within `rest` [s], in the order of linear closing times."""
