@@ -24,6 +24,17 @@ from constrained_sim.solvers.direct import FACTORIZATIONS
 ROOT = Path(__file__).resolve().parents[1]
 GRAVITY = 9.81
 
+PROBE = """
+<robot name="probe"><link name="body">
+  <inertial><mass value="1"/><inertia ixx="0.01" iyy="0.02" izz="0.03" ixy="0" ixz="0" iyz="0"/></inertial>
+  <collision><geometry><box size="0.2 0.2 0.2"/></geometry></collision></link>
+  <link name="mast"/>
+  <joint name="mount" type="fixed"><parent link="body"/><child link="mast"/>
+    <origin xyz="0.1 -0.2 0.3" rpy="0.3 0.5 -0.2"/></joint>
+</robot>
+"""
+"""A body that carries sensors, with a frame that is turned."""
+
 SOLO_FEET = ("FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT")
 SOLO_POSTURE = {
     f"{leg}_{joint}": value for leg in ("FL", "FR", "HL", "HR") for joint, value in (("HFE", 0.8), ("KFE", -1.6))

@@ -2,22 +2,13 @@
 
 import numpy as np
 import pytest
+from mechanisms import PROBE
 
 from constrained_sim import Box, Collisions, Lidar, Plane, RangeFinder, Robot, SensorSet, Simulator, Sphere
 from constrained_sim.config import read_config
 from constrained_sim.exceptions import InvalidValue, UnknownName
 
 PERIOD = 1e-3
-
-PROBE = """
-<robot name="probe"><link name="body">
-  <inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial>
-  <collision><geometry><box size="0.2 0.2 0.2"/></geometry></collision></link>
-  <link name="eye"/>
-  <joint name="mount" type="fixed"><parent link="body"/><child link="eye"/>
-    <origin xyz="0.1 0 0.2" rpy="0.3 0.5 -0.2"/></joint>
-</robot>
-"""
 
 
 @pytest.fixture(scope="module")
@@ -52,11 +43,11 @@ def test_each_beam_is_a_range_finder(probe):
     """On a frame that is turned on a body that is turned, before bodies of several kinds."""
     scene = {"floor": Plane(), "ball": Sphere(0.5, (2.0, 0.3, 5.0)), "box": Box((1.0, 1.0, 1.0), (-2.0, 1.0, 5.5))}
     result = step(probe, scene, turn=(0.5, -0.5, 0.5, 0.5))
-    lidar = Lidar("scan", "eye", min_angle=-2.0, max_angle=3.0, beams=90, min_range=1.0, max_range=9.0)
+    lidar = Lidar("scan", "mast", min_angle=-2.0, max_angle=3.0, beams=90, min_range=1.0, max_range=9.0)
     found = ranges(probe, lidar, result)
     for angle, distance in zip(np.linspace(-2.0, 3.0, 90), found, strict=True):
         beam = RangeFinder(
-            "beam", "eye", 0.0, direction=(np.cos(angle), np.sin(angle), 0.0), min_range=1.0, max_range=9.0
+            "beam", "mast", 0.0, direction=(np.cos(angle), np.sin(angle), 0.0), min_range=1.0, max_range=9.0
         )
         assert distance == pytest.approx(beam.exact(probe, result).range[0], rel=1e-12)
     assert np.isfinite(found).any() and np.isinf(found).any()
@@ -94,10 +85,10 @@ def test_what_is_no_lidar_is_refused(fields):
 def test_it_is_declared_in_a_file():
     parameters = {
         "robot": {"urdf": PROBE, "floating_base": True},
-        "sensors": {"scan": {"kind": "lidar", "link": "eye", "beams": 31, "max_range": 3.0}},
+        "sensors": {"scan": {"kind": "lidar", "link": "mast", "beams": 31, "max_range": 3.0}},
     }
     (lidar,) = read_config(parameters).sensors
-    assert (lidar.link, lidar.beams, lidar.max_range) == ("eye", 31, 3.0)
+    assert (lidar.link, lidar.beams, lidar.max_range) == ("mast", 31, 3.0)
     parameters["sensors"]["scan"]["link"] = "nose"
     with pytest.raises(UnknownName):
         read_config(parameters)

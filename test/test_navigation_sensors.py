@@ -3,21 +3,13 @@
 import numpy as np
 import pinocchio as pin
 import pytest
+from mechanisms import PROBE
 
 from constrained_sim import Barometer, Magnetometer, NavSat, Robot, SensorSet, Simulator
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.sensors.nav_sat import ECCENTRICITY_SQUARED, EQUATOR, FLATTENING, geocentric, geodetic
 
 PERIOD = 1e-3
-
-PROBE = """
-<robot name="probe"><link name="body">
-  <inertial><mass value="1"/><inertia ixx="0.01" iyy="0.02" izz="0.03" ixy="0" ixz="0" iyz="0"/></inertial></link>
-  <link name="mast"/>
-  <joint name="mount" type="fixed"><parent link="body"/><child link="mast"/>
-    <origin xyz="0.1 -0.2 0.3" rpy="0.3 0.5 -0.2"/></joint>
-</robot>
-"""
 
 
 @pytest.fixture(scope="module")

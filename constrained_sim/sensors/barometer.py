@@ -64,9 +64,8 @@ class Barometer(Sensor):
 
     def exact(self, robot: Robot, result: StepResult) -> BarometerReading:
         """Return the pressure on `robot` after the step `result`, see :meth:`Sensor.exact`."""
-        joint, placement = robot.link_placement(self.link)
-        here = kinematics_at(robot, result.state.q, result.state.t).placements[joint]
-        height = self.altitude + float((placement.translation @ here[:3] + here[3])[2])
+        frame = self._frame(kinematics_at(robot, result.state.q, result.state.t))
+        height = self.altitude + float(frame.translation[2])
         ratio = 1.0 - LAPSE_RATE * min(height, TROPOSPHERE) / SEA_TEMPERATURE
         return BarometerReading(np.array([SEA_PRESSURE * ratio**EXPONENT]))
 

@@ -14,10 +14,7 @@ from constrained_sim.validation import Array, number
 
 
 class BeamSensor(Sensor):
-    """What sensors with beams have in common.
-
-    They see the bodies and planes of the scene, and the collision geometry of the robot and of the objects beside it.
-    The body that they are on is left out, and so are the planes of declared contacts. They read at the end of the step.
+    """What sensors with beams have in common; a :class:`~constrained_sim.sensors.range_finder.RangeFinder` says more.
 
     Attributes:
         min_range: distance below which a beam reads minus infinity [m] (REP 117).
@@ -43,12 +40,10 @@ class BeamSensor(Sensor):
 
     def _distances(self, robot: Robot, result: StepResult, origin: Array, directions: Array) -> Array:
         """Return how far it is [m] from the `origin` (3,) along unit `directions` (n, 3), both in the link."""
-        joint, placement = robot.link_placement(self.link)
-        placements = kinematics_at(robot, result.state.q, result.state.t).placements
-        here, surroundings = placements[joint], surroundings_of(robot, result.collisions)
-        start = placement.act(origin) @ here[:3] + here[3]
-        beams = directions @ placement.rotation.T @ here[:3]
-        return np.array([surroundings.distance(placements, start, beam, joint) for beam in beams])
+        here, (joint, _) = kinematics_at(robot, result.state.q, result.state.t), robot.link_placement(self.link)
+        frame, surroundings = self._frame(here), surroundings_of(robot, result.collisions)
+        start, beams = frame.act(origin), directions @ frame.rotation.T
+        return np.array([surroundings.distance(here.placements, start, beam, joint) for beam in beams])
 
     def _within_reach(self, distances: Array) -> Array:
         """Return the `distances` [m] that can be measured; infinity and minus infinity for others."""

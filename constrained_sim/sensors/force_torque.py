@@ -81,8 +81,7 @@ class ForceTorque(Sensor):
     def exact(self, robot: Robot, result: StepResult) -> ForceTorqueReading:
         """Return what an ideal sensor reads on `robot` after the step `result`, see :meth:`Sensor.exact`."""
         total, dynamics = part_beyond(robot, self.link).holding_force(robot, result)
-        joint, placement = robot.link_placement(self.link)
-        wrench = (dynamics.placement(joint) * placement).actInv(pin.Force(total))
+        wrench = self._frame(dynamics).actInv(pin.Force(total))
         return ForceTorqueReading(np.array(wrench.linear), np.array(wrench.angular))
 
     def measure(self, robot: Robot, result: StepResult, generator: np.random.Generator) -> ForceTorqueReading:

@@ -56,9 +56,8 @@ class Magnetometer(Sensor):
 
     def exact(self, robot: Robot, result: StepResult) -> MagnetometerReading:
         """Return the field on `robot` after the step `result`, see :meth:`Sensor.exact`."""
-        joint, placement = robot.link_placement(self.link)
-        columns = kinematics_at(robot, result.state.q, result.state.t).placements[joint, :3]
-        return MagnetometerReading(columns @ np.array(self.world_field) @ placement.rotation)
+        frame = self._frame(kinematics_at(robot, result.state.q, result.state.t))
+        return MagnetometerReading(np.array(self.world_field) @ frame.rotation)
 
     def measure(self, robot: Robot, result: StepResult, generator: np.random.Generator) -> MagnetometerReading:
         """Return what this unit reads, with its errors, see :meth:`Sensor.measure`."""

@@ -84,9 +84,7 @@ class NavSat(Sensor):
 
     def _position(self, robot: Robot, result: StepResult) -> Array:
         """Return the position (3,) in the world [m]."""
-        joint, placement = robot.link_placement(self.link)
-        here = kinematics_at(robot, result.state.q, result.state.t).placements[joint]
-        return np.asarray(placement.translation @ here[:3] + here[3])
+        return np.array(self._frame(kinematics_at(robot, result.state.q, result.state.t)).translation)
 
     def _on_earth(self, position: Array) -> NavSatReading:
         """Return where a `position` (3,) in the world [m] is."""

@@ -7,7 +7,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
+import pinocchio as pin
 
+from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import Robot
 from constrained_sim.step_result import StepResult
@@ -47,6 +49,11 @@ class Sensor(ABC):
         instance(f"link of sensor {self.name!r}", self.link, str, "the name of a link")
         number(f"rate of sensor {self.name!r}", self.rate, 0.0)
         number(f"delay of sensor {self.name!r}", self.delay, 0.0)
+
+    def _frame(self, dynamics: Dynamics) -> pin.SE3:
+        """Return where the link is in the world, at the configuration of `dynamics`."""
+        joint, inside = dynamics.robot.link_placement(self.link)
+        return dynamics.placement(joint) * inside
 
     def _check_errors(self, *quantities: str) -> None:
         """Check ``<quantity>_noise`` and, where there is one, ``<quantity>_bias`` of all `quantities`."""
