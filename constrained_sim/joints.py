@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pinocchio as pin
 
 from constrained_sim.exceptions import InvalidValue
+from constrained_sim.joint_properties import OF_POSITIONS, set_joint_property
 from constrained_sim.validation import Array, finite_array, lookup, number
 
 
@@ -116,15 +117,11 @@ def set_property(model: pin.Model, name: str, key: str, value: Any) -> None:
         InvalidValue: a negative value, NaN, position limits of several coordinates, or an effort or velocity of zero.
     """
     joint, what = model.joints[model.getJointId(name)], f"{key} of joint {name!r}"
-    part, attributes = JOINT_PROPERTIES[key]
-    _check_property(joint, what, value, part == "q", part == "v", key in LIMITS)
+    is_of_position = key in OF_POSITIONS
+    _check_property(joint, what, value, is_of_position, not is_of_position, key in LIMITS)
     if value == 0 and key in ("effort", "velocity"):  # which descriptions give for "no limit"
         raise InvalidValue(what, value, "more than 0; .inf for no limit")
-    first = joint.idx_q if part == "q" else joint.idx_v
-    for attribute, sign in attributes:
-        values = np.array(getattr(model, attribute))
-        values[first : first + (1 if part == "q" else joint.nv)] = sign * value
-        setattr(model, attribute, values)
+    set_joint_property(model, joint, key, value)
 
 
 def check_limits(model: pin.Model, name: str) -> None:
@@ -167,14 +164,3 @@ LIMITS = ("effort", "velocity", "lower", "upper")
 """Properties that may be infinite: no limit."""
 
 SPRING_PROPERTIES = {"stiffness": "stiffness", "spring_reference": "reference"}
-
-JOINT_PROPERTIES = {
-    "armature": ("v", (("armature", 1.0),)),
-    "damping": ("v", (("damping", 1.0),)),
-    "friction": ("v", (("upperDryFrictionLimit", 1.0), ("lowerDryFrictionLimit", -1.0))),
-    "effort": ("v", (("upperEffortLimit", 1.0), ("lowerEffortLimit", -1.0))),
-    "velocity": ("v", (("upperVelocityLimit", 1.0), ("lowerVelocityLimit", -1.0))),
-    "lower": ("q", (("lowerPositionLimit", 1.0),)),
-    "upper": ("q", (("upperPositionLimit", 1.0),)),
-}
-"""Whether a property belongs to positions or velocities, and Pinocchio's attributes with their signs."""

@@ -16,8 +16,8 @@ import pinocchio as pin
 from constrained_sim.dynamics.springs import SpringTable, spring_effort, spring_energy
 from constrained_sim.dynamics.tree import Tree, tree_of
 from constrained_sim.exceptions import InvalidValue, ModelError, UnknownName
+from constrained_sim.joint_properties import JOINT_PROPERTIES, property_of
 from constrained_sim.joints import (
-    JOINT_PROPERTIES,
     SPRING_PROPERTIES,
     Spring,
     check_limits,
@@ -408,7 +408,7 @@ class Robot:
 
     @cached_property
     def _effort_range(self) -> tuple[Array, Array]:
-        limits = np.asarray(self.model.upperEffortLimit)[self.actuation]
+        limits = property_of(self.model, "effort")[self.actuation]
         upper = np.where(limits > 0.0, limits, np.inf)
         lower = -upper
         starts = np.cumsum([0, *(self.joint_models[name].nv for name in self.actuated_joints)])
@@ -424,7 +424,7 @@ class Robot:
     @cached_property
     def velocity_limits(self) -> Array:
         """(nv,) largest speed [rad/s, m/s]; infinite where the description gives none."""
-        limits = np.asarray(self.model.upperVelocityLimit)
+        limits = property_of(self.model, "velocity")
         return np.where(limits > 0.0, limits, np.inf)
 
     @cached_property
@@ -455,7 +455,7 @@ class Robot:
     @cached_property
     def dry_friction(self) -> Array:
         """(nv,) Coulomb effort of dry joint friction [N m, N]: Coulomb's, the same at rest and in motion."""
-        return np.array(self.model.upperDryFrictionLimit)
+        return property_of(self.model, "friction")
 
     @cached_property
     def friction_dofs(self) -> npt.NDArray[np.intp]:

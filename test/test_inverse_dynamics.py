@@ -20,6 +20,7 @@ from constrained_sim import (
 )
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import ConstrainedSimError, InvalidValue, NotFollowed, UnknownName
+from constrained_sim.joint_properties import set_property_of
 
 
 def four_bar() -> tuple[Robot, np.ndarray, PointAnchor]:
@@ -104,13 +105,13 @@ def test_limits_move_effort_to_the_other_motors() -> None:
     unlimited = inverse_dynamics(robot, q, np.zeros(3), [2.0], [pin_])
     limit = 0.9 * np.abs(unlimited.tau).max()
     model = free.model.copy()
-    model.upperEffortLimit = np.full(3, limit)
+    set_property_of(model, "effort", np.full(3, limit))
     tight = Robot(model, free.actuated_joints)
     result = inverse_dynamics(tight, q, np.zeros(3), [2.0], [pin_], limited=True)
     assert np.abs(result.tau).max() <= limit
     forward = constrained_acceleration(tight, q, np.zeros(3), result.tau, [pin_])
     assert np.abs(forward.a - unlimited.a).max() < 1e-5 * np.abs(unlimited.a).max()
-    model.upperEffortLimit = np.full(3, 1e-3 * limit)
+    set_property_of(model, "effort", np.full(3, 1e-3 * limit))
     with pytest.raises(NotFollowed):
         inverse_dynamics(Robot(model, free.actuated_joints), q, np.zeros(3), [2.0], [pin_], limited=True)
 

@@ -56,8 +56,9 @@ class RowSpace:
         independent, dependent = order[:rank], order[rank:]
         combination = np.zeros((len(scale), rank))
         combination[independent, np.arange(rank)] = 1.0
-        weights = solve_triangular(R[:rank, :rank], R[:rank, rank:], check_finite=False)
-        combination[dependent] = scale[dependent, None] * weights.T / scale[independent]
+        if rank and len(dependent):  # LAPACK refuses what is empty
+            weights = solve_triangular(R[:rank, :rank], R[:rank, rank:], check_finite=False)
+            combination[dependent] = scale[dependent, None] * weights.T / scale[independent]
         return cls(independent, scale, np.ascontiguousarray(R[:rank, :rank].T), combination)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import lapack, qr, solve_triangular
+from scipy.linalg import lapack, ldl, qr, solve_banded, solve_triangular
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.linalg.rank import scaled_rows
@@ -90,10 +90,16 @@ class _LDLT(_KKT):
     sign = 1.0
 
     def _factor(self, kkt: Array) -> None:
-        self._ldu, self._pivots, _ = lapack.dsytrf(kkt, lower=True, overwrite_a=True)
+        factor, blocks, self._order = ldl(kkt, overwrite_a=True, check_finite=False)
+        self._l, beside = factor[self._order], np.append(np.diag(blocks, -1), 0.0)
+        self._d = np.array([np.roll(beside, 1), np.diag(blocks), beside])
 
     def _solve(self, rhs: Array) -> Array:
-        return lapack.dsytrs(self._ldu, self._pivots, rhs, lower=True)[0]
+        options = {"lower": True, "unit_diagonal": True, "check_finite": False}
+        inner = solve_banded((1, 1), self._d, solve_triangular(self._l, rhs[self._order], **options))
+        unknowns = np.empty_like(rhs)
+        unknowns[self._order] = solve_triangular(self._l, inner, trans=1, **options)
+        return unknowns
 
 
 FACTORIZATIONS = {"lu": _LU, "qr_pivoting": _PivotedQR, "qr": _QR, "ldlt": _LDLT}

@@ -10,6 +10,7 @@ from constrained_sim import PointAnchor, Robot, constrained_acceleration, load_c
 from constrained_sim.exceptions import MissingLibrary
 from constrained_sim.package_paths import resolve_path
 from constrained_sim.shipped import share_folder, shipped_robots
+from constrained_sim.solvers import make_solver
 
 OURS = "leg", "four_bar"
 WITH_ROBOTS = "quadruped", "cassie"
@@ -47,12 +48,33 @@ def test_a_description_is_found_by_its_package():
     assert list(leg.joint_names) == ["slider", "hip", "knee"]
 
 
-def test_a_held_foot_carries_the_weight():
-    """M a + h = S^T tau + J^T lam and J a + gamma = 0, on any version of any library."""
+def test_bounds_of_joints_are_read():
+    """Pinocchio's names for them differ between its versions."""
+    leg = Robot.from_urdf("package://constrained_sim/urdf/leg.urdf", actuated_joints=["hip", "knee"])
+    np.testing.assert_array_equal(leg.effort_limits, [12.0, 12.0])
+    np.testing.assert_array_equal(leg.velocity_limits, [10.0, 40.0, 40.0])
+    damped = leg.with_joints({"hip": {"friction": 0.1, "effort": 3.0, "velocity": 5.0}})
+    np.testing.assert_array_equal(damped.dry_friction, [0.0, 0.1, 0.0])
+    np.testing.assert_array_equal(damped.effort_limits, [3.0, 12.0])
+    np.testing.assert_array_equal(damped.velocity_limits, [10.0, 5.0, 40.0])
+
+
+@pytest.mark.parametrize("twice", [False, True])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        *(("direct", {"factorization": kind}) for kind in ("lu", "qr", "qr_pivoting", "ldlt")),
+        *((name, {}) for name in ("range_space", "null_space", "kokkevis", "projected", "proximal")),
+    ],
+)
+def test_a_held_foot_carries_the_weight(name, options, twice):
+    """M a + h = S^T tau + J^T lam and J a + gamma = 0, on any version of any library, also where rows are dependent."""
     leg = Robot.from_urdf("package://constrained_sim/urdf/leg.urdf")
     q = leg.configuration({"slider": 0.2641, "hip": 0.6, "knee": -1.2})
-    held = [PointAnchor("foot", "foot", (0, 0, 0), normals=[(1, 0, 0), (0, 0, 1)])]
-    motion = constrained_acceleration(leg, q, np.array([0.1, -0.4, 0.7]), np.zeros(leg.nu), held)
+    axes = [(1, 0, 0), (0, 0, 1)]
+    held = [PointAnchor(name, "foot", (0, 0, 0), normals=axes) for name in ("foot", "again")[: 1 + twice]]
+    v, solver = np.array([0.1, -0.4, 0.7]), make_solver(name, **options)
+    motion = constrained_acceleration(leg, q, v, np.zeros(leg.nu), held, solver)
     assert abs(motion.dynamics_residual) < 1e-12
     assert abs(motion.constraint_residual) < 1e-10
     assert motion.rank == 2

@@ -14,6 +14,7 @@ from constrained_sim.descriptions.mjcf.bodies import Body, JointEntry
 from constrained_sim.descriptions.mjcf.settings import Compiler
 from constrained_sim.descriptions.vocabulary import Ignored, not_negative, number, numbers
 from constrained_sim.exceptions import ModelError
+from constrained_sim.joint_properties import set_joint_property
 from constrained_sim.robot import WORLD
 
 
@@ -99,10 +100,8 @@ class ModelBuilder:
         friction = 0.0 if "frictionloss" in self._disabled else not_negative(element, "frictionloss", 0.0)
         if friction and entry.type == "free":
             raise ModelError(f"frictionloss of {what}: got {friction:g} of a free joint, allowed: 0")
-        self._set(added, damping=damping, armature=not_negative(element, "armature", 0.0))
-        self._set(added, upperDryFrictionLimit=friction, lowerDryFrictionLimit=-friction)
-        self._set(added, upperEffortLimit=np.inf, lowerEffortLimit=-np.inf, upperVelocityLimit=np.inf,
-                  lowerVelocityLimit=-np.inf)  # fmt: skip
+        self._set(added, damping=damping, armature=not_negative(element, "armature", 0.0), friction=friction)
+        self._set(added, effort=np.inf, velocity=np.inf)
         self._set_limits(entry, added)
         stiffness = 0.0 if "spring" in self._disabled else not_negative(element, "stiffness", 0.0)
         if stiffness and entry.type not in ("hinge", "slide"):
@@ -118,16 +117,11 @@ class ModelBuilder:
                 self._ignored.add(f"range of a {entry.type} joint", element)
             return
         lower, upper = (self._unit(entry) * end for end in numbers(element, "range")) if limited else (-np.inf, np.inf)
-        for name, value in (("lowerPositionLimit", lower), ("upperPositionLimit", upper)):
-            values = np.array(getattr(self.model, name))
-            values[added.idx_q] = value
-            setattr(self.model, name, values)
+        self._set(added, lower=lower, upper=upper)
 
     def _set(self, added: pin.JointModel, **properties: float) -> None:
-        for name, value in properties.items():
-            values = np.array(getattr(self.model, name))
-            values[added.idx_v : added.idx_v + added.nv] = value
-            setattr(self.model, name, values)
+        for key, value in properties.items():
+            set_joint_property(self.model, added, key, value)
 
     def _unit(self, entry: JointEntry) -> float:
         return self._compiler.angle if entry.type == "hinge" else 1.0
@@ -142,7 +136,7 @@ class ModelBuilder:
                 least, largest = numbers(entry.element, "actuatorfrcrange")
                 lower, upper = max(lower, least), min(upper, largest)
             added = self.model.joints[self.model.getJointId(name)]
-            self._set(added, lowerEffortLimit=lower, upperEffortLimit=upper)
+            self._set(added, effort=upper)
             if lower != -upper:
                 self.effort_ranges[name] = lower, upper
 

@@ -12,6 +12,7 @@ from constrained_sim.descriptions.document import where
 from constrained_sim.descriptions.sdf.frames import MODEL, Frames
 from constrained_sim.descriptions.vocabulary import Ignored
 from constrained_sim.exceptions import ModelError
+from constrained_sim.joint_properties import set_joint_property
 from constrained_sim.robot import WORLD
 from constrained_sim.validation import Array
 
@@ -112,20 +113,15 @@ class Joint:
             )
         damping, friction = (self._not_negative(f"dynamics/{key}", 0.0) for key in ("damping", "friction"))
         effort, speed = (self._bound(key) for key in ("effort", "velocity"))
-        for attribute, number, index in (
-            ("lowerPositionLimit", -np.inf if lower <= -NO_LIMIT else lower, added.idx_q),
-            ("upperPositionLimit", np.inf if upper >= NO_LIMIT else upper, added.idx_q),
-            ("upperEffortLimit", effort, added.idx_v),
-            ("lowerEffortLimit", -effort, added.idx_v),
-            ("upperVelocityLimit", speed, added.idx_v),
-            ("lowerVelocityLimit", -speed, added.idx_v),
-            ("damping", damping, added.idx_v),
-            ("upperDryFrictionLimit", friction, added.idx_v),
-            ("lowerDryFrictionLimit", -friction, added.idx_v),
+        for key, number in (
+            ("lower", -np.inf if lower <= -NO_LIMIT else lower),
+            ("upper", np.inf if upper >= NO_LIMIT else upper),
+            ("effort", effort),
+            ("velocity", speed),
+            ("damping", damping),
+            ("friction", friction),
         ):
-            values = np.array(getattr(model, attribute))
-            values[index] = number
-            setattr(model, attribute, values)
+            set_joint_property(model, added, key, number)
 
     def _bound(self, key: str) -> float:
         """Return the largest effort or speed; negative ones mean none in SDFormat."""

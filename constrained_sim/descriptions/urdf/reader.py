@@ -21,6 +21,7 @@ from constrained_sim.descriptions.urdf.vocabulary import URDF
 from constrained_sim.descriptions.urdf.xacro_file import expanded, is_xacro
 from constrained_sim.descriptions.vocabulary import Ignored, needed, not_negative, number, numbers
 from constrained_sim.exceptions import ModelError, UnphysicalInertia
+from constrained_sim.joint_properties import property_of, set_property_of
 
 AXES = {"revolute": True, "continuous": True, "prismatic": True, "planar": True, "floating": False, "fixed": False}
 """Types of joints, and whether they have an axis."""
@@ -152,10 +153,9 @@ def _model(root: Element, floating_base: bool) -> pin.Model:
         model = pin.buildModelFromXML(text, *([pin.JointModelFreeFlyer()] if floating_base else []))
     except (RuntimeError, ValueError, IndexError) as error:
         raise ModelError(f"not a valid URDF: {error}") from error
-    for name in ("PositionLimit", "EffortLimit", "VelocityLimit"):
-        for end in ("lower", "upper"):
-            values = np.array(getattr(model, end + name))
-            setattr(model, end + name, np.where(np.abs(values) == NO_LIMIT, np.copysign(np.inf, values), values))
+    for key in LIMITS:
+        values = property_of(model, key)
+        set_property_of(model, key, np.where(np.abs(values) == NO_LIMIT, np.copysign(np.inf, values), values))
     return model
 
 

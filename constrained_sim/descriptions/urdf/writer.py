@@ -10,6 +10,7 @@ import numpy as np
 import pinocchio as pin
 
 from constrained_sim.descriptions.collision_element import CollisionElement
+from constrained_sim.joint_properties import property_of
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.validation import Array
 
@@ -79,8 +80,8 @@ class _Writer:
             return
         SubElement(joint, "axis", xyz=_numbers(axis))
         limits = {
-            "effort": self._model.upperEffortLimit[model.idx_v],
-            "velocity": self._model.upperVelocityLimit[model.idx_v],
+            "effort": property_of(self._model, "effort")[model.idx_v],
+            "velocity": property_of(self._model, "velocity")[model.idx_v],
         }
         if kind != "continuous":
             limits["lower"] = self._model.lowerPositionLimit[model.idx_q]
