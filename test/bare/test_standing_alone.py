@@ -64,7 +64,7 @@ def test_bounds_of_joints_are_read():
     ("name", "options"),
     [
         *(("direct", {"factorization": kind}) for kind in ("lu", "qr", "qr_pivoting", "ldlt")),
-        *((name, {}) for name in ("range_space", "null_space", "kokkevis", "projected", "proximal")),
+        *((name, {}) for name in ("range_space", "null_space", "kokkevis", "projected")),
     ],
 )
 def test_a_held_foot_carries_the_weight(name, options, twice):
