@@ -23,7 +23,8 @@ from constrained_sim import Wrench, load_config, load_kernels
 from constrained_sim.compilation.kernel import KERNELS
 
 def loaded():
-    return {(kernel.__qualname__, signature) for kernel in KERNELS for signature in kernel.signatures}
+    entrances = [kernel.entrance for kernel in KERNELS if "entrance" in vars(kernel)]
+    return {(kernel.name, signature) for kernel in [*KERNELS, *entrances] for signature in kernel.signatures}
 
 config = load_config(sys.argv[1])
 load_kernels(config.simulation.stepper, config.simulation.solver)
@@ -64,6 +65,8 @@ print("before", flush=True, file=sys.stderr)
 print(*solve(numpy.eye(2), numpy.ones(2)))
 """
 """A process that needs a few kernels."""
+FOUR = "eliminate", "solve", "solve.entrance", "substitute"
+"""Those kernels."""
 
 
 def run(script, **environment):
@@ -81,7 +84,7 @@ def test_compilation_is_announced_where_it_is_needed(tmp_path):
     assert first[0] == second[0] == "1.0 1.0\n"
     before, _, after = first[1].partition("before\n")
     assert before == ""
-    assert "compiling kernels, once on this machine: 1 of 3" in after
+    assert "compiling kernels, once on this machine: 1 of 4" in after
     assert second[1] == "before\n"
 
 
@@ -114,8 +117,139 @@ def test_two_processes_compile_a_kernel_once(tmp_path):
     said = [process.communicate() for process in both]
     assert [out for out, _ in said] == [b"1.0 1.0\n"] * 2
     kept = sorted(path.name.partition("-")[0] for path in tmp_path.rglob("*.bin"))
-    assert kept == [f"constrained_sim.linalg.elimination.{name}" for name in ("eliminate", "solve", "substitute")]
+    assert kept == [f"constrained_sim.linalg.elimination.{name}" for name in FOUR]
     assert not list(tmp_path.rglob("*.lock"))
+
+
+@pytest.mark.parametrize("kill", [False, True])
+def test_a_second_process_compiles_what_is_needed_last_and_ends_with_the_first(tmp_path, kill):
+    """Where much is to be compiled, and there is a processor for it; however the first one ends."""
+    script = """
+import sys, time
+from pathlib import Path
+from constrained_sim.compilation.second_process import MANY, SECOND, SecondProcess
+sys.path.append(Path("of another type"))
+SECOND.begin(MANY - 1)
+assert SECOND.pid is None
+SECOND.begin(MANY)
+other = SecondProcess()
+other.begin(MANY)
+assert other.pid is None, "one for each folder"
+end = time.monotonic() + 60.0
+while SECOND.pid and not list(Path(sys.argv[1]).rglob("*.bin")):
+    assert time.monotonic() < end
+    time.sleep(0.1)
+print(SECOND.pid)
+"""
+    if kill:
+        script += "sys.stdout.flush(); import os; os.kill(os.getpid(), 9)"
+    words, environment = [sys.executable, "-c", script, tmp_path], os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
+    assert (done.returncode, done.stderr) == (-9 if kill else 0, "")
+    if len(os.sched_getaffinity(0)) < 2:
+        assert done.stdout == "None\n"
+        return
+    assert list(tmp_path.rglob("*.bin"))
+    end = time.monotonic() + 10.0
+    while is_running(int(done.stdout)):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def is_running(pid):
+    """Return whether there is a process, and it has not ended; nobody may have asked for its exit code yet."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z"
+    except OSError:
+        return False
+
+
+def test_an_array_of_another_shape_is_not_assigned(tmp_path):
+    """Kernels say so in fewer words; for functions of others Numba has its own."""
+    script = """
+import numba, numpy
+from constrained_sim.compilation.kernel import kernel
+@kernel
+def put(x, y):
+    x[:] = y
+for function in put, numba.njit(put.py_func):
+    try:
+        function(numpy.zeros(2), numpy.zeros(3))
+    except ValueError as error:
+        print(error)
+"""
+    ours, theirs = run(script, NUMBA_CACHE_DIR=str(tmp_path))[0].splitlines()
+    assert ours.startswith("cannot assign") and "another shape" in ours
+    assert theirs.startswith("cannot assign slice")
+
+
+def test_a_kernel_may_call_itself(tmp_path):
+    """As any function of Numba may."""
+    script = """
+from constrained_sim.compilation.kernel import kernel
+@kernel
+def factorial(n):
+    if n < 2:
+        return 1
+    return n * factorial(n - 1)
+print(factorial(5))
+"""
+    for _ in range(2):
+        assert run(script, NUMBA_CACHE_DIR=str(tmp_path))[0] == "120\n"
+
+
+@pytest.mark.parametrize("lost", FOUR)
+def test_machine_code_that_is_lost_is_compiled_again(tmp_path, lost):
+    """So is that of its callers, which would call a function of another process; the next process finds all."""
+    run(FEW, NUMBA_CACHE_DIR=str(tmp_path))
+    [file] = tmp_path.rglob(f"constrained_sim.linalg.elimination.{lost}-*.bin")
+    file.unlink()
+    second, third = (run(FEW, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
+    assert second[0] == third[0] == "1.0 1.0\n"
+    assert "compiling kernels" in second[1]
+    assert third[1] == "before\n"
+
+
+def test_a_kernel_that_python_has_called_is_found_at_once():
+    """Whether its arrays may be written to or not, from the second call on."""
+    script = """
+import numpy
+from constrained_sim.linalg.elimination import solve
+A, b = numpy.eye(2), numpy.ones(2)
+fixed = numpy.eye(2)
+fixed.flags.writeable = False
+asked = []
+compile = type(solve).compile
+type(solve).compile = lambda self, sig: asked.append(sig) or compile(self, sig)
+for _ in range(3):
+    print(*solve(A, b), *solve(fixed, b), len(asked))
+"""
+    first, *others = run(script)[0].splitlines()
+    assert first.startswith("1.0 1.0 1.0 1.0 ")
+    assert others == [first, first]
+
+
+def test_two_threads_compile_kernels_that_call_each_other(tmp_path):
+    """Each keeps what its own kernels call: the next process finds all."""
+    script = """
+import threading
+import numpy
+from constrained_sim.linalg import elimination
+found = {}
+def solve():
+    found["solve"] = elimination.solve(numpy.eye(2), numpy.ones(2))
+def substitute():
+    found["substitute"] = elimination.substitute(numpy.eye(2), numpy.arange(2), numpy.ones(2))
+threads = [threading.Thread(target=task) for task in (solve, substitute)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(*found["solve"], *found["substitute"])
+"""
+    first, second = (run(script, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
+    assert first[0] == second[0] == "1.0 1.0 1.0 1.0\n"
+    assert "compiling" not in second[1]
 
 
 def test_machine_code_of_other_sources_is_not_used(tmp_path):
@@ -194,14 +328,13 @@ def test_code_of_kernels_is_all_that_they_name(tmp_path, file, old, new, matters
 
 
 def test_nowhere_to_keep_machine_code(tmp_path):
-    """Who may write to a temporary folder only is told once; what is compiled there is found by the next process."""
+    """Who can keep it in a temporary folder only is told, once; the next process finds it there, and keeps nothing."""
     before = {"NUMBA_CACHE_DIR": "/dev/null/none", "XDG_CACHE_HOME": "/dev/null/none", "TMPDIR": str(tmp_path)}
     first, second = (run(FEW, **before) for _ in range(2))
     assert first[0] == second[0] == "1.0 1.0\n"
-    for _, said in (first, second):
-        assert said.count("no folder for compiled kernels can be written to") == 1
+    assert first[1].count("no folder for compiled kernels can be written to") == 1
     assert "compiling kernels" in first[1]
-    assert "compiling kernels" not in second[1]
+    assert second[1] == "before\n"
 
 
 def test_a_folder_that_others_can_write_to_is_not_trusted(tmp_path):

@@ -10,10 +10,14 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from constrained_sim.collision.detector import Collisions
 from constrained_sim.collision.scene import Box, SceneBody
 from constrained_sim.compilation.machine_code import folders, writable_folder
 from constrained_sim.compilation.progress import PROGRESS, Report
+from constrained_sim.compilation.second_process import SECOND
+from constrained_sim.constrained_dynamics import ContactRows, solve_constrained_dynamics
 from constrained_sim.constraints import FrameAnchor, JointCoupling, JointLimit, JointVelocity, PointAnchor, PointContact
 from constrained_sim.constraints.constraint import Constraint
 from constrained_sim.contact import Plane
@@ -22,7 +26,8 @@ from constrained_sim.exceptions import ConstrainedSimError
 from constrained_sim.posture import Posture
 from constrained_sim.robot import Robot
 from constrained_sim.simulator import Simulator
-from constrained_sim.solvers import SOLVERS
+from constrained_sim.solvers import SOLVERS, make_solver
+from constrained_sim.solvers.solver import System
 from constrained_sim.stabilization import Projection
 from constrained_sim.steppers import STEPPERS
 from constrained_sim.validation import Array, lookup
@@ -77,6 +82,18 @@ def compile_missing() -> None:
     """Compile all kernels, unless this host has them already, which costs no more than a look."""
     if not any((folder / COMPLETE).exists() for folder in folders()):
         compile_kernels()
+
+
+def compile_from_the_end() -> None:
+    """Compile what a leg needs, what its step needs last first: the equations of motion with contacts.
+
+    Another process that begins at the beginning finds that compiled when it comes to it.
+    """
+    SECOND.is_wanted = False
+    sliding = ContactRows(np.eye(3), np.array([1.0, 0.0, -1.0]), np.array([0.1]), np.zeros((1, 2)))
+    free = System(np.eye(3), np.zeros((0, 3)))
+    solve_constrained_dynamics(make_solver("range_space"), free, np.zeros(3), np.zeros(0), sliding)
+    compile_kernels(kinds=["leg"])
 
 
 def load_kernels(stepper: str = "time_stepping", solver: str = "range_space") -> None:

@@ -11,13 +11,11 @@ class CompiledFunction(Protocol):
 
     Attributes:
         name: of the function.
-        calls: by signature, the compiled functions that its machine code calls, and their signatures.
         inline: whether callers contain its machine code.
     """
 
     __module__: str
     name: str
-    calls: dict[Any, Any]
     inline: bool
 
     @property

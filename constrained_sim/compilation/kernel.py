@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import numba
 from numba.core import sigutils, types
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 
 from constrained_sim.compilation.machine_code import MachineCode
 from constrained_sim.compilation.progress import PROGRESS
+from constrained_sim.compilation.second_process import SECOND
+from constrained_sim.compilation.short_errors import short_errors
 
 KERNELS: list[Kernel] = []
 """What the modules imported so far have declared, in the order of declaration."""
+
+NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""What Numba compiles beside a function, for callers in Python and in C: :attr:`Kernel.entrance` does the former."""
 
 
 def kernel(
@@ -52,7 +59,7 @@ def kernel(
     kind = Stage if stage else Kernel
     if spliced:
         options["inline"] = "always"
-    made = kind(function, targetoptions={"nopython": True, "boundscheck": None, "no_cfunc_wrapper": True, **options})
+    made = kind(function, targetoptions={"nopython": True, "boundscheck": None, **NO_WRAPPERS, **options})
     made.inline = inline
     KERNELS.append(made)
     return made
@@ -61,6 +68,8 @@ def kernel(
 class Kernel(CPUDispatcher):
     """A function and its machine code: one for each signature, and whether an array may be written to does not count.
 
+    Numba's compiler lock is held while machine code is loaded or compiled: threads do that one after the other.
+
     Attributes:
         inline: whether callers contain its machine code.
         name: of the function.
@@ -68,6 +77,8 @@ class Kernel(CPUDispatcher):
     """
 
     overloads: Any
+    _compiler: Any
+    _compiling_counter: Any
     _insert: Any
     _callers: ClassVar[list[list[tuple[Kernel, Any]]]] = []
 
@@ -78,29 +89,54 @@ class Kernel(CPUDispatcher):
         self.name: str = self.py_func.__qualname__
         self.calls: dict[Any, list[tuple[Kernel, Any]]] = {}
         self._called: set[Any] = set()
+        self._found: set[Any] = set()
         self._cache = MachineCode(self)
 
+    @functools.cached_property
+    def entrance(self) -> Any:
+        """The kernel that Python calls in place of this one: it unpacks the arguments, which few kernels need."""
+        names = ", ".join(inspect.signature(self.py_func).parameters)
+        scope: dict[str, Any] = {"__name__": self.__module__, "kernel": self}
+        exec(f"def entrance({names}): return kernel({names})", scope)
+        scope["entrance"].__qualname__ = f"{self.name}.entrance"
+        return Kernel(scope["entrance"], targetoptions={**self.targetoptions, "no_cpython_wrapper": False})
+
     def compile(self, sig: Any) -> Any:
-        """Return the entry point for the signature `sig`; load it or compile it if it is not there."""
+        """Return what Python calls for the signature `sig`; None to a kernel being compiled: it calls machine code."""
         given = tuple(sigutils.normalize_signature(sig)[0])
-        sig = tuple(_plain(kind) for kind in given)
-        if sig not in self.overloads:
-            self._compile_plain(sig)
-        entry = self.overloads[sig].entry_point
-        if given != sig:
-            self._insert([kind._code for kind in given], entry, False)  # so that Python finds it at once from now on
+        plain = tuple(_plain(kind) for kind in given)
+        with global_compiler_lock:
+            if Kernel._callers:
+                self.machine_code(plain)
+                return None
+            entry = self.entrance.machine_code(plain).entry_point
+            for kinds in {given, plain} - self._found:  # from now on Python finds it at once; of two it would find none
+                self._insert([kind._code for kind in kinds], entry, False)
+                self._found.add(kinds)
         return entry
 
-    def _compile_plain(self, sig: Any) -> None:
-        """Load or compile what is not there."""
+    def machine_code(self, sig: Any) -> Any:
+        """Return Numba's result of compiling the plain signature `sig`; load it or compile it if it is not there."""
+        if sig not in self.overloads:
+            found = self._cache.load(sig)
+            if found is None:
+                with self._cache.reserved(sig):
+                    found = self._cache.load(sig) or self._compiled(sig)
+            self.calls[sig], self.overloads[sig] = found
+        return self.overloads[sig]
+
+    def _compiled(self, sig: Any) -> tuple[list[tuple[Kernel, Any]], Any]:
+        """Compile it, and keep it; return what it calls, too."""
         calls: list[tuple[Kernel, Any]] = []
         Kernel._callers.append(calls)
         try:
-            with self._cache.reserved(sig) as is_there, PROGRESS.of(self, is_there):
-                self.calls[sig] = calls
-                super().compile(sig)
+            with self._compiling_counter, PROGRESS.of(self), short_errors():
+                SECOND.begin(PROGRESS.total - PROGRESS.done)
+                result = self._compiler.compile(sig, None)
         finally:
             Kernel._callers.pop()
+        self._cache.save(sig, result, calls)
+        return calls, result
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Return how a kernel calls this; a literal is a number like any other."""

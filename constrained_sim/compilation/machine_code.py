@@ -26,7 +26,6 @@ import numba
 import numpy as np
 from llvmlite import binding
 from numba.core import types
-from numba.core.caching import _Cache
 from numba.core.registry import cpu_target
 from numba.core.runtime import _nrt_python  # type: ignore[attr-defined]
 from numba.core.serialize import dumps
@@ -44,14 +43,18 @@ except ImportError:  # Windows
 
 _NUMBA: Any = numba.config
 
+Calls = list[tuple[Any, Any]]
+"""Kernels, and their signatures, whose machine code is called."""
+
 MARK = "sources-"
 """Beginning of the names of files that tell which texts of the sources led to a folder: it is not asked again."""
 
 
-class MachineCode(_Cache):
-    """What Numba asks for the machine code of one kernel, and gives it to.
+class MachineCode:
+    """Keeps the machine code of one kernel for other processes.
 
-    Besides the code it keeps which other kernels that calls: these are loaded first.
+    Besides the code it keeps which other kernels that calls, and by which names: these are loaded first. Code that was
+    compiled by another process may have other names; who calls it by the old ones is compiled again.
     """
 
     def __init__(self, kernel: CompiledFunction) -> None:
@@ -59,71 +62,64 @@ class MachineCode(_Cache):
         self._kernel = kernel
 
     @property
-    def cache_path(self) -> str:
-        """The folder that is written to."""
-        return str(writable_folder())
-
-    def enable(self) -> None:
-        """Do nothing: it is always enabled."""
-
-    def disable(self) -> None:
-        """Do nothing: it is always enabled."""
-
-    def flush(self) -> None:
-        """Do nothing: what lies there is never out of date."""
-
-    @property
     def is_kept(self) -> bool:
         """Whether there is code for any signature."""
         return any(next(folder.glob(f"{self._prefix}-*.bin"), None) for folder in folders())
 
     @contextlib.contextmanager
-    def reserved(self, sig: Any) -> Iterator[bool]:
-        """Let no other process compile the same meanwhile; tell whether the code is there already.
+    def reserved(self, sig: Any) -> Iterator[None]:
+        """Let no other process compile the same meanwhile.
 
         Another process that compiles it is waited for. No two processes wait for each other: whoever holds a kernel
         waits only for kernels that this one calls, and no kernel calls itself.
         """
         folder = writable_folder()
-        if self._find(sig) is not None or folder is None or fcntl is None:
-            yield self._find(sig) is not None
+        if folder is None or fcntl is None:
+            yield
             return
         with _locked(folder / f"{self._name(sig)}.lock"):
-            yield self._find(sig) is not None
+            yield
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the compiled function, or None."""
-        path = self._find(sig)
-        if path is None:
-            return None
+    def load(self, sig: Any) -> tuple[Calls, Any] | None:
+        """Return what the compiled function calls, and Numba's result of compiling it; None where that is not kept."""
+        name = self._name(sig)
+        return next(filter(None, (self._load(folder / name) for folder in folders())), None)
+
+    def _load(self, path: Path) -> tuple[Calls, Any] | None:
+        """Return what is kept in a file; None where there is none, or one whose callees have other names."""
         try:
             content = path.read_bytes()
-        except FileNotFoundError:  # removed just now
+        except OSError:
             return None
         mark_used(path.parent)
         _link_runtime()
-        calls, code = pickle.loads(content)
-        for module, name, signature in pickle.loads(calls):
-            getattr(importlib.import_module(module), name).compile(signature)
-        return rebuild(target_context, pickle.loads(code))
+        kept, code = pickle.loads(content)
+        calls = []
+        for module, name, signature, symbol in pickle.loads(kept):
+            kernel = getattr(importlib.import_module(module), name)
+            if kernel.machine_code(signature).fndesc.mangled_name != symbol:
+                return None
+            calls.append((kernel, signature))
+        context = cpu_target.target_context
+        result: Any = rebuild(context, pickle.loads(code))
+        context.insert_user_function(result.entry_point, result.fndesc, [result.library])
+        return calls, result
 
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a compiled function."""
+    def save(self, sig: Any, result: Any, calls: Calls) -> None:
+        """Keep a compiled function, and what it calls."""
         folder = writable_folder()
         if folder is None:
             return
-        calls = {(kernel.__module__, kernel.name, signature) for kernel, signature in self._kernel.calls[sig]}
-        content = pickle.dumps((dumps(sorted(calls, key=repr)), dumps(reduce(data, self._kernel.inline))))
+        kept = {
+            (kernel.__module__, kernel.name, signature, kernel.machine_code(signature).fndesc.mangled_name)
+            for kernel, signature in calls
+        }
+        content = pickle.dumps((dumps(sorted(kept, key=repr)), dumps(reduce(result, self._kernel.inline))))
         folder.mkdir(exist_ok=True)  # where it was removed meanwhile
         path = folder / self._name(sig)
         partial = path.with_suffix(f".{os.getpid()}")
         partial.write_bytes(content)
         partial.replace(path)
-
-    def _find(self, sig: Any) -> Path | None:
-        """Return the file for this signature, where there is one."""
-        name = self._name(sig)
-        return next((path for folder in folders() if (path := folder / name).exists()), None)
 
     @property
     def _prefix(self) -> str:

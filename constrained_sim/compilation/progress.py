@@ -47,11 +47,8 @@ class Progress:
             self.report = before
 
     @contextlib.contextmanager
-    def of(self, kernel: CompiledFunction, is_there: bool) -> Iterator[None]:
-        """Count `kernel`, compiled meanwhile unless its machine code `is_there`."""
-        if is_there:
-            yield
-            return
+    def of(self, kernel: CompiledFunction) -> Iterator[None]:
+        """Count `kernel`, compiled meanwhile."""
         if not self._depth:
             self.total = self.done + len(_not_compiled(kernel, set()))
         self._depth += 1

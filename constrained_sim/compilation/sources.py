@@ -16,7 +16,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parents[1]
 """Where the sources are, not links to them."""
 
-COMPILERS = ("compilation.kernel", "compilation.object_code", "compilation.machine_code")
+COMPILERS = tuple(f"compilation.{name}" for name in ("kernel", "machine_code", "object_code", "short_errors"))
 """Modules that make and keep machine code: each counts as a whole."""
 
 DECORATOR = "kernel"
