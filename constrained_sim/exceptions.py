@@ -367,6 +367,17 @@ class KernelsNotKept(Explained, UserWarning):
         self.folder = folder
 
 
+class ThreadsNotBounded(Explained, UserWarning):
+    """Results whose last bits may depend on how many threads BLAS has."""
+
+    def __init__(self, variable: str) -> None:
+        """Name the environment `variable` that bounds them."""
+        self._say(
+            f"threadpoolctl is not installed: the last bits depend on the number of BLAS threads; pip install "
+            f"threadpoolctl, or set {variable}=1 before Python starts"
+        )
+
+
 FINE = 0.5
 """[rad] Largest phase of a contact's vibration within one step that is still resolved."""
 

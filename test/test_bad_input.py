@@ -24,6 +24,7 @@ from constrained_sim.exceptions import (
     KernelsNotKept,
     LightJoint,
     NonFiniteMotion,
+    ThreadsNotBounded,
     UnknownName,
     shown,
 )
@@ -541,7 +542,10 @@ def test_errors_go_through_a_pickle():
     """As between the processes of a campaign: the class, the message and the data."""
     import pickle
 
-    warnings = InexactContact(1e-7), LightJoint("wrist", 1e-9), CoarseStep("foot", 1e-3, 0.5), KernelsNotKept(None)
+    warnings = (
+        InexactContact(1e-7), LightJoint("wrist", 1e-9), CoarseStep("foot", 1e-3, 0.5), KernelsNotKept(None),
+        ThreadsNotBounded("OPENBLAS_NUM_THREADS"),
+    )  # fmt: skip
     for error in (UnknownName("link", "hand", ["foot"]), InvalidValue("tau", [1.0], "two"), cs_error(), *warnings):
         other = pickle.loads(pickle.dumps(error))
         assert type(other) is type(error)

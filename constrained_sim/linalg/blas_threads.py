@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import functools
-from contextlib import AbstractContextManager
+import os
+import warnings
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
-from threadpoolctl import ThreadpoolController
+from constrained_sim.exceptions import ThreadsNotBounded
+
+try:
+    from threadpoolctl import ThreadpoolController
+except ImportError:  # rosdep has no rule for it
+    ThreadpoolController = None
+
+VARIABLE = "OPENBLAS_NUM_THREADS"
+"""Environment variable that bounds the threads of OpenBLAS; it is read when NumPy is loaded."""
 
 
 @functools.cache
-def _controller() -> ThreadpoolController:
+def _controller() -> Any:
     """Return what knows the BLAS libraries of this process; looking for them takes milliseconds."""
     return ThreadpoolController()
 
@@ -19,7 +30,12 @@ def single_threaded_blas() -> AbstractContextManager[object]:
 
     The matrices of a robot are small: threads gain nothing, and the bits of a large product depend on their number.
     :meth:`~constrained_sim.simulator.Simulator.run` and the node do this themselves. To ask for it takes longer than a
-    step: around a loop of single steps it is the caller's choice.
+    step: around a loop of single steps it is the caller's choice. Without threadpoolctl it is up to the environment
+    variable, and a warning says so where that is not 1.
     """
+    if ThreadpoolController is None:
+        if os.environ.get(VARIABLE) != "1":
+            warnings.warn(ThreadsNotBounded(VARIABLE), stacklevel=2)
+        return nullcontext()
     limits: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
     return limits

@@ -1,5 +1,6 @@
 """What is installed is complete: files of the package, physics, and words for what is missing."""
 
+import os
 import subprocess
 import sys
 
@@ -78,6 +79,24 @@ def test_a_held_foot_carries_the_weight(name, options, twice):
     assert abs(motion.dynamics_residual) < 1e-12
     assert abs(motion.constraint_residual) < 1e-10
     assert motion.rank == 2
+
+
+@pytest.mark.parametrize("threads", ["", "1"])
+def test_without_threadpoolctl_a_variable_bounds_the_threads(threads, tmp_path):
+    """The apt packages of ROS 2 do not have the library; who has not set the variable is told what depends on it."""
+    script = f"""
+import sys
+sys.modules["threadpoolctl"] = None
+from constrained_sim import load_config
+print(load_config({str(shipped_robots()["four_bar"])!r}).simulator().run(0.01).q[-1])
+"""
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": threads}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True, env=environment
+    )
+    expected = load_config(shipped_robots()["four_bar"]).simulator().run(0.01).q[-1]
+    assert done.stdout == f"{expected}\n"
+    assert done.stderr.count("ThreadsNotBounded") == (threads != "1")
 
 
 @pytest.mark.parametrize(
