@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
+import faulthandler
 import os
 import pickle
 import signal
@@ -14,12 +14,22 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NoReturn
 
-PR_SET_PDEATHSIG = 1
-"""Of Linux's prctl: which signal comes when the parent ends."""
+from constrained_sim.process_template import MARK
 
 
-def main(handle: int) -> NoReturn:
-    """Do what arrives at the connection with this file `handle`, until it ends; never return to the template."""
+def main(handle: int, errors: int, mark: str) -> NoReturn:
+    """Do what arrives at the connection with this file `handle`, until it ends; never return to the template.
+
+    Args:
+        handle: of the connection.
+        errors: what the process writes goes to the file with this handle.
+        mark: by which its descendants are known.
+    """
+    for stream in (1, 2):
+        os.dup2(errors, stream)
+    os.environ[MARK] = mark
+    faulthandler.enable(2)  # a crash tells where it was, and so does who is asked
+    faulthandler.register(signal.SIGUSR1, 2, all_threads=True)
     try:
         connection = Connection(handle)
         with contextlib.suppress(EOFError, ConnectionError):
@@ -60,11 +70,3 @@ def trajectory_bytes(trajectory: Any) -> bytes | None:
         file = Path(folder) / "run.npz"
         trajectory.save(file)
         return file.read_bytes()
-
-
-def end_with_parent(parent: int) -> None:
-    """Let this process be killed when its `parent` ends, even in compiled code that never returns."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)

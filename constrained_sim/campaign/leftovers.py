@@ -8,9 +8,7 @@ import os
 from collections.abc import Callable
 
 from constrained_sim.optional import optional
-
-MARK = "CONSTRAINED_SIM_RUNS"
-"""Environment variable by which descendants are known, whatever session they are in."""
+from constrained_sim.process_template import MARK
 
 SAME_TIME = 2.0
 """[s] by which processes may differ in when one began: of its own start, the system knows the second only."""

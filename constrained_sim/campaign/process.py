@@ -8,18 +8,20 @@ import os
 import pickle
 import signal
 import socket
+import sys
 import tempfile
 import threading
 import time
 from multiprocessing.connection import Connection
 from typing import NamedTuple
 
+from constrained_sim.campaign.child import load_all, main
 from constrained_sim.campaign.leftovers import end_leftovers, mark
 from constrained_sim.campaign.one_run import DIED, OUT_OF_MEMORY, TIMED_OUT, Row, memory_reason
 from constrained_sim.campaign.study import Study
-from constrained_sim.campaign.template import Template
 from constrained_sim.exceptions import RunsFailed
 from constrained_sim.optional import optional
+from constrained_sim.process_template import ProcessTemplate
 
 LOOK = 0.02
 """[s] between two looks at the memory of a run."""
@@ -220,7 +222,7 @@ class RunProcess:
         self._errors, self._mark = tempfile.TemporaryFile(), mark()
         self._template = template()
         with ours, theirs:
-            self._pid = self._template.fork(theirs, self._errors, self._mark)
+            self._pid = self._template.fork(main, [theirs.fileno(), self._errors.fileno()], self._mark)
             self._connection = Connection(ours.detach())
 
     def _wait(self, end: float) -> str:
@@ -272,7 +274,10 @@ class RunProcess:
         os.lseek(self._errors.fileno(), 0, os.SEEK_SET)
 
 
-_template: Template | None = None
+ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+"""The matrices are small, and a process that forks has one thread."""
+
+_template: ProcessTemplate | None = None
 _lock = threading.Lock()
 _processes: dict[int, tuple[str, RunProcess]] = {}
 """By the thread that they belong to, each with the name of its work."""
@@ -300,12 +305,12 @@ def do_runs(work: str, study: bytes, runs: list[int]) -> tuple[list[Result], flo
     return results, time.monotonic() - begin
 
 
-def template() -> Template:
+def template() -> ProcessTemplate:
     """Return the process of this one that gives birth to those that do runs, started where there is none."""
     global _template
     with _lock:
         if _template is None or not _template.is_alive:
-            _template = Template()
+            _template = ProcessTemplate(load_all, RunsFailed, os.environ | ENVIRONMENT, sys.path)
             atexit.register(_template.close)
         return _template
 

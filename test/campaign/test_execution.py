@@ -94,7 +94,7 @@ def templates():
     found = []
     for child in psutil.Process().children():
         with contextlib.suppress(psutil.NoSuchProcess):  # it ends just now
-            if any("campaign.template" in word for word in child.cmdline()):
+            if any("campaign.child:load_all" in word for word in child.cmdline()):
                 found.append(child)
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import signal
@@ -9,10 +10,12 @@ import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 
-from ament_index_python.packages import get_package_prefix
+from ament_index_python.packages import PackageNotFoundError, get_package_prefix
 
 from constrained_sim.exceptions import NoAnswer
+from constrained_sim.testing.ros.forked_program import ForkedProgram, template_for
 
 PATIENCE = 5.0
 """[s] that a process has to end by itself after SIGINT."""
@@ -31,7 +34,7 @@ class Process:
     Attributes:
         name: of the executable.
         pid: process id, and id of the session.
-        popen: the process.
+        popen: the process; one of this package's programs is a fork, see :mod:`.forked_program`.
     """
 
     def __init__(
@@ -53,15 +56,7 @@ class Process:
         self._out, self._err = (folder / f"{self.name}_{number}.{end}" for end in ("out", "err"))
         environment = os.environ | {"ROS_DOMAIN_ID": str(domain), "PYTHONUNBUFFERED": "1"}
         with self._out.open("wb") as out, self._err.open("wb") as err:
-            self.popen = subprocess.Popen(
-                list(command),
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                env=environment,
-                cwd=cwd,
-                start_new_session=True,
-            )
+            self.popen = _start([os.fspath(word) for word in command], environment, cwd or Path.cwd(), out, err)
         self.pid = self.popen.pid
 
     @property
@@ -130,3 +125,31 @@ class Process:
         if self.family():
             os.killpg(self.pid, signal.SIGKILL)
         self.popen.wait(PATIENCE)
+
+
+def _start(
+    command: list[str], environment: dict[str, str], cwd: Path, out: IO[bytes], err: IO[bytes]
+) -> subprocess.Popen[bytes] | ForkedProgram:
+    """Start a command; its output goes to `out` and `err`.
+
+    Raises:
+        OSError: no such executable.
+    """
+    if _is_ours(Path(command[0])) and (template := template_for(environment)):
+        with contextlib.suppress(NoAnswer):  # what keeps the template from starting is for the program itself to say
+            return ForkedProgram(template, command, environment, cwd, [out.fileno(), err.fileno()])
+    return subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment, cwd=cwd, start_new_session=True
+    )
+
+
+def _is_ours(file: Path) -> bool:
+    """Return whether a file is a Python program of this package."""
+    try:
+        folder = package_executable("")
+    except PackageNotFoundError:
+        return False
+    if file.parent != folder or not file.exists():
+        return False
+    with file.open("rb") as opened:
+        return b"python" in opened.readline()
