@@ -14,6 +14,8 @@ LOOPBACK = Path(__file__).with_name("fastdds_loopback.xml")
 VARIABLES = ("FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE")
 """Where Fast DDS looks for a file of settings: from version 3 on, and before. Other middleware looks at neither."""
 
+WITH_OLD_NAME = ("", "jazzy")
+"""Distributions, or none known, whose Fast DDS may be of version 2; later ones warn of the old name at each start."""
 
 RANGE = "ROS_AUTOMATIC_DISCOVERY_RANGE"
 """How far ROS looks for others."""
@@ -24,7 +26,7 @@ def discovery_settings() -> dict[str, str]:
     given = _given_profiles()
     if given == {LOOPBACK.name} and os.environ.get(RANGE) == "LOCALHOST":
         return {RANGE: "SYSTEM_DEFAULT"}  # as the profile needs it
-    return {} if given else dict.fromkeys(VARIABLES, str(PROFILES))
+    return {} if given else _settings(PROFILES)
 
 
 def loopback_settings() -> dict[str, str]:
@@ -35,7 +37,13 @@ def loopback_settings() -> dict[str, str]:
     """
     if not _given_profiles() <= {LOOPBACK.name} or os.environ.get(RANGE, "") not in ("", "LOCALHOST"):
         return discovery_settings()
-    return dict.fromkeys(VARIABLES, str(LOOPBACK)) | {RANGE: "SYSTEM_DEFAULT"}
+    return _settings(LOOPBACK) | {RANGE: "SYSTEM_DEFAULT"}
+
+
+def _settings(file: Path) -> dict[str, str]:
+    """Return the variables that name a file of settings, as far as this distribution reads them."""
+    has_old_name = os.environ.get("ROS_DISTRO", "") in WITH_OLD_NAME
+    return dict.fromkeys(VARIABLES if has_old_name else VARIABLES[:1], str(file))
 
 
 def _given_profiles() -> set[str]:

@@ -16,10 +16,12 @@ def nothing_set(monkeypatch):
         monkeypatch.delenv(variable, raising=False)
 
 
-def test_announcements_do_not_pause_before_fast_dds_repeats_them():
-    """A process that starts within the first seconds of another hears of it at once."""
+@pytest.mark.parametrize(("distribution", "names"), [("jazzy", VARIABLES), ("kilted", VARIABLES[:1])])
+def test_announcements_do_not_pause_before_fast_dds_repeats_them(monkeypatch, distribution, names):
+    """A process that starts within the first seconds of another hears of it at once; Kilted warns of the old name."""
+    monkeypatch.setenv("ROS_DISTRO", distribution)
     settings = discovery_settings()
-    assert settings.keys() == set(VARIABLES)
+    assert settings.keys() == set(names)
     (file,) = set(settings.values())
     space = {"d": "http://www.eprosima.com"}
     announcements = ElementTree.parse(file).getroot().find(".//d:participant//d:initialAnnouncements", space)
