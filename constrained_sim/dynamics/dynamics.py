@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from threading import get_ident
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -129,7 +130,7 @@ class Dynamics:
 
     def damped_kkt(
         self, constraints: Sequence[pin.RigidConstraintModel], q: Array, mu: float, armature: Array | float = 0.0
-    ) -> pin.ConstraintCholeskyDecomposition:
+    ) -> Any:
         """Return Pinocchio's branch-sparse Cholesky factorisation of ``[[-mu I, -J], [-J^T, M + diag(armature)]]``.
 
         Args:
@@ -145,9 +146,12 @@ class Dynamics:
         for constraint in constraints:
             models.append(constraint)
             datas.append(constraint.createData())
-        for constraint, constraint_data in zip(models, datas, strict=True):
-            constraint.calc(model, data, constraint_data)
-        cholesky = pin.ConstraintCholeskyDecomposition(model, data, models, datas)
+        if hasattr(pin, "ConstraintCholeskyDecomposition"):
+            for constraint, constraint_data in zip(models, datas, strict=True):
+                constraint.calc(model, data, constraint_data)
+            cholesky = pin.ConstraintCholeskyDecomposition(model, data, models, datas)
+        else:  # Pinocchio 3, which places the constraints itself
+            cholesky = pin.ContactCholeskyDecomposition(model, models)
         cholesky.compute(model, data, models, datas, mu)
         return cholesky
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from constrained_sim import PointAnchor, Robot, constrained_acceleration, load_config
+from constrained_sim.contact_solvers import METHODS, ContactProblem, solve_contacts
 from constrained_sim.exceptions import MissingLibrary
 from constrained_sim.package_paths import resolve_path
 from constrained_sim.shipped import share_folder, shipped_robots
@@ -79,6 +80,27 @@ def test_a_held_foot_carries_the_weight(name, options, twice):
     assert abs(motion.dynamics_residual) < 1e-12
     assert abs(motion.constraint_residual) < 1e-10
     assert motion.rank == 2
+
+
+def test_proximal_iterations_hold_a_foot_as_others_do():
+    """Pinocchio's factorisation has another name in version 3."""
+    leg = Robot.from_urdf("package://constrained_sim/urdf/leg.urdf")
+    q = leg.configuration({"slider": 0.2641, "hip": 0.6, "knee": -1.2})
+    ours, theirs = (
+        constrained_acceleration(
+            leg, q, [0.1, -0.4, 0.7], np.zeros(leg.nu), [PointAnchor("foot", "foot", (0, 0, 0))], make_solver(name)
+        )
+        for name in ("range_space", "proximal")
+    )
+    np.testing.assert_allclose(theirs.a, ours.a, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(theirs.lam, ours.lam, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_each_method_finds_the_impulse_on_a_mass_that_slides(method):
+    """Coulomb's law for 1 kg that hits the ground at 1 m/s and slides at 1 m/s; `admm` is Pinocchio's."""
+    problem = ContactProblem(np.eye(3), np.array([1.0, 0.0, -1.0]), np.array([0.3]), np.zeros((1, 2)))
+    np.testing.assert_allclose(solve_contacts(problem, method).impulse, [-0.3, 0.0, 1.0], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("threads", ["", "1"])
