@@ -35,6 +35,9 @@ PROGRAM = (
 LONGEST = 65_536
 """Bytes of a message between owner and template."""
 
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+"""Variables with which a process has one thread when it forks; the matrices are small."""
+
 MARK = "CONSTRAINED_SIM_RUNS"
 """Environment variable by which the descendants of a process that does runs are known, whatever session they are in."""
 
@@ -57,7 +60,7 @@ class ProcessTemplate:
         Args:
             load: is called in it first: a function of a module, like all that it is given to call.
             failure: the error for a text, and what it wrote.
-            environment: its variables.
+            environment: its variables, but those of threads.
             path: where it looks for modules; (): where any Python with this environment does.
         """
         self._lock, self._failure = threading.Lock(), failure
@@ -70,7 +73,7 @@ class ProcessTemplate:
                 stdin=subprocess.DEVNULL,
                 stdout=self._errors,
                 stderr=self._errors,
-                env=dict(environment),
+                env={**environment, **ONE_THREAD},
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,  # Ctrl-C is for the owner
             )

@@ -274,9 +274,6 @@ class RunProcess:
         os.lseek(self._errors.fileno(), 0, os.SEEK_SET)
 
 
-ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-"""The matrices are small, and a process that forks has one thread."""
-
 _template: ProcessTemplate | None = None
 _lock = threading.Lock()
 _processes: dict[int, tuple[str, RunProcess]] = {}
@@ -310,7 +307,7 @@ def template() -> ProcessTemplate:
     global _template
     with _lock:
         if _template is None or not _template.is_alive:
-            _template = ProcessTemplate(load_all, RunsFailed, os.environ | ENVIRONMENT, sys.path)
+            _template = ProcessTemplate(load_all, RunsFailed, os.environ, sys.path)
             atexit.register(_template.close)
         return _template
 
@@ -323,8 +320,3 @@ def end_processes(work: str) -> None:
             del _processes[thread]
     for process in ended.values():
         process.close()
-
-
-def processors() -> int:
-    """Return how many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -71,7 +71,7 @@ class MachineCode:
         """Let no other process compile the same meanwhile.
 
         Another process that compiles it is waited for. No two processes wait for each other: whoever holds a kernel
-        waits only for kernels that this one calls, and no kernel calls itself.
+        waits only for kernels that this one calls; one that calls itself does not ask for itself.
         """
         folder = writable_folder()
         if folder is None or fcntl is None:

@@ -58,9 +58,10 @@ class SecondProcess:
         Args:
             missing: number of kernels that are to be compiled here, as far as is known.
         """
-        processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        if not self.is_wanted or missing < MANY or processors() < 2 or not sys.executable or not fcntl:
+            return
         folder = writable_folder()
-        if not self.is_wanted or missing < MANY or processors < 2 or not sys.executable or not folder or not fcntl:
+        if folder is None:
             return
         self.is_wanted = False
         path = [entry for entry in sys.path if isinstance(entry, str)]
@@ -79,6 +80,11 @@ class SecondProcess:
         if self._popen is not None and os.getpid() == owner:
             self._popen.terminate()
             self._popen.wait()
+
+
+def processors() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def end_with_the_first() -> None:

@@ -45,7 +45,7 @@ def _solve(G: Array, b: Array, friction: Array, one_sided: int, budget: int) -> 
 
 
 def _by_pinocchio_3(G: Array, free: Array, cones: list[Any], budget: int, accuracy: float) -> tuple[Array, int]:
-    """Return impulses (n,) in the cones, and how many iterations they took, at most `budget`."""
+    """Return impulses (n,) in the `cones`, and how many iterations of Pinocchio 3 they took, at most `budget`."""
     solver = pin.ADMMContactSolver(len(free))
     solver.setMaxIterations(budget)
     solver.setAbsolutePrecision(accuracy)
@@ -57,7 +57,7 @@ def _by_pinocchio_3(G: Array, free: Array, cones: list[Any], budget: int, accura
 
 
 def _by_pinocchio_4(G: Array, free: Array, cones: list[Any], budget: int, accuracy: float) -> tuple[Array, int]:
-    """Return the same."""
+    """Return impulses (n,) in the `cones`, and how many iterations of Pinocchio 4 they took, at most `budget`."""
     models, datas = _constraints(cones)
     settings, result = pin.ADMMSolverSettings(), pin.ADMMSolverResult()
     settings.max_iterations = budget

@@ -19,9 +19,6 @@ from constrained_sim.exceptions import NoAnswer
 from constrained_sim.process_template import MARK, ProcessTemplate
 from constrained_sim.testing.program import AT_START, load_node, read_at_start, run_program
 
-ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-"""A process that forks has one thread, and so has the linear algebra of a node."""
-
 MOST = 2
 """Templates of one process, each for other variables: each holds 200 MB."""
 
@@ -118,7 +115,7 @@ def template_for(environment: Mapping[str, str]) -> ProcessTemplate | None:
         return None
     if old is not None:
         old.close()
-    _templates[key] = template = ProcessTemplate(load_node, _no_answer, {**environment, **ONE_THREAD})
+    _templates[key] = template = ProcessTemplate(load_node, _no_answer, environment)
     atexit.register(template.close)
     return template
 
