@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from constrained_sim.campaign.leftovers import end_orphans
 from constrained_sim.campaign.process import end_processes
-from constrained_sim.compilation.second_process import processors
+from constrained_sim.compilation.python_process import processors
 from constrained_sim.exceptions import ConfigError
 from constrained_sim.optional import optional
 

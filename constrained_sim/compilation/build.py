@@ -14,6 +14,7 @@ import numpy as np
 
 from constrained_sim.collision.detector import Collisions
 from constrained_sim.collision.scene import Box, SceneBody
+from constrained_sim.compilation.background import BACKGROUND
 from constrained_sim.compilation.machine_code import folders, writable_folder
 from constrained_sim.compilation.progress import PROGRESS, Report
 from constrained_sim.compilation.second_process import SECOND
@@ -55,7 +56,7 @@ FOOT = (0.0, 0.0, -0.2)
 
 
 def compile_kernels(report: Report | None = None, kinds: Sequence[str] = ()) -> None:
-    """Compile what has no machine code yet.
+    """Compile what has no machine code yet; this process runs no kernel's source from now on.
 
     Args:
         report: is told how many kernels have been compiled, of how many, and which one is next; None: the user is told.
@@ -65,6 +66,7 @@ def compile_kernels(report: Report | None = None, kinds: Sequence[str] = ()) -> 
         UnknownName: no such kind.
     """
     scenes = [lookup("kind of kernels", kind, KINDS) for kind in kinds or KINDS]
+    BACKGROUND.compile_here()
     before = PROGRESS.report
     PROGRESS.report = report or before
     try:
@@ -111,6 +113,7 @@ def load_kernels(stepper: str = "time_stepping", solver: str = "range_space") ->
     """
     lookup("stepper", stepper, STEPPERS)
     lookup("solver", solver, SOLVERS)
+    BACKGROUND.compile_here()
     compile_methods()
     importlib.import_module("scipy.optimize")  # SciPy loads it at its first use: the first impact with restitution
     body = Robot.from_urdf(BOX, floating_base=True)

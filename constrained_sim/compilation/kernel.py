@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import functools
 import inspect
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import numba
+import numpy as np
 from numba.core import sigutils, types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 
+from constrained_sim.compilation.background import BACKGROUND
 from constrained_sim.compilation.machine_code import MachineCode
-from constrained_sim.compilation.progress import PROGRESS
+from constrained_sim.compilation.progress import PROGRESS, not_compiled
 from constrained_sim.compilation.second_process import SECOND
 from constrained_sim.compilation.short_errors import short_errors
 
 KERNELS: list[Kernel] = []
 """What the modules imported so far have declared, in the order of declaration."""
+
+LOOK = 1.0
+"""Seconds after which a kernel that another process compiles is looked for again."""
 
 NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """What Numba compiles beside a function, for callers in Python and in C: :attr:`Kernel.entrance` does the former."""
@@ -35,6 +41,8 @@ def kernel(
     spliced: bool = False,
 ) -> Any:
     """Compile `function` at its first call, or load the machine code that an earlier process left.
+
+    Where many kernels are missing, another process compiles them, and this one runs the source meanwhile.
 
     Numba's own decorator copies the machine code of all callees into the caller and optimises it again: a function at
     depth d is compiled d times. A kernel calls the machine code of other kernels instead. Without the compiler
@@ -91,6 +99,7 @@ class Kernel(CPUDispatcher):
         self._called: set[Any] = set()
         self._found: set[Any] = set()
         self._cache = MachineCode(self)
+        self._is_callable, self._next_look = False, 0.0
 
     @functools.cached_property
     def entrance(self) -> Any:
@@ -101,6 +110,41 @@ class Kernel(CPUDispatcher):
         scope["entrance"].__qualname__ = f"{self.name}.entrance"
         return Kernel(scope["entrance"], targetoptions={**self.targetoptions, "no_cpython_wrapper": False})
 
+    def source(self, *arguments: Any) -> Any:
+        """Do it in Python, as silently as machine code where a number is not finite."""
+        with np.errstate(all="ignore"):
+            return self.py_func(*arguments)
+
+    @property
+    def is_interpreted(self) -> bool:
+        """Whether a call runs the source, since another process is compiling it."""
+        if self._is_callable:
+            return False
+        if not BACKGROUND.is_at_work():
+            return not self.is_kept and BACKGROUND.begin(len(not_compiled(self)))
+        now = time.monotonic()
+        if now >= self._next_look:
+            self._next_look = now + LOOK
+            self._is_callable = self.entrance.is_kept
+        return not self._is_callable
+
+    def is_at_hand(self) -> bool:
+        """Whether a call runs machine code; a process that has run sources for long waits for it here."""
+        if self.is_interpreted and BACKGROUND.is_overdue():
+            missing = left = not_compiled(self.entrance)
+            while self.entrance in left and BACKGROUND.is_at_work():
+                PROGRESS.report(len(missing) - len(left), len(missing), self.name)
+                time.sleep(LOOK)
+                left = {kernel for kernel in left if not kernel.is_kept}
+            PROGRESS.report(len(missing), len(missing), "")
+            self._next_look = 0.0
+        return not self.is_interpreted
+
+    def _compile_for_args(self, *arguments: Any, **named: Any) -> Any:
+        """Return what Python calls for these arguments, of which Numba knows no machine code in this process."""
+        numbas: Any = super()
+        return self.source if self.is_interpreted else numbas._compile_for_args(*arguments, **named)
+
     def compile(self, sig: Any) -> Any:
         """Return what Python calls for the signature `sig`; None to a kernel being compiled: it calls machine code."""
         given = tuple(sigutils.normalize_signature(sig)[0])
@@ -109,21 +153,30 @@ class Kernel(CPUDispatcher):
             if Kernel._callers:
                 self.machine_code(plain)
                 return None
+            if BACKGROUND.is_at_work() and not self.entrance._is_there(plain):
+                return self.source
             entry = self.entrance.machine_code(plain).entry_point
             for kinds in {given, plain} - self._found:  # from now on Python finds it at once; of two it would find none
                 self._insert([kind._code for kind in kinds], entry, False)
                 self._found.add(kinds)
+            self._is_callable = True
         return entry
 
     def machine_code(self, sig: Any) -> Any:
         """Return Numba's result of compiling the plain signature `sig`; load it or compile it if it is not there."""
+        if not self._is_there(sig):
+            with self._cache.reserved(sig):
+                self.calls[sig], self.overloads[sig] = self._cache.load(sig) or self._compiled(sig)
+        return self.overloads[sig]
+
+    def _is_there(self, sig: Any) -> bool:
+        """Whether there is machine code for the plain signature `sig`, in this process or on disk."""
         if sig not in self.overloads:
             found = self._cache.load(sig)
             if found is None:
-                with self._cache.reserved(sig):
-                    found = self._cache.load(sig) or self._compiled(sig)
+                return False
             self.calls[sig], self.overloads[sig] = found
-        return self.overloads[sig]
+        return True
 
     def _compiled(self, sig: Any) -> tuple[list[tuple[Kernel, Any]], Any]:
         """Compile it, and keep it; return what it calls, too."""
@@ -200,6 +253,7 @@ def _interpreted(function: Callable[..., Any]) -> Callable[..., Any]:
         is_interpreted = isinstance(model, InterpretedModel)
         return model.run(function, arguments) if is_interpreted else function(model, *arguments)
 
+    stage.is_interpreted, stage.is_at_hand = False, lambda: True  # type: ignore[attr-defined]  # as of a kernel
     return stage
 
 

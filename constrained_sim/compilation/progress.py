@@ -50,7 +50,7 @@ class Progress:
     def of(self, kernel: CompiledFunction) -> Iterator[None]:
         """Count `kernel`, compiled meanwhile."""
         if not self._depth:
-            self.total = self.done + len(_not_compiled(kernel, set()))
+            self.total = self.done + len(not_compiled(kernel))
         self._depth += 1
         self.report(self.done, max(self.total, self.done + 1), kernel.name)
         try:
@@ -82,13 +82,16 @@ class Announcement:
             logging.getLogger("constrained_sim").warning("%s (%s)", text, name)
 
 
-def _not_compiled(kernel: CompiledFunction, seen: set[CompiledFunction]) -> set[CompiledFunction]:
+def not_compiled(kernel: CompiledFunction) -> set[CompiledFunction]:
     """Return `kernel`, and all that it calls, without those that have machine code."""
-    if kernel not in seen and not kernel.is_kept:
-        seen.add(kernel)
-        for callee in kernel.callees():
-            _not_compiled(callee, seen)
-    return seen
+    found: set[CompiledFunction] = set()
+    todo = [kernel]
+    while todo:
+        this = todo.pop()
+        if this not in found and not this.is_kept:
+            found.add(this)
+            todo += this.callees()
+    return found
 
 
 PROGRESS = Progress()

@@ -1,4 +1,4 @@
-"""A second process that compiles what a first simulation needs last, while the first compiles what it needs now.
+"""A second process that compiles what a simulation needs last, while the first compiles what it needs now.
 
 Numba compiles one function at a time in a process. What either has compiled the other finds on the disk. The second
 ends with the first, however that ends: then nobody holds the other side of its standard input any more.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import json
 import os
 import subprocess
 import sys
@@ -21,12 +20,12 @@ except ImportError:  # Windows: there two processes would compile the same
     fcntl = None  # type: ignore[assignment]
 
 from constrained_sim.compilation.machine_code import writable_folder
+from constrained_sim.compilation.python_process import processors, python_words
 
 MANY = 50
 """Kernels that are not compiled yet: fewer are done by the time that another process has loaded the package."""
 
 PROGRAM = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from constrained_sim.compilation.second_process import end_with_the_first; end_with_the_first(); "
     "from constrained_sim.compilation.build import compile_from_the_end; compile_from_the_end()"
 )
@@ -64,14 +63,12 @@ class SecondProcess:
         if folder is None:
             return
         self.is_wanted = False
-        path = [entry for entry in sys.path if isinstance(entry, str)]
-        words = [sys.executable, "-P", "-c", PROGRAM, json.dumps(path)]
         null = subprocess.DEVNULL
         # Without it everything takes longer; so it does where another process of the machine has begun one.
         with contextlib.suppress(OSError), (folder / LOCK).open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._popen = subprocess.Popen(
-                words, stdin=subprocess.PIPE, stdout=null, stderr=null, pass_fds=[lock.fileno()]
+                python_words(PROGRAM), stdin=subprocess.PIPE, stdout=null, stderr=null, pass_fds=[lock.fileno()]
             )
             atexit.register(self._end, os.getpid())
 
@@ -80,11 +77,6 @@ class SecondProcess:
         if self._popen is not None and os.getpid() == owner:
             self._popen.terminate()
             self._popen.wait()
-
-
-def processors() -> int:
-    """Return how many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def end_with_the_first() -> None:

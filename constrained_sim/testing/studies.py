@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from constrained_sim.campaign import Results, Study, load_study, read_study
-from constrained_sim.compilation.second_process import processors
+from constrained_sim.compilation.python_process import processors
 from constrained_sim.validation import number
 
 if TYPE_CHECKING:

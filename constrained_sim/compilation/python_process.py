@@ -1,0 +1,19 @@
+"""How a process is begun that imports this package from where this one does, and what it may use."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+
+def python_words(program: str) -> list[str]:
+    """Return the command of a process that runs `program`, with the module path of this one."""
+    path = [entry for entry in sys.path if isinstance(entry, str)]
+    begin = "import json, sys; sys.path[:] = json.loads(sys.argv[1])\n"
+    return [sys.executable, "-P", "-c", begin + program, json.dumps(path)]
+
+
+def processors() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,178 @@
+"""While another process compiles the kernels, Python runs their source: the results are those of machine code."""
+
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+import test_posture
+from test_posture import UNCOMPILED, driven_tree, falling_leg, pushed_solo, rubbing_pendulum, tied_tree, welded_tree
+
+from constrained_sim.compilation.background import LOCK
+from constrained_sim.compilation.machine_code import folders
+
+SCENES = falling_leg, tied_tree, welded_tree, driven_tree, pushed_solo, rubbing_pendulum
+
+
+@pytest.fixture
+def place(tmp_path):
+    """Return a folder; processes that keep machine code there are killed at the end of the test."""
+    yield tmp_path
+    for pid in processes_at(tmp_path):
+        os.kill(pid, signal.SIGKILL)
+
+
+def processes_at(place):
+    """Return the processes that keep machine code at a `place`."""
+    found, variable = [], f"\0NUMBA_CACHE_DIR={place}\0".encode()
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if variable in b"\0" + (entry / "environ").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def environment(place):
+    """Return the variables of a process that keeps machine code at a `place`, and looks nowhere else."""
+    return os.environ | {"NUMBA_CACHE_DIR": str(place), "XDG_CACHE_HOME": str(place), "TMPDIR": str(place)}
+
+
+@contextmanager
+def compiled_meanwhile(place):
+    """Let processes find that another one compiles the kernels at a `place`, where none is yet; yield their folder."""
+    folder = place / "constrained_sim" / folders()[0].name
+    folder.mkdir(parents=True)
+    with (folder / LOCK).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder
+
+
+def test_source_and_machine_code_do_the_same(place):
+    """To rounding: scenes with contacts, limits, loops, drives and dry friction."""
+    file = place / "runs.npz"
+    words = [sys.executable, "-c", UNCOMPILED, Path(__file__).parent, file, *(scene.__name__ for scene in SCENES)]
+    with compiled_meanwhile(place) as folder:
+        done = subprocess.run(words, env=environment(place), check=True, timeout=300, capture_output=True, text=True)
+        assert not list(folder.glob("*.bin"))
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert "being compiled in the background" in done.stderr
+    interpreted = np.load(file)
+    for scene in SCENES:
+        sim, posture = scene()
+        run = sim.run(0.02, posture)
+        for key in ("q", "v", "tau"):
+            expected = getattr(run, key)
+            bound = 1e-10 * max(1.0, np.abs(expected).max())
+            np.testing.assert_allclose(interpreted[scene.__name__ + key], expected, rtol=0, atol=bound)
+
+
+TURN = """
+import sys
+sys.path[:0] = sys.argv[1:2]
+import numpy as np
+import test_posture
+from constrained_sim.compilation import background
+from constrained_sim.steppers import substep_runner
+background.PATIENCE = float(sys.argv[3])
+sim, posture = test_posture.falling_leg()
+states = []
+for k in range(60):
+    if k == 20:
+        print("interpreted", flush=True)
+        assert input() == "go on"
+    sim.step(posture.efforts(sim.state.q, sim.state.v))
+    states.append([*sim.state.q, *sim.state.v])
+np.save(sys.argv[2], states)
+print(substep_runner.step.is_interpreted)
+"""
+"""A process that takes some steps, waits for a word, and takes others."""
+
+
+@pytest.mark.parametrize("patience", [1e9, 0.0])
+def test_a_simulation_turns_to_machine_code_when_it_is_there(place, patience):
+    """In the middle of its steps, or at the first one where it has no patience: then it says how far that is."""
+    words = [sys.executable, "-c", TURN, Path(__file__).parent, place / "states.npy", str(patience)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with compiled_meanwhile(place) as folder:
+        process = subprocess.Popen(words, env=environment(place), **pipes)
+        if patience:
+            assert process.stdout.readline() == "interpreted\n"
+        else:
+            lines = iter(process.stderr.readline, "")
+            assert next(line for line in lines if "compiling kernels" in line).endswith("(step)\n")
+        files = next(place for place in folders() if place.is_dir()).glob("*.bin")
+        for file in sorted(files, key=lambda file: ".entrance-" in file.name):  # what is called comes before who calls
+            shutil.copy(file, folder)
+    out, errors = process.communicate("go on\n", timeout=100)
+    assert (process.returncode, out.splitlines()[-1]) == (0, "False"), errors
+    sim, posture = test_posture.falling_leg()
+    for state in np.load(place / "states.npy"):
+        sim.step(posture.efforts(sim.state.q, sim.state.v))
+        expected = [*sim.state.q, *sim.state.v]
+        np.testing.assert_allclose(state, expected, rtol=0, atol=1e-11)
+
+
+SHORT = """
+import numpy as np
+import test_posture
+from constrained_sim.compilation.background import BACKGROUND, Background
+sim, posture = test_posture.falling_leg()
+sim.step()
+assert BACKGROUND.is_at_work()
+other = Background()
+assert other.begin(100) and other.is_at_work()
+"""
+
+
+def test_what_compiles_goes_on_when_a_short_program_has_ended(place):
+    """One process does it, whoever has begun it; it is nobody's child."""
+    words = [sys.executable, "-c", SHORT]
+    path = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])}
+    for _ in range(2):
+        done = subprocess.run(words, env=environment(place) | path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    (compiling,) = (pid for pid in processes_at(place) if "second_process" not in command(pid))
+    assert Path(f"/proc/{compiling}/stat").read_text().rpartition(") ")[2].split()[16] == "10", "niceness"
+    end = time.monotonic() + 60.0
+    while not list(place.rglob("*.bin")):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def command(pid):
+    """Return the command line of a process."""
+    return Path(f"/proc/{pid}/cmdline").read_text()
+
+
+NEEDS_BITS = {
+    "load_kernels()": "constrained_sim.load_kernels()",
+    "a world": "from constrained_sim.ros.world import World; World(constrained_sim.load_config(sys.argv[1]))",
+}
+
+
+@pytest.mark.parametrize("who", NEEDS_BITS)
+def test_who_needs_the_bits_waits(place, who):
+    """Kernels are compiled when they are called, in a node and in a test of a controller."""
+    script = f"""
+import sys
+import numpy as np
+import constrained_sim
+from constrained_sim.compilation.background import BACKGROUND
+from constrained_sim.compilation import build, kernel
+kernel.Kernel._compiled = lambda self, sig: sys.exit("compiled " + self.name)
+{NEEDS_BITS[who]}
+raise AssertionError
+"""
+    words = [sys.executable, "-c", script, Path(__file__).parents[1] / "config" / "leg.yaml"]
+    done = subprocess.run(words, env=environment(place), capture_output=True, text=True, check=False)
+    assert done.stderr.startswith("compiled "), done.stderr
+    assert not processes_at(place)
