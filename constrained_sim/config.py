@@ -41,6 +41,7 @@ from constrained_sim.constraints import (
 from constrained_sim.contact_solvers import METHODS
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.integrators import INTEGRATORS
+from constrained_sim.package_paths import find_config
 from constrained_sim.parameter_file import load_parameters
 from constrained_sim.robot import Robot
 from constrained_sim.sensors import Sensor, SensorSet
@@ -347,13 +348,14 @@ def load_config(path: str | os.PathLike[str]) -> Config:
     """Read a configuration file.
 
     Args:
-        path: of a YAML file, as ROS reads it; config/leg.yaml explains the keys.
+        path: of a YAML file, as ROS reads it, or ``package://name/path``; config/leg.yaml explains the keys.
 
     Raises:
         ConfigError: the file cannot be read, is not YAML, or holds an unknown key or a value of the wrong kind.
         ConstrainedSimError: a name or value in it that is not allowed.
     """
-    return read_config(load_parameters(path), Path(path).resolve().parent)
+    file = find_config(path)
+    return read_config(load_parameters(file), file.resolve().parent)
 
 
 def read_config(parameters: Mapping[str, Any], base: Path | None = None, make: MakeRobot = make_robot) -> Config:

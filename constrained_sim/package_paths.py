@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -51,6 +52,15 @@ def resolve_path(text: str, base: Path) -> str | Path:
             f"{text!r}: package {package!r} is neither in the ament index nor around {str(base)!r} nor installed by pip"
         )
     return share / path
+
+
+def find_config(path: str | os.PathLike[str]) -> Path:
+    """Return the absolute path of a configuration file; ``package://name/path`` is looked up.
+
+    Raises:
+        ConfigError: no such package.
+    """
+    return Path(resolve_path(os.fspath(path), Path.cwd())).absolute()
 
 
 def _share_of_wheel(package: str) -> Path | None:

@@ -50,6 +50,7 @@ def test_the_shipped_configuration():
     assert (foot.name, foot.link, foot.friction, foot.restitution) == ("foot", "foot", 0.8, 0.0)
     assert config.simulation.dt == 1e-3
     assert config.node.joints == ("hip", "knee")
+    assert load_config("package://constrained_sim/config/leg.yaml").q.tolist() == config.q.tolist()
 
 
 def test_ros2_control_is_given_the_joints_of_the_simulator():

@@ -16,9 +16,9 @@ from constrained_sim.campaign.references import find_object
 from constrained_sim.campaign.study import Study
 from constrained_sim.config_sections import Section
 from constrained_sim.exceptions import ConfigError, shown
+from constrained_sim.package_paths import find_config
 from constrained_sim.parameter_file import load_parameters, read_yaml
 from constrained_sim.shipped import shipped_robots
-from constrained_sim.testing.simulated_robot import find_config
 from constrained_sim.validation import number
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from constrained_sim.exceptions import ConfigError
+from constrained_sim.package_paths import find_config
 from constrained_sim.parameter_file import read_value
 from constrained_sim.shipped import shipped_robots
-from constrained_sim.testing.simulated_robot import find_config
 
 
 def find_robot(text: str) -> Path:

@@ -115,9 +115,8 @@ class Kernel(CPUDispatcher):
         with np.errstate(all="ignore"):
             return self.py_func(*arguments)
 
-    @property
-    def is_interpreted(self) -> bool:
-        """Whether a call runs the source, since another process is compiling it."""
+    def runs_source(self) -> bool:
+        """Whether a call runs the source, since another process compiles it; begin that where many are missing."""
         if self._is_callable:
             return False
         if not BACKGROUND.is_at_work():
@@ -128,9 +127,9 @@ class Kernel(CPUDispatcher):
             self._is_callable = self.entrance.is_kept
         return not self._is_callable
 
-    def is_at_hand(self) -> bool:
+    def is_ready(self) -> bool:
         """Whether a call runs machine code; a process that has run sources for long waits for it here."""
-        if self.is_interpreted and BACKGROUND.is_overdue():
+        if self.runs_source() and BACKGROUND.is_overdue():
             missing = left = not_compiled(self.entrance)
             while self.entrance in left and BACKGROUND.is_at_work():
                 PROGRESS.report(len(missing) - len(left), len(missing), self.name)
@@ -138,12 +137,12 @@ class Kernel(CPUDispatcher):
                 left = {kernel for kernel in left if not kernel.is_kept}
             PROGRESS.report(len(missing), len(missing), "")
             self._next_look = 0.0
-        return not self.is_interpreted
+        return not self.runs_source()
 
     def _compile_for_args(self, *arguments: Any, **named: Any) -> Any:
         """Return what Python calls for these arguments, of which Numba knows no machine code in this process."""
         numbas: Any = super()
-        return self.source if self.is_interpreted else numbas._compile_for_args(*arguments, **named)
+        return self.source if self.runs_source() else numbas._compile_for_args(*arguments, **named)
 
     def compile(self, sig: Any) -> Any:
         """Return what Python calls for the signature `sig`; None to a kernel being compiled: it calls machine code."""
@@ -253,7 +252,7 @@ def _interpreted(function: Callable[..., Any]) -> Callable[..., Any]:
         is_interpreted = isinstance(model, InterpretedModel)
         return model.run(function, arguments) if is_interpreted else function(model, *arguments)
 
-    stage.is_interpreted, stage.is_at_hand = False, lambda: True  # type: ignore[attr-defined]  # as of a kernel
+    stage.runs_source, stage.is_ready = lambda: False, lambda: True  # type: ignore[attr-defined]  # as of a kernel
     return stage
 
 

@@ -138,7 +138,7 @@ class TimeStepping(Substeps):
         inputs = StepInputs.of(Efforts(tau, np.zeros_like(tau)), wrenches, solver, method)
         contacts = bound.contacts
         asks_python = bound.bilateral.asks_user or contacts.soft.size
-        if asks_python or run_steps.is_interpreted or not self._can_compile(start, inputs):
+        if asks_python or run_steps.runs_source() or not self._can_compile(start, inputs):
             return None
         compiled = self._runner(start, True)
         here = packed_state(start, compiled.sizes).copy()

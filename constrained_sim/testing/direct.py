@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from constrained_sim.exceptions import InvalidValue, SimulationFailed
+from constrained_sim.package_paths import find_config
 from constrained_sim.ros.world import Period, World
 from constrained_sim.servo import JointCommand
 from constrained_sim.testing.simulated_robot import (
@@ -16,7 +17,6 @@ from constrained_sim.testing.simulated_robot import (
     PathLike,
     SimulatedRobot,
     checked_efforts,
-    find_config,
     read_parameters,
 )
 from constrained_sim.testing.snapshot import Snapshot

@@ -13,7 +13,6 @@ import numpy as np
 
 from constrained_sim.config import Config, control_steps, read_config, whole_nanoseconds
 from constrained_sim.exceptions import ConfigError, InvalidValue, UnknownName
-from constrained_sim.package_paths import resolve_path
 from constrained_sim.parameter_file import load_parameters
 from constrained_sim.robot import WORLD
 from constrained_sim.testing.snapshot import Condition, Snapshot
@@ -188,15 +187,6 @@ def checked_efforts(config: Config, efforts: Any) -> Array:
     """
     joints = ", ".join(config.robot.actuated_joints)
     return finite_array(f"efforts of the controller ({joints})", efforts, (config.robot.nu,))
-
-
-def find_config(config: PathLike) -> Path:
-    """Return the absolute path of a configuration file; ``package://name/path`` is looked up.
-
-    Raises:
-        ConfigError: no such package.
-    """
-    return Path(resolve_path(os.fspath(config), Path.cwd())).absolute()
 
 
 def read_parameters(path: Path, parameters: Mapping[str, Any]) -> Config:

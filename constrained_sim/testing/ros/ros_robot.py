@@ -15,6 +15,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from constrained_sim.exceptions import InvalidValue, NoAnswer, SimulationFailed
+from constrained_sim.package_paths import find_config
 from constrained_sim.robot import WORLD
 from constrained_sim.ros.conversions import point, to_duration, to_time, vector
 from constrained_sim.srv import ApplyWrench, Step
@@ -31,7 +32,6 @@ from constrained_sim.testing.simulated_robot import (
     EffortFunction,
     PathLike,
     SimulatedRobot,
-    find_config,
     read_parameters,
 )
 from constrained_sim.testing.snapshot import Snapshot
