@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="Study (YAML).", exists=True, dir_okay=False)]
 Directory = Annotated[
-    Path | None, typer.Option("--directory", help="Of the results (default: beside the study, STUDY_results).")
+    Optional[Path], typer.Option("--directory", help="Of the results (default: beside the study, STUDY_results).")
 ]
 RunCount = Annotated[
-    int | None, typer.Option("-n", "--runs", help="How many runs the study has (default: as it says).", min=1)
+    Optional[int], typer.Option("-n", "--runs", help="How many runs the study has (default: as it says).", min=1)
 ]
 
 
@@ -67,7 +67,7 @@ def run_study_command(
         str, typer.Option(help="Address of a Dask scheduler (default: a cluster of this machine).")
     ] = "",
     workers: Annotated[
-        int | None, typer.Option(help="Processes on this machine (default: one a processor).", min=1)
+        Optional[int], typer.Option(help="Processes on this machine (default: one a processor).", min=1)
     ] = None,
     dashboard: Annotated[bool, typer.Option("--dashboard", help="Serve Dask's page, on this machine only.")] = False,
     report: Annotated[bool, typer.Option(help="Write a report, report.html, beside the results.")] = True,
@@ -108,12 +108,12 @@ def replay_run_command(
     runs: RunCount = None,
     directory: Directory = None,
     output: Annotated[
-        Path | None, typer.Option(help="Result for Trajectory.load (.npz; default: run_RUN.npz).")
+        Optional[Path], typer.Option(help="Result for Trajectory.load (.npz; default: run_RUN.npz).")
     ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Picture (.png, .pdf, .svg; default: run_RUN.png).")] = None,
-    bag: Annotated[Path | None, typer.Option(help="New directory of a rosbag2 recording (default: run_RUN).")] = None,
+    plot: Annotated[Optional[Path], typer.Option(help="Picture (.png, .pdf, .svg; default: run_RUN.png).")] = None,
+    bag: Annotated[Optional[Path], typer.Option(help="New directory of a rosbag2 bag (default: run_RUN).")] = None,
     view: Annotated[bool, typer.Option("--view", help="Show the run in the browser, until Ctrl-C.")] = False,
-    film: Annotated[Path | None, typer.Option(help="Film of the run (.mp4, .gif; default: run_RUN.mp4).")] = None,
+    film: Annotated[Optional[Path], typer.Option(help="Film of the run (.mp4, .gif; default: run_RUN.mp4).")] = None,
     as_json: Json = False,
 ) -> None:
     """Do one run of a study again, the same bit by bit, without limits of time and memory.
@@ -157,7 +157,7 @@ def replay_run_command(
 def report_command(
     study: StudyFile,
     directory: Directory = None,
-    output: Annotated[Path | None, typer.Option(help="Page (default: report.html in the directory).")] = None,
+    output: Annotated[Optional[Path], typer.Option(help="Page (default: report.html in the directory).")] = None,
 ) -> None:
     """Write the report of results that are there, also while a study goes on.
 

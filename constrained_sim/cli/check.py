@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
@@ -14,7 +14,7 @@ def check_command(
         str, typer.Argument(help="Robot description: URDF, xacro, SDF or MJCF; also package://NAME/PATH.")
     ],
     floating_base: Annotated[
-        bool | None,
+        Optional[bool],
         typer.Option("--floating-base/--fixed-base", help="Whether the root is free (default: if it has legs)."),
     ] = None,
     dt: Annotated[float, typer.Option(help="Step and control period [s] that the advice is for.")] = 0.001,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
@@ -22,7 +22,7 @@ def new_command(
     name: Annotated[str, typer.Option(help="Name of the files (default: that of the description).")] = "",
     folder: Annotated[Path, typer.Option(help="Where to write them.")] = Path(),
     floating_base: Annotated[
-        bool | None,
+        Optional[bool],
         typer.Option("--floating-base/--fixed-base", help="Whether the root is free (default: if it has legs)."),
     ] = None,
     feet: Annotated[
@@ -33,7 +33,7 @@ def new_command(
     friction: Annotated[float, typer.Option(help="Coulomb coefficient of the contacts.")] = 0.8,
     frequency: Annotated[float, typer.Option(help="Wanted of the joints' feedback [Hz].")] = 5.0,
     ask: Annotated[
-        bool | None, typer.Option("--ask/--no-ask", help="Ask for name and base (default: in a terminal).")
+        Optional[bool], typer.Option("--ask/--no-ask", help="Ask for name and base (default: in a terminal).")
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
@@ -13,11 +13,11 @@ from constrained_sim.cli.texts import Json, say, write_json
 def plot_command(
     source: Annotated[Path, typer.Argument(help="Result of `run --output`, or directory of a recording.", exists=True)],
     output: Annotated[
-        Path | None,
+        Optional[Path],
         typer.Option(help="All pages (.pdf), or a file for each (.png, .svg). Default: beside the source, .pdf."),
     ] = None,
     kind: Annotated[
-        list[str] | None,
+        Optional[list[str]],
         typer.Option(
             help="contact_forces, joints, friction_cones, residuals, energy or impacts; may be repeated. Default: all "
             "for which there are data."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
@@ -13,7 +13,7 @@ from constrained_sim.cli.view import Robot
 
 def report_command(
     bag: Annotated[Path, typer.Argument(help="Directory of a recording (rosbag2).", exists=True, file_okay=False)],
-    output: Annotated[Path | None, typer.Option(help="HTML file (default: beside the recording, .html).")] = None,
+    output: Annotated[Optional[Path], typer.Option(help="HTML file (default: beside the recording, .html).")] = None,
     robot: Robot = "",
     as_json: Json = False,
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
@@ -24,9 +24,11 @@ def run_command(
     assignments: Annotated[
         list[str], typer.Option("--set", metavar="NAME=VALUE", help="Other value of a parameter; may be repeated.")
     ] = [],  # noqa: B006 - typer reads it, nobody writes it
-    output: Annotated[Path | None, typer.Option(help="Result for Trajectory.load (.npz).")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Pictures: all pages (.pdf), or a file each (.png, .svg).")] = None,
-    bag: Annotated[Path | None, typer.Option(help="New directory of a rosbag2 recording (MCAP).")] = None,
+    output: Annotated[Optional[Path], typer.Option(help="Result for Trajectory.load (.npz).")] = None,
+    plot: Annotated[
+        Optional[Path], typer.Option(help="Pictures: all in one (.pdf), or a file each (.png, .svg).")
+    ] = None,
+    bag: Annotated[Optional[Path], typer.Option(help="New directory of a rosbag2 recording (MCAP).")] = None,
     as_json: Json = False,
 ) -> None:
     """Simulate what a parameter file describes, without ROS, and keep the result.
