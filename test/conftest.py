@@ -5,6 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from constrained_sim.compilation.background import BACKGROUND
+
+BACKGROUND.compile_here()  # bits are compared
+
 RECORDED = {"dropped", "standing", "at_work", "hopping", "hopping_in_real_time"}
 """Fixtures that run complete simulations once, whose bags many tests read."""
 

@@ -43,7 +43,15 @@ def processes_at(place):
 
 def environment(place):
     """Return the variables of a process that keeps machine code at a `place`, and looks nowhere else."""
-    return os.environ | {"NUMBA_CACHE_DIR": str(place), "XDG_CACHE_HOME": str(place), "TMPDIR": str(place)}
+    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    places = dict.fromkeys(("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "TMPDIR"), str(place))
+    return os.environ | places | {"PYTHONPATH": path}
+
+
+def run(script, place):
+    """Return the finished process that has run a `script`."""
+    words = [sys.executable, "-c", script]
+    return subprocess.run(words, env=environment(place), capture_output=True, text=True, check=False, timeout=300)
 
 
 @contextmanager
@@ -76,7 +84,7 @@ def test_source_and_machine_code_do_the_same(place):
 
 
 TURN = """
-import sys
+import sys, time
 sys.path[:0] = sys.argv[1:2]
 import numpy as np
 import test_posture
@@ -89,6 +97,7 @@ for k in range(60):
     if k == 20:
         print("interpreted", flush=True)
         assert input() == "go on"
+        time.sleep(2 * background.LOOK)
     sim.step(posture.efforts(sim.state.q, sim.state.v))
     states.append([*sim.state.q, *sim.state.v])
 np.save(sys.argv[2], states)
@@ -135,10 +144,8 @@ assert other.begin(100) and other.is_at_work()
 
 def test_what_compiles_goes_on_when_a_short_program_has_ended(place):
     """One process does it, whoever has begun it; it is nobody's child."""
-    words = [sys.executable, "-c", SHORT]
-    path = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])}
     for _ in range(2):
-        done = subprocess.run(words, env=environment(place) | path, capture_output=True, text=True, check=False)
+        done = run(SHORT, place)
         assert done.returncode == 0, done.stderr
     (compiling,) = (pid for pid in processes_at(place) if "second_process" not in command(pid))
     assert Path(f"/proc/{compiling}/stat").read_text().rpartition(") ")[2].split()[16] == "10", "niceness"
@@ -153,26 +160,70 @@ def command(pid):
     return Path(f"/proc/{pid}/cmdline").read_text()
 
 
+THREADS = """
+from concurrent.futures import ThreadPoolExecutor
+from constrained_sim.compilation.background import BACKGROUND
+with ThreadPoolExecutor(4) as threads:
+    assert list(threads.map(BACKGROUND.begin, [100] * 4)) == [True] * 4
+"""
+
+
+def test_threads_share_it(place):
+    """None of them compiles what the others wait for."""
+    with compiled_meanwhile(place):
+        done = run(THREADS, place)
+    assert (done.returncode, done.stderr.count("being compiled in the background")) == (0, 1), done.stderr
+
+
+HERE = """
+import sys
+import constrained_sim
+from constrained_sim.compilation import background, kernel
+kernel.Kernel._compiled = lambda self, sig: sys.exit("compiled " + self.name)
+"""
+"""Beginning of a process that ends where it would compile a kernel."""
+
+STEP = """
+background.PATIENCE = 0.0
+import test_posture
+sim, posture = test_posture.falling_leg()
+while True:
+    sim.step()
+"""
+
+
+def test_what_the_other_process_leaves_is_compiled_here(place):
+    """It was killed while this one waited for it, or cannot compile: that it tells beside the machine code."""
+    with compiled_meanwhile(place):
+        process = subprocess.Popen(
+            [sys.executable, "-c", HERE + STEP], env=environment(place), stderr=subprocess.PIPE, text=True
+        )
+        lines = iter(process.stderr.readline, "")
+        assert next(line for line in lines if "compiling kernels" in line)
+    _, errors = process.communicate(timeout=100)
+    assert errors.splitlines()[-1].startswith("compiled ")
+    broken = place / "broken"
+    (broken / "pinocchio").mkdir(parents=True)
+    (broken / "pinocchio" / "__init__.py").write_text("raise ImportError('no Pinocchio')\n")
+    begin = f"import sys, constrained_sim.public; sys.path.insert(0, {str(broken)!r})\n"
+    done = run(begin + HERE + STEP, place)
+    assert done.stderr.splitlines()[-1].startswith("compiled "), done.stderr
+    (file,) = place.rglob(LOCK)
+    assert "ImportError: no Pinocchio" in file.read_text()
+
+
 NEEDS_BITS = {
     "load_kernels()": "constrained_sim.load_kernels()",
-    "a world": "from constrained_sim.ros.world import World; World(constrained_sim.load_config(sys.argv[1]))",
+    "a test": "from constrained_sim.testing.direct import DirectRobot as Robot; Robot(LEG).run(0.01)",
+    "a run of a study": "from constrained_sim.campaign import do_run, read_study; do_run(read_study(STUDY), 0)",
 }
+"""Those that need the same bits as others, and what they do."""
 
 
 @pytest.mark.parametrize("who", NEEDS_BITS)
 def test_who_needs_the_bits_waits(place, who):
-    """Kernels are compiled when they are called, in a node and in a test of a controller."""
-    script = f"""
-import sys
-import numpy as np
-import constrained_sim
-from constrained_sim.compilation.background import BACKGROUND
-from constrained_sim.compilation import build, kernel
-kernel.Kernel._compiled = lambda self, sig: sys.exit("compiled " + self.name)
-{NEEDS_BITS[who]}
-raise AssertionError
-"""
-    words = [sys.executable, "-c", script, Path(__file__).parents[1] / "config" / "leg.yaml"]
-    done = subprocess.run(words, env=environment(place), capture_output=True, text=True, check=False)
+    """Kernels are compiled when they are called, in a test of a controller and in a study."""
+    given = "LEG, STUDY = 'package://constrained_sim/config/leg.yaml', {'robot': 'leg', 'duration': 0.05}\n"
+    done = run(HERE + given + NEEDS_BITS[who], place)
     assert done.stderr.startswith("compiled "), done.stderr
     assert not processes_at(place)

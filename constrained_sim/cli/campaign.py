@@ -1,7 +1,5 @@
 """`constrained_sim campaign`: studies of thousands of runs, and any run of one again."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
@@ -182,7 +180,7 @@ def default_directory(study: Path) -> Path:
     return study.with_name(f"{study.stem}_results")
 
 
-def _study(path: Path, runs: int | None) -> Study:
+def _study(path: Path, runs: int | None) -> "Study":
     """Read a study, with another number of runs if one is given."""
     from constrained_sim.campaign.reader import load_study
 
@@ -190,7 +188,7 @@ def _study(path: Path, runs: int | None) -> Study:
     return study if runs is None else study.with_runs(runs)
 
 
-def _as_it_was(study: Study, directory: Path) -> Study:
+def _as_it_was(study: "Study", directory: Path) -> "Study":
     """Return a study with as many runs as its results were made for, which a Latin hypercube depends on.
 
     Raises:
@@ -221,7 +219,7 @@ class _Bar:
         self._bar = Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet)
         self._task = self._bar.add_task("starting (a new host first compiles)", total=runs)
 
-    def __enter__(self) -> _Bar:
+    def __enter__(self) -> "_Bar":
         """Begin."""
         self._bar.start()
         return self
@@ -230,7 +228,7 @@ class _Bar:
         """End."""
         self._bar.stop()
 
-    def show(self, state: Progress) -> None:
+    def show(self, state: "Progress") -> None:
         """Show passed, failed, runs per second and time left."""
         self.done = state.done
         minutes, seconds = divmod(round(min(state.seconds_left, 1e9)), 60)
@@ -238,7 +236,7 @@ class _Bar:
         self._bar.update(self._task, completed=state.done, description=text)
 
 
-def _summary(results: Results, report: Path | None) -> dict[str, Any]:
+def _summary(results: "Results", report: Path | None) -> dict[str, Any]:
     """Return what a study came to."""
     interval = results.interval()
     statuses = results.column("status").tolist()
@@ -254,7 +252,7 @@ def _summary(results: Results, report: Path | None) -> dict[str, Any]:
     }
 
 
-def _print(summary: dict[str, Any], results: Results) -> None:
+def _print(summary: dict[str, Any], results: "Results") -> None:
     """Write a summary for people."""
     lower, upper = summary["confidence_95"]
     print(f"{summary['passed']} of {summary['runs']} runs passed: {summary['share_passed']:.4g}", end="")

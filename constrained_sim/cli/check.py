@@ -1,7 +1,5 @@
 """`constrained_sim check`: what a robot description holds, and what to do about it."""
 
-from __future__ import annotations
-
 from typing import Annotated, Optional
 
 import typer

@@ -1,7 +1,5 @@
 """`constrained_sim compile`: everything that a simulation would compile when it first needs it."""
 
-from __future__ import annotations
-
 import time
 
 from constrained_sim.cli.texts import Json, say, write_json

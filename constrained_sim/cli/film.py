@@ -1,7 +1,5 @@
 """`constrained_sim film`: a film of a recording or a result, without a display."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`constrained_sim layouts`: what RViz 2, Foxglove and PlotJuggler show of a robot."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`constrained_sim list`: the names that parameter files and other commands take."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated, Any
 

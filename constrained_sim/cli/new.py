@@ -1,7 +1,5 @@
 """`constrained_sim new`: a parameter file, a controller and a test for a robot."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path
@@ -65,7 +63,7 @@ def new_command(
     write_json(report) if as_json else _print(report, folder)
 
 
-def _report(plan: Plan, name: str, files: list[Path]) -> dict[str, Any]:
+def _report(plan: "Plan", name: str, files: list[Path]) -> dict[str, Any]:
     """Return what was proposed."""
     return {
         "name": name,

@@ -1,7 +1,5 @@
 """`constrained_sim plot`: pictures of a result or of a recording."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Optional
 

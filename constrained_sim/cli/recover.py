@@ -1,7 +1,5 @@
 """`constrained_sim recover`: completes a recording that was cut off."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

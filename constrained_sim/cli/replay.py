@@ -1,7 +1,5 @@
 """`constrained_sim replay`: simulates a recording again and compares it bit by bit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

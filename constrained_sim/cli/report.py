@@ -1,7 +1,5 @@
 """`constrained_sim report`: one HTML file about a recording."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Optional
 

@@ -1,7 +1,5 @@
 """`constrained_sim run`: simulates what a parameter file describes, without ROS."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
@@ -61,7 +59,7 @@ def run_command(
     write_json(summary) if as_json else _print(summary)
 
 
-def _notes(config: Config) -> list[str]:
+def _notes(config: "Config") -> list[str]:
     """Return what is in a parameter file and does nothing here."""
     notes = [str(text) for text in getattr(config.robot, "ignored", ())]
     if config.sensors:
@@ -69,7 +67,9 @@ def _notes(config: Config) -> list[str]:
     return notes
 
 
-def _summary(trajectory: Trajectory, config: Config, seconds: float, file: Path, files: list[Path]) -> dict[str, Any]:
+def _summary(
+    trajectory: "Trajectory", config: "Config", seconds: float, file: Path, files: list[Path]
+) -> dict[str, Any]:
     """Return what a run came to."""
     steps = len(trajectory.t)
     last = {name: forces[-1].tolist() for name, forces in trajectory.contact_forces.items()} if steps else {}

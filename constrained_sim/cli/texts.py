@@ -1,7 +1,5 @@
 """What all commands share: exit codes, and how they write to either stream."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """`constrained_sim version`: what is installed, as far as it matters to results."""
 
-from __future__ import annotations
-
 import platform
 
 from constrained_sim.cli.texts import Json, write_json

@@ -1,7 +1,5 @@
 """`constrained_sim view`: shows a running node, a recording, a result or a robot in the browser."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -52,7 +50,7 @@ def view_command(
     show(source_of(source, robot, controller), say, port, browser)
 
 
-def source_of(text: str, robot: str = "", controller: str = "none") -> Source:
+def source_of(text: str, robot: str = "", controller: str = "none") -> "Source":
     """Return what shows a recording, a result, or a robot that is simulated here.
 
     Raises:

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 try:
@@ -21,22 +24,22 @@ from constrained_sim.compilation.machine_code import writable_folder
 from constrained_sim.compilation.python_process import python_words
 
 FEW = 10
-"""Kernels that are not compiled yet: so many are compiled at once, in some seconds."""
+"""Kernels that are not compiled yet: up to so many are compiled right away, in some seconds."""
 
 LOCK = "background.lock"
-"""File in a folder of machine code that is locked while a process in the background compiles into it."""
+"""File in a folder of machine code that is locked while all kernels are compiled into it; it tells what failed."""
 
 LOOK = 0.2
-"""Seconds from one look at the lock to the next."""
+"""Seconds from one look for machine code to the next."""
 
 PATIENCE = 20.0
 """Seconds of processor time that this process runs sources: longer simulations end sooner if they wait."""
 
-PROGRAM = (
-    "import os; os._exit(0) if os.fork() else os.nice(10)\n"
-    "from constrained_sim.compilation.build import compile_kernels; compile_kernels()"
-)
-"""It is nobody's child, so that nobody has to wait for its end, and leaves the processors to others."""
+START = 10.0
+"""Seconds within which the process has to begin."""
+
+PROGRAM = "from constrained_sim.compilation.background import detach; detach(sys.argv[2])"
+"""Ends at once, and leaves a process that compiles."""
 
 
 class Background:
@@ -49,6 +52,7 @@ class Background:
     def __init__(self) -> None:
         """Begin nothing yet."""
         self.is_wanted = True
+        self._one_thread = threading.Lock()
         self._lock: Path | None = None
         self._next_look = self._begin = 0.0
 
@@ -58,20 +62,25 @@ class Background:
         Args:
             missing: number of kernels without which this process cannot go on.
         """
-        if not self.is_wanted or missing <= FEW or not sys.executable or not fcntl:
+        if missing <= FEW or not sys.executable or getattr(sys, "frozen", False) or not fcntl:
             return False
-        folder = writable_folder()
-        if folder is None:
-            return False
-        self.is_wanted = False  # a second time: what the first has not compiled is compiled when it is called
-        with contextlib.suppress(OSError, subprocess.CalledProcessError):
-            self._lock, self._begin = _compiled_into(folder), time.process_time()
-            logging.getLogger("constrained_sim").warning(
-                "the kernels of constrained_sim are being compiled in the background, once on this machine: for some "
-                "minutes, also after this process has ended. Until then Python runs their source: more slowly, and the "
-                "same to rounding. `constrained_sim compile` waits for them."
-            )
-        return self._lock is not None
+        with self._one_thread:
+            folder = writable_folder() if self.is_wanted else None
+            if folder is None:
+                return self._lock is not None
+            self.is_wanted = False  # a second time: what the first has not compiled is compiled when it is called
+            path, null = folder / LOCK, subprocess.DEVNULL
+            words = [*python_words(PROGRAM), str(path)]
+            with contextlib.suppress(OSError, subprocess.SubprocessError):
+                subprocess.run(words, stdin=null, stdout=null, stderr=null, timeout=START, check=True)
+                self._begin = time.process_time()
+                self._lock = path
+                logging.getLogger("constrained_sim").warning(
+                    "the kernels of constrained_sim are being compiled in the background, once on this machine: for "
+                    "some minutes, also after this process has ended. Until then Python does the same: more slowly, "
+                    "not to the last digit. `constrained_sim compile` finishes them."
+                )
+            return self._lock is not None
 
     def compile_here(self) -> None:
         """From now on compile kernels when they are called: for who needs the speed, or the same bits."""
@@ -79,47 +88,74 @@ class Background:
 
     def is_at_work(self) -> bool:
         """Whether it is still compiling."""
-        if self._lock is None:
+        path = self._lock
+        if path is None:
             return False
         now = time.monotonic()
-        if now < self._next_look:
-            return True
-        self._next_look = now + LOOK
-        if not _is_locked(self._lock):
-            self._lock = None
+        if now >= self._next_look:
+            self._next_look = now + LOOK
+            if not _is_locked(path):
+                self._lock = None
         return self._lock is not None
 
     def is_overdue(self) -> bool:
         """Whether this process has run sources for long."""
-        return time.process_time() - self._begin > PATIENCE
+        return self._lock is not None and time.process_time() - self._begin > PATIENCE
+
+    def begin_anew(self) -> None:
+        """Count this process's time from its own beginning, that of a fork."""
+        self._begin = 0.0
 
 
-def _compiled_into(folder: Path) -> Path:
-    """Begin a process that compiles into `folder`, unless there is one; return the file that it locks."""
-    path = folder / LOCK
-    with path.open("w") as lock, contextlib.suppress(BlockingIOError):
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        null = subprocess.DEVNULL
-        subprocess.run(
-            python_words(PROGRAM),
-            stdin=null,
-            stdout=null,
-            stderr=null,
-            pass_fds=[lock.fileno()],
-            start_new_session=True,
-            check=True,
-        )
-    return path
+def detach(path: str) -> None:
+    """Leave a process that compiles all kernels, and holds the lock file `path`; none where there is one already.
+
+    Nobody has to wait for its end, and it leaves the processors and the folders of the user to others.
+    """
+    with Path(path).open("a") as lock:
+        if not _is_taken(lock.fileno()) or os.fork():
+            return
+        os.setsid()
+        os.nice(10)
+        os.dup2(lock.fileno(), sys.stderr.fileno())
+        from constrained_sim.compilation.build import compile_kernels
+
+        os.chdir("/")
+        compile_kernels()
+
+
+@contextlib.contextmanager
+def no_other(folder: Path | None) -> Iterator[None]:
+    """Let no process begin to compile all kernels into `folder` in the background meanwhile."""
+    with contextlib.ExitStack() as stack:
+        if folder is not None and fcntl:
+            with contextlib.suppress(OSError):
+                _is_taken(stack.enter_context((folder / LOCK).open("a")).fileno())
+        yield
+
+
+def _is_taken(file: int) -> bool:
+    """Lock an open file, unless another process holds it for longer than a look."""
+    for _ in range(5):
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        time.sleep(0.02)
+    return False
 
 
 def _is_locked(path: Path) -> bool:
     """Return whether a process holds the lock file `path`."""
     try:
-        with path.open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # held, or a folder that is gone
-        return path.exists()
+        with path.open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # a folder that is gone
+        return False
     return False
 
 
 BACKGROUND = Background()
+if fcntl:
+    os.register_at_fork(after_in_child=BACKGROUND.begin_anew)

@@ -14,7 +14,7 @@ import numpy as np
 
 from constrained_sim.collision.detector import Collisions
 from constrained_sim.collision.scene import Box, SceneBody
-from constrained_sim.compilation.background import BACKGROUND
+from constrained_sim.compilation.background import BACKGROUND, no_other
 from constrained_sim.compilation.machine_code import folders, writable_folder
 from constrained_sim.compilation.progress import PROGRESS, Report
 from constrained_sim.compilation.second_process import SECOND
@@ -67,14 +67,14 @@ def compile_kernels(report: Report | None = None, kinds: Sequence[str] = ()) -> 
     """
     scenes = [lookup("kind of kernels", kind, KINDS) for kind in kinds or KINDS]
     BACKGROUND.compile_here()
-    before = PROGRESS.report
+    before, folder = PROGRESS.report, writable_folder()
     PROGRESS.report = report or before
     try:
-        for scene in scenes:
-            scene()
+        with no_other(folder):
+            for scene in scenes:
+                scene()
     finally:
         PROGRESS.report = before
-    folder = writable_folder()
     if not kinds and folder is not None:
         with contextlib.suppress(OSError):
             (folder / COMPLETE).touch()
@@ -101,7 +101,8 @@ def compile_from_the_end() -> None:
 def load_kernels(stepper: str = "time_stepping", solver: str = "range_space") -> None:
     """Load the compiled code that :meth:`Simulator.step` needs for contacts, which otherwise the first touchdown loads.
 
-    It takes a second: call it before a loop in real time. What only :meth:`Simulator.run`, bilateral constraints or
+    It takes a second: call it before a loop in real time. Where kernels are not compiled yet it compiles them, and from
+    then on this process compiles each when it is called. What only :meth:`Simulator.run`, bilateral constraints or
     collision geometry need is loaded when it is first used.
 
     Args:

@@ -14,7 +14,7 @@ from numba.core import sigutils, types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 
-from constrained_sim.compilation.background import BACKGROUND
+from constrained_sim.compilation.background import BACKGROUND, LOOK
 from constrained_sim.compilation.machine_code import MachineCode
 from constrained_sim.compilation.progress import PROGRESS, not_compiled
 from constrained_sim.compilation.second_process import SECOND
@@ -22,9 +22,6 @@ from constrained_sim.compilation.short_errors import short_errors
 
 KERNELS: list[Kernel] = []
 """What the modules imported so far have declared, in the order of declaration."""
-
-LOOK = 1.0
-"""Seconds after which a kernel that another process compiles is looked for again."""
 
 NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """What Numba compiles beside a function, for callers in Python and in C: :attr:`Kernel.entrance` does the former."""
@@ -127,17 +124,19 @@ class Kernel(CPUDispatcher):
             self._is_callable = self.entrance.is_kept
         return not self._is_callable
 
-    def is_ready(self) -> bool:
-        """Whether a call runs machine code; a process that has run sources for long waits for it here."""
-        if self.runs_source() and BACKGROUND.is_overdue():
-            missing = left = not_compiled(self.entrance)
-            while self.entrance in left and BACKGROUND.is_at_work():
-                PROGRESS.report(len(missing) - len(left), len(missing), self.name)
-                time.sleep(LOOK)
-                left = {kernel for kernel in left if not kernel.is_kept}
-            PROGRESS.report(len(missing), len(missing), "")
-            self._next_look = 0.0
-        return not self.runs_source()
+    def wait_if_overdue(self) -> None:
+        """Wait for machine code where sources have run for long, and say how far it is."""
+        if not BACKGROUND.is_overdue():
+            return
+        self._next_look = 0.0
+        missing = left = not_compiled(self.entrance) if self.runs_source() else set()
+        while self.entrance in left and BACKGROUND.is_at_work():
+            PROGRESS.report(len(missing) - len(left), len(missing), self.name)
+            time.sleep(LOOK)
+            left = {kernel for kernel in left if not kernel.is_kept}
+        if missing:
+            PROGRESS.report(len(missing) - len(left), len(missing), "")
+        self._next_look = 0.0
 
     def _compile_for_args(self, *arguments: Any, **named: Any) -> Any:
         """Return what Python calls for these arguments, of which Numba knows no machine code in this process."""
@@ -252,7 +251,7 @@ def _interpreted(function: Callable[..., Any]) -> Callable[..., Any]:
         is_interpreted = isinstance(model, InterpretedModel)
         return model.run(function, arguments) if is_interpreted else function(model, *arguments)
 
-    stage.runs_source, stage.is_ready = lambda: False, lambda: True  # type: ignore[attr-defined]  # as of a kernel
+    stage.runs_source, stage.wait_if_overdue = lambda: False, lambda: None  # type: ignore[attr-defined]  # as of a kernel
     return stage
 
 

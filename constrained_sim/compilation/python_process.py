@@ -9,7 +9,7 @@ import sys
 
 def python_words(program: str) -> list[str]:
     """Return the command of a process that runs `program`, with the module path of this one."""
-    path = [entry for entry in sys.path if isinstance(entry, str)]
+    path = [os.path.abspath(entry) for entry in sys.path if isinstance(entry, str)]
     begin = "import json, sys; sys.path[:] = json.loads(sys.argv[1])\n"
     return [sys.executable, "-P", "-c", begin + program, json.dumps(path)]
 

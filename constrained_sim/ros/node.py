@@ -15,6 +15,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 
+from constrained_sim.compilation.background import BACKGROUND
 from constrained_sim.compilation.build import load_kernels
 from constrained_sim.compilation.progress import PROGRESS
 from constrained_sim.config import CHANGEABLE, Config, configured_solver, read_config
@@ -82,6 +83,7 @@ class SimulationNode(LifecycleNode):
         super().__init__(
             "constrained_sim", automatically_declare_parameters_from_overrides=True, allow_undeclared_parameters=True
         )
+        BACKGROUND.compile_here()  # replays compare the bits of all that it computes
         let_parameters_change(self)
         answer_every_request(self)
         self._began, self._is_loading, self._is_ended = time.monotonic(), False, False

@@ -20,6 +20,7 @@ from rclpy.qos import QoSProfile
 from rclpy.serialization import deserialize_message
 
 from constrained_sim import msg
+from constrained_sim.compilation.background import BACKGROUND
 from constrained_sim.config import Config, read_config
 from constrained_sim.exceptions import ConfigError, ConstrainedSimError
 from constrained_sim.robot import Robot
@@ -186,6 +187,7 @@ def replay(directory: Path) -> Comparison:
     """
     from constrained_sim.ros.mcap_scanner import McapScanner
 
+    BACKGROUND.compile_here()
     scanner = McapScanner(bag_file(directory))
     records = read_records(scanner)
     beginning = list(islice(records, 10))

@@ -9,7 +9,6 @@ from functools import cached_property
 
 import numpy as np
 
-from constrained_sim.compilation.background import BACKGROUND
 from constrained_sim.config import Config, control_steps, whole_nanoseconds
 from constrained_sim.constraints import Constraint, PointContact
 from constrained_sim.exceptions import ConstrainedSimError, InvalidValue
@@ -126,12 +125,11 @@ class World:
     """
 
     def __init__(self, config: Config) -> None:
-        """Start at the initial state of `config`, compiled: replays compare its numbers to the bit.
+        """Start at the initial state of `config`.
 
         Raises:
             ConstrainedSimError: a configuration that the simulator refuses.
         """
-        BACKGROUND.compile_here()
         self.configured = self.config = config
         self.sim = config.simulator()
         self._dt_ns = whole_nanoseconds("dt", config.simulation.dt)

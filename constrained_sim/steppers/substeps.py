@@ -114,7 +114,10 @@ class Substeps(Stepper):
     def _can_compile(self, begin: Evaluation, inputs: StepInputs) -> bool:
         """Whether the kernels of a whole step can do what is declared, with the solver that is chosen."""
         known = begin.bound.is_of_arrays and self.robot.tree is not None and self.stabilization.metric == "mass"
-        return known and inputs.solver.held_rows is not None and step.is_ready()
+        if not known or inputs.solver.held_rows is None:
+            return False
+        step.wait_if_overdue()
+        return not step.runs_source()
 
     def _runner(self, begin: Evaluation, compiled: bool) -> SubstepRunner:
         """Return what does substeps under the constraints that act at the `begin`."""

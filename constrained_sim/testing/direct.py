@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from constrained_sim.compilation.background import BACKGROUND
 from constrained_sim.exceptions import InvalidValue, SimulationFailed
 from constrained_sim.package_paths import find_config
 from constrained_sim.ros.world import Period, World
@@ -47,6 +48,7 @@ class DirectRobot(SimulatedRobot):
         """
         if controller is not None and (not callable(controller) or isinstance(controller, type)):
             raise InvalidValue("controller", controller, "without ROS, a function efforts(t, q, v)")
+        BACKGROUND.compile_here()  # the same test over DDS gives the same bits
         super().__init__(read_parameters(find_config(config), parameters or {}))
         self._controller = controller
         self._world = World(self.config)

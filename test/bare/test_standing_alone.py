@@ -1,5 +1,6 @@
 """What is installed is complete: files of the package, physics, and words for what is missing."""
 
+import json
 import os
 import subprocess
 import sys
@@ -59,6 +60,17 @@ def test_bounds_of_joints_are_read():
     np.testing.assert_array_equal(damped.dry_friction, [0.0, 0.1, 0.0])
     np.testing.assert_array_equal(damped.effort_limits, [3.0, 12.0])
     np.testing.assert_array_equal(damped.velocity_limits, [10.0, 5.0, 40.0])
+
+
+def test_the_command_line_knows_its_options(tmp_path):
+    """Of any version of typer: those that are written out, and those with a value."""
+    words = "run leg --duration 0.01 --set simulation.dt=0.002 --output run.npz --json".split()
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "constrained_sim", *words], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["steps"] == 5
+    assert (tmp_path / "run.npz").is_file()
 
 
 @pytest.mark.parametrize("twice", [False, True])
