@@ -64,12 +64,16 @@ def test_bounds_of_joints_are_read():
 
 def test_the_command_line_knows_its_options(tmp_path):
     """Of any version of typer: those that are written out, and those with a value."""
-    words = "run leg --duration 0.01 --set simulation.dt=0.002 --output run.npz --json".split()
+    words = "run leg --duration 0.01 --set dt=0.0005 --output run.npz --json".split()
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "constrained_sim", *words], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-P", "-m", "constrained_sim", *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["steps"] == 5
+    assert json.loads(done.stdout)["steps"] == 20
     assert (tmp_path / "run.npz").is_file()
 
 
