@@ -123,6 +123,7 @@ class InterpretedSubstepModel(InterpretedModel):
     def step_back(self, pose: Place, state: State, rows: npt.NDArray[np.int64]) -> Array:
         """Return the smallest tangent step (nv,) that takes out drift, in the metric of the stabilization."""
         system = RobotSystem(pose.dynamics, state.J_bilateral, self.bound.bilateral.members)
+        system.M = state.M  # of the configuration that all steps back begin at
         gaps = self.bound.contacts.along_normals(state.gaps)
         return self.stabilization.tangent_step(self.inputs.solver, system, state.phi, state.J[rows], gaps[rows])
 
