@@ -6,7 +6,7 @@ import os
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from constrained_sim.exceptions import ConfigError, MissingLibrary
+from constrained_sim.exceptions import ConfigError, InvalidValue, MissingLibrary
 from constrained_sim.shipped import PACKAGE, share_folder
 
 ROBOTS = "example-robot-data"
@@ -55,12 +55,16 @@ def resolve_path(text: str, base: Path) -> str | Path:
 
 
 def find_config(path: str | os.PathLike[str]) -> Path:
-    """Return the absolute path of a configuration file; ``package://name/path`` is looked up.
+    """Return the path of a configuration file as it is given; ``package://name/path`` is looked up.
 
     Raises:
         ConfigError: no such package.
+        InvalidValue: not a path.
     """
-    return Path(resolve_path(os.fspath(path), Path.cwd())).absolute()
+    if not isinstance(path, str | os.PathLike):
+        raise InvalidValue("path", path, "that of a configuration file")
+    text = os.fspath(path)
+    return Path(resolve_path(text, Path.cwd()) if text.startswith("package://") else text)
 
 
 def _share_of_wheel(package: str) -> Path | None:

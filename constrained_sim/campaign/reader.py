@@ -93,7 +93,7 @@ def _configuration(top: Section, folder: Path) -> tuple[str, dict[str, Any]]:
         name, nested = "", _copied(robot)
     elif isinstance(robot, str):
         shipped = shipped_robots()
-        file = shipped.get(robot) or find_config(robot if robot.startswith("package://") else folder / robot)
+        file = shipped.get(robot) or find_config(robot if robot.startswith("package://") else folder / robot).absolute()
         name, nested = (robot if robot in shipped else ""), _copied(load_parameters(file))
         _make_paths_absolute(nested, file.parent)
     else:

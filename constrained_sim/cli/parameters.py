@@ -19,7 +19,7 @@ def find_robot(text: str) -> Path:
         ConfigError: there is neither.
     """
     robots = shipped_robots()
-    path = robots.get(text) or find_config(text)
+    path = robots.get(text) or find_config(text).absolute()
     if not path.is_file():
         raise ConfigError(f"{text!r} is no parameter file, nor a robot of the package: {', '.join(robots)}")
     return path

@@ -49,7 +49,7 @@ class DirectRobot(SimulatedRobot):
         if controller is not None and (not callable(controller) or isinstance(controller, type)):
             raise InvalidValue("controller", controller, "without ROS, a function efforts(t, q, v)")
         BACKGROUND.compile_here()  # the same test over DDS gives the same bits
-        super().__init__(read_parameters(find_config(config), parameters or {}))
+        super().__init__(read_parameters(find_config(config).absolute(), parameters or {}))
         self._controller = controller
         self._world = World(self.config)
         self._start_ns = self._world.stamp

@@ -88,7 +88,7 @@ class RosRobot(SimulatedRobot):
             SimulationFailed: the node does not start; the message has its standard error.
             ConstrainedSimError: a configuration that is refused.
         """
-        path, given = find_config(config), dict(parameters or {})
+        path, given = find_config(config).absolute(), dict(parameters or {})
         is_node = isinstance(controller, type) and issubclass(controller, Node)
         is_command = isinstance(controller, (list, tuple)) and bool(controller)
         is_function = callable(controller) and not isinstance(controller, type)
