@@ -14,14 +14,10 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-
-try:
-    import fcntl
-except ImportError:  # Windows: there kernels are compiled when they are called
-    fcntl = None  # type: ignore[assignment]
+from typing import IO
 
 from constrained_sim.compilation.machine_code import writable_folder
-from constrained_sim.compilation.python_process import python_words
+from constrained_sim.compilation.python_process import fcntl, python_words
 
 FEW = 10
 """Kernels that are not compiled yet: up to so many are compiled right away, in some seconds."""
@@ -38,7 +34,10 @@ PATIENCE = 20.0
 START = 10.0
 """Seconds within which the process has to begin."""
 
-PROGRAM = "from constrained_sim.compilation.background import detach; detach(sys.argv[2])"
+PROGRAM = (
+    "from constrained_sim.compilation.background import detached; lock = detached(sys.argv[2])\n"
+    "if lock: from constrained_sim.compilation.build import compile_kernels; compile_kernels()"
+)
 """Ends at once, and leaves a process that compiles."""
 
 
@@ -107,21 +106,20 @@ class Background:
         self._begin = 0.0
 
 
-def detach(path: str) -> None:
-    """Leave a process that compiles all kernels, and holds the lock file `path`; none where there is one already.
+def detached(path: str) -> IO[str] | None:
+    """Go on as a process for whose end nobody has to wait, and which leaves the processors to others.
 
-    Nobody has to wait for its end, and it leaves the processors and the folders of the user to others.
+    Returns:
+        The lock file `path`, locked and for errors; None in the process that ends, or where another one holds it.
     """
-    with Path(path).open("a") as lock:
-        if not _is_taken(lock.fileno()) or os.fork():
-            return
-        os.setsid()
-        os.nice(10)
-        os.dup2(lock.fileno(), sys.stderr.fileno())
-        from constrained_sim.compilation.build import compile_kernels
-
-        os.chdir("/")
-        compile_kernels()
+    lock = Path(path).open("a")
+    if not _is_taken(lock.fileno()) or os.fork():
+        lock.close()
+        return None
+    os.setsid()
+    os.nice(10)
+    os.dup2(lock.fileno(), sys.stderr.fileno())
+    return lock
 
 
 @contextlib.contextmanager

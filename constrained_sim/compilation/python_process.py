@@ -6,6 +6,11 @@ import json
 import os
 import sys
 
+try:
+    import fcntl as fcntl
+except ImportError:  # Windows: there is one process, or two would compile the same
+    fcntl = None  # type: ignore[assignment]
+
 
 def python_words(program: str) -> list[str]:
     """Return the command of a process that runs `program`, with the module path of this one."""

@@ -14,13 +14,8 @@ import sys
 import threading
 from typing import NoReturn
 
-try:
-    import fcntl
-except ImportError:  # Windows: there two processes would compile the same
-    fcntl = None  # type: ignore[assignment]
-
 from constrained_sim.compilation.machine_code import writable_folder
-from constrained_sim.compilation.python_process import processors, python_words
+from constrained_sim.compilation.python_process import fcntl, processors, python_words
 
 MANY = 50
 """Kernels that are not compiled yet: fewer are done by the time that another process has loaded the package."""
