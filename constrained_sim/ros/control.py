@@ -72,7 +72,8 @@ class Control:
         self._free_run: Realtime | None = None
         self._was_overdue = False
         self._next_diagnostics = 0.0
-        self._started = not (self._options.wait_for_first_command or self._options.wait_for_subscriber)
+        waits = self._options.wait_for_first_command or self._options.wait_for_subscriber or self._options.record
+        self._started = not waits
         self._repeated = self._warned = time.monotonic()
         self._text = self.failure = self._recording_problem = ""
         self._status_period = round(1e9 / self._options.status_rate)
@@ -200,14 +201,17 @@ class Control:
             self._callbacks.wait(IDLE)
             return
         self._callbacks.run_ready()
-        if self._is_idle() or not self._outputs.recorder_has_room(SERVICE_PERIOD):
+        if self._is_idle():
+            return
+        if not self._started:
+            self._wait_to_start()
+            return
+        if not self._outputs.recorder_has_room(SERVICE_PERIOD):
             return
         delay = self._pace.delay(self._commands.answers)
         if self._free_run is not None:
             delay = self._free_run_delay(delay)
-        if not self._started:
-            self._wait_to_start()
-        elif delay == float("inf"):
+        if delay == float("inf"):
             self._wait_for_answer()
         elif delay > 0.0:
             time.sleep(min(delay, SERVICE_PERIOD))  # commands act at the boundary only: no need to be woken by each
@@ -343,6 +347,8 @@ class Control:
         subscriber = self._options.wait_for_subscriber
         if subscriber and not self._outputs.states.are_heard_by(subscriber):
             missing.append(f"a subscription of {subscriber!r} to contact_forces")
+        if not self._outputs.recorder_has_room(0.0):
+            missing.append("the recording to begin")
         now = time.monotonic()
         if not missing:
             self._started, self._waiting_since = True, None

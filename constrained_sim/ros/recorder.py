@@ -62,6 +62,7 @@ class Recorder:
     _taken: int = 0
     _dropped: int = 0
     _confirmed: int = 0
+    _opened: bool = False
     _failure: str = ""
     _ended: bool = False
     _full_since: float | None = None
@@ -131,7 +132,15 @@ class Recorder:
             self._fail("its process has ended")
 
     def has_room(self, timeout: float) -> bool:
-        """Return whether a simulation may go on; where it has to wait, wait up to `timeout` [s] for room."""
+        """Return whether a simulation may go on; where it has to wait, wait up to `timeout` [s] for room.
+
+        None begins before the bag is open: what waits in a pipe is lost if all processes are killed.
+        """
+        if not self._opened:
+            select.select([self._reports], [], [], timeout)
+            self._read_reports()
+            if not self._opened and not self._failure:
+                return False
         if self._failure or not self.patient or len(self._buffer) < HIGH_WATER:
             self._full_since = None
             return True
@@ -175,7 +184,7 @@ class Recorder:
         self._reported = bytearray(rest)
         for line in lines:
             report = json.loads(line)
-            self._confirmed, self._ended = report["written"], report["ended"]
+            self._opened, self._confirmed, self._ended = True, report["written"], report["ended"]
             if report["error"]:
                 self._fail(report["error"])
         if not data and not self._ended:

@@ -48,6 +48,7 @@ def write_bag(stream: int, directory: Path, reports: int, compression: str = "no
     try:
         writer = BagWriter(directory, compression=compression)
         writer.add_metadata(STORAGE, {DISTRO_KEY: os.environ.get("ROS_DISTRO", "")})
+        back.send(0)  # the bag is open
         _write_all(stream, writer, back)
         writer.finish()
     except OSError as problem:

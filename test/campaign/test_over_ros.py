@@ -27,11 +27,10 @@ def test_a_node_gives_the_numbers_of_its_law_and_a_silent_or_greedy_one_is_a_row
     common = {"measures": MEASURES, "passed": "", "runs": 2}
     node = leg_study(controller={"use": COMMAND, "damping": 1.0}, variations=VARIATIONS, noise={}, **common)
     law = leg_study(variations=VARIATIONS, noise={}, **common)
-    limits = {"time_limit": 8.0, "memory_limit": 1500.0}
-    options = {"silent_from": 1.05}, {"greedy_from": 1.05}
+    cases = ({"silent_from": 1.05}, {"time_limit": 8.0}), ({"greedy_from": 1.05}, {"memory_limit": 1500.0})
     silent, greedy = (
-        leg_study(controller={"use": COMMAND, **given}, variations={}, noise={}, **limits, **common).with_runs(1)
-        for given in options
+        leg_study(controller={"use": COMMAND, **given}, variations={}, noise={}, **limit, **common).with_runs(1)
+        for given, limit in cases
     )
     with ThreadPoolExecutor(2) as executor:
         found, expected = node.run(executor).table, law.run(executor).table

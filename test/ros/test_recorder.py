@@ -66,9 +66,22 @@ def hand_over(recorder: Recorder) -> None:
         assert time.monotonic() < end
 
 
+@pytest.mark.parametrize("patient", [False, True])
+def test_nothing_begins_before_the_bag_is_open(tmp_path: Path, patient: bool) -> None:
+    """There is no room before the bag is on the disk: what waits in the pipe is lost if all processes are killed."""
+    recorder = Recorder(tmp_path / "bag", patient)
+    os.kill(recorder._process.pid, signal.SIGSTOP)
+    assert not recorder.has_room(0.5) and not list(tmp_path.glob("bag/*.mcap"))
+    os.kill(recorder._process.pid, signal.SIGCONT)
+    wait_for(lambda: recorder.has_room(0.1))
+    assert list(tmp_path.glob("bag/*.mcap"))
+    recorder.close()
+
+
 def test_impatient_recorder_counts_what_it_drops(tmp_path: Path) -> None:
     """While the writing process stands still messages are dropped and counted; later ones are under their own topic."""
     recorder = Recorder(tmp_path / "bag", patient=False)
+    wait_for(lambda: recorder.has_room(0.1))
     os.kill(recorder._process.pid, signal.SIGSTOP)
     filler = serialize_message(String(data="x" * 50_000))
     for stamp in range(300):
@@ -95,6 +108,7 @@ def test_impatient_recorder_counts_what_it_drops(tmp_path: Path) -> None:
 def test_patient_recorder_asks_to_wait(tmp_path: Path) -> None:
     """While its process stands still a patient recorder has no room, says so, and loses nothing."""
     recorder = Recorder(tmp_path / "bag")
+    wait_for(lambda: recorder.has_room(0.1))
     os.kill(recorder._process.pid, signal.SIGSTOP)
     count = 0
     while recorder.has_room(0.0):
