@@ -14,8 +14,8 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
+from constrained_sim.compilation.detached_process import is_taken
 from constrained_sim.compilation.machine_code import writable_folder
 from constrained_sim.compilation.python_process import fcntl, python_words
 
@@ -31,11 +31,11 @@ LOOK = 0.2
 PATIENCE = 20.0
 """Seconds of processor time that this process runs sources: longer simulations end sooner if they wait."""
 
-START = 10.0
-"""Seconds within which the process has to begin."""
+START = 30.0
+"""Seconds within which the process has to begin, on a machine that is busy with other things."""
 
 PROGRAM = (
-    "from constrained_sim.compilation.background import detached; lock = detached(sys.argv[2])\n"
+    "from constrained_sim.compilation.detached_process import detached; lock = detached(sys.argv[2])\n"
     "if lock: from constrained_sim.compilation.build import compile_kernels; compile_kernels()"
 )
 """Ends at once, and leaves a process that compiles."""
@@ -106,40 +106,14 @@ class Background:
         self._begin = 0.0
 
 
-def detached(path: str) -> IO[str] | None:
-    """Go on as a process for whose end nobody has to wait, and which leaves the processors to others.
-
-    Returns:
-        The lock file `path`, locked and for errors; None in the process that ends, or where another one holds it.
-    """
-    lock = Path(path).open("a")
-    if not _is_taken(lock.fileno()) or os.fork():
-        lock.close()
-        return None
-    os.setsid()
-    os.nice(10)
-    os.dup2(lock.fileno(), sys.stderr.fileno())
-    return lock
-
-
 @contextlib.contextmanager
 def no_other(folder: Path | None) -> Iterator[None]:
     """Let no process begin to compile all kernels into `folder` in the background meanwhile."""
     with contextlib.ExitStack() as stack:
         if folder is not None and fcntl:
             with contextlib.suppress(OSError):
-                _is_taken(stack.enter_context((folder / LOCK).open("a")).fileno())
+                is_taken(stack.enter_context((folder / LOCK).open("a")).fileno())
         yield
-
-
-def _is_taken(file: int) -> bool:
-    """Lock an open file, unless another process holds it for longer than a look."""
-    for _ in range(5):
-        with contextlib.suppress(BlockingIOError):
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def _is_locked(path: Path) -> bool:

@@ -18,13 +18,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, TYPE_CHECKING, cast
 
-from constrained_sim.config import NodeOptions
 from constrained_sim.exceptions import ConfigError
 from constrained_sim.optional import optional
 from constrained_sim.ros.bag import RecordedTopic
 from constrained_sim.ros.bag_lock import bag_lock
+
+if TYPE_CHECKING:  # the process that records begins at once, without what a simulation needs
+    from constrained_sim.config import NodeOptions
 
 FRAME = struct.Struct("<HqI")
 NEW_TOPIC = -1

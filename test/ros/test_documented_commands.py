@@ -86,9 +86,15 @@ class Terminal:
 
     def _script(self, file):
         """A controller: efforts arrive."""
-        self._own.append(Process(self._folder, self._client.node.context.get_domain_id(), sys.executable, file))
+        process = Process(self._folder, self._client.node.context.get_domain_id(), sys.executable, file)
+        self._own.append(process)
         states = self._client.subscribe(JointState, "/joint_states")
-        self._client.wait_for(lambda: states and any(states[-1].effort), "efforts of a controller", PATIENCE)
+        self._client.wait_for(
+            lambda: states and any(states[-1].effort),
+            "efforts of a controller",
+            PATIENCE,
+            details=lambda: f"{len(states)} states have come, the last one is {states[-1:]}; {process.stderr}",
+        )
 
     def _run(self, package, executable, *words):
         """A simulator runs until it is stopped, on its own clock or when it is activated; other programs end."""

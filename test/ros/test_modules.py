@@ -16,6 +16,9 @@ OF_APT = {
 }
 """Keys of Python libraries for which ``rosdep resolve`` names a package of apt on Ubuntu 24.04."""
 
+HEAVY = {"pinocchio", "coal", "numba", "scipy", "llvmlite"}
+"""Libraries of the simulation."""
+
 OF_LAUNCH = {"launch_arguments", "launching"}
 """Modules of the launch files, which need the launch system."""
 
@@ -25,7 +28,14 @@ def test_messages_cost_what_messages_cost():
     code = "import sys; from constrained_sim.msg import ContactForces; ContactForces(); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "constrained_sim.msg" in done.stdout.split()
-    assert not {"pinocchio", "numba", "scipy", "llvmlite"} & set(done.stdout.split())
+    assert not HEAVY & set(done.stdout.split())
+
+
+def test_what_records_begins_at_once():
+    """It loads nothing of the simulation: who kills the node while it starts loses what waits for it."""
+    code = "import sys, constrained_sim.ros.recording_process; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not (HEAVY | {"numpy", "rclpy"}) & set(done.stdout.split())
 
 
 def test_rosdep_needs_no_pip():
