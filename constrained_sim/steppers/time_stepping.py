@@ -42,6 +42,10 @@ many contacts, one touchdown more would cost much and change little."""
 MOST_TRIALS = 8
 """Lengths of a part of a step that are tried on the way to the instant of a touchdown, or at which slip turns back."""
 
+EARLIER = 0.1
+"""The first of these lengths as a part of the time at which slip may turn back, and of a length that was too long the
+next one: from a short one secants lead on at once, from a long one not at all."""
+
 MOST_PARTS = 8
 """Parts of a step from which on slip may turn back within a part: of many contacts, one by one does."""
 
@@ -205,12 +209,14 @@ class TimeStepping(Substeps):
         """Return a `part` of a step up to where one slip ends, probably after this `share` of it, if it is worth while.
 
         Until then slip along its first direction is a smooth function of the time. Secants through times at which it
-        still goes on lead to its end: friction may hold it for a while beyond.
+        still goes on lead to its end: friction may hold it for a while beyond. What friction has turned back by less than
+        it can ends long before that share.
         """
-        whole, memory, h = part, self.memory, 0.5 * share * part.h
-        slip = self._slip(part.begin, which)
-        enough, early, late = STOPPED / float(np.linalg.norm(slip)), [(0.0, 1.0)], whole.h
-        least = LEAST_SHARE * self.dt
+        whole, memory, h = part, self.memory, EARLIER * share * part.h
+        rows, M = self._slip_rows(part.begin, which), part.begin.M
+        slip, early, late, least = rows @ part.begin.v, [(0.0, 1.0)], whole.h, LEAST_SHARE * self.dt
+        error = inputs.method.tolerance * float((rows @ np.linalg.solve(M, rows.T)).diagonal().max())
+        enough = max(STOPPED, error) / float(np.linalg.norm(slip))
         for _ in range(MOST_TRIALS):
             if not least < h < whole.h - least:
                 return whole
@@ -218,11 +224,11 @@ class TimeStepping(Substeps):
             part = self._advance(whole.begin, h, inputs, near=_expected([whole], h))
             if not part.is_solved:
                 return whole
-            left = float(slip @ self._slip(part.end, which)) / float(slip @ slip)
+            left = float(slip @ self._slip_rows(part.end, which) @ part.end.v) / float(slip @ slip)
             if left > enough:
                 early.append((h, left))
             elif len(early) == 1:
-                h, late = 0.5 * h, h
+                h, late = EARLIER * h, h
                 continue
             elif left >= -enough:
                 break
@@ -243,12 +249,12 @@ class TimeStepping(Substeps):
         which, share = first_reversal(*slips, friction, part.impulse, part.status, joints, least)
         return which, share
 
-    def _slip(self, here: Evaluation, which: int) -> Array:
-        """Return the slip (2,) of a contact [m/s], or (1,) of a joint with dry friction, see :func:`first_reversal`."""
+    def _slip_rows(self, here: Evaluation, which: int) -> Array:
+        """Return the rows (2, nv) whose velocities are the slip of a contact [m/s], or (1, nv) those of a joint."""
         joint = which - len(here.bound.contacts.friction)
         if joint < 0:
-            return here.contact.s[3 * which : 3 * which + 2]
-        return here.v[self.robot.friction_dofs[joint : joint + 1]]
+            return here.contact.J[3 * which : 3 * which + 2]
+        return np.eye(self.robot.nv)[self.robot.friction_dofs[joint : joint + 1]]
 
     # -- impacts
 
