@@ -209,8 +209,8 @@ class TimeStepping(Substeps):
         """Return a `part` of a step up to where one slip ends, probably after this `share` of it, if it is worth while.
 
         Until then slip along its first direction is a smooth function of the time. Secants through times at which it
-        still goes on lead to its end: friction may hold it for a while beyond. What friction has turned back by less than
-        it can ends long before that share.
+        still goes on lead to its end: friction may hold it for a while beyond. What friction has turned back with less
+        than it can ends long before that share.
         """
         whole, memory, h = part, self.memory, EARLIER * share * part.h
         rows, M = self._slip_rows(part.begin, which), part.begin.M
