@@ -1,5 +1,6 @@
 """All that talks to ROS can be imported: no type checker looks at it, and a name that has moved shows only then."""
 
+import os
 import pkgutil
 import subprocess
 import sys
@@ -36,6 +37,13 @@ def test_what_records_begins_at_once():
     code = "import sys, constrained_sim.ros.recording_process; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not (HEAVY | {"numpy", "rclpy"}) & set(done.stdout.split())
+
+
+def test_modules_are_compiled_once():
+    """The environment keeps their bytecode, also where the user's Python writes none: else each process begins late."""
+    words = [ROOT / "scripts" / "run", "python", "-c", "import sys; print(sys.dont_write_bytecode)"]
+    variables = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+    assert subprocess.run(words, env=variables, capture_output=True, text=True, check=True).stdout == "False\n"
 
 
 def test_rosdep_needs_no_pip():
