@@ -89,9 +89,11 @@ def rigid_limit(problem):  # type: ignore[no-untyped-def]
             continue
         r, secant = found, (found - r) / (compliance - softer)
         if last:
-            r = r - compliance * secant
+            limit, error = r - compliance * secant, np.inf
             # The factor of the last compliance leaves alone what rounding would move where rows depend on each other.
-            limit, error, _ = factored_newton(problem, factor, r, accuracy_of(p, b, 0.0), OPTIONS.newton_steps)
+            # Once more: on the way across a kink a step may lead farther, and from where that ended it may not.
+            for _ in range(2):
+                limit, error, _ = factored_newton(problem, factor, limit, accuracy_of(p, b, 0.0), OPTIONS.newton_steps)
             return limit, error
         softer = compliance
     return r, np.inf
