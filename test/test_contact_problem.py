@@ -491,6 +491,7 @@ def stored_problem(name, number):
 
 
 STORED = {
+    "creeping": 1,  # all is at rest, and little forces would let it creep on
     "falling": 1,  # nearly a solution in one direction of slip, and a solution at another, ten degrees away
     "lying": 2,
     "resting": 3,  # many contacts that depend on each other, all about to stick or slip
@@ -519,6 +520,12 @@ def test_stored_problem_is_solved(kind, number):
         forces.append(solution.impulse)
     assert np.ptp(velocities, axis=0).max() < 1e-9 * np.abs(problem.b).max()
     assert np.ptp(forces, axis=0).max() < 1e-7 * np.abs(forces[0]).max()
+
+
+def test_what_lies_still_does_not_creep():
+    """To rounding: an error of 1e-12 of the largest impulse that would stop a row moves light joints by 1e-10 rad/s."""
+    problem = stored_problem("creeping_humanoid.npz", 0)
+    assert problem.residual(solve_contacts(problem).impulse) < 2e-13
 
 
 @every_problem
