@@ -138,10 +138,10 @@ class Recorder:
 
         None begins before the bag is open: what waits in a pipe is lost if all processes are killed.
         """
-        if not self._opened:
+        if not (self._opened or self._failure):
             select.select([self._reports], [], [], timeout)
             self._read_reports()
-            if not self._opened and not self._failure:
+            if not (self._opened or self._failure):
                 return False
         if self._failure or not self.patient or len(self._buffer) < HIGH_WATER:
             self._full_since = None
