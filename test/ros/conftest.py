@@ -91,6 +91,12 @@ class Simulation(Session):
             message.header.stamp = header["stamp"]
         self.publish("/joint_commands", message)
 
+    def wait_for_commands(self):
+        """Wait until the node has the joint commands that were sent: it pauses, and counts a bad one sent after them."""
+        before = self.fresh_status().commands_refused
+        self.command(["nobody"], [0.0])
+        self.wait_for(lambda: self.fresh_status().commands_refused > before, "count of the refusal")
+
     def parameters(self, *parameters):
         """Set parameters through the node's standard service; return the results."""
         messages = [parameter.to_parameter_msg() for parameter in parameters]

@@ -108,7 +108,7 @@ def test_a_spawned_ball_falls_rests_and_is_deleted(scene):
 
 def test_commands_stay_in_effect(scene):
     scene.command(["hip", "knee"], [1.0, -2.0])
-    scene.client.spin(0.3)
+    scene.wait_for_commands()
     scene.step(5)
     assert scene.call(SpawnObject, "spawn_object", **spawning()).success
     scene.step(5)

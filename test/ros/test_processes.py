@@ -151,8 +151,9 @@ def test_signal_ends_the_node_and_its_recorder(simulate, tmp_path, case):
     with simulate(record=tmp_path / "bag", **parameters) as sim:
         sim.wait_for(lambda: sim.process.family() and sim.client.node.count_publishers("/joint_states"), "node")
         sim.wait_for(lambda: list(tmp_path.glob("bag/*.mcap")), "bag")
+        sim.wait_for(lambda: sim.states, "the first state")
         if runs:
-            sim.wait_for(lambda: sim.states and stamp(sim.states[-1]) > START_TIME * 1e9 + 100 * PERIOD, "states")
+            sim.wait_for(lambda: stamp(sim.states[-1]) > START_TIME * 1e9 + 100 * PERIOD, "states")
         else:
             sim.client.spin(0.3)
         kill(sim.process)

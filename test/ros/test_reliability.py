@@ -181,14 +181,15 @@ def test_late_listener_of_a_paused_node_is_told_the_state(simulate):
     """Who subscribes while nothing is simulated gets the present state, again if the first got lost; so do others."""
     with simulate(clock_mode="fast", start_paused=True) as sim:
         sim.meet()
-        sim.client.spin(0.3)
+        sim.settle()
         sim.forget()
         late = Client(sim.domain)
         try:
             states = late.subscribe(JointState, "/joint_states")
             late.wait_for(lambda: states, "state")
-            late.spin(1.5)
-            sim.client.spin(0.1)
+            sim.wait_for(lambda: len(sim.states) == 2, "state, told again")
+            late.spin(1.0)
+            sim.settle()
             assert 1 <= len(states) <= len(sim.states) == 2
             assert all(state == sim.states[0] for state in [*states, *sim.states])
         finally:

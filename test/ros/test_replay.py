@@ -52,10 +52,10 @@ def served(simulate, tmp_path_factory):
     with simulate(clock_mode="fast", start_paused=True, record=folder) as sim:
         sim.meet()
         sim.command(["hip", "knee"], [1.0, 2.0])
-        sim.client.spin(0.3)
+        sim.wait_for_commands()
         sim.step(20)
         sim.client.publish("/joint_commands", JointState(name=["knee"], position=[-1.1], velocity=[0.5], effort=[0.1]))
-        sim.client.spin(0.3)
+        sim.wait_for_commands()
         sim.step(20)
         assert sim.call(SetSolver, "set_solver", solver="null_space").success
         assert not sim.call(SetSolver, "set_solver", solver="magic").success

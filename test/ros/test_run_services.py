@@ -99,7 +99,8 @@ def test_pause_ends_a_step(stepped):
     stepped.wait_for(first.done, "answer of the step", timeout=30.0)
     assert not first.result().success
     assert "paused" in first.result().message
-    stepped.client.spin(0.3)
+    stepped.wait_for_period(nanoseconds(first.result().stamp))
+    stepped.settle()
     assert nanoseconds(first.result().stamp) == stamp(stepped.states[-1])
 
 
@@ -120,7 +121,7 @@ def test_reset_interrupts_a_step(stepped):
     stepped.wait_for(first.done, "answer of the step", timeout=30.0)
     assert not first.result().success
     assert "reset" in first.result().message
-    stepped.client.spin(0.5)
+    stepped.settle()
     stepped.forget()
     stepped.client.spin(0.2)
     assert not stepped.states

@@ -24,7 +24,7 @@ def test_command_timeout(simulate, action):
         sim.meet()
         sim.reset()
         sim.command(["hip", "knee"], [0.25, -0.5])
-        sim.client.spin(0.3)
+        sim.wait_for_commands()
         sim.step(20)
         assert efforts(sim) == [0.0, 0.25, -0.5]
         before = sim.states[-1]
@@ -36,7 +36,7 @@ def test_command_timeout(simulate, action):
             assert efforts(sim) == ([0.0, 0.25, -0.5] if action == "hold" else [0.0, 0.0, 0.0])
         sim.wait_for(lambda: [m for m in sim.status if f"no command for 0.02 s: {action}" in m.message], "status")
         sim.command(["hip"], [0.125])
-        sim.client.spin(0.3)
+        sim.wait_for_commands()
         sim.step()
         assert efforts(sim) == [0.0, 0.125, -0.5]
         sim.wait_for(lambda: sim.status[-1].message == "commands come again", "status")

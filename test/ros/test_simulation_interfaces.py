@@ -208,7 +208,7 @@ def test_stopped_simulation_stands_still_and_stays_stopped_by_a_reset(stepped):
     stepped.step(3)
     assert set_state(stepped, STOPPED) == OK
     last_state(stepped, START)
-    stepped.client.spin(0.2)
+    stepped.settle()
     stepped.forget()
     stepped.client.spin(0.3)
     assert not stepped.states and not stepped.clock
@@ -387,7 +387,7 @@ def test_action_is_cancelled(stepped):
     assert state_of(stepped) == PAUSED  # services are answered meanwhile
     goal.cancel()
     assert goal.end() == (GoalStatus.STATUS_CANCELED, FAILED)
-    stepped.client.spin(0.3)
+    stepped.settle()
     completed, remaining = goal.feedback[-1]
     assert completed + remaining == 2**40
     last = stamp(stepped.states[-1])
