@@ -228,24 +228,24 @@ def test_two_studies_do_not_write_into_one_directory(study, tmp_path):
 
 def test_troubles_are_rows_with_reason_and_traceback():
     """A run that raises, hangs in compiled code, eats memory or crashes; the others are as ever."""
-    troubles = "none", "fails", "hangs", "devours", "crashes"
-    study = leg_study(
-        controller="laws.py:Misbehaves",
-        variations={"controller.trouble": {"grid": list(troubles)}},
-        runs=6,
-        time_limit=4.0,
-        memory_limit=700.0,
-    )
-    with ThreadPoolExecutor(2) as executor:
-        rows = study.run(executor).table.to_pylist()
-    found = {row["controller.trouble"]: row for row in rows[:5]}
-    statuses = {trouble: found[trouble]["status"] for trouble in troubles}
-    assert statuses == dict(zip(troubles, ["done", "raised", "timed out", "out of memory", "died"], strict=True))
-    assert found["fails"]["reason"] == "RuntimeError: the knee is on fire"
-    assert found["hangs"]["reason"] == "it took more than 4 s"
-    assert found["devours"]["reason"] == "its process held more than 700 MB"
-    assert found["crashes"]["reason"] == "its process was ended by SIGSEGV"
-    for trouble, function in {"fails": "fail", "hangs": "efforts", "devours": "devour", "crashes": "crash"}.items():
-        assert function in found[trouble]["traceback"], trouble
-    assert not any(row["passed"] for row in rows[1:5])
-    assert rows[5]["status"] == "done" and rows[5]["lowest"] == rows[0]["lowest"]
+
+    def rows_of(*troubles, **limits):
+        variations = {"controller.trouble": {"grid": list(troubles)}}
+        study = leg_study(controller="laws.py:Misbehaves", variations=variations, runs=len(troubles) + 1, **limits)
+        with ThreadPoolExecutor(2) as executor:
+            return study.run(executor).table.to_pylist()
+
+    good, fails, devours, crashes, again = rows_of("none", "fails", "devours", "crashes", memory_limit=700.0)
+    hangs, hangs_again = rows_of("hangs", time_limit=4.0)
+    assert hangs["status"] == hangs_again["status"] == "timed out"
+    statuses = [row["status"] for row in (good, fails, devours, crashes, again)]
+    assert statuses == ["done", "raised", "out of memory", "died", "done"]
+    assert fails["reason"] == "RuntimeError: the knee is on fire"
+    assert hangs["reason"] == "it took more than 4 s"
+    assert devours["reason"] == "its process held more than 700 MB"
+    assert crashes["reason"] == "its process was ended by SIGSEGV"
+    where = {"fail": fails, "efforts": hangs, "devour": devours, "crash": crashes}
+    for function, row in where.items():
+        assert function in row["traceback"], function
+        assert not row["passed"]
+    assert again["lowest"] == good["lowest"]
