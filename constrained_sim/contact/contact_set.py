@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.contact.bias_acceleration import contact_gamma
+from constrained_sim.contact.compliance import SoftContacts
 from constrained_sim.contact.features import ContactFeatures, ContactGeometry, contact_rows
 from constrained_sim.contact.laws import SoftLaw
 from constrained_sim.contact.rolling import RollingFriction
@@ -41,6 +42,8 @@ class ContactSet:
         normals: (k + l,) which rows open and close.
         soft: indices of the contacts whose law gives a force.
         soft_laws: their laws.
+        soft_table: them as kernels know them.
+        asks_user: whether the force of any of them is a function of the user's.
         resistance: of the contacts to rolling and spinning.
         features: what touches at the contacts.
     """
@@ -52,6 +55,8 @@ class ContactSet:
         self.friction = np.array([contact.coefficient for contact in contacts])
         self.soft = np.flatnonzero([isinstance(contact.law, SoftLaw) for contact in contacts])
         self.soft_laws = tuple(contact.law for contact in contacts if isinstance(contact.law, SoftLaw))
+        self.soft_table = SoftContacts.of(self.soft, self.soft_laws)
+        self.asks_user = any(law.coefficients is None for law in self.soft_laws)
         self.slip_friction = self.friction.copy()
         self.slip_friction[self.soft] = 0.0
         one_sided = [limit.declaration.restitution for limit in limits.members for _ in range(limit.dim)]

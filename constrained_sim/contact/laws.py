@@ -6,6 +6,9 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
+from typing import NamedTuple
+
+from numba.extending import register_jitable
 
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.user_functions import ask_user
@@ -93,6 +96,37 @@ class Sticking(_WithoutCoefficient):
     _coefficient = math.inf
 
 
+class ForceCoefficients(NamedTuple):
+    """Of a normal force ``F = k delta^n (1 + c ddelta/dt) + d ddelta/dt``.
+
+    Attributes:
+        stiffness: k [N/m^n].
+        exponent: n, at least 1.
+        dissipation: c [s/m].
+        damping: d [N s/m].
+    """
+
+    stiffness: float
+    exponent: float
+    dissipation: float
+    damping: float
+
+
+@register_jitable
+def normal_force(coefficients, penetration, rate):  # type: ignore[no-untyped-def]
+    """Return F [N] and its derivatives by `penetration` [N/m], not below 0, and by its `rate` [N s/m].
+
+    Args:
+        coefficients: see :class:`ForceCoefficients`.
+        penetration: delta > 0 [m].
+        rate: of the penetration [m/s], positive while it grows.
+    """
+    k, n, c, d = coefficients
+    spring, growth = k * penetration**n, 1.0 + c * rate
+    by_penetration = n * k * penetration ** (n - 1.0) * growth
+    return spring * growth + d * rate, max(by_penetration, 0.0), spring * c + d
+
+
 class SoftLaw(Law):
     """A force that depends on penetration and its rate; there is no impact, and penetration is not an error.
 
@@ -109,7 +143,11 @@ class SoftLaw(Law):
     tangential_stiffness: float
     tangential_damping: float
 
+    @property
     @abstractmethod
+    def coefficients(self) -> ForceCoefficients | None:
+        """Of F; None: it is a function of the user's."""
+
     def force(self, penetration: float, rate: float) -> float:
         """Return F [N], pushing the bodies apart; a negative value counts as 0.
 
@@ -120,10 +158,16 @@ class SoftLaw(Law):
         Raises:
             InvalidValue: a law of the user's that returned no finite number.
         """
+        force: float
+        force, _, _ = normal_force(self.coefficients, penetration, rate)
+        return force
 
-    @abstractmethod
     def slopes(self, penetration: float, rate: float) -> tuple[float, float]:
-        """Return the derivatives of F by `penetration` [N/m] and by its `rate` [N s/m], see :meth:`force`."""
+        """Return the derivatives of F by `penetration` [N/m], not below 0, and by its `rate` [N s/m]."""
+        by_penetration: float
+        by_rate: float
+        _, by_penetration, by_rate = normal_force(self.coefficients, penetration, rate)
+        return by_penetration, by_rate
 
     def coefficient(self, friction: float) -> float:
         """Return `friction`, as declared.
@@ -180,16 +224,21 @@ class Compliant(SoftLaw):
             given = {"stiffness": self.stiffness, "damping": self.damping, "law": self.law}
             raise InvalidValue("compliant contact", given, "a positive stiffness, or a law instead")
 
+    @property
+    def coefficients(self) -> ForceCoefficients | None:
+        """Of F; None: it is a function of the user's."""
+        return ForceCoefficients(self.stiffness, 1.0, 0.0, self.damping) if self.law is None else None
+
     def force(self, penetration: float, rate: float) -> float:
         """Return F [N] of `penetration` [m] and `rate` [m/s], see :meth:`SoftLaw.force`."""
         if self.law is None:
-            return self.stiffness * penetration + self.damping * rate
+            return super().force(penetration, rate)
         return number("force of a compliant contact's law", ask_user(self.law, penetration, rate))
 
     def slopes(self, penetration: float, rate: float) -> tuple[float, float]:
         """Return the derivatives of F by `penetration` and `rate`; of a user's law by differences, and not below 0."""
         if self.law is None:
-            return self.stiffness, self.damping
+            return super().slopes(penetration, rate)
         here = self.force(penetration, rate)
         by_penetration = (self.force(penetration * (1.0 + DIFFERENCE), rate) - here) / (penetration * DIFFERENCE)
         step = DIFFERENCE * max(abs(rate), DIFFERENCE)
@@ -233,15 +282,10 @@ class HuntCrossley(SoftLaw):
         number(f"exponent of law {self.name!r}", self.exponent, 1.0)
         self._check("stiffness", "dissipation", "exponent", "tangential_stiffness", "tangential_damping")
 
-    def force(self, penetration: float, rate: float) -> float:
-        """Return F [N] of `penetration` [m] and `rate` [m/s], see :meth:`SoftLaw.force`."""
-        return self.stiffness * penetration**self.exponent * (1.0 + self.dissipation * rate)
-
-    def slopes(self, penetration: float, rate: float) -> tuple[float, float]:
-        """Return the derivatives of F by `penetration` and `rate`, the first not below 0."""
-        power = self.stiffness * penetration**self.exponent
-        by_penetration = self.exponent * power / penetration * (1.0 + self.dissipation * rate)
-        return max(by_penetration, 0.0), power * self.dissipation
+    @property
+    def coefficients(self) -> ForceCoefficients:
+        """Of F."""
+        return ForceCoefficients(self.stiffness, self.exponent, self.dissipation, 0.0)
 
 
 LAWS: dict[str, type[Law]] = {law.name: law for law in (Rigid, Frictionless, Sticking, Compliant, HuntCrossley)}

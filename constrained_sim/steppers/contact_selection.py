@@ -6,12 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numba.extending import register_jitable
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact.contact_set import TOUCHING
 from constrained_sim.contact.rolling import turning_among
 from constrained_sim.contact_solvers.status import STICKING
 from constrained_sim.linalg.products import vecdot
+from constrained_sim.steppers.borrowed import borrowed
 from constrained_sim.validation import Array
 
 
@@ -46,6 +48,24 @@ def closing_contacts(gaps, normals, s, J, acceleration, rest, impact_speed, clos
     return count
 
 
+@register_jitable
+def gaps_ahead(gaps, distances, soft):  # type: ignore[no-untyped-def]
+    """Return (k + l,) gaps of all that can still touch down [m, rad]; infinite of soft contacts that touch.
+
+    Args:
+        gaps: (k + l,) [m, rad], infinite of soft contacts.
+        distances: (k,) of all contacts [m].
+        soft: (s,) which of them are soft.
+    """
+    if soft.shape[0] == 0:
+        return gaps
+    ahead = gaps.copy()
+    for c in soft:
+        if distances[c] > TOUCHING:
+            ahead[c] = distances[c]
+    return ahead
+
+
 class ActiveRows(NamedTuple):
     """The rows that may carry force in a step: of contacts and one-sided rows, then of dry friction, then of turning.
 
@@ -68,24 +88,27 @@ class ActiveRows(NamedTuple):
     moments: Array
 
 
-@kernel(spliced=True)
-def candidate_rows(contacts, options, friction_dofs, h, begin, v, middle, arguments):  # type: ignore[no-untyped-def]
+@kernel(stage=True, spliced=True)
+def candidate_rows(model, h, begin, v, middle, soft, excluded):  # type: ignore[no-untyped-def]
     """Choose what may carry force, and give its rows the offset that makes ``J v' + offset`` = s'.
 
+    The row of a degree of freedom with dry friction has no offset.
+
     Args:
-        contacts: see :class:`~constrained_sim.steppers.step_model.Contacts`.
-        options: see :class:`~constrained_sim.steppers.step_model.StepOptions`.
-        friction_dofs: (d,) degrees of freedom with dry friction; the row of each has no offset.
+        model: see :func:`~constrained_sim.steppers.substep.advance`.
         h: length of the step [s].
         begin: the state at its beginning.
         v: (nv,) velocity there, along the axes at the evaluation point.
         middle: the state at the evaluation point.
-        arguments: see :class:`~constrained_sim.steppers.step_model.StepArguments`.
+        soft: the :class:`~constrained_sim.steppers.soft_rows.SoftRows` of the step.
+        excluded: (x,) contacts and limits that carry no force.
 
     Returns:
         The :class:`ActiveRows`.
     """
-    gaps, s, normals, soft, excluded = begin.gaps, begin.s, contacts.normals, arguments.soft, arguments.excluded
+    contacts, options = borrowed(model.contacts), model.options
+    friction_dofs = borrowed(model.robot).joints.friction_dofs
+    gaps, s, normals = begin.gaps, begin.s, contacts.normals
     chosen, count, active_soft = np.empty(gaps.shape[0], dtype=np.int64), 0, soft.contacts
     for c in range(gaps.shape[0]):
         takes_part = gaps[c] + h * min(s[normals[c]], 0.0) <= options.activation_distance
@@ -114,11 +137,12 @@ def candidate_rows(contacts, options, friction_dofs, h, begin, v, middle, argume
     return ActiveRows(active.chosen, rows, J, offset, compliance, turning, active.moments)
 
 
-@kernel(spliced=True)
-def active_rows(contacts, options, friction_dofs, h, begin, end, active):  # type: ignore[no-untyped-def]
+@kernel(stage=True, spliced=True)
+def active_rows(model, h, begin, end, active):  # type: ignore[no-untyped-def]
     """Return the :class:`ActiveRows` at the end of a step, of what is `active` (c,) in it; arguments as above."""
+    contacts, friction_dofs = borrowed(model.contacts), borrowed(model.robot).joints.friction_dofs
     rows = _rows_at(contacts, friction_dofs, active, end)
-    allow_approach(active, contacts.normals, begin, h, options.theta, rows.offset)
+    allow_approach(active, contacts.normals, begin, h, model.options.theta, rows.offset)
     return rows
 
 

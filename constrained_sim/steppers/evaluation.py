@@ -77,7 +77,7 @@ def evaluate_rows(model, target, pose, v, state):  # type: ignore[no-untyped-def
     q, J, s, gaps, distances = state.q, state.J, state.s, state.gaps, state.distances
     for c in range(k):
         gaps[c] = distances[c]
-    for c in contacts.soft:
+    for c in contacts.soft.contacts:
         gaps[c] = np.inf
     for i in range(limits.at_q.shape[0]):
         J[3 * k + i] = limits.rows[i]

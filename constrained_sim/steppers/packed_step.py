@@ -34,6 +34,7 @@ class Sizes(NamedTuple):
         bilateral: number m of bilateral rows.
         turning: number e of rows in which contacts resist turning.
         moments: number g of moments about these.
+        soft: number s of soft contacts.
     """
 
     nq: int
@@ -45,6 +46,7 @@ class Sizes(NamedTuple):
     bilateral: int
     turning: int
     moments: int
+    soft: int
 
 
 class State(NamedTuple):
@@ -65,6 +67,7 @@ class State(NamedTuple):
         s: (3 k + l,) their velocities [m/s, rad/s].
         J_bilateral: (m, nv).
         turning: (e, nv) rows in which contacts resist rolling and spinning.
+        deflection: (s, 2) of the springs of soft contacts along their surfaces [m].
     """
 
     q: Array
@@ -81,6 +84,7 @@ class State(NamedTuple):
     s: Array
     J_bilateral: Array
     turning: Array
+    deflection: Array
 
 
 class StepOutputs(NamedTuple):
@@ -116,28 +120,28 @@ class StepOutputs(NamedTuple):
 @register_jitable
 def first_gap(sizes):  # type: ignore[no-untyped-def]
     """Return where in a record the gaps begin; then come violations and velocities of the bilateral rows."""
-    nq, nv, flyers, k, _, _, _, _, _ = sizes
+    nq, nv, flyers, k, _, _, _, _, _, _ = sizes
     return nq + nv * (nv + 1) + 12 * flyers + 13 * k
 
 
 @register_jitable
 def state_size(sizes):  # type: ignore[no-untyped-def]
     """Return how many numbers :func:`unpack_state` unpacks."""
-    _, nv, _, k, rows, _, m, turning, _ = sizes
-    return first_gap(sizes) + (rows - 2 * k) + 2 * m + rows * (nv + 1) + (m + turning) * nv
+    _, nv, _, k, rows, _, m, turning, _, soft = sizes
+    return first_gap(sizes) + (rows - 2 * k) + 2 * m + rows * (nv + 1) + (m + turning) * nv + 2 * soft
 
 
 @register_jitable
 def packed_size(sizes):  # type: ignore[no-untyped-def]
     """Return the length of a record."""
-    _, nv, _, k, rows, joint_friction, m, turning, _ = sizes
+    _, nv, _, k, rows, joint_friction, m, turning, _, _ = sizes
     return state_size(sizes) + 9 + 3 * nv + 3 * rows + 9 * k + 2 * joint_friction + 2 * m + 2 * turning
 
 
 @register_jitable
 def unpack_state(record, sizes):  # type: ignore[no-untyped-def]
     """Return the :class:`State` with which a `record` begins: the one at the end of a step."""
-    nq, nv, flyers, k, rows, _, m, e, _ = sizes
+    nq, nv, flyers, k, rows, _, m, e, _, soft = sizes
     M = nq + nv
     frames = M + nv * nv
     axes = frames + 12 * flyers
@@ -147,6 +151,7 @@ def unpack_state(record, sizes):  # type: ignore[no-untyped-def]
     s = J + rows * nv
     J_bilateral = s + rows
     turning = J_bilateral + m * nv
+    deflection = turning + e * nv
     return State(
         record[:nq],
         record[nq:M],
@@ -161,14 +166,15 @@ def unpack_state(record, sizes):  # type: ignore[no-untyped-def]
         record[J:s].reshape((rows, nv)),
         record[s:J_bilateral],
         record[J_bilateral:turning].reshape((m, nv)),
-        record[turning : turning + e * nv].reshape((e, nv)),
+        record[turning:deflection].reshape((e, nv)),
+        record[deflection : deflection + 2 * soft].reshape((soft, 2)),
     )
 
 
 @register_jitable
 def unpack_outputs(record, sizes):  # type: ignore[no-untyped-def]
     """Return the other parts of a `record`: the :class:`StepOutputs`."""
-    _, nv, _, k, rows, joint_friction, m, e, _ = sizes
+    _, nv, _, k, rows, joint_friction, m, e, _, _ = sizes
     energy = state_size(sizes)
     a, forces = energy + 9, energy + 9 + nv
     axes = forces + rows + m
@@ -204,7 +210,6 @@ class PackedState(Evaluation):
         self.bound, self.t, self.record, self.sizes = before.bound, t, record, sizes
         self.q = read_only(record[: sizes.nq].copy())
         self.v = read_only(record[sizes.nq : sizes.nq + sizes.nv].copy())
-        self.deflection = before.deflection
 
     @cached_property
     def _parts(self) -> State:
@@ -247,6 +252,11 @@ class PackedState(Evaluation):
         """(e, nv)."""
         return self._parts.turning
 
+    @cached_property
+    def deflection(self) -> Array:  # type: ignore[override]
+        """(s, 2) of the springs of soft contacts."""
+        return self._parts.deflection
+
     @property
     def largest_violation(self) -> tuple[float, float]:
         """The largest bilateral violation or depth of a contact [m, rad], and bilateral row velocity."""
@@ -276,6 +286,7 @@ def packed_state(state: Evaluation, sizes: Sizes) -> Array:
         s=contact.s,
         J_bilateral=state.J_bilateral,
         turning=state.turning,
+        deflection=state.deflection,
     )
     return np.concatenate([part.ravel() for part in parts])
 

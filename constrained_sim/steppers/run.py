@@ -9,7 +9,7 @@ from constrained_sim.compilation.kernel import kernel
 from constrained_sim.dynamics.free_flyer import mean_acceleration
 from constrained_sim.posture import feedback_efforts
 from constrained_sim.steppers.borrowed import borrowed
-from constrained_sim.steppers.contact_selection import closing_contacts
+from constrained_sim.steppers.contact_selection import closing_contacts, gaps_ahead
 from constrained_sim.steppers.packed_step import state_size, unpack_outputs, unpack_state
 from constrained_sim.steppers.state_checks import are_finite
 from constrained_sim.steppers.step_model import StepArguments, StepForces, StepSettings
@@ -40,9 +40,9 @@ def run_steps(model, settings, law, limits, arguments, asked, states, records): 
     """
     states, records, arguments = borrowed(states), borrowed(records), borrowed(arguments)
     here, there, acceleration = states
-    normals, free_rows, sizes = borrowed(model.contacts).normals, borrowed(model.robot).free_rows, model.sizes
+    contacts, free_rows, sizes = borrowed(model.contacts), borrowed(model.robot).free_rows, model.sizes
     (least, most), (every, wait, t), h, tau = limits, asked, settings.h, arguments.efforts.constant
-    efforts, wrenches, targets, excluded, soft = arguments
+    efforts, wrenches, targets, excluded, pushes = arguments
     begin, end = unpack_state(here, sizes), unpack_state(there, sizes)
     outputs = unpack_outputs(there, sizes)
     impulse, lam = outputs.impulse, outputs.lam
@@ -52,7 +52,8 @@ def run_steps(model, settings, law, limits, arguments, asked, states, records): 
     _, corrects, passes, factorization, tolerance, newton_steps, tolerable = settings
     unknown, steps, calls = np.empty(0), 0, 0
     for i in range(all_q.shape[0]):
-        closes = begin.gaps, normals, begin.s, begin.J, acceleration, h, model.options.impact_speed, closing
+        gaps = gaps_ahead(begin.gaps, begin.distances, contacts.soft.contacts)
+        closes = gaps, contacts.normals, begin.s, begin.J, acceleration, h, model.options.impact_speed, closing
         if closing_contacts(*closes):
             break
         if i >= wait and (i - wait) % every == 0:
@@ -60,7 +61,7 @@ def run_steps(model, settings, law, limits, arguments, asked, states, records): 
             if not are_finite(wanted, begin.v):
                 break
             tau = np.maximum(np.minimum(wanted, most), least)
-        acting = StepArguments(Efforts(tau, efforts.damping), wrenches, targets, excluded, soft)
+        acting = StepArguments(Efforts(tau, efforts.damping), wrenches, targets, excluded, pushes)
         this = StepSettings(h, corrects, passes, factorization, tolerance, newton_steps, tolerable)
         reached, _, held = advance(model, this, begin, acceleration, acting, unknown, found, end)
         calls += held

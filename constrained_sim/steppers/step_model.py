@@ -13,7 +13,7 @@ from numba.experimental import structref
 
 from constrained_sim.actuators import Efforts
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.contact.compliance import SoftRows
+from constrained_sim.contact.compliance import SoftContacts
 from constrained_sim.contact.contact_set import ContactSet
 from constrained_sim.contact.features import ContactFeatures
 from constrained_sim.contact.rolling import TurningRows
@@ -50,6 +50,7 @@ class RobotModel(NamedTuple):
         tree: joints and bodies; None of a robot with joints that kernels do not know.
         parents: (nv,) parent of each degree of freedom, -1 at a root.
         gravity: (3,) acceleration [m/s^2], world axes.
+        mass: of all bodies [kg].
         support: (n, nv) see :func:`~constrained_sim.dynamics.kinematics.row_jacobian`.
         joints: what acts in them.
         springs: in joints.
@@ -62,6 +63,7 @@ class RobotModel(NamedTuple):
     tree: Tree | None
     parents: npt.NDArray[np.int64]
     gravity: Array
+    mass: float
     support: npt.NDArray[np.bool_]
     joints: JointModel
     springs: SpringTable
@@ -79,6 +81,7 @@ def robot_model(robot: Robot) -> RobotModel:
         tree=robot.tree,
         parents=robot.inertia_parents,
         gravity=robot.gravity,
+        mass=robot.mass,
         support=robot.support,
         joints=JointModel(robot.damping, robot.stiffness, robot.actuation, robot.friction_dofs, robot.coulomb_effort),
         springs=robot.spring_table,
@@ -97,7 +100,7 @@ class Contacts(NamedTuple):
         friction: (k,) coefficients.
         slip_friction: (k,) see :class:`~constrained_sim.contact.contact_set.ContactSet`.
         normals: (k + l,) which rows open and close.
-        soft: (s,) the contacts whose law gives a force.
+        soft: the contacts whose law gives a force.
         turning: rows in which they resist rolling and spinning.
         shares: whether any two neighbours are of the same bodies.
     """
@@ -106,7 +109,7 @@ class Contacts(NamedTuple):
     friction: Array
     slip_friction: Array
     normals: npt.NDArray[np.int64]
-    soft: npt.NDArray[np.int64]
+    soft: SoftContacts
     turning: TurningRows
     shares: bool
 
@@ -118,7 +121,7 @@ def contacts_of(contact_set: ContactSet) -> Contacts:
         contact_set.friction,
         contact_set.slip_friction,
         contact_set.normals,
-        contact_set.soft,
+        contact_set.soft_table,
         contact_set.resistance.table,
         contact_set.shares_bodies,
     )
@@ -151,14 +154,14 @@ class StepArguments(NamedTuple):
         targets: (2, 2, m) of the bilateral rows at both ends, see
             :func:`~constrained_sim.constraints.bilateral_rows.evaluate_bilateral`.
         excluded: (x,) contacts and limits that carry no force, whatever becomes of their gaps.
-        soft: the active soft contacts.
+        pushes: (s, 3) or (0, 3), see :func:`~constrained_sim.steppers.soft_rows.pushes_of_users`.
     """
 
     efforts: Efforts
     wrenches: WrenchTable
     targets: Array
     excluded: npt.NDArray[np.int64]
-    soft: SoftRows
+    pushes: Array
 
 
 class StepSettings(NamedTuple):

@@ -41,6 +41,7 @@ from constrained_sim.steppers.midpoint_friction import (
     predict_midpoint_friction,
 )
 from constrained_sim.steppers.row_solution import CORRECTION, PREDICTION, TURNED_FRICTION, StepProblem, solve_rows
+from constrained_sim.steppers.soft_rows import slide_springs, soft_rows
 from constrained_sim.steppers.state_checks import exceeds, largest_drift
 from constrained_sim.steppers.step_energy import energy_of
 from constrained_sim.steppers.step_impulses import between, enter_correction, enter_loads, enter_solution, values_of
@@ -84,6 +85,7 @@ def advance(model, settings, begin, acceleration, arguments, near, found, end): 
     evaluate_rows(model, arguments.targets[0], work.pose, carried, middle)
     evaluate_inertia(model, work.pose, middle)
     external = external_forces(model, work.pose, arguments.wrenches)
+    soft = soft_rows(model, begin, arguments.pushes, arguments.excluded, h)
     expected = expected_velocity(h, theta, begin.M, carried, acceleration, settings.passes == 1, robot.free_rows)
     start, calls = near, 0
     for done in range(settings.passes + 1):
@@ -96,7 +98,7 @@ def advance(model, settings, begin, acceleration, arguments, near, found, end): 
         between(1.0 - theta, carried, expected, middle.v)
         work.bias[:] = inertial_forces(model, work.pose, middle.v)
         hold_axes(work.bias, h, theta, middle.M, carried, expected, robot.free_rows)
-        predicted, will_do = predict(model, settings, begin, carried, (pull, external), arguments, start, found)
+        predicted, will_do = predict(model, settings, begin, carried, (pull, external, soft), arguments, start, found)
         start = predicted.impulse
         calls += min(start.shape[0] + predicted.lam.shape[0], 1)
         if not will_do:
@@ -125,7 +127,7 @@ def predict(model, settings, begin, v, forces, arguments, start, found):  # type
         settings: see :func:`advance`.
         begin: the state at the beginning.
         v: (nv,) velocity there, along the axes in the middle.
-        forces: (nv,) of springs; (nv,) of external wrenches [N m, N].
+        forces: (nv,) of springs; (nv,) of external wrenches [N m, N]; of soft contacts, as rows.
         arguments: see :func:`advance`.
         start: impulses near those of the rows that take part, see ``advance``.
         found: filled.
@@ -136,9 +138,9 @@ def predict(model, settings, begin, v, forces, arguments, start, found):  # type
     """
     joints, contacts, work = borrowed(model.robot).joints, borrowed(model.contacts), borrowed(model.work)
     h, middle, impulses = settings.h, work.middle, work.impulses
-    pull, external = forces
+    pull, external, soft = forces
     added = enter_loads(h, joints, arguments.efforts, v, (pull, work.bias, external), impulses)
-    candidates = candidate_rows(contacts, model.options, joints.friction_dofs, h, begin, v, middle, arguments)
+    candidates = candidate_rows(model, h, begin, v, middle, soft, arguments.excluded)
     f, goal = generalized_momentum(middle.M, v, impulses), bilateral_goal(model, arguments.targets, begin, v, middle)
     start = start if start.shape[0] == candidates.offset.shape[0] else start[:0]  # what takes part depends on h
     problem = StepProblem(middle.M, middle.J_bilateral, middle.axes, middle.points, added, f, goal, candidates)
@@ -174,6 +176,7 @@ def arrive(model, settings, begin, coms, arguments, found, end):  # type: ignore
     configure(model, work.end_pose, work.middle.q, second, work.x, coms, end)
     end.v[:] = turn_axes(second, work.x, borrowed(model.robot).free_rows)
     evaluate_rows(model, arguments.targets[1], work.end_pose, end.v, end)
+    slide_springs(model, settings.h, begin, found, end)
     active, held = active_set(found.status, begin.gaps, end.gaps, arguments.excluded)
     if largest_drift(end.phi, end.gaps, held) > model.options.position_tolerance:
         evaluate_inertia(model, work.end_pose, end)
@@ -206,7 +209,7 @@ def correct(model, settings, begin, total, last, active, found, end):  # type: i
     """
     joints, contacts, h = borrowed(model.robot).joints, borrowed(model.contacts), settings.h
     friction_dofs, most = joints.friction_dofs, h * joints.coulomb_effort
-    rows = active_rows(contacts, model.options, friction_dofs, h, begin, end, active)
+    rows = active_rows(model, h, begin, end, active)
     n, d, J, offset = rows.rows.shape[0], friction_dofs.shape[0], rows.J, rows.offset
     sticks = np.searchsorted(active, contacts.friction.shape[0])
     predicted, s_begin = values_of(rows, friction_dofs, found, begin)

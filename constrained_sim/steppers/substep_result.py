@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from constrained_sim.actuators import Efforts
 from constrained_sim.constrained_dynamics import ConstrainedSolution
-from constrained_sim.contact.compliance import NO_SOFT_ROWS, SoftRows
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.impact import Impact
 from constrained_sim.solvers import Solver
+from constrained_sim.steppers.soft_rows import NO_PUSH
 from constrained_sim.steppers.stepper import NO_CONTACT, Evaluation, StepOutcome
 from constrained_sim.validation import Array, read_only
 from constrained_sim.wrench import WrenchTable
@@ -31,7 +31,8 @@ class StepInputs(NamedTuple):
         near: of corrections, whose solution is nearly known.
         turned: of those in which friction was turned against the mean slip: Newton's method seldom gets on from there.
         excluded: (x,) contacts and limits that carry no force.
-        soft: the active soft contacts.
+        pushes: what the user's laws of soft contacts say, see
+            :func:`~constrained_sim.steppers.soft_rows.pushes_of_users`.
     """
 
     efforts: Efforts
@@ -41,7 +42,7 @@ class StepInputs(NamedTuple):
     near: ContactMethod
     turned: ContactMethod
     excluded: npt.NDArray[np.int64] = NO_CONTACT
-    soft: SoftRows = NO_SOFT_ROWS
+    pushes: Array = NO_PUSH
 
     @classmethod
     def of(cls, efforts: Efforts, wrenches: WrenchTable, solver: Solver, method: ContactMethod) -> StepInputs:

@@ -11,14 +11,13 @@ from constrained_sim.actuators import Efforts
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.constrained_dynamics import NOTHING_KNOWN
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact.compliance import SoftRows, slide_springs
 from constrained_sim.contact_solvers.solve import BY_STICKING
-from constrained_sim.dynamics.free_flyer import mean_acceleration, turn_axes
+from constrained_sim.dynamics.free_flyer import mean_acceleration
 from constrained_sim.dynamics.tree import pose_of
 from constrained_sim.robot import Robot
 from constrained_sim.stabilization import Projection
 from constrained_sim.steppers.borrowed import borrowed
-from constrained_sim.steppers.contact_selection import closing_contacts
+from constrained_sim.steppers.contact_selection import closing_contacts, gaps_ahead
 from constrained_sim.steppers.interpreted_model import InterpretedSubstepModel
 from constrained_sim.steppers.packed_step import (
     PackedOutcome,
@@ -70,6 +69,7 @@ def sizes_of(robot: Robot, bound: ConstraintSet) -> Sizes:
         bilateral=bound.bilateral.dim,
         turning=resistance.dim,
         moments=len(resistance.table.moments),
+        soft=len(bound.contacts.soft),
     )
 
 
@@ -99,7 +99,7 @@ class SubstepRunner:
         self, robot: Robot, bound: ConstraintSet, options: StepOptions, stabilization: Projection, compiled: bool
     ) -> None:
         """Prepare steps of `robot`: `compiled`, or such as do whatever is declared."""
-        self.bound, self.sizes, self._theta = bound, sizes_of(robot, bound), options.theta
+        self.bound, self.sizes = bound, sizes_of(robot, bound)
         self.interpreted: InterpretedSubstepModel | None = None
         self.model: StepModel | InterpretedSubstepModel
         if compiled:
@@ -107,7 +107,7 @@ class SubstepRunner:
         else:
             self.model = self.interpreted = InterpretedSubstepModel(robot, bound, options, self.sizes, stabilization)
             self.work = self.interpreted.work
-        self._free_rows, self._length = robot.free_joints[1], packed_size(self.sizes)
+        self._length = packed_size(self.sizes)
         self._members = 2 * len(bound.contacts) + self.sizes.joint_friction + self.sizes.moments
 
     def step(
@@ -122,8 +122,8 @@ class SubstepRunner:
         """Do a step of `h` [s], see :func:`step`; where this does not come so far there is nothing in its record."""
         sizes, (acceleration, passes), (solver, method) = self.sizes, memory, (inputs.solver, inputs.method)
         record, status = np.zeros(self._length), np.zeros(self._members, dtype=np.int64)
-        targets, soft = self.bound.bilateral.targets(begin.t, h), inputs.soft
-        loads = tuple(inputs.efforts), tuple(inputs.wrenches), targets, inputs.excluded, tuple(soft)
+        targets = self.bound.bilateral.targets(begin.t, h)
+        loads = tuple(inputs.efforts), tuple(inputs.wrenches), targets, inputs.excluded, inputs.pushes
         if self.interpreted is not None:
             self.interpreted.begin(begin.t, h, inputs)
         factorization = -1 if solver.held_rows is None else solver.held_rows
@@ -139,11 +139,6 @@ class SubstepRunner:
             solver.calls += calls
         else:
             outcome.motion, outcome.decisive = self.interpreted.predicted, self.interpreted.decisive
-        if begin.deflection.size:
-            outputs, v = outcome.outputs, turn_axes((1.0 - self._theta) * h, begin.v, self._free_rows)
-            s = 0.5 * self.work.middle.J @ (v + outputs.x)
-            laws = self.bound.contacts.soft_laws
-            end.deflection = slide_springs(laws, soft, outputs.impulse, outcome.status, s, begin.deflection, h)
         return outcome
 
 
@@ -171,16 +166,17 @@ def step(  # type: ignore[no-untyped-def]
         with dry friction and moments took part in the contact problem; which method solved it, and steps; its relative
         residual; impulse scale; relative residuals of the equation of motion and of the bilateral rows.
     """
-    efforts, wrenches, targets, excluded, soft = borrowed(loads)
-    acting = StepArguments(Efforts(*efforts), WrenchTable(*wrenches), targets, excluded, SoftRows(*soft))
-    settings, normals, sizes = StepSettings(*settings), borrowed(model.contacts).normals, model.sizes
+    efforts, wrenches, targets, excluded, pushes = borrowed(loads)
+    acting = StepArguments(Efforts(*efforts), WrenchTable(*wrenches), targets, excluded, pushes)
+    settings, contacts, sizes = StepSettings(*settings), borrowed(model.contacts), model.sizes
     begin, acceleration, h = borrowed(begin), borrowed(acceleration), settings.h
     record, all_status = borrowed(filled)
     start, end = unpack_state(begin, sizes), unpack_state(record, sizes)
     count = start.gaps.shape[0]
     if whole:
         closing, impact_speed = np.empty(count, dtype=np.int64), model.options.impact_speed
-        if closing_contacts(start.gaps, normals, start.s, start.J, acceleration, h, impact_speed, closing):
+        gaps = gaps_ahead(start.gaps, start.distances, contacts.soft.contacts)
+        if closing_contacts(gaps, contacts.normals, start.s, start.J, acceleration, h, impact_speed, closing):
             return CLOSING, 0, 0, 0, (BY_STICKING, 0), 0.0, 0.0, 0.0, 0.0
     outputs = unpack_outputs(record, sizes)
     impulse, friction = outputs.impulse, outputs.joint_friction

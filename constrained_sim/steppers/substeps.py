@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.constrained_dynamics import NOTHING_KNOWN
-from constrained_sim.contact.compliance import NO_SOFT_ROWS, SoftRows, soft_rows
 from constrained_sim.dynamics import free_flyer
 from constrained_sim.exceptions import FINE, CoarseStep
 from constrained_sim.integrators import Integrator, SteppingScheme
 from constrained_sim.robot import Robot
 from constrained_sim.stabilization import Projection, Stabilization
 from constrained_sim.steppers.packed_step import PackedOutcome
+from constrained_sim.steppers.soft_rows import depth_ahead, impedance, pushes_of_users
 from constrained_sim.steppers.step_model import StepOptions
 from constrained_sim.steppers.stepper import NO_CONTACT, Evaluation, Stepper
 from constrained_sim.steppers.substep import UNCORRECTED, UNSOLVED
@@ -99,7 +99,7 @@ class Substeps(Stepper):
 
         Impulses will be `near` those, if it is not empty; `found` is what a kernel has found of it already.
         """
-        inputs = inputs._replace(excluded=excluded, soft=self._soft_rows(begin, h, excluded))
+        inputs = self._with_springs(begin, h, inputs._replace(excluded=excluded))
         if self._can_compile(begin, inputs):
             if found is None:
                 found = self._runner(begin, True).step(begin, h, self.memory, inputs, kind, near)
@@ -131,25 +131,30 @@ class Substeps(Stepper):
             self._runners[compiled] = runner
         return runner
 
-    def _soft_rows(self, begin: Evaluation, h: float, excluded: npt.NDArray[np.intp]) -> SoftRows:
-        """Return the rows of soft contacts that are active within `h` [s].
-
-        Warns, once per contact, where that is too long for its stiffness or its damping. With the impedance alpha of
-        ``soft_rows`` and the mass m that the contact feels, a step turns an undamped vibration by
-        ``2 sqrt(alpha / m)``.
-        """
+    def _with_springs(self, begin: Evaluation, h: float, inputs: StepInputs) -> StepInputs:
+        """Return `inputs` with what the user's laws of soft contacts say; see also :meth:`_warn_of_coarse_steps`."""
         if not begin.deflection.size:
-            return NO_SOFT_ROWS
+            return inputs
+        self._warn_of_coarse_steps(begin, h, inputs.excluded)
+        return inputs._replace(pushes=pushes_of_users(begin.bound.contacts, begin.contact, h))
+
+    def _warn_of_coarse_steps(self, begin: Evaluation, h: float, excluded: npt.NDArray[np.intp]) -> None:
+        """Warn, once per soft contact when it is first active, where `h` [s] is too long for its stiffness or damping.
+
+        With the impedance alpha of :func:`~constrained_sim.steppers.soft_rows.soft_rows` and the mass m that the
+        contact feels, a step turns an undamped vibration by ``2 sqrt(alpha / m)``.
+        """
         contact_set, contact = begin.bound.contacts, begin.contact
-        soft = soft_rows(contact_set, contact, excluded, begin.deflection, h, self.robot.mass)
-        for place, i in enumerate(soft.contacts):
-            name, normal = contact_set.members[i].name, contact.J[3 * i + 2]
-            if name not in self._warned:
-                self._warned.add(name)
-                angle = 2.0 * np.sqrt(normal @ np.linalg.solve(begin.M, normal) / soft.compliance[3 * place + 2])
-                if angle > FINE:
-                    warnings.warn(CoarseStep(name, h, float(angle)), stacklevel=2)
-        return soft
+        for i, law in zip(contact_set.soft, contact_set.soft_laws, strict=True):
+            name, s_normal = contact_set.members[i].name, contact.s[3 * i + 2]
+            depth = depth_ahead(contact.distances[i], s_normal, h)
+            if name in self._warned or not depth > 0.0 or i in excluded:
+                continue
+            self._warned.add(name)
+            normal, alpha = contact.J[3 * i + 2], impedance(h, *law.slopes(depth, -s_normal), self.robot.mass)
+            angle = 2.0 * np.sqrt(alpha * normal @ np.linalg.solve(begin.M, normal))
+            if angle > FINE:
+                warnings.warn(CoarseStep(name, h, float(angle)), stacklevel=2)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy begins with: it prepares steps of its own."""

@@ -10,7 +10,6 @@ import numpy.typing as npt
 from constrained_sim.actuators import Efforts
 from constrained_sim.constrained_dynamics import NOTHING_KNOWN
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact.compliance import NO_SOFT_ROWS
 from constrained_sim.contact.contact_set import TOUCHING
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.energy import EnergyTerms
@@ -18,10 +17,11 @@ from constrained_sim.impact import Impact, ImpactLaw, bouncing, impact_at
 from constrained_sim.integrators import Midpoint
 from constrained_sim.posture import JointFeedback
 from constrained_sim.solvers import Solver
-from constrained_sim.steppers.contact_selection import closing_contacts
+from constrained_sim.steppers.contact_selection import closing_contacts, gaps_ahead
 from constrained_sim.steppers.midpoint_friction import LEAST_SHARE, STOPPED, first_reversal
 from constrained_sim.steppers.packed_step import PackedState, packed_size, packed_state
 from constrained_sim.steppers.run import run_steps
+from constrained_sim.steppers.soft_rows import NO_PUSH
 from constrained_sim.steppers.step_model import StepArguments, StepSettings
 from constrained_sim.steppers.stepper import NO_CONTACT, Evaluation, Run, StepOutcome
 from constrained_sim.steppers.substep import DONE
@@ -105,8 +105,9 @@ class TimeStepping(Substeps):
         """Advance by dt, see the class."""
         inputs = StepInputs.of(efforts, wrench_table(self.robot, wrenches), solver, method)
         found = None
-        if self._can_compile(start, inputs) and not start.deflection.size:  # springs that begin apart split a step
-            found = self._runner(start, True).step(start, self.dt, self.memory, inputs, WHOLE)
+        if self._can_compile(start, inputs):
+            acting = self._with_springs(start, self.dt, inputs)
+            found = self._runner(start, True).step(start, self.dt, self.memory, acting, WHOLE)
         if found is not None and found.reached == DONE:
             self._acceleration, self._passes = found.outputs.acceleration, 1
             return found
@@ -141,7 +142,7 @@ class TimeStepping(Substeps):
         robot, contact, bound = self.robot, start.contact, start.bound
         inputs = StepInputs.of(Efforts(tau, np.zeros_like(tau)), wrenches, solver, method)
         contacts = bound.contacts
-        asks_python = bound.bilateral.asks_user or contacts.soft.size
+        asks_python = bound.bilateral.asks_user or contacts.asks_user
         if asks_python or run_steps.runs_source() or not self._can_compile(start, inputs):
             return None
         compiled = self._runner(start, True)
@@ -155,7 +156,7 @@ class TimeStepping(Substeps):
             self.dt, True, self._passes, int(solver.held_rows or 0), method.tolerance, method.quick_steps, 0.0
         )
         targets = bound.bilateral.targets(start.t, self.dt)
-        acting = StepArguments(inputs.efforts, wrenches, targets, NO_CONTACT, NO_SOFT_ROWS)
+        acting = StepArguments(inputs.efforts, wrenches, targets, NO_CONTACT, NO_PUSH)
         done, t, calls = run_steps(
             compiled.model,
             settings,
@@ -172,12 +173,27 @@ class TimeStepping(Substeps):
         if done < steps:
             records = tuple(record[:done].copy() for record in records)  # type: ignore[assignment]
         q, v, taus, impulses, axes, energy, moments = records
+        if contacts.soft.size:
+            self._warn_of_coarse_run(start, q, v, impulses[:, contacts.normals[contacts.soft]] > 0.0)
         lam, end = np.take(impulses / self.dt, bound.places, axis=-1), PackedState(start, t, here, compiled.sizes)
         return Run(end, (acceleration, 1), q, v, taus, lam, axes, energy, moments / self.dt)
 
+    def _warn_of_coarse_run(self, start: Evaluation, q: Array, v: Array, presses: npt.NDArray[np.bool_]) -> None:
+        """Warn of soft contacts as single steps would: at the beginning of the first step in which each presses.
+
+        Args:
+            start: the state at the beginning of the run.
+            q: (n, nq) at the end of each step.
+            v: (n, nv) there.
+            presses: (n, s) whether they do.
+        """
+        for i in np.unique(presses.argmax(axis=0)[presses.any(axis=0)]):
+            begin = self.evaluate(start.bound, start.t + i * self.dt, q[i - 1], v[i - 1]) if i else start
+            self._warn_of_coarse_steps(begin, self.dt, NO_CONTACT)
+
     def _closing(self, here: Evaluation, rest: float, settled: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
         """Return what but `settled` is predicted to close within `rest` [s], in the order of linear closing times."""
-        gaps, contact = _open_gaps(here), here.contact
+        gaps, contact = _gaps_ahead(here), here.contact
         if not gaps.size:
             return NO_CONTACT
         if settled.size:
@@ -288,7 +304,7 @@ class TimeStepping(Substeps):
                     break
                 settled = np.union1d(settled, early)
             else:
-                if _open_gaps(here)[closing[0]] > TOUCHING:
+                if _gaps_ahead(here)[closing[0]] > TOUCHING:
                     parts.append(self._fly_to_touchdown(here, closing, rest, inputs, parts).checked())
                     here, rest, settled = parts[-1].end, rest - parts[-1].h, NO_CONTACT
                 touching = np.flatnonzero(here.contact.gaps <= TOUCHING)
@@ -318,7 +334,7 @@ class TimeStepping(Substeps):
         they lead astray: gaps at the end are those of another motion for each h, which may bend sharply where a contact
         opens or begins to slip. Only the flight that ends there is corrected.
         """
-        gaps, fall = _open_gaps(here)[closing], -here.contact.s_normal[closing]
+        gaps, fall = _gaps_ahead(here)[closing], -here.contact.s_normal[closing]
         h, last, before_last = min(float((gaps / fall).min()), rest), 0.0, 0.0
         early, late, near = 0.0, np.inf, _expected(parts, h)
         for _ in range(MOST_TRIALS):
@@ -367,10 +383,7 @@ def _expected(parts: list[SubstepResult], h: float) -> Array:
     return h / parts[-1].h * parts[-1].motion.impulse if parts else NOTHING_KNOWN
 
 
-def _open_gaps(here: Evaluation) -> Array:
-    """Return (k + l,) gaps of all that can still touch down [m, rad]; infinite of active soft contacts."""
-    contact = here.contact
-    if not here.deflection.size:
-        return contact.gaps
-    gaps = contact.all_gaps
-    return np.where(np.isfinite(contact.gaps) | (gaps > TOUCHING), gaps, np.inf)
+def _gaps_ahead(here: Evaluation) -> Array:
+    """Return (k + l,) the gaps of all that can still touch down, see :func:`gaps_ahead`."""
+    ahead: Array = gaps_ahead(here.contact.gaps, here.contact.distances, here.bound.contacts.soft)
+    return ahead
