@@ -535,7 +535,7 @@ class Simulator:
 
         Under a :class:`~constrained_sim.posture.Posture`, or without a controller, many steps are done in compiled code
         at once, past :meth:`step`, where they can be: with ``time_stepping``, projection in the metric of the kinetic
-        energy, rigid contacts and bilateral constraints; without custom constraints, functions of time, soft contacts,
+        energy, contacts and bilateral constraints; without custom constraints, functions of time, force laws of yours,
         collision geometry, command delay and velocity limits; with ``direct`` (LU), ``range_space`` or ``null_space``;
         and while contacts do not slide, unless ``newton`` is the contact method. What comes out is the same, bit by
         bit. BLAS has one thread meanwhile, see :func:`~constrained_sim.linalg.blas_threads.single_threaded_blas`.
