@@ -15,6 +15,7 @@ from constrained_sim.solvers import RobotSystem
 from constrained_sim.stabilization import Projection
 from constrained_sim.steppers.packed_step import Sizes, State
 from constrained_sim.steppers.row_solution import CORRECTION, PREDICTION, RowSolution, StepProblem
+from constrained_sim.steppers.step_inputs import StepInputs
 from constrained_sim.steppers.step_model import (
     Contacts,
     StepOptions,
@@ -23,7 +24,6 @@ from constrained_sim.steppers.step_model import (
     robot_model,
     work_space,
 )
-from constrained_sim.steppers.substep_result import StepInputs
 from constrained_sim.validation import Array
 from constrained_sim.wrench import WrenchTable, external_effort
 

@@ -19,18 +19,10 @@ from constrained_sim.stabilization import Projection
 from constrained_sim.steppers.borrowed import borrowed
 from constrained_sim.steppers.contact_selection import closing_contacts, gaps_ahead
 from constrained_sim.steppers.interpreted_model import InterpretedSubstepModel
-from constrained_sim.steppers.packed_step import (
-    PackedOutcome,
-    PackedState,
-    Sizes,
-    SolvedProblem,
-    packed_size,
-    packed_state,
-    unpack_outputs,
-    unpack_state,
-)
+from constrained_sim.steppers.packed_step import Sizes, packed_size, unpack_outputs, unpack_state
 from constrained_sim.steppers.state_checks import are_finite
 from constrained_sim.steppers.step_impulses import enter_means
+from constrained_sim.steppers.step_inputs import StepInputs
 from constrained_sim.steppers.step_model import (
     StepArguments,
     StepForces,
@@ -45,7 +37,7 @@ from constrained_sim.steppers.step_model import (
 )
 from constrained_sim.steppers.stepper import Evaluation
 from constrained_sim.steppers.substep import UNSOLVED, advance
-from constrained_sim.steppers.substep_result import StepInputs
+from constrained_sim.steppers.substep_outcome import PackedState, SolvedProblem, SubstepOutcome, packed_state
 from constrained_sim.validation import Array
 from constrained_sim.wrench import WrenchTable
 
@@ -118,7 +110,7 @@ class SubstepRunner:
         inputs: StepInputs,
         kind: int,
         near: Array = NOTHING_KNOWN,
-    ) -> PackedOutcome:
+    ) -> SubstepOutcome:
         """Do a step of `h` [s], see :func:`step`; where this does not come so far there is nothing in its record."""
         sizes, (acceleration, passes), (solver, method) = self.sizes, memory, (inputs.solver, inputs.method)
         record, status = np.zeros(self._length), np.zeros(self._members, dtype=np.int64)
@@ -134,7 +126,7 @@ class SubstepRunner:
         )
         end = PackedState(begin, begin.t + h, record, sizes)
         solved = SolvedProblem(method, status, rows, members, how, residual, magnitude, dynamics, inconsistent)
-        outcome = PackedOutcome(begin.v, h, end, reached, solved)
+        outcome = SubstepOutcome(begin, h, end, reached, solved)
         if self.interpreted is None:
             solver.calls += calls
         else:

@@ -9,17 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.constrained_dynamics import NOTHING_KNOWN
-from constrained_sim.dynamics import free_flyer
 from constrained_sim.exceptions import FINE, CoarseStep
 from constrained_sim.integrators import Integrator, SteppingScheme
 from constrained_sim.robot import Robot
 from constrained_sim.stabilization import Projection, Stabilization
-from constrained_sim.steppers.packed_step import PackedOutcome
 from constrained_sim.steppers.soft_rows import depth_ahead, impedance, pushes_of_users
+from constrained_sim.steppers.step_inputs import StepInputs
 from constrained_sim.steppers.step_model import StepOptions
 from constrained_sim.steppers.stepper import NO_CONTACT, Evaluation, Stepper
 from constrained_sim.steppers.substep import UNCORRECTED, UNSOLVED
-from constrained_sim.steppers.substep_result import StepInputs, SubstepResult
+from constrained_sim.steppers.substep_outcome import SubstepOutcome
 from constrained_sim.steppers.substep_runner import PART, SubstepRunner, step
 from constrained_sim.validation import Array
 
@@ -79,11 +78,9 @@ class Substeps(Stepper):
         """After a jump the last acceleration says nothing: take as many passes over the next part as make up for it."""
         self._acceleration, self._passes = np.zeros(self.robot.nv), PASSES_AFTER_JUMP
 
-    def _remember(self, part: SubstepResult) -> None:
+    def _remember(self, part: SubstepOutcome) -> None:
         """Keep the acceleration of a `part` of a step for the next."""
-        ends, frames = (part.begin.v, part.end.v), (part.begin.frames, part.end.frames)
-        rows = self.robot.free_joints[1]
-        self._acceleration, self._passes = free_flyer.mean_acceleration(part.h, *ends, rows, *frames), 1
+        self._acceleration, self._passes = part.outputs.acceleration, 1
 
     def _advance(
         self,
@@ -93,8 +90,8 @@ class Substeps(Stepper):
         excluded: npt.NDArray[np.intp] = NO_CONTACT,
         near: Array = NOTHING_KNOWN,
         kind: int = PART,
-        found: PackedOutcome | None = None,
-    ) -> SubstepResult:
+        found: SubstepOutcome | None = None,
+    ) -> SubstepOutcome:
         """Advance by `h` [s] without impact, and without forces of what is `excluded`.
 
         Impulses will be `near` those, if it is not empty; `found` is what a kernel has found of it already.
@@ -106,10 +103,10 @@ class Substeps(Stepper):
             if found.reached == UNSOLVED:
                 inputs, near = inputs.after_prediction(), NOTHING_KNOWN
             elif found.reached == UNCORRECTED:
-                inputs, near = inputs.after_correction(), found.motion.impulse
+                inputs, near = inputs.after_correction(), found.row_impulses
             else:
-                return found.part(begin)
-        return self._runner(begin, False).step(begin, h, self.memory, inputs, kind, near).part(begin)
+                return found
+        return self._runner(begin, False).step(begin, h, self.memory, inputs, kind, near)
 
     def _can_compile(self, begin: Evaluation, inputs: StepInputs) -> bool:
         """Whether the kernels of a whole step can do what is declared, with the solver that is chosen."""

@@ -19,13 +19,14 @@ from constrained_sim.posture import JointFeedback
 from constrained_sim.solvers import Solver
 from constrained_sim.steppers.contact_selection import closing_contacts, gaps_ahead
 from constrained_sim.steppers.midpoint_friction import LEAST_SHARE, STOPPED, first_reversal
-from constrained_sim.steppers.packed_step import PackedState, packed_size, packed_state
+from constrained_sim.steppers.packed_step import packed_size
 from constrained_sim.steppers.run import run_steps
 from constrained_sim.steppers.soft_rows import NO_PUSH
+from constrained_sim.steppers.step_inputs import StepInputs
 from constrained_sim.steppers.step_model import StepArguments, StepSettings
 from constrained_sim.steppers.stepper import NO_CONTACT, Evaluation, Run, StepOutcome
 from constrained_sim.steppers.substep import DONE
-from constrained_sim.steppers.substep_result import StepInputs, SubstepResult, outcome_of
+from constrained_sim.steppers.substep_outcome import PackedState, SubstepOutcome, outcome_of, packed_state
 from constrained_sim.steppers.substep_runner import CLOSING, TRIAL, WHOLE
 from constrained_sim.steppers.substeps import IMPACT_DEPTH, Substeps
 from constrained_sim.validation import Array
@@ -109,9 +110,9 @@ class TimeStepping(Substeps):
             acting = self._with_springs(start, self.dt, inputs)
             found = self._runner(start, True).step(start, self.dt, self.memory, acting, WHOLE)
         if found is not None and found.reached == DONE:
-            self._acceleration, self._passes = found.outputs.acceleration, 1
+            self._remember(found)
             return found
-        parts: list[SubstepResult] = []
+        parts: list[SubstepOutcome] = []
         impacts: list[Impact] = []
         here, rest, touched = start, self.dt, 0
         while rest > 0.0:
@@ -207,7 +208,7 @@ class TimeStepping(Substeps):
 
     # -- slip that turns back
 
-    def _until_reversal(self, part: SubstepResult, inputs: StepInputs) -> SubstepResult:
+    def _until_reversal(self, part: SubstepOutcome, inputs: StepInputs) -> SubstepOutcome:
         """Return a `part` of a step up to where slip first turns back; itself, where none does.
 
         Friction turns there, and with it the acceleration jumps: a step across it would be of first order.
@@ -221,7 +222,7 @@ class TimeStepping(Substeps):
                 break  # else another slip may turn back before this one, which was expected later
         return part
 
-    def _until_stop(self, part: SubstepResult, which: int, share: float, inputs: StepInputs) -> SubstepResult:
+    def _until_stop(self, part: SubstepOutcome, which: int, share: float, inputs: StepInputs) -> SubstepOutcome:
         """Return a `part` of a step up to where one slip ends, probably after this `share` of it, if it is worth while.
 
         Until then slip along its first direction is a smooth function of the time. Secants through times at which it
@@ -255,14 +256,14 @@ class TimeStepping(Substeps):
             h = wanted if t < wanted < late else 0.5 * (t + late)
         return part
 
-    def _reversal(self, part: SubstepResult) -> tuple[int, float]:
+    def _reversal(self, part: SubstepOutcome) -> tuple[int, float]:
         """Return which slip turns back first within a `part`, see :func:`first_reversal`."""
         begin, end, dofs, change = part.begin, part.end, self.robot.friction_dofs, part.h * self._acceleration
         most = part.h * self.robot.coulomb_effort
-        joints = begin.v[dofs], end.v[dofs], change[dofs], part.joint_friction, most
+        joints = begin.v[dofs], end.v[dofs], change[dofs], part.outputs.joint_friction, most
         friction, slips = begin.bound.contacts.slip_friction, (begin.contact.s, end.contact.s, end.contact.J @ change)
         least = LEAST_SHARE * self.dt / part.h
-        which, share = first_reversal(*slips, friction, part.impulse, part.status, joints, least)
+        which, share = first_reversal(*slips, friction, part.outputs.impulse, part.status, joints, least)
         return which, share
 
     def _slip_rows(self, here: Evaluation, which: int) -> Array:
@@ -280,7 +281,7 @@ class TimeStepping(Substeps):
         rest: float,
         touched: int,
         inputs: StepInputs,
-        parts: list[SubstepResult],
+        parts: list[SubstepOutcome],
         impacts: list[Impact],
     ) -> tuple[Evaluation, float, int]:
         """Advance past all touchdowns of a step that are predicted now, with their impacts.
@@ -323,8 +324,8 @@ class TimeStepping(Substeps):
         closing: npt.NDArray[np.intp],
         rest: float,
         inputs: StepInputs,
-        parts: list[SubstepResult],
-    ) -> SubstepResult:
+        parts: list[SubstepOutcome],
+    ) -> SubstepOutcome:
         """Advance to the instant at which the first of `closing` touches, or by `rest` [s] if none does.
 
         Impulses will be near those of the last of the `parts` of the step before this, if there is one.
@@ -358,7 +359,7 @@ class TimeStepping(Substeps):
             near = _expected([trial], wanted)
             before_last, last, h = last, h, wanted
         self.memory = memory
-        part = self._advance(here, trial.h, inputs, closing, trial.motion.impulse)
+        part = self._advance(here, trial.h, inputs, closing, trial.row_impulses)
         self._remember(part)
         return part
 
@@ -378,9 +379,9 @@ class TimeStepping(Substeps):
         return replace(impact, early=int((here.contact.gaps[touching] > TOUCHING).sum()))
 
 
-def _expected(parts: list[SubstepResult], h: float) -> Array:
+def _expected(parts: list[SubstepOutcome], h: float) -> Array:
     """Return impulses over `h` [s] if forces go on as in the last of `parts`; nothing if there is none."""
-    return h / parts[-1].h * parts[-1].motion.impulse if parts else NOTHING_KNOWN
+    return h / parts[-1].h * parts[-1].row_impulses if parts else NOTHING_KNOWN
 
 
 def _gaps_ahead(here: Evaluation) -> Array:

@@ -1,0 +1,54 @@
+"""What acts on the robot during a step of time stepping, and how its problems are solved."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from constrained_sim.actuators import Efforts
+from constrained_sim.contact_solvers import ContactMethod
+from constrained_sim.solvers import Solver
+from constrained_sim.steppers.soft_rows import NO_PUSH
+from constrained_sim.steppers.stepper import NO_CONTACT
+from constrained_sim.validation import Array
+from constrained_sim.wrench import WrenchTable
+
+
+class StepInputs(NamedTuple):
+    """What acts on the robot during a step, and how its problems are solved.
+
+    Attributes:
+        efforts: of the actuators.
+        wrenches: external ones, constant along their axes during the step.
+        solver: of the linear part.
+        method: of the contact problems of predictions.
+        near: of corrections, whose solution is nearly known.
+        turned: of those in which friction was turned against the mean slip: Newton's method seldom gets on from there.
+        excluded: (x,) contacts and limits that carry no force.
+        pushes: what the user's laws of soft contacts say, see
+            :func:`~constrained_sim.steppers.soft_rows.pushes_of_users`.
+    """
+
+    efforts: Efforts
+    wrenches: WrenchTable
+    solver: Solver
+    method: ContactMethod
+    near: ContactMethod
+    turned: ContactMethod
+    excluded: npt.NDArray[np.int64] = NO_CONTACT
+    pushes: Array = NO_PUSH
+
+    @classmethod
+    def of(cls, efforts: Efforts, wrenches: WrenchTable, solver: Solver, method: ContactMethod) -> StepInputs:
+        """Return the loads of a step whose contact problems are solved by `method`."""
+        return cls(efforts, wrenches, solver, method, method, method.without_newton)
+
+    def after_prediction(self) -> StepInputs:
+        """Return what goes on where the quick methods have found no prediction."""
+        return self._replace(method=self.method.after_quick)
+
+    def after_correction(self) -> StepInputs:
+        """Return what goes on where they have found a prediction, and no correction."""
+        return self._replace(near=self.near.after_quick, turned=self.near.after_quick)
