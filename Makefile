@@ -5,7 +5,7 @@ CONTROLLER ?=
 CLOCK_MODE ?= realtime
 SOLVER ?= range_space
 VIEW ?=
-JOBS ?= 3
+JOBS ?= 4
 
 .DEFAULT_GOAL := leg
 .PHONY: leg quadruped four_bar cassie test test-processors test-versions lint docs build bench bench-node bench-campaign lock clean help

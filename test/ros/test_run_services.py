@@ -82,13 +82,13 @@ def test_step_is_refused_while_running(stepped):
 
 def test_second_step_is_refused_during_the_first(stepped):
     """One request at a time; the first ends as it was asked to."""
-    first = stepped.client.ask(Step, "step", periods=600)
+    first = stepped.client.ask(Step, "step", periods=10_000)
     second = stepped.call(Step, "step", periods=1)
     stepped.wait_for(first.done, "answer of the first step", timeout=30.0)
     assert not second.success
     assert "one at a time" in second.message
     assert first.result().success
-    assert first.result().step == 600
+    assert first.result().step == 10_000
 
 
 def test_pause_ends_a_step(stepped):
