@@ -535,10 +535,11 @@ class Simulator:
 
         Under a :class:`~constrained_sim.posture.Posture`, or without a controller, many steps are done in compiled code
         at once, past :meth:`step`, where they can be: with ``time_stepping``, projection in the metric of the kinetic
-        energy, contacts and bilateral constraints; without custom constraints, functions of time, force laws of yours,
-        collision geometry, command delay and velocity limits; with ``direct`` (LU), ``range_space`` or ``null_space``;
-        and while contacts do not slide, unless ``newton`` is the contact method. What comes out is the same, bit by
-        bit. BLAS has one thread meanwhile, see :func:`~constrained_sim.linalg.blas_threads.single_threaded_blas`.
+        energy, contacts and bilateral constraints; without custom constraints, force laws of yours, collision geometry,
+        command delay and velocity limits; with ``direct`` (LU), ``range_space`` or ``null_space``; and while contacts
+        do not slide, unless ``newton`` is the contact method. Targets that are functions of the time are asked some
+        steps ahead. What comes out is the same, bit by bit. BLAS has one thread meanwhile, see
+        :func:`~constrained_sim.linalg.blas_threads.single_threaded_blas`.
 
         Args:
             duration: in whole steps, to the nearest one.
@@ -634,7 +635,7 @@ class Simulator:
 
     def _run_compiled(self, law: JointFeedback, asked: tuple[int, int], tau: Array, steps: int) -> Trajectory | None:
         """Do as many of `steps` steps as the stepper can at once; None if the first of them needs :meth:`step`."""
-        if self.collisions is not None or not self._actuators.is_direct:
+        if self.collisions is not None or not self._actuators.is_direct or self._manager.unchecked:
             return None
         loads = tau, tuple(wrench for wrench, _ in self._applied)
         run = self._stepper.run(self._evaluation, law, asked, loads, steps, self._solver, self._method)

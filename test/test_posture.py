@@ -529,6 +529,27 @@ def test_what_no_kernel_does_whole_comes_out_the_same(options):
     assert np.abs(runs[0].tau[4:]).min() > 0.0
 
 
+@pytest.mark.parametrize("last", [0.0, 0.0305, 0.1995])
+def test_a_target_that_fails_ends_a_run_where_it_does(last):
+    """The error comes out at the step that needs the target; the steps before it are done, and are kept."""
+
+    def speed(t):
+        if t > last:
+            raise RuntimeError("no more data")
+        return np.sin(5.0 * t), 5.0 * np.cos(5.0 * t)
+
+    robot = double_pendulum()
+    sims = [
+        simulator(robot, robot.neutral(), None, [JointVelocity("motor", robot.joint_names[0], speed)]) for _ in "12"
+    ]
+    for sim, law in zip(sims, [None, lambda t, q, v: np.zeros(robot.nu)], strict=True):
+        with pytest.raises(RuntimeError, match="no more data"):
+            sim.run(0.5, law)
+    one, other = sims
+    assert one.steps == other.steps == int(last / one.dt)
+    assert one.state.q.tobytes() == other.state.q.tobytes() and one.state.v.tobytes() == other.state.v.tobytes()
+
+
 def test_a_push_ends_within_a_run():
     """A wrench that was applied acts for its time, and not a step longer."""
     sim, posture = falling_leg()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterable
 from functools import cached_property
@@ -15,6 +17,9 @@ from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array, items
+
+MOST_AHEAD = 100
+"""Steps for which the user's targets are asked ahead: more would cost much where an impact ends a run of steps."""
 
 
 class Constraint(ABC):
@@ -259,6 +264,22 @@ class ConstraintStack:
     def targets(self, t: float, h: float) -> Array:
         """Return (2, 2, dim) the targets of all rows at `t` [s] and `h` later, see :meth:`BoundConstraint.target`."""
         return np.array([self._targets_at(t), self._targets_at(t + h)]) if self.asks_user else self._fixed_targets
+
+    def targets_ahead(self, t: float, h: float, steps: int) -> Array:
+        """Return (n, 2, 2, dim) the targets of the next steps of `h` [s] from `t` [s] on; of all where n is 1.
+
+        Where functions of the user's give them, these are asked for ``MOST_AHEAD`` steps at most, and for none from the
+        instant on at which one of them raises an error: the step that needs it has it come out.
+        """
+        if not self.asks_user:
+            return self._fixed_targets[None]
+        found = []
+        with contextlib.suppress(Exception):
+            found.append(self._targets_at(t))
+            for _ in range(min(steps, MOST_AHEAD)):
+                t += h
+                found.append(self._targets_at(t))
+        return np.array([*itertools.pairwise(found)]).reshape(-1, 2, 2, self.dim)
 
     @cached_property
     def _fixed_targets(self) -> Array:

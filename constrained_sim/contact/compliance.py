@@ -2,42 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 
-from constrained_sim.contact.laws import SoftLaw
+from constrained_sim.contact.contact_set import ContactSet
+from constrained_sim.contact.features import ContactGeometry
 from constrained_sim.validation import Array
-
-if TYPE_CHECKING:
-    from constrained_sim.contact.contact_set import ContactSet
-    from constrained_sim.contact.features import ContactGeometry
 
 RELAXATION = 1e-4
 """[s] In which a spring along the surface that has no damper follows a sliding contact; no force depends on it."""
-
-
-class SoftContacts(NamedTuple):
-    """The s soft contacts of a robot as kernels know them.
-
-    Attributes:
-        contacts: (s,) places among all contacts, ascending.
-        law: (s, 4) coefficients of the normal forces, see :class:`~constrained_sim.contact.laws.ForceCoefficients`;
-            NaN where the force is a function of the user's.
-        tangential: (s, 2) stiffness [N/m] and damping [N s/m] along the surface.
-    """
-
-    contacts: npt.NDArray[np.int64]
-    law: Array
-    tangential: Array
-
-    @classmethod
-    def of(cls, contacts: npt.NDArray[np.int64], laws: tuple[SoftLaw, ...]) -> SoftContacts:
-        """Return those at places `contacts` (s,) that have these `laws`."""
-        law = [coefficients or (np.nan,) * 4 for coefficients in (law.coefficients for law in laws)]
-        tangential = [(law.tangential_stiffness, law.tangential_damping) for law in laws]
-        return cls(contacts, np.array(law).reshape(-1, 4), np.array(tangential).reshape(-1, 2))
 
 
 def soft_forces(

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.contact.bias_acceleration import contact_gamma
-from constrained_sim.contact.compliance import SoftContacts
 from constrained_sim.contact.features import ContactFeatures, ContactGeometry, contact_rows
 from constrained_sim.contact.laws import SoftLaw
 from constrained_sim.contact.rolling import RollingFriction
+from constrained_sim.contact.soft_contacts import SoftContacts
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.validation import Array
 

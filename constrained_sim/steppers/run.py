@@ -27,7 +27,8 @@ def run_steps(model, settings, law, limits, arguments, asked, states, records): 
         settings: of the first step, see ``advance``.
         law: see :class:`~constrained_sim.posture.JointFeedback`.
         limits: efforts (nu,), smallest and largest [N m, N].
-        arguments: see ``advance``, the same in all steps; its efforts are held until the law is asked.
+        arguments: see ``advance``, the same in all steps but for its targets (n, 2, 2, m), of which n is 1 where they
+            are the same too; its efforts are held until the law is asked.
         asked: how many steps there are from one evaluation of the law to the next, and to the first; the time [s].
         states: record that begins with the state at the beginning, and changes to that after the last step; another,
             work space; and the acceleration (nv,) of the last step, which changes to that of the last of these.
@@ -42,7 +43,7 @@ def run_steps(model, settings, law, limits, arguments, asked, states, records): 
     here, there, acceleration = states
     contacts, free_rows, sizes = borrowed(model.contacts), borrowed(model.robot).free_rows, model.sizes
     (least, most), (every, wait, t), h, tau = limits, asked, settings.h, arguments.efforts.constant
-    efforts, wrenches, targets, excluded, pushes = arguments
+    efforts, wrenches, targets, excluded, user_forces = arguments
     begin, end = unpack_state(here, sizes), unpack_state(there, sizes)
     outputs = unpack_outputs(there, sizes)
     impulse, lam = outputs.impulse, outputs.lam
@@ -52,16 +53,16 @@ def run_steps(model, settings, law, limits, arguments, asked, states, records): 
     _, corrects, passes, factorization, tolerance, newton_steps, tolerable = settings
     unknown, steps, calls = np.empty(0), 0, 0
     for i in range(all_q.shape[0]):
-        gaps = gaps_ahead(begin.gaps, begin.distances, contacts.soft.contacts)
-        closes = gaps, contacts.normals, begin.s, begin.J, acceleration, h, model.options.impact_speed, closing
-        if closing_contacts(*closes):
+        closes = contacts.normals, begin.s, begin.J, acceleration, h, model.options.impact_speed, closing
+        if closing_contacts(gaps_ahead(begin.gaps, begin.distances, contacts.soft.contacts), *closes):
             break
         if i >= wait and (i - wait) % every == 0:
             wanted = feedback_efforts(law, begin.q, begin.v)
             if not are_finite(wanted, begin.v):
                 break
             tau = np.maximum(np.minimum(wanted, most), least)
-        acting = StepArguments(Efforts(tau, efforts.damping), wrenches, targets, excluded, pushes)
+        target = targets[min(i, targets.shape[0] - 1)]
+        acting = StepArguments(Efforts(tau, efforts.damping), wrenches, target, excluded, user_forces)
         this = StepSettings(h, corrects, passes, factorization, tolerance, newton_steps, tolerable)
         reached, _, held = advance(model, this, begin, acceleration, acting, unknown, found, end)
         calls += held

@@ -21,7 +21,7 @@ from constrained_sim.validation import Array
 LEAST_IMPEDANCE = 1e-9
 """Floor of a row's impedance per mass of the robot, for laws whose force does not depend on the motion."""
 
-NO_PUSH = np.empty((0, 3))
+NO_FORCES = np.empty((0, 3))
 """What the laws of the user's say where there are none."""
 
 
@@ -52,7 +52,7 @@ def impedance(h, stiffness, damping, mass):  # type: ignore[no-untyped-def]
 
 
 @kernel(stage=True, spliced=True)
-def soft_rows(model, begin, pushes, excluded, h):  # type: ignore[no-untyped-def]
+def soft_rows(model, begin, user_forces, excluded, h):  # type: ignore[no-untyped-def]
     """Return the rows of all soft contacts that are active in the middle of the next h [s], implicit in the motion.
 
     With F the force at the predicted middle, k and d its slopes, and ds the change of the row velocity, the impulse is
@@ -64,7 +64,7 @@ def soft_rows(model, begin, pushes, excluded, h):  # type: ignore[no-untyped-def
     Args:
         model: see :func:`~constrained_sim.steppers.substep.advance`.
         begin: the :class:`~constrained_sim.steppers.packed_step.State` at the beginning of the step.
-        pushes: see :func:`pushes_of_users`.
+        user_forces: see :func:`forces_of_users`.
         excluded: (x,) contacts that may not become active.
         h: [s].
     """
@@ -83,7 +83,7 @@ def soft_rows(model, begin, pushes, excluded, h):  # type: ignore[no-untyped-def
         if not takes_part:
             continue
         if np.isnan(law[0]):
-            force, stiffness, damping = pushes[member, 0], pushes[member, 1], pushes[member, 2]
+            force, stiffness, damping = user_forces[member, 0], user_forces[member, 1], user_forces[member, 2]
         else:
             force, stiffness, damping = normal_force((law[0], law[1], law[2], law[3]), depth, -s_normal)
         alpha = impedance(h, stiffness, damping, mass)
@@ -100,21 +100,21 @@ def soft_rows(model, begin, pushes, excluded, h):  # type: ignore[no-untyped-def
     return SoftRows(active[:count], offset[: 3 * count], compliance[: 3 * count])
 
 
-def pushes_of_users(contact_set: ContactSet, begin: ContactGeometry, h: float) -> Array:
+def forces_of_users(contact_set: ContactSet, begin: ContactGeometry, h: float) -> Array:
     """Return (s, 3) what the laws that are functions of the user's say of the middle of the next h [s].
 
     Normal forces [N], their derivatives by the penetration [N/m], and by its rate [N s/m]; NaN of other laws, and where
     there is no penetration. (0, 3) where there are no such laws.
     """
     if not contact_set.asks_user:
-        return NO_PUSH
-    pushes = np.full((len(contact_set.soft), 3), np.nan)
+        return NO_FORCES
+    user_forces = np.full((len(contact_set.soft), 3), np.nan)
     for member, (contact, law) in enumerate(zip(contact_set.soft, contact_set.soft_laws, strict=True)):
         s_normal = begin.s[3 * contact + 2]
         depth = depth_ahead(begin.distances[contact], s_normal, h)
         if law.coefficients is None and depth > 0.0:
-            pushes[member] = law.force(depth, -s_normal), *law.slopes(depth, -s_normal)
-    return pushes
+            user_forces[member] = law.force(depth, -s_normal), *law.slopes(depth, -s_normal)
+    return user_forces
 
 
 @kernel(stage=True, spliced=True)

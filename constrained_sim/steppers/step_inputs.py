@@ -10,7 +10,7 @@ import numpy.typing as npt
 from constrained_sim.actuators import Efforts
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.solvers import Solver
-from constrained_sim.steppers.soft_rows import NO_PUSH
+from constrained_sim.steppers.soft_rows import NO_FORCES
 from constrained_sim.steppers.stepper import NO_CONTACT
 from constrained_sim.validation import Array
 from constrained_sim.wrench import WrenchTable
@@ -27,8 +27,8 @@ class StepInputs(NamedTuple):
         near: of corrections, whose solution is nearly known.
         turned: of those in which friction was turned against the mean slip: Newton's method seldom gets on from there.
         excluded: (x,) contacts and limits that carry no force.
-        pushes: what the user's laws of soft contacts say, see
-            :func:`~constrained_sim.steppers.soft_rows.pushes_of_users`.
+        user_forces: what the user's laws of soft contacts say, see
+            :func:`~constrained_sim.steppers.soft_rows.forces_of_users`.
     """
 
     efforts: Efforts
@@ -38,7 +38,7 @@ class StepInputs(NamedTuple):
     near: ContactMethod
     turned: ContactMethod
     excluded: npt.NDArray[np.int64] = NO_CONTACT
-    pushes: Array = NO_PUSH
+    user_forces: Array = NO_FORCES
 
     @classmethod
     def of(cls, efforts: Efforts, wrenches: WrenchTable, solver: Solver, method: ContactMethod) -> StepInputs:

@@ -13,10 +13,10 @@ from numba.experimental import structref
 
 from constrained_sim.actuators import Efforts
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.contact.compliance import SoftContacts
 from constrained_sim.contact.contact_set import ContactSet
 from constrained_sim.contact.features import ContactFeatures
 from constrained_sim.contact.rolling import TurningRows
+from constrained_sim.contact.soft_contacts import SoftContacts
 from constrained_sim.dynamics.springs import SpringTable
 from constrained_sim.dynamics.tree import Tree, contract
 from constrained_sim.robot import Robot
@@ -154,14 +154,14 @@ class StepArguments(NamedTuple):
         targets: (2, 2, m) of the bilateral rows at both ends, see
             :func:`~constrained_sim.constraints.bilateral_rows.evaluate_bilateral`.
         excluded: (x,) contacts and limits that carry no force, whatever becomes of their gaps.
-        pushes: (s, 3) or (0, 3), see :func:`~constrained_sim.steppers.soft_rows.pushes_of_users`.
+        user_forces: (s, 3) or (0, 3), see :func:`~constrained_sim.steppers.soft_rows.forces_of_users`.
     """
 
     efforts: Efforts
     wrenches: WrenchTable
     targets: Array
     excluded: npt.NDArray[np.int64]
-    pushes: Array
+    user_forces: Array
 
 
 class StepSettings(NamedTuple):

@@ -85,7 +85,7 @@ def advance(model, settings, begin, acceleration, arguments, near, found, end): 
     evaluate_rows(model, arguments.targets[0], work.pose, carried, middle)
     evaluate_inertia(model, work.pose, middle)
     external = external_forces(model, work.pose, arguments.wrenches)
-    soft = soft_rows(model, begin, arguments.pushes, arguments.excluded, h)
+    soft = soft_rows(model, begin, arguments.user_forces, arguments.excluded, h)
     expected = expected_velocity(h, theta, begin.M, carried, acceleration, settings.passes == 1, robot.free_rows)
     start, calls = near, 0
     for done in range(settings.passes + 1):

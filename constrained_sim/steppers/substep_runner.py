@@ -115,7 +115,7 @@ class SubstepRunner:
         sizes, (acceleration, passes), (solver, method) = self.sizes, memory, (inputs.solver, inputs.method)
         record, status = np.zeros(self._length), np.zeros(self._members, dtype=np.int64)
         targets = self.bound.bilateral.targets(begin.t, h)
-        loads = tuple(inputs.efforts), tuple(inputs.wrenches), targets, inputs.excluded, inputs.pushes
+        loads = tuple(inputs.efforts), tuple(inputs.wrenches), targets, inputs.excluded, inputs.user_forces
         if self.interpreted is not None:
             self.interpreted.begin(begin.t, h, inputs)
         factorization = -1 if solver.held_rows is None else solver.held_rows
@@ -158,8 +158,8 @@ def step(  # type: ignore[no-untyped-def]
         with dry friction and moments took part in the contact problem; which method solved it, and steps; its relative
         residual; impulse scale; relative residuals of the equation of motion and of the bilateral rows.
     """
-    efforts, wrenches, targets, excluded, pushes = borrowed(loads)
-    acting = StepArguments(Efforts(*efforts), WrenchTable(*wrenches), targets, excluded, pushes)
+    efforts, wrenches, targets, excluded, user_forces = borrowed(loads)
+    acting = StepArguments(Efforts(*efforts), WrenchTable(*wrenches), targets, excluded, user_forces)
     settings, contacts, sizes = StepSettings(*settings), borrowed(model.contacts), model.sizes
     begin, acceleration, h = borrowed(begin), borrowed(acceleration), settings.h
     record, all_status = borrowed(filled)

@@ -13,7 +13,7 @@ from constrained_sim.exceptions import FINE, CoarseStep
 from constrained_sim.integrators import Integrator, SteppingScheme
 from constrained_sim.robot import Robot
 from constrained_sim.stabilization import Projection, Stabilization
-from constrained_sim.steppers.soft_rows import depth_ahead, impedance, pushes_of_users
+from constrained_sim.steppers.soft_rows import depth_ahead, forces_of_users, impedance
 from constrained_sim.steppers.step_inputs import StepInputs
 from constrained_sim.steppers.step_model import StepOptions
 from constrained_sim.steppers.stepper import NO_CONTACT, Evaluation, Stepper
@@ -133,7 +133,7 @@ class Substeps(Stepper):
         if not begin.deflection.size:
             return inputs
         self._warn_of_coarse_steps(begin, h, inputs.excluded)
-        return inputs._replace(pushes=pushes_of_users(begin.bound.contacts, begin.contact, h))
+        return inputs._replace(user_forces=forces_of_users(begin.bound.contacts, begin.contact, h))
 
     def _warn_of_coarse_steps(self, begin: Evaluation, h: float, excluded: npt.NDArray[np.intp]) -> None:
         """Warn, once per soft contact when it is first active, where `h` [s] is too long for its stiffness or damping.

@@ -21,7 +21,7 @@ from constrained_sim.steppers.contact_selection import closing_contacts, gaps_ah
 from constrained_sim.steppers.midpoint_friction import LEAST_SHARE, STOPPED, first_reversal
 from constrained_sim.steppers.packed_step import packed_size
 from constrained_sim.steppers.run import run_steps
-from constrained_sim.steppers.soft_rows import NO_PUSH
+from constrained_sim.steppers.soft_rows import NO_FORCES
 from constrained_sim.steppers.step_inputs import StepInputs
 from constrained_sim.steppers.step_model import StepArguments, StepSettings
 from constrained_sim.steppers.stepper import NO_CONTACT, Evaluation, Run, StepOutcome
@@ -143,8 +143,12 @@ class TimeStepping(Substeps):
         robot, contact, bound = self.robot, start.contact, start.bound
         inputs = StepInputs.of(Efforts(tau, np.zeros_like(tau)), wrenches, solver, method)
         contacts = bound.contacts
-        asks_python = bound.bilateral.asks_user or contacts.asks_user
-        if asks_python or run_steps.runs_source() or not self._can_compile(start, inputs):
+        if contacts.asks_user or run_steps.runs_source() or not self._can_compile(start, inputs):
+            return None
+        targets = bound.bilateral.targets_ahead(start.t, self.dt, steps)
+        if bound.bilateral.asks_user:
+            steps = len(targets)
+        if not steps:
             return None
         compiled = self._runner(start, True)
         here = packed_state(start, compiled.sizes).copy()
@@ -156,8 +160,7 @@ class TimeStepping(Substeps):
         settings = StepSettings(
             self.dt, True, self._passes, int(solver.held_rows or 0), method.tolerance, method.quick_steps, 0.0
         )
-        targets = bound.bilateral.targets(start.t, self.dt)
-        acting = StepArguments(inputs.efforts, wrenches, targets, NO_CONTACT, NO_PUSH)
+        acting = StepArguments(inputs.efforts, wrenches, targets, NO_CONTACT, NO_FORCES)
         done, t, calls = run_steps(
             compiled.model,
             settings,
