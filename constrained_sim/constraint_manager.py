@@ -209,6 +209,10 @@ class ConstraintManager:
         if gap < -self.tolerance:
             raise ViolatedConstraint(name, -gap, self.tolerance, "where its bodies overlap")
 
+    def has_unchecked(self, bound: ConstraintSet) -> bool:
+        """Return whether :meth:`check_user_code` has not seen all that is `bound`."""
+        return bool(self.unchecked) and not self.unchecked.isdisjoint(bound.slices)
+
     def check_user_code(self, bound: ConstraintSet, state: State) -> None:
         """Warn of constraints whose functions contradict each other near a `state`; of each only once.
 

@@ -462,7 +462,7 @@ class Simulator:
         commanded = self._actuators.checked(tau)
         acting = (*checked_wrenches(wrenches), *(wrench for wrench, _ in self._applied))
         here = self._evaluation = self._with_detected()
-        if self._manager.unchecked:
+        if self._manager.has_unchecked(here.bound):
             self._manager.check_user_code(here.bound, self.state)
         memory = self._stepper.memory
         try:
@@ -537,9 +537,9 @@ class Simulator:
         at once, past :meth:`step`, where they can be: with ``time_stepping``, projection in the metric of the kinetic
         energy, contacts and bilateral constraints; without custom constraints, force laws of yours, collision geometry,
         command delay and velocity limits; with ``direct`` (LU), ``range_space`` or ``null_space``; and while contacts
-        do not slide, unless ``newton`` is the contact method. Targets that are functions of the time are asked some
-        steps ahead. What comes out is the same, bit by bit. BLAS has one thread meanwhile, see
-        :func:`~constrained_sim.linalg.blas_threads.single_threaded_blas`.
+        do not slide, unless ``newton`` is the contact method. Targets that are functions of time are evaluated some
+        steps in advance: they must depend on nothing else. What comes out is the same, bit by bit. BLAS has one thread
+        meanwhile, see :func:`~constrained_sim.linalg.blas_threads.single_threaded_blas`.
 
         Args:
             duration: in whole steps, to the nearest one.
@@ -595,13 +595,14 @@ class Simulator:
             parts.append(Trajectory.from_results(results, robot.nq, robot.nv, robot.nu))
             results.clear()
 
-        tau, done, is_usual = np.zeros(robot.nu), 0, True
+        tau, done, may_compile = np.zeros(robot.nu), 0, True
         while done < count:
-            part, most = None, min(count - done, MOST_AT_ONCE, *(end - self.steps for _, end in self._applied))
-            if law is not None and is_usual:
-                part = self._run_compiled(law, (every, -done % every), tau, most)
-            is_usual = part is None or len(part.t) == most  # else the step after it is none for the kernel
-            if part is not None:
+            most, compiled = min(count - done, MOST_AT_ONCE, *(end - self.steps for _, end in self._applied)), None
+            if law is not None and may_compile:
+                compiled = self._run_compiled(law, (every, -done % every), tau, most)
+            may_compile = True
+            if compiled is not None:
+                part, may_compile = compiled
                 if results:
                     gather()
                 parts.append(part)
@@ -633,12 +634,19 @@ class Simulator:
             raise InvalidValue("controller", "a posture of another robot", "one of the robot that is simulated")
         return controller.law if type(controller) is Posture else None
 
-    def _run_compiled(self, law: JointFeedback, asked: tuple[int, int], tau: Array, steps: int) -> Trajectory | None:
-        """Do as many of `steps` steps as the stepper can at once; None if the first of them needs :meth:`step`."""
-        if self.collisions is not None or not self._actuators.is_direct or self._manager.unchecked:
+    def _run_compiled(
+        self, law: JointFeedback, asked: tuple[int, int], tau: Array, steps: int
+    ) -> tuple[Trajectory, bool] | None:
+        """Do as many of `steps` steps as the stepper can at once; None if the first of them needs :meth:`step`.
+
+        Returns:
+            What they gave, and whether the stepper may go on in the same way.
+        """
+        here, manager = self._evaluation, self._manager
+        if self.collisions is not None or not self._actuators.is_direct or manager.has_unchecked(here.bound):
             return None
         loads = tau, tuple(wrench for wrench, _ in self._applied)
-        run = self._stepper.run(self._evaluation, law, asked, loads, steps, self._solver, self._method)
+        run = self._stepper.run(here, law, asked, loads, steps, self._solver, self._method)
         if run is None:
             return None
         done = len(run.q)
@@ -648,7 +656,7 @@ class Simulator:
         self._stepper.memory = run.memory
         self._evaluation, self.steps, self._energy = run.end, self.steps + done, energy
         self._applied = [(wrench, end) for wrench, end in self._applied if end > self.steps]
-        return trajectory
+        return trajectory, run.may_go_on
 
     def kinetic_energy(self) -> float:
         """Return the kinetic energy [J]."""

@@ -1,4 +1,4 @@
-"""Which tests go to the same process where several run side by side (``pytest -n 3 --dist loadgroup``)."""
+"""Which tests go to the same process where several run side by side (``pytest -n 4 --dist loadgroup``)."""
 
 from collections.abc import Generator
 from pathlib import Path

@@ -245,6 +245,22 @@ def test_step_too_long_for_the_stiffness_warns_once() -> None:
         touching(ball(RADIUS, MASS), None, Compliant(stiffness=1e4, damping=10.0), 1e-3).run(0.05)
 
 
+@pytest.mark.parametrize("height", [0.004, 0.002, 5e-4])
+def test_the_warning_is_of_the_whole_step_whoever_solves(height: float) -> None:
+    """Kernels or the interpreted step, step by step or in a run, wherever in a step the contact touches down."""
+    said = set()
+    for solver in ("range_space", "kokkevis"):
+        for at_once in (True, False):
+            q = [0, 0, RADIUS + height, 0, 0, 0, 1]
+            contact = PointContact("c", "ball", (0, 0, 0), radius=RADIUS, law=Compliant(stiffness=2e4, damping=10.0))
+            sim = simulator(ball(RADIUS, MASS), q, [0, 0, -0.8, 0, 0, 0], [contact], dt=5e-3, solver=solver)
+            with pytest.warns(CoarseStep, match=r"'c'.*0\.005 s") as caught:
+                sim.run(0.05, None if at_once else lambda t, q, v: [])
+            (warning,) = caught
+            said.add(str(warning.message))
+    assert len(said) == 1
+
+
 def test_values_that_do_not_fit_are_refused() -> None:
     """Every refusal says what was given and what is allowed."""
     for wrong in (

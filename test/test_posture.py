@@ -189,6 +189,20 @@ def springy_block():
     return simulator(block(), q, [1.0, 0.3, -0.5, 0.1, 0.2, 2.0], corners(friction=0.3, law=law)), None
 
 
+def block_on_own_law():
+    """Return the same block, where the normal force is a function of the user's."""
+    sim, _ = springy_block()
+    law = Compliant(law=lambda depth, rate: 5e3 * depth * (1.0 + 0.1 * rate), tangential_stiffness=2e3)
+    return simulator(block(), sim.state.q, sim.state.v, corners(friction=0.3, law=law)), None
+
+
+def kicking_leg():
+    """Return the leg whose hip is moved to and fro while it is dropped, and then hops on its foot."""
+    sim = leg_config().simulator()
+    sim.add(JointVelocity("motor", "hip", lambda t: (2.0 * np.sin(20.0 * t), 40.0 * np.cos(20.0 * t))))
+    return sim, None
+
+
 def springy_solo():
     """Return solo12 that stands up on elastic feet and is pushed."""
     law = HuntCrossley(2e5, 0.5, tangential_stiffness=5e3, tangential_damping=10.0)
@@ -288,6 +302,8 @@ SCENES = [
     rubbing_pendulum,
     sliding_block,
     springy_block,
+    block_on_own_law,
+    kicking_leg,
     springy_solo,
     tree_in_flight,
     driven_linkage,
@@ -344,6 +360,7 @@ def test_many_steps_at_once_are_those_steps(scene, period):
         falling_leg,
         driven_tree,
         springy_block,
+        block_on_own_law,
         springy_solo,
     ],
 )
@@ -527,6 +544,24 @@ def test_what_no_kernel_does_whole_comes_out_the_same(options):
     ]
     assert_same_bits(*runs)
     assert np.abs(runs[0].tau[4:]).min() > 0.0
+
+
+def test_what_is_switched_off_does_not_count():
+    """A target that is a function of time takes no part, and is not asked, while its constraint is disabled."""
+    asked = []
+
+    def speed(t):
+        asked.append(t)
+        return 0.0, 0.0
+
+    sim, _ = kicking_leg()
+    sim.remove("motor")
+    twin = copy.deepcopy(sim)
+    sim.add(JointVelocity("off", "hip", speed))
+    sim.enable("off", False)
+    asked.clear()
+    assert_same_bits(sim.run(0.3), twin.run(0.3))
+    assert not asked
 
 
 @pytest.mark.parametrize("last", [0.0, 0.0305, 0.1995])

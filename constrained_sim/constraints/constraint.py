@@ -18,9 +18,6 @@ from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array, items
 
-MOST_AHEAD = 100
-"""Steps for which the user's targets are asked ahead: more would cost much where an impact ends a run of steps."""
-
 
 class Constraint(ABC):
     """Declaration of a constraint: immutable, knows names only, belongs to no robot.
@@ -266,17 +263,17 @@ class ConstraintStack:
         return np.array([self._targets_at(t), self._targets_at(t + h)]) if self.asks_user else self._fixed_targets
 
     def targets_ahead(self, t: float, h: float, steps: int) -> Array:
-        """Return (n, 2, 2, dim) the targets of the next steps of `h` [s] from `t` [s] on; of all where n is 1.
+        """Return (n, 2, 2, dim) the targets of at most `steps` steps of `h` [s] from `t` [s] on.
 
-        Where functions of the user's give them, these are asked for ``MOST_AHEAD`` steps at most, and for none from the
-        instant on at which one of them raises an error: the step that needs it has it come out.
+        Of fewer, where a function of the user's raises an error: it comes out at the step that needs the target. Where
+        no function is asked, of one, which are those of all steps.
         """
         if not self.asks_user:
             return self._fixed_targets[None]
         found = []
         with contextlib.suppress(Exception):
             found.append(self._targets_at(t))
-            for _ in range(min(steps, MOST_AHEAD)):
+            for _ in range(steps):
                 t += h
                 found.append(self._targets_at(t))
         return np.array([*itertools.pairwise(found)]).reshape(-1, 2, 2, self.dim)

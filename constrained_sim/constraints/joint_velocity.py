@@ -23,7 +23,7 @@ class JointVelocity(Bilateral):
     Attributes:
         name: unique name.
         joint: a joint with one degree of freedom.
-        velocity: constant [rad/s, m/s], or a function of time [s] that returns (w, dw/dt).
+        velocity: constant [rad/s, m/s], or a function of time [s] alone that returns (w, dw/dt).
 
     Raises:
         InvalidValue: a velocity that is neither a finite number nor callable.

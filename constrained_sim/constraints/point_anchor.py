@@ -34,7 +34,7 @@ class PointAnchor(BetweenLinks):
         point_a: (3,) [m], in link_a.
         link_b: link or frame that holds it, or ``"world"``.
         point_b: (3,) [m], in link_b; None: where point_a is when the constraint is bound; or a function of time [s]
-            that returns the point and its first two derivatives, (3,) each: a moving anchor.
+            alone that returns the point and its first two derivatives, (3,) each: a moving anchor.
         normals: (k, 3) held directions in the axes of link_b, or all numbers in a row; normalised on creation; None: x,
             y, z.
 

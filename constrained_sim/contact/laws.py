@@ -97,7 +97,7 @@ class Sticking(_WithoutCoefficient):
 
 
 class ForceCoefficients(NamedTuple):
-    """Of a normal force ``F = k delta^n (1 + c ddelta/dt) + d ddelta/dt``.
+    """Coefficients of a normal force ``F = k delta^n (1 + c ddelta/dt) + d ddelta/dt``.
 
     Attributes:
         stiffness: k [N/m^n].
@@ -146,7 +146,7 @@ class SoftLaw(Law):
     @property
     @abstractmethod
     def coefficients(self) -> ForceCoefficients | None:
-        """Of F; None: it is a function of the user's."""
+        """Coefficients of F. None: :meth:`force` and :meth:`slopes` are asked in each step; override them only then."""
 
     def force(self, penetration: float, rate: float) -> float:
         """Return F [N], pushing the bodies apart; a negative value counts as 0.
@@ -226,7 +226,7 @@ class Compliant(SoftLaw):
 
     @property
     def coefficients(self) -> ForceCoefficients | None:
-        """Of F; None: it is a function of the user's."""
+        """Coefficients of F; None: it is a function of the user's."""
         return ForceCoefficients(self.stiffness, 1.0, 0.0, self.damping) if self.law is None else None
 
     def force(self, penetration: float, rate: float) -> float:
@@ -284,7 +284,7 @@ class HuntCrossley(SoftLaw):
 
     @property
     def coefficients(self) -> ForceCoefficients:
-        """Of F."""
+        """Coefficients of F."""
         return ForceCoefficients(self.stiffness, self.exponent, self.dissipation, 0.0)
 
 

@@ -12,13 +12,13 @@ from constrained_sim.validation import Array
 
 
 class SoftContacts(NamedTuple):
-    """The s soft contacts.
+    """The soft contacts.
 
     Attributes:
-        contacts: (s,) places among all contacts, ascending.
-        law: (s, 4) coefficients of the normal forces, see :class:`~constrained_sim.contact.laws.ForceCoefficients`;
+        contacts: (soft,) places among all contacts, ascending.
+        law: (soft, 4) coefficients of the normal forces, see :class:`~constrained_sim.contact.laws.ForceCoefficients`;
             NaN where the force is a function of the user's.
-        tangential: (s, 2) stiffness [N/m] and damping [N s/m] along the surface.
+        tangential: (soft, 2) stiffness [N/m] and damping [N s/m] along the surface.
     """
 
     contacts: npt.NDArray[np.int64]
@@ -27,7 +27,7 @@ class SoftContacts(NamedTuple):
 
     @classmethod
     def of(cls, contacts: npt.NDArray[np.int64], laws: tuple[SoftLaw, ...]) -> SoftContacts:
-        """Return those at places `contacts` (s,) that have these `laws`."""
+        """Return those at places `contacts` (soft,) that have these `laws`."""
         law = [coefficients or (np.nan,) * 4 for coefficients in (law.coefficients for law in laws)]
         tangential = [(law.tangential_stiffness, law.tangential_damping) for law in laws]
         return cls(contacts, np.array(law).reshape(-1, 4), np.array(tangential).reshape(-1, 2))

@@ -22,7 +22,7 @@ class Sizes(NamedTuple):
         bilateral: number m of bilateral rows.
         turning: number e of rows in which contacts resist turning.
         moments: number g of moments about these.
-        soft: number s of soft contacts.
+        soft: number of soft contacts.
     """
 
     nq: int
@@ -55,7 +55,7 @@ class State(NamedTuple):
         s: (3 k + l,) their velocities [m/s, rad/s].
         J_bilateral: (m, nv).
         turning: (e, nv) rows in which contacts resist rolling and spinning.
-        deflection: (s, 2) of the springs of soft contacts along their surfaces [m].
+        deflection: (soft, 2) of the springs of soft contacts along their surfaces [m].
     """
 
     q: Array

@@ -11,6 +11,7 @@ from constrained_sim.posture import feedback_efforts
 from constrained_sim.steppers.borrowed import borrowed
 from constrained_sim.steppers.contact_selection import closing_contacts, gaps_ahead
 from constrained_sim.steppers.packed_step import state_size, unpack_outputs, unpack_state
+from constrained_sim.steppers.soft_rows import is_one_active
 from constrained_sim.steppers.state_checks import are_finite
 from constrained_sim.steppers.step_model import StepArguments, StepForces, StepSettings
 from constrained_sim.steppers.substep import DONE, advance
@@ -26,9 +27,10 @@ def run_steps(model, settings, law, limits, arguments, asked, states, records): 
         model: what is the same in all steps.
         settings: of the first step, see ``advance``.
         law: see :class:`~constrained_sim.posture.JointFeedback`.
-        limits: efforts (nu,), smallest and largest [N m, N].
-        arguments: see ``advance``, the same in all steps but for its targets (n, 2, 2, m), of which n is 1 where they
-            are the same too; its efforts are held until the law is asked.
+        limits: efforts (nu,), smallest and largest [N m, N]; and (soft,) which soft contacts may be active: the run
+            ends before others are.
+        arguments: see ``advance``, the same in all steps; but its targets are (n, 2, 2, m), one for each step, or n is
+            1 and they are those of all; its efforts are held until the law is asked.
         asked: how many steps there are from one evaluation of the law to the next, and to the first; the time [s].
         states: record that begins with the state at the beginning, and changes to that after the last step; another,
             work space; and the acceleration (nv,) of the last step, which changes to that of the last of these.
@@ -41,8 +43,8 @@ def run_steps(model, settings, law, limits, arguments, asked, states, records): 
     """
     states, records, arguments = borrowed(states), borrowed(records), borrowed(arguments)
     here, there, acceleration = states
-    contacts, free_rows, sizes = borrowed(model.contacts), borrowed(model.robot).free_rows, model.sizes
-    (least, most), (every, wait, t), h, tau = limits, asked, settings.h, arguments.efforts.constant
+    free_rows, sizes = borrowed(model.robot).free_rows, model.sizes
+    (least, most, may_act), (every, wait, t), h, tau = limits, asked, settings.h, arguments.efforts.constant
     efforts, wrenches, targets, excluded, user_forces = arguments
     begin, end = unpack_state(here, sizes), unpack_state(there, sizes)
     outputs = unpack_outputs(there, sizes)
@@ -53,8 +55,7 @@ def run_steps(model, settings, law, limits, arguments, asked, states, records): 
     _, corrects, passes, factorization, tolerance, newton_steps, tolerable = settings
     unknown, steps, calls = np.empty(0), 0, 0
     for i in range(all_q.shape[0]):
-        closes = contacts.normals, begin.s, begin.J, acceleration, h, model.options.impact_speed, closing
-        if closing_contacts(gaps_ahead(begin.gaps, begin.distances, contacts.soft.contacts), *closes):
+        if _needs_another_way(model, h, begin, acceleration, may_act, closing):
             break
         if i >= wait and (i - wait) % every == 0:
             wanted = feedback_efforts(law, begin.q, begin.v)
@@ -79,3 +80,22 @@ def run_steps(model, settings, law, limits, arguments, asked, states, records): 
         size = state_size(sizes)
         here[:size] = there[:size]
     return steps, t, calls
+
+
+@kernel(spliced=True)
+def _needs_another_way(model, h, begin, acceleration, may_act, closing):  # type: ignore[no-untyped-def]
+    """Return whether something closes in the next h [s], or a soft contact is active that may not be.
+
+    Args:
+        model: what is the same in all steps.
+        h: [s].
+        begin: the state at the beginning.
+        acceleration: (nv,) of the last step.
+        may_act: (soft,) which soft contacts may be active.
+        closing: (k + l,) work space.
+    """
+    contacts, impact_speed = borrowed(model.contacts), model.options.impact_speed
+    soft, normals = contacts.soft.contacts, contacts.normals
+    gaps = gaps_ahead(begin.gaps, begin.distances, soft)
+    closes = closing_contacts(gaps, normals, begin.s, begin.J, acceleration, h, impact_speed, closing)
+    return closes > 0 or is_one_active(soft, may_act, begin.distances, begin.s, h)

@@ -26,7 +26,7 @@ NO_FORCES = np.empty((0, 3))
 
 
 class SoftRows(NamedTuple):
-    """Rows of the soft contacts, of number a, that are active in one step, in its contact problem.
+    """Rows of the soft contacts that are active in a step, a in number.
 
     Attributes:
         contacts: (a,) places among all contacts, ascending.
@@ -41,13 +41,44 @@ class SoftRows(NamedTuple):
 
 @register_jitable
 def depth_ahead(distance, s_normal, h):  # type: ignore[no-untyped-def]
-    """Return the penetration in the middle of the next h [s], where a contact moves on as it does [m]."""
+    """Return the penetration [m] in the middle of the next h [s] if a contact moves on as it does; negative: apart.
+
+    Args:
+        distance: from the surface [m], negative where it penetrates.
+        s_normal: velocity with which it opens [m/s].
+        h: [s].
+    """
     return -distance - 0.5 * h * s_normal
 
 
 @register_jitable
+def is_one_active(contacts, excepted, distances, s, h):  # type: ignore[no-untyped-def]
+    """Return whether any soft contact but those that are excepted is active in the middle of the next h [s].
+
+    Args:
+        contacts: (soft,) places among all contacts.
+        excepted: (soft,) whether a contact does not count.
+        distances: (k,) of all contacts [m].
+        s: (3 k + l,) row velocities [m/s].
+        h: [s].
+    """
+    for member in range(contacts.shape[0]):
+        c = contacts[member]
+        if not excepted[member] and depth_ahead(distances[c], s[3 * c + 2], h) > 0.0:
+            return True
+    return False
+
+
+@register_jitable
 def impedance(h, stiffness, damping, mass):  # type: ignore[no-untyped-def]
-    """Return alpha [kg] of a step of h [s], see :func:`soft_rows`."""
+    """Return alpha [kg] of a step of h [s], see :func:`soft_rows`.
+
+    Args:
+        h: [s].
+        stiffness: [N/m].
+        damping: [N s/m].
+        mass: of the robot [kg].
+    """
     return max(0.25 * h**2 * stiffness + h * damping, LEAST_IMPEDANCE * mass)
 
 
@@ -100,11 +131,17 @@ def soft_rows(model, begin, user_forces, excluded, h):  # type: ignore[no-untype
     return SoftRows(active[:count], offset[: 3 * count], compliance[: 3 * count])
 
 
-def forces_of_users(contact_set: ContactSet, begin: ContactGeometry, h: float) -> Array:
-    """Return (s, 3) what the laws that are functions of the user's say of the middle of the next h [s].
+def forces_of_users(contact_set: ContactSet, begin: ContactGeometry, excluded: npt.NDArray[np.intp], h: float) -> Array:
+    """Return (soft, 3) what the laws that are functions of the user's say of the middle of the next h [s].
 
-    Normal forces [N], their derivatives by the penetration [N/m], and by its rate [N s/m]; NaN of other laws, and where
-    there is no penetration. (0, 3) where there are no such laws.
+    Normal forces [N], their derivatives by the penetration [N/m], and by its rate [N s/m]; NaN of other laws, and of
+    what is not active. (0, 3) where there are no such laws.
+
+    Args:
+        contact_set: of the contacts.
+        begin: the contacts at the beginning of the step.
+        excluded: (x,) contacts that may not become active.
+        h: [s].
     """
     if not contact_set.asks_user:
         return NO_FORCES
@@ -112,7 +149,7 @@ def forces_of_users(contact_set: ContactSet, begin: ContactGeometry, h: float) -
     for member, (contact, law) in enumerate(zip(contact_set.soft, contact_set.soft_laws, strict=True)):
         s_normal = begin.s[3 * contact + 2]
         depth = depth_ahead(begin.distances[contact], s_normal, h)
-        if law.coefficients is None and depth > 0.0:
+        if law.coefficients is None and depth > 0.0 and contact not in excluded:
             user_forces[member] = law.force(depth, -s_normal), *law.slopes(depth, -s_normal)
     return user_forces
 

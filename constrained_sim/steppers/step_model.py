@@ -100,7 +100,7 @@ class Contacts(NamedTuple):
         friction: (k,) coefficients.
         slip_friction: (k,) see :class:`~constrained_sim.contact.contact_set.ContactSet`.
         normals: (k + l,) which rows open and close.
-        soft: the contacts whose law gives a force.
+        soft: those whose law gives a force, see :class:`~constrained_sim.contact.soft_contacts.SoftContacts`.
         turning: rows in which they resist rolling and spinning.
         shares: whether any two neighbours are of the same bodies.
     """
@@ -154,7 +154,7 @@ class StepArguments(NamedTuple):
         targets: (2, 2, m) of the bilateral rows at both ends, see
             :func:`~constrained_sim.constraints.bilateral_rows.evaluate_bilateral`.
         excluded: (x,) contacts and limits that carry no force, whatever becomes of their gaps.
-        user_forces: (s, 3) or (0, 3), see :func:`~constrained_sim.steppers.soft_rows.forces_of_users`.
+        user_forces: (soft, 3) or (0, 3), see :func:`~constrained_sim.steppers.soft_rows.forces_of_users`.
     """
 
     efforts: Efforts

@@ -147,6 +147,7 @@ class Run(NamedTuple):
         axes: (n, k, 3, 3) along which those of the contacts act.
         energy: (n, 9) terms of the audit.
         moments: (n, e) mean moments by which contacts resist rolling and spinning [N m].
+        may_go_on: whether the next step may be done in the same way; else it needs :meth:`Stepper.step`.
     """
 
     end: Evaluation
@@ -158,6 +159,7 @@ class Run(NamedTuple):
     axes: Array
     energy: Array
     moments: Array
+    may_go_on: bool = False
 
 
 class Stepper(ABC):

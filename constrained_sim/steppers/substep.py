@@ -127,7 +127,8 @@ def predict(model, settings, begin, v, forces, arguments, start, found):  # type
         settings: see :func:`advance`.
         begin: the state at the beginning.
         v: (nv,) velocity there, along the axes in the middle.
-        forces: (nv,) of springs; (nv,) of external wrenches [N m, N]; of soft contacts, as rows.
+        forces: (nv,) of springs; (nv,) of external wrenches [N m, N]; the
+            :class:`~constrained_sim.steppers.soft_rows.SoftRows` of the step.
         arguments: see :func:`advance`.
         start: impulses near those of the rows that take part, see ``advance``.
         found: filled.

@@ -84,7 +84,7 @@ class PackedState(Evaluation):
 
     @cached_property
     def deflection(self) -> Array:  # type: ignore[override]
-        """(s, 2) of the springs of soft contacts."""
+        """(soft, 2) of the springs of soft contacts."""
         return self._parts.deflection
 
     @property
@@ -157,8 +157,7 @@ class SubstepOutcome(StepOutcome):
             record.
         solved: how the contact problem of the step was solved.
         outputs: what the step gave.
-        decisive: solution of what the velocity at the end comes from; None where kernels did it: they leave nothing
-            unsolved.
+        decisive: solution of what the velocity at the end comes from; None where kernels did it, whose solutions do.
     """
 
     impacts = ()

@@ -29,7 +29,6 @@ from constrained_sim.steppers.step_model import (
     StepModel,
     StepOptions,
     StepSettings,
-    WorkSpace,
     contacts_of,
     make_step_model,
     robot_model,
@@ -65,16 +64,15 @@ def sizes_of(robot: Robot, bound: ConstraintSet) -> Sizes:
     )
 
 
-def compiled_model(
-    robot: Robot, bound: ConstraintSet, options: StepOptions, sizes: Sizes
-) -> tuple[StepModel, WorkSpace]:
-    """Return the model for which steps are compiled, and its work space; for a robot and constraints kernels know."""
+def compiled_model(robot: Robot, bound: ConstraintSet, options: StepOptions, sizes: Sizes) -> StepModel:
+    """Return the model for which steps are compiled; for a robot and constraints kernels know."""
     model = robot_model(robot)
     assert model.tree is not None, "a robot that kernels do not know"
     work = work_space(sizes, pose_of(model.tree), pose_of(model.tree))
     rows = bound.bounds, bound.bilateral.arrays
     sizes_and_order = tuple(sizes), bound.places
-    return make_step_model(model, contacts_of(bound.contacts), *rows, options, *sizes_and_order, work), work
+    made: StepModel = make_step_model(model, contacts_of(bound.contacts), *rows, options, *sizes_and_order, work)
+    return made
 
 
 class SubstepRunner:
@@ -84,7 +82,6 @@ class SubstepRunner:
         bound: the constraints.
         model: what is the same in all steps.
         sizes: of the records' parts.
-        work: what the last step has left in its work space.
     """
 
     def __init__(
@@ -95,10 +92,9 @@ class SubstepRunner:
         self.interpreted: InterpretedSubstepModel | None = None
         self.model: StepModel | InterpretedSubstepModel
         if compiled:
-            self.model, self.work = compiled_model(robot, bound, options, self.sizes)
+            self.model = compiled_model(robot, bound, options, self.sizes)
         else:
             self.model = self.interpreted = InterpretedSubstepModel(robot, bound, options, self.sizes, stabilization)
-            self.work = self.interpreted.work
         self._length = packed_size(self.sizes)
         self._members = 2 * len(bound.contacts) + self.sizes.joint_friction + self.sizes.moments
 

@@ -96,7 +96,8 @@ class Substeps(Stepper):
 
         Impulses will be `near` those, if it is not empty; `found` is what a kernel has found of it already.
         """
-        inputs = self._with_springs(begin, h, inputs._replace(excluded=excluded))
+        user_forces = forces_of_users(begin.bound.contacts, begin.contact, excluded, h)
+        inputs = inputs._replace(excluded=excluded, user_forces=user_forces)
         if self._can_compile(begin, inputs):
             if found is None:
                 found = self._runner(begin, True).step(begin, h, self.memory, inputs, kind, near)
@@ -128,28 +129,22 @@ class Substeps(Stepper):
             self._runners[compiled] = runner
         return runner
 
-    def _with_springs(self, begin: Evaluation, h: float, inputs: StepInputs) -> StepInputs:
-        """Return `inputs` with what the user's laws of soft contacts say; see also :meth:`_warn_of_coarse_steps`."""
-        if not begin.deflection.size:
-            return inputs
-        self._warn_of_coarse_steps(begin, h, inputs.excluded)
-        return inputs._replace(user_forces=forces_of_users(begin.bound.contacts, begin.contact, h))
-
-    def _warn_of_coarse_steps(self, begin: Evaluation, h: float, excluded: npt.NDArray[np.intp]) -> None:
-        """Warn, once per soft contact when it is first active, where `h` [s] is too long for its stiffness or damping.
+    def _warn_of_coarse_steps(self, here: Evaluation) -> None:
+        """Warn, once per soft contact when it is first active, where a step is too long for its stiffness or damping.
 
         With the impedance alpha of :func:`~constrained_sim.steppers.soft_rows.soft_rows` and the mass m that the
         contact feels, a step turns an undamped vibration by ``2 sqrt(alpha / m)``.
         """
-        contact_set, contact = begin.bound.contacts, begin.contact
+        if not here.deflection.size:
+            return
+        contact_set, contact, h = here.bound.contacts, here.contact, self.dt
         for i, law in zip(contact_set.soft, contact_set.soft_laws, strict=True):
             name, s_normal = contact_set.members[i].name, contact.s[3 * i + 2]
-            depth = depth_ahead(contact.distances[i], s_normal, h)
-            if name in self._warned or not depth > 0.0 or i in excluded:
+            if name in self._warned or not (depth := depth_ahead(contact.distances[i], s_normal, h)) > 0.0:
                 continue
-            self._warned.add(name)
             normal, alpha = contact.J[3 * i + 2], impedance(h, *law.slopes(depth, -s_normal), self.robot.mass)
-            angle = 2.0 * np.sqrt(alpha * normal @ np.linalg.solve(begin.M, normal))
+            angle = 2.0 * np.sqrt(alpha * normal @ np.linalg.solve(here.M, normal))
+            self._warned.add(name)
             if angle > FINE:
                 warnings.warn(CoarseStep(name, h, float(angle)), stacklevel=2)
 

@@ -47,6 +47,10 @@ EARLIER = 0.1
 """The first of these lengths as a part of the time at which slip may turn back, and of a length that was too long the
 next one: from a short one secants lead on at once, from a long one not at all."""
 
+LEAST_AHEAD, MOST_AHEAD = 4, 128
+"""Steps of a run for which targets of the user's are evaluated in advance: twice as many after steps that were all
+done, the fewest after an impact, which makes them useless."""
+
 MOST_PARTS = 8
 """Parts of a step from which on slip may turn back within a part: of many contacts, one by one does."""
 
@@ -89,6 +93,7 @@ class TimeStepping(Substeps):
 
     name = "time_stepping"
     default_integrator = Midpoint.name
+    _ahead = LEAST_AHEAD
 
     def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array, deflection: Array | None = None) -> Evaluation:
         """Start at (q, v) and time `t` with these constraints."""
@@ -106,9 +111,9 @@ class TimeStepping(Substeps):
         """Advance by dt, see the class."""
         inputs = StepInputs.of(efforts, wrench_table(self.robot, wrenches), solver, method)
         found = None
-        if self._can_compile(start, inputs):
-            acting = self._with_springs(start, self.dt, inputs)
-            found = self._runner(start, True).step(start, self.dt, self.memory, acting, WHOLE)
+        self._warn_of_coarse_steps(start)
+        if self._can_compile(start, inputs) and not start.bound.contacts.asks_user:
+            found = self._runner(start, True).step(start, self.dt, self.memory, inputs, WHOLE)
         if found is not None and found.reached == DONE:
             self._remember(found)
             return found
@@ -145,11 +150,11 @@ class TimeStepping(Substeps):
         contacts = bound.contacts
         if contacts.asks_user or run_steps.runs_source() or not self._can_compile(start, inputs):
             return None
-        targets = bound.bilateral.targets_ahead(start.t, self.dt, steps)
-        if bound.bilateral.asks_user:
-            steps = len(targets)
+        targets = bound.bilateral.targets_ahead(start.t, self.dt, min(steps, self._ahead))
+        steps = len(targets) if bound.bilateral.asks_user else steps
         if not steps:
             return None
+        judged = np.array([contacts.members[i].name in self._warned for i in contacts.soft], dtype=np.bool_)
         compiled = self._runner(start, True)
         here = packed_state(start, compiled.sizes).copy()
         q, v, taus = np.empty((steps, robot.nq)), np.empty((steps, robot.nv)), np.empty((steps, robot.nu))
@@ -165,35 +170,21 @@ class TimeStepping(Substeps):
             compiled.model,
             settings,
             law,
-            (robot.least_efforts, robot.effort_limits),
+            (robot.least_efforts, robot.effort_limits, judged),
             acting,
             (*asked, start.t),
             (here, np.zeros(packed_size(compiled.sizes)), acceleration),
             records,
         )
+        self._ahead = min(2 * self._ahead, MOST_AHEAD) if done == steps else LEAST_AHEAD
         if not done:
             return None
         solver.calls += calls
         if done < steps:
             records = tuple(record[:done].copy() for record in records)  # type: ignore[assignment]
         q, v, taus, impulses, axes, energy, moments = records
-        if contacts.soft.size:
-            self._warn_of_coarse_run(start, q, v, impulses[:, contacts.normals[contacts.soft]] > 0.0)
         lam, end = np.take(impulses / self.dt, bound.places, axis=-1), PackedState(start, t, here, compiled.sizes)
-        return Run(end, (acceleration, 1), q, v, taus, lam, axes, energy, moments / self.dt)
-
-    def _warn_of_coarse_run(self, start: Evaluation, q: Array, v: Array, presses: npt.NDArray[np.bool_]) -> None:
-        """Warn of soft contacts as single steps would: at the beginning of the first step in which each presses.
-
-        Args:
-            start: the state at the beginning of the run.
-            q: (n, nq) at the end of each step.
-            v: (n, nv) there.
-            presses: (n, s) whether they do.
-        """
-        for i in np.unique(presses.argmax(axis=0)[presses.any(axis=0)]):
-            begin = self.evaluate(start.bound, start.t + i * self.dt, q[i - 1], v[i - 1]) if i else start
-            self._warn_of_coarse_steps(begin, self.dt, NO_CONTACT)
+        return Run(end, (acceleration, 1), q, v, taus, lam, axes, energy, moments / self.dt, done == steps)
 
     def _closing(self, here: Evaluation, rest: float, settled: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
         """Return what but `settled` is predicted to close within `rest` [s], in the order of linear closing times."""

@@ -92,7 +92,7 @@ class Simulation(Session):
         self.publish("/joint_commands", message)
 
     def wait_for_commands(self):
-        """Wait until the node has the joint commands that were sent: it counts a bad one sent after them."""
+        """Pause, and wait until the node has the commands that were sent: it counts a bad one sent after them."""
         before = self.fresh_status().commands_refused
         self.command(["nobody"], [0.0])
         self.wait_for(lambda: self.fresh_status().commands_refused > before, "count of the refusal")

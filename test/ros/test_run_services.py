@@ -84,7 +84,7 @@ def test_second_step_is_refused_during_the_first(stepped):
     """One request at a time; the first ends as it was asked to."""
     first = stepped.client.ask(Step, "step", periods=10_000)
     second = stepped.call(Step, "step", periods=1)
-    stepped.wait_for(first.done, "answer of the first step", timeout=30.0)
+    stepped.wait_for(first.done, "answer of the first step")
     assert not second.success
     assert "one at a time" in second.message
     assert first.result().success
