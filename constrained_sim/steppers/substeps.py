@@ -135,9 +135,10 @@ class Substeps(Stepper):
         With the impedance alpha of :func:`~constrained_sim.steppers.soft_rows.soft_rows` and the mass m that the
         contact feels, a step turns an undamped vibration by ``2 sqrt(alpha / m)``.
         """
-        if not here.deflection.size:
+        contact_set, h = here.bound.contacts, self.dt
+        if not contact_set.soft_laws:
             return
-        contact_set, contact, h = here.bound.contacts, here.contact, self.dt
+        contact = here.contact
         for i, law in zip(contact_set.soft, contact_set.soft_laws, strict=True):
             name, s_normal = contact_set.members[i].name, contact.s[3 * i + 2]
             if name in self._warned or not (depth := depth_ahead(contact.distances[i], s_normal, h)) > 0.0:
