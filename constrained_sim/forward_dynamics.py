@@ -14,9 +14,9 @@ from constrained_sim.actuation import actuation_matrix
 from constrained_sim.constrained_dynamics import ConstrainedSolution, ContactRows, solve_constrained_dynamics
 from constrained_sim.constraints import Constraint, ConstraintStack
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact.compliance import soft_forces
 from constrained_sim.contact.contact_set import ContactSet
 from constrained_sim.contact.features import ContactGeometry
+from constrained_sim.contact.soft_forces import soft_forces
 from constrained_sim.dynamics.dynamics import Dynamics, dynamics_at
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.linalg.row_space import RowSpace

@@ -575,7 +575,7 @@ def test_a_target_that_fails_ends_a_run_where_it_does(last):
 
     robot = double_pendulum()
     sims = [
-        simulator(robot, robot.neutral(), None, [JointVelocity("motor", robot.joint_names[0], speed)]) for _ in "12"
+        simulator(robot, robot.neutral(), None, [JointVelocity("motor", robot.joint_names[0], speed)]) for _ in range(2)
     ]
     for sim, law in zip(sims, [None, lambda t, q, v: np.zeros(robot.nu)], strict=True):
         with pytest.raises(RuntimeError, match="no more data"):

@@ -66,6 +66,22 @@ def gaps_ahead(gaps, distances, soft):  # type: ignore[no-untyped-def]
     return ahead
 
 
+@kernel(stage=True, spliced=True)
+def will_close(model, h, begin, acceleration):  # type: ignore[no-untyped-def]
+    """Return whether anything is predicted to close within the next h [s].
+
+    Args:
+        model: see :func:`~constrained_sim.steppers.substep.advance`.
+        h: [s].
+        begin: the state at the beginning.
+        acceleration: (nv,) of the last step.
+    """
+    contacts, impact_speed = borrowed(model.contacts), model.options.impact_speed
+    gaps = gaps_ahead(begin.gaps, begin.distances, contacts.soft.contacts)
+    closing = np.empty(gaps.shape[0], dtype=np.int64)
+    return closing_contacts(gaps, contacts.normals, begin.s, begin.J, acceleration, h, impact_speed, closing) > 0
+
+
 class ActiveRows(NamedTuple):
     """The rows that may carry force in a step: of contacts and one-sided rows, then of dry friction, then of turning.
 

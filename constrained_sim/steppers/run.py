@@ -9,7 +9,7 @@ from constrained_sim.compilation.kernel import kernel
 from constrained_sim.dynamics.free_flyer import mean_acceleration
 from constrained_sim.posture import feedback_efforts
 from constrained_sim.steppers.borrowed import borrowed
-from constrained_sim.steppers.contact_selection import closing_contacts, gaps_ahead
+from constrained_sim.steppers.contact_selection import will_close
 from constrained_sim.steppers.packed_step import state_size, unpack_outputs, unpack_state
 from constrained_sim.steppers.soft_rows import is_one_active
 from constrained_sim.steppers.state_checks import are_finite
@@ -43,19 +43,20 @@ def run_steps(model, settings, law, limits, arguments, asked, states, records): 
     """
     states, records, arguments = borrowed(states), borrowed(records), borrowed(arguments)
     here, there, acceleration = states
-    free_rows, sizes = borrowed(model.robot).free_rows, model.sizes
+    free_rows, soft, sizes = borrowed(model.robot).free_rows, borrowed(model.contacts).soft.contacts, model.sizes
     (least, most, may_act), (every, wait, t), h, tau = limits, asked, settings.h, arguments.efforts.constant
     efforts, wrenches, targets, excluded, user_forces = arguments
     begin, end = unpack_state(here, sizes), unpack_state(there, sizes)
     outputs = unpack_outputs(there, sizes)
     impulse, lam = outputs.impulse, outputs.lam
     all_q, all_v, all_tau, all_impulses, all_axes, all_energy, all_moments = records
-    closing = np.empty(begin.gaps.shape[0], dtype=np.int64)
-    found = StepForces(impulse, outputs.joint_friction, outputs.moments, lam, np.zeros_like(closing), outputs.energy)
+    status = np.zeros(begin.gaps.shape[0], dtype=np.int64)
+    found = StepForces(impulse, outputs.joint_friction, outputs.moments, lam, status, outputs.energy)
     _, corrects, passes, factorization, tolerance, newton_steps, tolerable = settings
     unknown, steps, calls = np.empty(0), 0, 0
     for i in range(all_q.shape[0]):
-        if _needs_another_way(model, h, begin, acceleration, may_act, closing):
+        begins = is_one_active(soft, may_act, begin.distances, begin.s, h)
+        if begins or will_close(model, h, begin, acceleration):
             break
         if i >= wait and (i - wait) % every == 0:
             wanted = feedback_efforts(law, begin.q, begin.v)
@@ -80,22 +81,3 @@ def run_steps(model, settings, law, limits, arguments, asked, states, records): 
         size = state_size(sizes)
         here[:size] = there[:size]
     return steps, t, calls
-
-
-@kernel(spliced=True)
-def _needs_another_way(model, h, begin, acceleration, may_act, closing):  # type: ignore[no-untyped-def]
-    """Return whether something closes in the next h [s], or a soft contact is active that may not be.
-
-    Args:
-        model: what is the same in all steps.
-        h: [s].
-        begin: the state at the beginning.
-        acceleration: (nv,) of the last step.
-        may_act: (soft,) which soft contacts may be active.
-        closing: (k + l,) work space.
-    """
-    contacts, impact_speed = borrowed(model.contacts), model.options.impact_speed
-    soft, normals = contacts.soft.contacts, contacts.normals
-    gaps = gaps_ahead(begin.gaps, begin.distances, soft)
-    closes = closing_contacts(gaps, normals, begin.s, begin.J, acceleration, h, impact_speed, closing)
-    return closes > 0 or is_one_active(soft, may_act, begin.distances, begin.s, h)

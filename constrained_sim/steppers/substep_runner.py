@@ -17,7 +17,7 @@ from constrained_sim.dynamics.tree import pose_of
 from constrained_sim.robot import Robot
 from constrained_sim.stabilization import Projection
 from constrained_sim.steppers.borrowed import borrowed
-from constrained_sim.steppers.contact_selection import closing_contacts, gaps_ahead
+from constrained_sim.steppers.contact_selection import will_close
 from constrained_sim.steppers.interpreted_model import InterpretedSubstepModel
 from constrained_sim.steppers.packed_step import Sizes, packed_size, unpack_outputs, unpack_state
 from constrained_sim.steppers.state_checks import are_finite
@@ -156,16 +156,13 @@ def step(  # type: ignore[no-untyped-def]
     """
     efforts, wrenches, targets, excluded, user_forces = borrowed(loads)
     acting = StepArguments(Efforts(*efforts), WrenchTable(*wrenches), targets, excluded, user_forces)
-    settings, contacts, sizes = StepSettings(*settings), borrowed(model.contacts), model.sizes
+    settings, sizes = StepSettings(*settings), model.sizes
     begin, acceleration, h = borrowed(begin), borrowed(acceleration), settings.h
     record, all_status = borrowed(filled)
     start, end = unpack_state(begin, sizes), unpack_state(record, sizes)
     count = start.gaps.shape[0]
-    if whole:
-        closing, impact_speed = np.empty(count, dtype=np.int64), model.options.impact_speed
-        gaps = gaps_ahead(start.gaps, start.distances, contacts.soft.contacts)
-        if closing_contacts(gaps, contacts.normals, start.s, start.J, acceleration, h, impact_speed, closing):
-            return CLOSING, 0, 0, 0, (BY_STICKING, 0), 0.0, 0.0, 0.0, 0.0
+    if whole and will_close(model, h, start, acceleration):
+        return CLOSING, 0, 0, 0, (BY_STICKING, 0), 0.0, 0.0, 0.0, 0.0
     outputs = unpack_outputs(record, sizes)
     impulse, friction = outputs.impulse, outputs.joint_friction
     found = StepForces(impulse, friction, outputs.moments, outputs.lam, all_status[:count], outputs.energy)

@@ -57,7 +57,7 @@ class Substeps(Stepper):
         """
         super().__init__(robot, dt, integrator, stabilization)
         self._runners: dict[bool, SubstepRunner] = {}
-        self._warned: set[str] = set()
+        self._judged: set[str] = set()
         self._forget()
 
     @property
@@ -141,11 +141,11 @@ class Substeps(Stepper):
         contact = here.contact
         for i, law in zip(contact_set.soft, contact_set.soft_laws, strict=True):
             name, s_normal = contact_set.members[i].name, contact.s[3 * i + 2]
-            if name in self._warned or not (depth := depth_ahead(contact.distances[i], s_normal, h)) > 0.0:
+            if name in self._judged or not (depth := depth_ahead(contact.distances[i], s_normal, h)) > 0.0:
                 continue
             normal, alpha = contact.J[3 * i + 2], impedance(h, *law.slopes(depth, -s_normal), self.robot.mass)
             angle = 2.0 * np.sqrt(alpha * normal @ np.linalg.solve(here.M, normal))
-            self._warned.add(name)
+            self._judged.add(name)
             if angle > FINE:
                 warnings.warn(CoarseStep(name, h, float(angle)), stacklevel=2)
 

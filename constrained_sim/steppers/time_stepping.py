@@ -47,9 +47,9 @@ EARLIER = 0.1
 """The first of these lengths as a part of the time at which slip may turn back, and of a length that was too long the
 next one: from a short one secants lead on at once, from a long one not at all."""
 
-LEAST_AHEAD, MOST_AHEAD = 4, 128
-"""Steps of a run for which targets of the user's are evaluated in advance: twice as many after steps that were all
-done, the fewest after an impact, which makes them useless."""
+MOST_AHEAD = 128
+"""Steps of a run for which targets of the user's are evaluated in advance: one after an impact, which makes them
+useless, and twice as many each time after steps that were all done."""
 
 MOST_PARTS = 8
 """Parts of a step from which on slip may turn back within a part: of many contacts, one by one does."""
@@ -93,7 +93,7 @@ class TimeStepping(Substeps):
 
     name = "time_stepping"
     default_integrator = Midpoint.name
-    _ahead = LEAST_AHEAD
+    _ahead = 1
 
     def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array, deflection: Array | None = None) -> Evaluation:
         """Start at (q, v) and time `t` with these constraints."""
@@ -154,7 +154,7 @@ class TimeStepping(Substeps):
         steps = len(targets) if bound.bilateral.asks_user else steps
         if not steps:
             return None
-        judged = np.array([contacts.members[i].name in self._warned for i in contacts.soft], dtype=np.bool_)
+        judged = np.array([contacts.members[i].name in self._judged for i in contacts.soft], dtype=np.bool_)
         compiled = self._runner(start, True)
         here = packed_state(start, compiled.sizes).copy()
         q, v, taus = np.empty((steps, robot.nq)), np.empty((steps, robot.nv)), np.empty((steps, robot.nu))
@@ -176,7 +176,7 @@ class TimeStepping(Substeps):
             (here, np.zeros(packed_size(compiled.sizes)), acceleration),
             records,
         )
-        self._ahead = min(2 * self._ahead, MOST_AHEAD) if done == steps else LEAST_AHEAD
+        self._ahead = min(2 * self._ahead, MOST_AHEAD) if done == steps else 1
         if not done:
             return None
         solver.calls += calls

@@ -95,7 +95,11 @@ class Simulation(Session):
         """Pause, and wait until the node has the commands that were sent: it counts a bad one sent after them."""
         before = self.fresh_status().commands_refused
         self.command(["nobody"], [0.0])
-        self.wait_for(lambda: self.fresh_status().commands_refused > before, "count of the refusal")
+        self.wait_for_refusals(before + 1)
+
+    def wait_for_refusals(self, count):
+        """Pause, and wait until the node has refused so many commands since its reset."""
+        self.wait_for(lambda: self.fresh_status().commands_refused == count, "count of the refusals")
 
     def parameters(self, *parameters):
         """Set parameters through the node's standard service; return the results."""

@@ -117,7 +117,7 @@ def test_refused_command_is_no_answer(lockstep):
     before = lockstep.fresh_status().commands_refused
     lockstep.pause(False)
     lockstep.command(["hip", "knee"], [math.nan, 0.0], stamp=state.header.stamp)
-    lockstep.wait_for(lambda: lockstep.fresh_status().commands_refused == before + 1, "count of the refusal")
+    lockstep.wait_for_refusals(before + 1)
     lockstep.pause(False)
     lockstep.client.spin(0.1)
     assert stamp(lockstep.states[-1]) == START

@@ -66,7 +66,7 @@ def test_wrenches_of_the_topic_add_up_for_one_period(stepped):
     push(stepped, "carriage", 20.0)
     push(stepped, "carriage", 30.0)
     push(stepped, "nobody")
-    stepped.wait_for(lambda: stepped.fresh_status().commands_refused == 1, "count of the refusal of the last")
+    stepped.wait_for_refusals(1)
     states = [fall(stepped, 1), fall(stepped, 4)]
     stepped.reset()
     assert apply(stepped, z=50.0).success
@@ -82,7 +82,7 @@ def test_bad_wrench_of_the_topic_is_counted_and_does_nothing(stepped, frame, for
     free = [fall(stepped, 3)]
     stepped.reset()
     push(stepped, frame, force)
-    stepped.wait_for(lambda: stepped.fresh_status().commands_refused == 1, "count of the refusal")
+    stepped.wait_for_refusals(1)
     assert [fall(stepped, 3)] == free
     assert stepped.fresh_status().commands_refused == 1
 

@@ -13,8 +13,8 @@ import scipy
 
 from constrained_sim.actuators import Efforts
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact.compliance import soft_forces
 from constrained_sim.contact.features import ContactGeometry
+from constrained_sim.contact.soft_forces import soft_forces
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.contact_solvers.contact_modes import Mode
 from constrained_sim.dynamics.dynamics import Dynamics, integrate, tangent_rate
@@ -86,7 +86,7 @@ class StepInputs(NamedTuple):
     ) -> tuple[Array, Array, Array]:
         """Return forces (6, nv) by cause, and force rows and spring rates of soft contacts, at the updated state.
 
-        Those that are `apart`: see :func:`~constrained_sim.contact.compliance.soft_forces`.
+        Those that are `apart`: see :func:`~constrained_sim.contact.soft_forces.soft_forces`.
         """
         robot, v = dynamics.robot, dynamics.v
         forces = np.zeros((len(FORCES), robot.nv))
