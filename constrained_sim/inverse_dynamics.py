@@ -270,7 +270,7 @@ def _constraint_forces(model: _Model, rest: Array, scale: float) -> tuple[Array,
     That is relative to `scale`, the largest term of the equation of motion [N m, N].
     """
     space = model.coordinates.row_space
-    reduced = least_squares(model.system.J[space.independent].T, rest)
+    reduced = least_squares(space.scaled(model.system.J).T, rest) / space.independent_scale
     lam = space.expand(reduced[None])[0]
     return lam, float(np.abs(rest - model.system.J.T @ lam).max() / scale) if scale > 0.0 else 0.0
 

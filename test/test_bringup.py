@@ -11,6 +11,7 @@ from constrained_sim import (
     Posture,
     Robot,
     Simulator,
+    Sticking,
     propose_contacts,
     propose_posture,
     set_on_ground,
@@ -79,6 +80,23 @@ def test_limits_and_cones_hold_where_the_least_norm_breaks_them(standing):
     assert found.forces[:, 2].min() >= 0.0
     assert np.all(np.linalg.norm(found.forces[:, :2], axis=1) <= 0.7 * found.forces[:, 2] + 1e-12)
     assert np.abs(found.residual).max() < 1e-6
+
+
+def test_sticking_feet_carry_what_would_slide():
+    """On a slope the efforts are those of rigid feet that do not slip."""
+    box, normal = Robot.from_urdf(BLOCK, floating_base=True), np.array([0.3, 0.0, 1.0])
+    surface = Plane(normal=normal / np.linalg.norm(normal))
+    corners = [(x, y, -0.3 * x) for x in (-0.2, 0.2) for y in (-0.2, 0.2)]
+    found = [
+        standing_efforts(
+            box,
+            box.neutral(),
+            [PointContact(f"{i}", "box", corner, surface=surface, **kind) for i, corner in enumerate(corners)],
+        )
+        for kind in ({"friction": 0.8}, {"law": Sticking()})
+    ]
+    assert np.abs(found[1].residual).max() < 1e-12
+    np.testing.assert_allclose(found[1].forces, found[0].forces, atol=1e-12)
 
 
 def test_what_cannot_stand_says_what_is_missing():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from mechanisms import (
+    BLOCK_HALF,
     GRAVITY,
     LIMIT,
     ball,
@@ -800,3 +801,49 @@ def test_trajectories_keep_the_moments(tmp_path):
     loaded = Trajectory.load(tmp_path / "run.npz")
     assert np.array_equal(loaded.contact_moments["c"], trajectory.contact_moments["c"])
     assert loaded.contact_moments["c"][-1][1] == pytest.approx(-0.01 * WEIGHT, rel=1e-9)
+
+
+RESISTANCES = [
+    {"rolling_friction": 0.01},
+    {"torsional_friction": 0.01},
+    {"rolling_friction": 0.01, "torsional_friction": 0.02},
+]
+every_resistance = pytest.mark.parametrize("resistance", RESISTANCES, ids=["rolling", "torsional", "both"])
+
+
+@every_resistance
+def test_a_box_that_slides_on_four_corners_slides_straight(resistance):
+    """Its contacts depend on each other; of all forces that obey the laws the symmetric ones act."""
+    robot = block()
+    feet = corners(friction=0.4, **resistance)
+    q, v = robot.configuration({}, (0, 0, BLOCK_HALF[2], 0, 0, 0, 1)), np.array([2.0, 0, 0, 0, 0, 0])
+    sim = Simulator(robot, feet, q=q, v=v, dt=1e-3)
+    result = sim.step()
+    normal = np.array([contact.force[2] for contact in result.contact_forces.values()])
+    assert normal.sum() == pytest.approx(robot.mass * GRAVITY, rel=1e-11)  # the accuracy of the limit
+    points = np.array([foot.point for foot in feet])
+    assert normal @ points[:, 1] == pytest.approx(0.0, abs=1e-10)
+    sim.run(0.3)
+    assert sim.state.q[1] == pytest.approx(0.0, abs=1e-12)
+    assert sim.state.v[5] == pytest.approx(0.0, abs=1e-9)
+    jump = resolve_impact(robot, q, [1.0, 0, -1.0, 0, 0, 0], feet)
+    assert jump.v_plus[[1, 5]] == pytest.approx(0.0, abs=1e-10)
+
+
+@every_resistance
+def test_every_method_finds_the_same_forces_of_a_box_that_slides_and_spins(resistance):
+    reference = None
+    for method in ("newton", "interior_point", "gauss_seidel", "admm", "pivoting"):
+        sim = Simulator(
+            block(),
+            corners(friction=0.4, **resistance),
+            q=block().configuration({}, (0, 0, BLOCK_HALF[2], 0, 0, 0, 1)),
+            v=[0.5, 0.1, 0, 0, 0, 3.0],
+            dt=1e-3,
+            contact_method=method,
+        )
+        result = sim.step()
+        found = np.concatenate([contact.force for contact in result.contact_forces.values()])
+        reference = found if reference is None else reference
+        np.testing.assert_allclose(found, reference, atol=1e-8)
+        assert found[2::3].min() > 0.0

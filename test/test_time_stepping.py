@@ -40,6 +40,7 @@ from scipy.integrate import solve_ivp
 
 from constrained_sim import (
     SOLVERS,
+    CustomConstraint,
     JointLimit,
     Plane,
     PointAnchor,
@@ -1146,6 +1147,30 @@ def test_contact_method_changes_no_motion():
         slides += any(contact.status == ContactStatus.SLIDING for contact in one.contact_forces.values())
         assert np.abs(one.state.v - other.state.v).max() < 1e-9
     assert slides > 5
+
+
+@pytest.mark.parametrize(("integrator", "share"), [("midpoint", 0.5), ("semi_implicit_euler", 0.0)])
+def test_a_constraint_is_asked_at_a_time_and_where_the_body_is_then(integrator, share):
+    """The rows of a step are those of one instant: q is where the body, led along q = t, is at t."""
+    asked = []
+
+    def jacobian(q, v, t):
+        asked.append((float(q[0]), t))
+        return np.ones((1, 1))
+
+    led = CustomConstraint(
+        "led", 1, lambda q, v, t: q - t, jacobian, lambda q, v, t: np.zeros(1), velocity=lambda q, v, t: v - 1.0
+    )
+    rail = urdf(
+        '<link name="base"/>', link("cart", 1.0), joint("slide", "prismatic", "base", "cart", (1, 0, 0), more=LIMIT)
+    )
+    body = Simulator(Robot.from_urdf(rail), [led], q=[0.0], v=[1.0], dt=0.1, integrator=integrator)
+    body.step()
+    asked.clear()  # the first step has checked the derivatives, around its beginning
+    body.step()
+    assert min(t for _, t in asked) == pytest.approx(0.1 * (1.0 + share), abs=1e-15)
+    for q, t in asked:
+        assert q == pytest.approx(t, abs=1e-15)
 
 
 def test_semi_implicit_euler_holds_contacts_too():

@@ -12,6 +12,7 @@ from scipy.optimize import lsq_linear
 from constrained_sim.bringup.ground import checked_contacts
 from constrained_sim.bringup.held_rows import held_rows
 from constrained_sim.constraints import PointContact
+from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.linalg.rank import least_squares
@@ -88,7 +89,7 @@ def standing_efforts(robot: Robot, q: Any, contacts: Sequence[PointContact]) -> 
     contacts = checked_contacts(contacts)
     statics = _statics(robot, q, contacts)
     x: Array = least_squares(statics.rows.T, statics.b)
-    friction = np.array([float(contact.friction) for contact in contacts])
+    friction = np.minimum([contact.coefficient for contact in contacts], OPTIONS.strong_friction)
     if not _is_allowed(robot, statics, x, friction):
         x = _bounded(robot, statics, friction)
     first = len(x) - len(statics.axes)
@@ -100,7 +101,7 @@ def standing_efforts(robot: Robot, q: Any, contacts: Sequence[PointContact]) -> 
 def _statics(robot: Robot, q: Array, contacts: Sequence[PointContact]) -> _Statics:
     dynamics = Dynamics.at(robot, q, np.zeros(robot.nv))
     held = held_rows(robot, dynamics, contacts)
-    used = np.repeat([contact.friction > 0.0 for contact in contacts], 3).astype(np.bool_)
+    used = np.repeat([contact.coefficient > 0.0 for contact in contacts], 3).astype(np.bool_)
     used[2::3] = True
     owner = np.repeat(np.arange(len(contacts)), 3)[used]
     normals = np.flatnonzero(np.diff(owner, append=-1)).astype(np.intp)

@@ -250,9 +250,9 @@ def _linearize(interior, slack, coupling):  # type: ignore[no-untyped-def]
 
 @kernel
 def _are_inside(x):  # type: ignore[no-untyped-def]
-    """Return whether all points x (k, 3) are inside the cone."""
+    """Return whether all points x (k, 3) are inside the cone, as far as numbers of this precision tell."""
     for c in range(x.shape[0]):
-        if not _determinant(x[c]) > 0.0:
+        if not TINY < _determinant(x[c]) < 1.0 / TINY:
             return False
     return True
 

@@ -26,12 +26,12 @@ import numpy.typing as npt
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact_solvers.natural_map import error_of
-from constrained_sim.contact_solvers.options import OPTIONS
+from constrained_sim.contact_solvers.options import OPTIONS, TINY
 from constrained_sim.contact_solvers.rolling_rows import no_rolling
 from constrained_sim.contact_solvers.scaled_problem import ContactLaws
 from constrained_sim.contact_solvers.semismooth_newton import block_times
 from constrained_sim.contact_solvers.status import OPEN, SLIDING, STICKING
-from constrained_sim.linalg.cholesky import independent_factor, range_factor
+from constrained_sim.linalg.cholesky import independent_factor, pivoted_factor, range_factor
 from constrained_sim.linalg.products import largest_entry
 from constrained_sim.validation import Array
 
@@ -261,7 +261,9 @@ def _solve(H, right):  # type: ignore[no-untyped-def]
 def _columns_in(L, rows):  # type: ignore[no-untyped-def]
     """Return a matrix (n, q) whose columns span the columns `rows` of ``L L^T``, for L (n, k)."""
     chosen = L[rows]
-    return L @ np.ascontiguousarray(_orthonormal(range_factor(chosen.T @ chosen)).T)
+    squares = chosen.T @ chosen
+    common = np.full(squares.shape[0], max(np.trace(squares), TINY))
+    return L @ np.ascontiguousarray(_orthonormal(pivoted_factor(squares, common)[0]).T)
 
 
 @kernel

@@ -41,6 +41,25 @@ def count_rows(rolling: Array) -> int:
     return int(rolling[:, SIZE].sum()) if len(rolling) else 0
 
 
+@kernel
+def lengths_of(rolling, count):  # type: ignore[no-untyped-def]
+    """Return (count,) the lengths of all rows: the coefficient [m] of a moment, 1 of other rows; and `rolling` in them.
+
+    An impulse in a row of a moment is then a force at this distance, and its bound the normal impulse.
+    """
+    lengths, forces, first = np.ones(count), rolling.copy(), count
+    for moment in rolling:
+        first -= int(moment[SIZE])
+    for moment in forces:
+        size = int(moment[SIZE])
+        if moment[COEFFICIENT] > 0.0:
+            lengths[first : first + size] = moment[COEFFICIENT]
+            moment[RADIUS] /= moment[COEFFICIENT]
+            moment[COEFFICIENT] = 1.0
+        first += size
+    return lengths, forces
+
+
 @kernel(inline=True)
 def nearest(z0, z1, radius, direction):  # type: ignore[no-untyped-def]
     """Return the point of the disc of `radius` nearest to z, or the one opposite to a known direction of motion."""
@@ -87,7 +106,7 @@ def differentiate_rolling(rolling, u, p, r, B, C):  # type: ignore[no-untyped-de
         z0, z1 = r[i] - p[i] * u[i], r[i + 1] - p[i] * u[i + 1] if both else 0.0
         length = np.hypot(z0, z1)
         moves = moment[DIRECTION] != 0.0 or moment[DIRECTION + 1] != 0.0
-        B[block, 2, 2] = 1.0 if y <= 0.0 else 0.0
+        B[block, 2, 2], C[block, 2, 2] = (1.0, 0.0) if y <= 0.0 else (0.0, p[n])
         if radius == 0.0 or moves or length > radius:
             d0, d1 = (-moment[DIRECTION], -moment[DIRECTION + 1]) if moves else (z0 / max(length, TINY), 0.0)
             if both and not moves:

@@ -9,7 +9,6 @@ import numpy as np
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact_solvers.options import OPTIONS, TINY
 from constrained_sim.contact_solvers.rolling_rows import SIZE
-from constrained_sim.linalg.rank import DELASSUS_TOLERANCE
 from constrained_sim.validation import Array
 
 
@@ -68,12 +67,11 @@ def inverse_diagonal(diagonal, laws):  # type: ignore[no-untyped-def]
     p = np.ones(diagonal.shape[0])
     if largest == 0.0:
         return p
-    floor = DELASSUS_TOLERANCE * largest
     for i in range(p.shape[0]):
-        p[i] = 1.0 / (diagonal[i] if diagonal[i] > floor else largest)
+        p[i] = 1.0 / (diagonal[i] if diagonal[i] > 0.0 else largest)
     for c in range(0, 3 * friction.shape[0], 3):
         tangential = max(diagonal[c], diagonal[c + 1])
-        p[c] = p[c + 1] = 1.0 / (tangential if tangential > floor else largest)
+        p[c] = p[c + 1] = 1.0 / (tangential if tangential > 0.0 else largest)
     i = p.shape[0]
     for moment in rolling:
         i -= int(moment[SIZE])

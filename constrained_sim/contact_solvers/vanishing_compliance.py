@@ -14,6 +14,9 @@ that begins; what is symmetric stays symmetric; and where only forces are open, 
 forces, it has the forces of least norm. Others at rest, or with the same slip, are of least norm too: see
 :mod:`~constrained_sim.contact_solvers.least_norm`.
 
+With rolling and torsional friction a row of a moment is a force at the distance of its coefficient, and as compliant.
+Least norm is not asked for then.
+
 It costs more than most solutions, and is looked for only where rows that are active, or would be without others, depend
 on each other, unless all contacts rest well inside their cones: then only forces are open. Where the way turns back
 before c = 0, the solution that the method found stays.
@@ -29,8 +32,10 @@ import numpy as np
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact_solvers.active_set_newton import factored_newton
 from constrained_sim.contact_solvers.least_norm import by_motion, rows_at_rest, with_least_norm
+from constrained_sim.contact_solvers.natural_map import error_of
 from constrained_sim.contact_solvers.options import OPTIONS
-from constrained_sim.contact_solvers.scaled_problem import accuracy_of, impulse_scale, scaled_problem
+from constrained_sim.contact_solvers.rolling_rows import lengths_of
+from constrained_sim.contact_solvers.scaled_problem import ContactLaws, accuracy_of, impulse_scale, scaled_problem
 from constrained_sim.contact_solvers.semismooth_newton import DelassusFactor
 from constrained_sim.contact_solvers.status import OPEN, SLIDING, STICKING
 from constrained_sim.linalg.cholesky import independent_factor, range_factor
@@ -38,7 +43,9 @@ from constrained_sim.linalg.cholesky import independent_factor, range_factor
 
 @kernel
 def choose_solution(problem, r, error, most):  # type: ignore[no-untyped-def]
-    """Return the solution that is taken, see the module; r itself where there is no choice, or with rolling friction.
+    """Return the solution that is taken, see the module; r itself where there is no choice.
+
+    With rolling friction it is the limit of vanishing compliance itself.
 
     Args:
         problem: a :class:`~constrained_sim.contact_solvers.scaled_problem.ScaledProblem`.
@@ -47,18 +54,16 @@ def choose_solution(problem, r, error, most):  # type: ignore[no-untyped-def]
         most: what the forces returned may have.
     """
     G, b, laws, p = problem
-    if laws.rolling.shape[0]:
-        return r
-    friction = laws.friction
+    friction, rolls = laws.friction, laws.rolling.shape[0] > 0
     status = by_motion(problem, G @ r + b, 10.0 * error)
-    rows = _rows_that_may_press(status, b, friction.shape[0])
+    rows = np.arange(r.shape[0]) if rolls else _rows_that_may_press(status, b, friction.shape[0])
     if independent_factor(G[rows][:, rows])[1]:
         return r
-    if (status[: friction.shape[0]] == STICKING).all():
+    if not rolls and (status[: friction.shape[0]] == STICKING).all():
         x = with_least_norm(problem, r, error, most)
         if _is_inside(friction, x):
             return x
-    limit, left = rigid_limit(problem)
+    limit, left = _limit_in_own_lengths(problem) if rolls else rigid_limit(problem)
     if left <= OPTIONS.sufficient * impulse_scale(p, b, limit):
         r, error = limit, max(left, accuracy_of(p, b, 0.0))
         most = max(most, 10.0 * error)
@@ -97,6 +102,21 @@ def rigid_limit(problem):  # type: ignore[no-untyped-def]
             return limit, error
         softer = compliance
     return r, np.inf
+
+
+@kernel
+def _limit_in_own_lengths(problem):  # type: ignore[no-untyped-def]
+    """Return the same with rolling friction: each moment as a force at the distance of its coefficient [m].
+
+    So all rows have one unit, and a contact that turns is as compliant as a patch of this radius.
+    """
+    G, b, laws, _ = problem
+    lengths, rolling = lengths_of(laws.rolling, b.shape[0])
+    in_lengths = ContactLaws(laws.friction, laws.slip, laws.lower, laws.upper, rolling)
+    scaled = scaled_problem(G * lengths * lengths.reshape((-1, 1)), b * lengths, in_lengths)
+    limit, _ = rigid_limit(scaled)
+    limit = limit * lengths
+    return limit, error_of(problem, limit)
 
 
 @kernel

@@ -10,6 +10,7 @@ import pinocchio as pin
 
 from constrained_sim.config import Config
 from constrained_sim.constraints import PointContact
+from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.controllers.control_law import checked_mode
 from constrained_sim.controllers.statics import standing_efforts
 from constrained_sim.dynamics.dynamics import Dynamics
@@ -74,7 +75,7 @@ class QuadrupedController:
         self._joints = np.array([joint for joint, _ in places], dtype=np.int64)
         self._offsets = np.array([offset for _, offset in places])
         self._axes = np.tile(np.eye(3), (4, 1, 1))
-        self._friction = self.CONE * np.array([foot.friction for foot in feet])
+        self._friction = self.CONE * np.minimum([foot.coefficient for foot in feet], OPTIONS.strong_friction)
         self._position, self._rotation = config.q[:3].copy(), _rotation(config.q)
         self._dynamics.update_kinematics(config.q)
         self._stance = self._dynamics.point_positions(self._joints, self._offsets)

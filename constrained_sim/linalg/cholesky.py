@@ -5,23 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.linalg.rank import DELASSUS_TOLERANCE, PIVOT_ROUNDING, PIVOT_TOLERANCE
+from constrained_sim.linalg.rank import LARGE_PIVOT, ROW_TOLERANCE
 
 
 @kernel
-def pivoted_factor(G):  # type: ignore[no-untyped-def]
+def pivoted_factor(G, units):  # type: ignore[no-untyped-def]
     """Return L (n, rank) with ``G = L L^T``, by Cholesky's factorisation with diagonal pivoting, and pivots (rank,).
 
-    Pivots are rows that do not depend on each other, and that all others depend on.
+    Pivots are rows that do not depend on each other, and that all others depend on. What is left of a diagonal entry
+    compares with its entry of `units` (n,), positive, so that rows of metres compare with rows of radians.
     """
     n = G.shape[0]
     pivots = np.empty(n, dtype=np.int64)
     columns, rest = np.empty((n, n)), np.diag(G).copy()
-    largest = rest.max() if n else 0.0
     rank = 0
     while rank < n:
-        pivot = int(np.argmax(rest))
-        if rest[pivot] <= DELASSUS_TOLERANCE * largest:
+        pivot = int(np.argmax(rest / units))
+        if rest[pivot] <= ROW_TOLERANCE**2 * units[pivot]:
             break
         column = columns[rank]
         column[:] = G[pivot]
@@ -39,25 +39,32 @@ def pivoted_factor(G):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def row_factor(G):  # type: ignore[no-untyped-def]
+    """Return what :func:`pivoted_factor` does, each row compared with its own diagonal entry; zero rows depend."""
+    own = np.diag(G).copy()
+    for i in range(own.shape[0]):
+        if not own[i] > 0.0:
+            own[i] = 1.0
+    return pivoted_factor(G, own)
+
+
+@kernel
 def range_factor(G):  # type: ignore[no-untyped-def]
-    """Return L (n, rank) with ``G = L L^T``, see :func:`pivoted_factor`."""
-    return pivoted_factor(G)[0]
+    """Return L (n, rank) with ``G = L L^T``, see :func:`row_factor`."""
+    return row_factor(G)[0]
 
 
 @kernel
 def independent_factor(G):  # type: ignore[no-untyped-def]
-    """Return U (n, n), upper triangular, with ``G = U^T U``, and whether rows are independent; else it is of no use.
+    """Return U (n, n), upper triangular, with ``G = U^T U``, and whether its pivots are large; else it is of no use.
 
-    Rows of zeros do not count; their pivot is infinite, so that their unknowns come out as zero. Rounding of a pivot
-    grows with the inverse of those before it: after a small one, a row that depends on others has more than rounding.
+    Each pivot compares with the diagonal entry it began as. Rows of zeros do not count; their pivot is infinite, so
+    that their unknowns come out as zero.
     """
     n = G.shape[0]
-    largest, least = 0.0, 1.0
-    for i in range(n):
-        largest = max(largest, G[i, i])
     U = np.zeros((n, n))
     for i in range(n):
-        if G[i, i] <= DELASSUS_TOLERANCE * largest:
+        if not G[i, i] > 0.0:
             U[i, i] = np.inf
             continue
         row, given = U[i, i:], G[i, i:]
@@ -68,9 +75,8 @@ def independent_factor(G):  # type: ignore[no-untyped-def]
             factor = other[0]
             for j in range(row.shape[0]):
                 row[j] -= factor * other[j]
-        if row[0] <= max(PIVOT_TOLERANCE, PIVOT_ROUNDING / least) * G[i, i]:
+        if row[0] <= LARGE_PIVOT * G[i, i]:
             return U, False
-        least = min(least, row[0] / G[i, i])
         pivot = np.sqrt(row[0])
         for j in range(row.shape[0]):
             row[j] /= pivot

@@ -15,16 +15,10 @@ that is rounding.
 """
 
 LARGE_PIVOT = 1e-6
-"""Pivot of a matrix with unit diagonal that rounding cannot have made."""
+"""Pivot, relative to the diagonal entry it began as, that rounding cannot have made, whatever came before it."""
 
 DELASSUS_TOLERANCE = 1e-11
-"""Entry of a Delassus matrix, relative to its largest diagonal entry, below which it is rounding."""
-
-PIVOT_TOLERANCE = 1e-9
-"""Pivot, relative to the diagonal entry it began as, below which a row of a Delassus matrix depends on others."""
-
-PIVOT_ROUNDING = 1e-14
-"""Rounding of a pivot, relative to the diagonal entry it began as, per inverse of the least such pivot before it."""
+"""Entry of a Delassus matrix, relative to what it was before bilateral rows were held, below which it is rounding."""
 
 MOTION_ROUNDING = 1e-15
 """Rounding of a row velocity, relative to the largest one that a motion of the same kinetic energy can have."""

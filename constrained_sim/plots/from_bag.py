@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from constrained_sim.bag_reader import bag_reader
 from constrained_sim.config import Config
 from constrained_sim.constraints import Constraint, PointContact
-from constrained_sim.exceptions import ConfigError, ConstrainedSimError
-from constrained_sim.optional import optional
+from constrained_sim.exceptions import ConstrainedSimError
 from constrained_sim.plots.from_trajectory import declared_contact, joint_limits
 from constrained_sim.plots.limbs import Limbs
 from constrained_sim.plots.recording import (
@@ -76,7 +76,7 @@ def read_bag(directory: Path, config: Config | None = None) -> Recording:
         config: what it is of; None: what the recording itself says, if it does.
 
     Raises:
-        ConfigError: it is no recording.
+        ConfigError: it is no recording, or a damaged one.
         MissingLibrary: the one that reads bags.
     """
     return read_messages(directory).recording(directory.resolve().name, config)
@@ -86,14 +86,11 @@ def read_messages(directory: Path) -> BagMessages:
     """Read what is plotted, and what the recording tells of its simulation.
 
     Raises:
-        ConfigError: it is no recording.
+        ConfigError: it is no recording, or a damaged one.
         MissingLibrary: the one that reads bags.
     """
-    if not (directory / "metadata.yaml").is_file():
-        raise ConfigError(f"{str(directory)!r} is not a rosbag2 directory (no metadata.yaml in it)")
-    reader_of = optional("rosbags.highlevel", "reading a recording").AnyReader
     messages = BagMessages()
-    with reader_of([directory]) as reader:
+    with bag_reader(directory) as reader:
         for connection, stamp, data in reader.messages(connections=list(filter(_is_wanted, reader.connections))):
             messages.add(connection.topic, connection.msgtype, stamp, reader.deserialize(data, connection.msgtype))
     return messages

@@ -119,7 +119,7 @@ def _unnamed_joints(trajectory: Trajectory) -> dict[str, JointSeries]:
 
 def declared_contact(force: Array, contact: PointContact, limbs: Limbs) -> ContactSeries:
     """Return what the mean forces (n, 3) on a declared contact tell [N], world axes; NaN while absent."""
-    normal, friction = contact.surface.normal, contact.law.coefficient(contact.friction)
+    normal, friction = contact.surface.normal, contact.coefficient
     status = np.where(np.isfinite(force[:, 0]), status_of(force, normal, friction), UNKNOWN)
     limb = limbs.of_link(contact.link)
     return ContactSeries(force, force @ normal, np.full(len(force), friction), status, limb)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from geometry_msgs.msg import Pose, Twist
 
 from constrained_sim.config_sections import read_body
 from constrained_sim.descriptions.format import format_of
@@ -64,6 +65,8 @@ def state_from_request(robot: Robot, q: Array, v: Array, request: Any) -> tuple[
                 write(lookup(f"joint of object {entry.name!r}", name, joints), value)
     if request.set_base:
         q, v = with_base(robot, entry, q, v, request)
+    elif entry.body.floating_base and (state.pose != Pose() or state.twist != Twist()):
+        raise InvalidValue(f"set_base of object {entry.name!r}", False, "true, where a pose or a twist is given")
     return q, v
 
 

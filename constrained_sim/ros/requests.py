@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from geometry_msgs.msg import Pose, Twist
 
 from constrained_sim import srv
 from constrained_sim.config import configured_solver
@@ -185,4 +186,6 @@ class Requests:
             twist = request.base_twist
             q[:7] = robot.configuration({}, pose_values(request.base_pose))[:7]
             v[:6] = finite_array("base_twist of a reset", [*xyz(twist.linear), *xyz(twist.angular)], (6,))
+        elif request.base_pose != Pose() or request.base_twist != Twist():
+            raise InvalidValue("set_base of a reset", False, "true, where base_pose or base_twist is given")
         return q, np.asarray(v)

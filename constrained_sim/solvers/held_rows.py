@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.linalg.cholesky import independent_factor, pivoted_factor, solve_lower, substitute_twice
+from constrained_sim.linalg.cholesky import independent_factor, row_factor, solve_lower, substitute_twice
 from constrained_sim.linalg.elimination import eliminate, substitute
 from constrained_sim.linalg.householder import null_space_bases, null_space_solve
 from constrained_sim.linalg.inertia_factor import factor_inertia, unwhiten_one, whiten, whiten_one
@@ -86,7 +86,7 @@ def _independent(G, U, is_regular, b):  # type: ignore[no-untyped-def]
     if is_regular:
         chosen = np.flatnonzero(np.isfinite(np.diag(U)))
         return U, chosen, b[chosen]
-    F, chosen = pivoted_factor(G)
+    F, chosen = row_factor(G)
     goal = b[chosen]
     contradiction = b - matvec(F, solve_lower(F[chosen], goal.reshape((1, -1)))[0])
     if largest_entry(contradiction) > CONSISTENT * largest_entry(b):

@@ -68,7 +68,8 @@ class InterpretedSubstepModel(InterpretedModel):
 
     def begin(self, t: float, h: float, inputs: StepInputs) -> None:
         """Take the time `t` [s] and length `h` [s] of the next step, and its `inputs`."""
-        self.inputs, self._t, self.work.pose.t, self.work.end_pose.t = inputs, t, t + 0.5 * h, t + h
+        self.inputs, self._t = inputs, t
+        self.work.pose.t, self.work.end_pose.t = t + (1.0 - self.options.theta) * h, t + h
 
     # -- stages, see constrained_sim.steppers.evaluation and row_solution
 

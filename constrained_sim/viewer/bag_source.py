@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from constrained_sim.bag_reader import bag_reader
 from constrained_sim.config import Config
 from constrained_sim.dynamics.dynamics import kinematics_at
 from constrained_sim.exceptions import ConfigError
-from constrained_sim.optional import optional
 from constrained_sim.plots.from_bag import IMPULSES, LOSSES, WRENCH, WRENCHES
 from constrained_sim.recorded_configuration import RecordedConfiguration
 from constrained_sim.robot import Robot
@@ -58,17 +58,14 @@ class BagSource(Recording):
         """Read the rosbag2 `directory`; `config` is what it was recorded of, None: what it says itself.
 
         Raises:
-            ConfigError: no recording, or one that does not tell of a robot.
+            ConfigError: no recording, a damaged one, or one that does not tell of a robot.
             MissingLibrary: the one that reads bags.
         """
-        if not (directory / "metadata.yaml").is_file():
-            raise ConfigError(f"{str(directory)!r} is not a rosbag2 directory (no metadata.yaml in it)")
-        reader_of = optional("rosbags.highlevel", "reading a recording").AnyReader
         self._columns: dict[str, _Column] = defaultdict(_Column)
         self._forces: dict[str, _Column] = defaultdict(_Column)
         self._impacts: list[ShownImpact] = []
         self._told = RecordedConfiguration()
-        with reader_of([directory]) as reader:
+        with bag_reader(directory) as reader:
             self._deserialize = reader.typestore.deserialize_cdr
             self._read(reader)
         if not self._columns[messages.STATES].stamps:

@@ -39,5 +39,5 @@ class DeclaredContacts:
         normal = contact.surface.normal
         position = dynamics.placement(joint).act(offset) - contact.radius * normal
         acting = np.zeros(3) if force is None else np.nan_to_num(force)
-        status = ContactStatus(int(status_of(acting[None], normal, contact.law.coefficient(contact.friction))[0]))
+        status = ContactStatus(int(status_of(acting[None], normal, contact.coefficient)[0]))
         return ShownContact(contact.name, status, position, normal, acting, contact.friction)

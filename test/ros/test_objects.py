@@ -137,6 +137,9 @@ def test_an_object_may_be_thrown(scene):
     state.pose.position.x, state.pose.position.z = 3.0, 2.0
     state.pose.orientation.z, state.pose.orientation.w = turn.z, turn.w
     state.twist.linear.x, state.twist.angular.y = 2.0, 3.0
+    refused = scene.call(SetObjectState, "set_object_state", state=state)
+    assert not refused.success
+    assert "set_base" in refused.message
     assert scene.call(SetObjectState, "set_object_state", state=state, set_base=True).success
     crate = step(scene, 100)["crate"]
     assert [crate.pose.position.x, crate.pose.position.y] == pytest.approx([3.2, 0.0], abs=1e-12)

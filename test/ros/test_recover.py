@@ -21,12 +21,17 @@ import zstandard
 from mcap.reader import make_reader
 from mcap.writer import CompressionType, Writer
 from rosbags.highlevel import AnyReader
+from rosbags.rosbag2 import StoragePlugin
+from rosbags.rosbag2 import Writer as BagWriter
+from rosbags.typesys import Stores, get_typestore
 
 from constrained_sim.exceptions import ConfigError
+from constrained_sim.plots.from_bag import read_messages
 from constrained_sim.ros.bag import bag_file, read_records
 from constrained_sim.ros.bag_lock import bag_lock
 from constrained_sim.ros.bag_writer import AppendedFile
 from constrained_sim.ros.recover import main, recover
+from constrained_sim.viewer.bag_source import BagSource
 
 COUNT, TOPICS = 600, ("/x", "/y")
 MAGIC = b"\x89MCAP0\r\n"
@@ -327,6 +332,19 @@ def test_hostile_file_is_refused_with_one_line(tmp_path: Path, name: str) -> Non
     assert run.returncode == 1, run.stderr
     assert len(run.stderr.strip().splitlines()) == 1 and run.stderr.startswith("recover: ")
     assert contents(bag) == {"bag_0.mcap": HOSTILE[name]}
+
+
+def test_who_reads_a_damaged_bag_is_told_to_recover_it(tmp_path: Path) -> None:
+    """Plots and the viewer name the bag and the command, and end without a traceback."""
+    bag = tmp_path / "bag"
+    with BagWriter(bag, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        kind = get_typestore(Stores.ROS2_JAZZY)
+        writer.write(writer.add_connection("/x", "std_msgs/msg/Empty", typestore=kind), 1, b"\0" * 8)
+    (file,) = bag.glob("*.mcap")
+    file.write_bytes(file.read_bytes()[:-20])
+    for read in (read_messages, BagSource):
+        with pytest.raises(ConfigError, match=f"{bag}.*constrained_sim recover"):
+            read(bag)
 
 
 def test_what_is_no_bag_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,104 @@
+"""Rows of metres and radians, of heavy and of light bodies: what a row is compared with is its own length."""
+
+import numpy as np
+import pytest
+
+from constrained_sim import (
+    SOLVERS,
+    CustomConstraint,
+    JointCoupling,
+    JointLimit,
+    JointVelocity,
+    PointAnchor,
+    PointContact,
+    Robot,
+    Simulator,
+    Wrench,
+    constrained_acceleration,
+    inverse_dynamics,
+)
+from constrained_sim.contact import ContactProblem, solve_contacts
+
+LINK = """<link name="{0}"><inertial><mass value="{1}"/>
+<inertia ixx="{2}" iyy="{2}" izz="{2}" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
+JOINT = """<joint name="{0}" type="{1}"><parent link="{2}"/><child link="{3}"/><axis xyz="{4}"/>
+<limit lower="-10" upper="10" effort="1e9" velocity="1e9"/></joint>"""
+HEAVY, LIGHT, GRAVITY = 1e4, 5e-8, 9.81
+
+every_solver = pytest.mark.parametrize("solver", sorted(set(SOLVERS) - {"proximal"}))
+
+
+@pytest.fixture(scope="module")
+def lift_and_wheel():
+    """Return a lift of ten tonnes beside a wheel of a watch: entries of M differ by a factor of 2e11."""
+    heavy = LINK.format("heavy", HEAVY, 1.0) + JOINT.format("lift", "prismatic", "base", "heavy", "0 0 1")
+    light = LINK.format("wheel", 1e-3, LIGHT) + JOINT.format("spin", "revolute", "base", "wheel", "0 0 1")
+    return Robot.from_urdf(f'<robot name="lift"><link name="base"/>{heavy}{light}</robot>')
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Return a body of 1 kg that moves along x and y."""
+    slides = LINK.format("a", 1.0, 1.0) + JOINT.format("x", "prismatic", "base", "a", "1 0 0")
+    slides += LINK.format("b", 1.0, 1.0) + JOINT.format("y", "prismatic", "a", "b", "0 1 0")
+    return Robot.from_urdf(f'<robot name="table"><link name="base"/>{slides}</robot>')
+
+
+@every_solver
+def test_a_heavy_lift_is_held_beside_a_light_wheel(lift_and_wheel, solver):
+    held = [PointAnchor("hold", "heavy", normals=[(0, 0, 1)]), JointVelocity("drive", "spin", 0.0)]
+    simulator = Simulator(lift_and_wheel, held, solver=solver, dt=1e-3)
+    result = simulator.step()
+    assert result.lam == pytest.approx([HEAVY * GRAVITY, 0.0], rel=1e-12, abs=1e-12)
+    simulator.run(0.1)
+    np.testing.assert_allclose(simulator.state.q, 0.0, atol=1e-15)
+
+
+@pytest.mark.parametrize("solver", sorted(set(SOLVERS) - {"proximal", "gauss"}))  # which does no friction
+def test_a_heavy_lift_rests_on_the_ground_beside_a_light_wheel_on_its_stop(lift_and_wheel, solver):
+    effort = 1e-3
+    held = [PointContact("foot", "heavy", (0, 0, 0), friction=0.5), JointLimit("stop", "spin", 0.0, 1.0)]
+    simulator = Simulator(lift_and_wheel, held, solver=solver, dt=1e-3)
+    for _ in range(100):
+        result = simulator.step([0.0, -effort])
+    assert result.contact_forces["foot"].force == pytest.approx([0.0, 0.0, HEAVY * GRAVITY], rel=1e-9, abs=1e-9)
+    assert result.multipliers("stop") == pytest.approx([effort, 0.0], rel=1e-9)
+    np.testing.assert_allclose(simulator.state.q, 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["newton", "interior_point", "gauss_seidel", "admm", "pivoting"])
+def test_contacts_that_do_not_touch_each_other_may_differ_by_any_factor(method):
+    G, u = np.diag([1e-4, 1e-4, 1e-4, 2e7, 2e7, 2e7]), np.array([0.1, 0.0, -1.0, 0.1, 0.0, -1.0])
+    problem = ContactProblem(G, u, np.array([0.5, 0.5]), np.zeros((2, 2)))
+    impulse = solve_contacts(problem, method).impulse
+    np.testing.assert_allclose(G @ impulse + u, 0.0, atol=1e-9)
+    np.testing.assert_allclose(impulse[2::3], [1e4, 5e-8], rtol=1e-9)
+
+
+@pytest.mark.parametrize(("angle", "held"), [(1e-4, True), (2e-6, True), (5e-7, False)])
+@every_solver
+def test_every_solver_draws_the_line_at_the_same_place(table, solver, angle, held):
+    """Two rows that turn away from each other by less than ``ROW_TOLERANCE`` are one row."""
+    rows = PointAnchor("rows", "b", normals=[(1, 0, 0), (1, angle, 0)])
+    simulator = Simulator(table, [rows], solver=solver, dt=1e-3)
+    for _ in range(10):
+        simulator.step([0.0, 1.0])
+    assert simulator.state.q[0] == pytest.approx(0.0, abs=1e-9)
+    assert simulator.state.q[1] == pytest.approx(0.0 if held else 0.5 * 0.01**2, abs=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-7, 1e7])
+def test_inverse_dynamics_finds_forces_of_rows_of_any_scale(table, scale):
+    row = CustomConstraint(
+        "row",
+        1,
+        phi=lambda q, v, t: scale * q[1:2],
+        jacobian=lambda q, v, t: np.array([[0.0, scale]]),
+        gamma=lambda q, v, t: np.zeros(1),
+    )
+    held, push = [row, JointCoupling("column", "x", "y", 0.0)], [Wrench("b", force=(1.0, 2.0, 0.0))]
+    found = inverse_dynamics(table, [0, 0], [0, 0], [], held, wrenches=push)
+    assert found.lam == pytest.approx([-2.0 / scale, -1.0], rel=1e-12)
+    assert found.residual < 1e-15
+    expected = constrained_acceleration(table, [0, 0], [0, 0], [0, 0], held, wrenches=push)
+    np.testing.assert_allclose(found.lam, expected.lam, rtol=1e-12)
