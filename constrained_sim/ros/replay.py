@@ -206,6 +206,8 @@ def replay(directory: Path) -> Comparison:
             if difference:
                 break
             counts[record.topic.name] += 1
+    if scanner.cut_off:
+        warnings = (*warnings, f"the recording is cut off: its last {scanner.cut_off} bytes are part of a message")
     return Comparison(counts, difference, (*warnings, *scanner.damage))
 
 
