@@ -847,3 +847,20 @@ def test_every_method_finds_the_same_forces_of_a_box_that_slides_and_spins(resis
         reference = found if reference is None else reference
         np.testing.assert_allclose(found, reference, atol=1e-8)
         assert found[2::3].min() > 0.0
+
+
+@pytest.mark.parametrize("rolling_friction", [0.01, 0.001])
+def test_a_box_that_resists_rolling_slides_to_its_rest_in_few_events(rolling_friction):
+    """It stops where friction has taken its kinetic energy, without a turn."""
+    sim = Simulator(
+        block(),
+        corners(friction=0.4, rolling_friction=rolling_friction),
+        q=block().configuration({}, (0, 0, BLOCK_HALF[2], 0, 0, 0, 1)),
+        v=[2.0, 0, 0, 0, 0, 0],
+        dt=0.01,
+        **EVENTS,
+    )
+    sim.run(0.7)
+    assert sim.state.q[0] == pytest.approx(2.0**2 / (2.0 * 0.4 * GRAVITY), rel=1e-9)
+    np.testing.assert_allclose(sim.state.q[[1, 3, 4, 5]], 0.0, atol=1e-9)
+    np.testing.assert_allclose(sim.state.v, 0.0, atol=1e-9)

@@ -58,7 +58,7 @@ from constrained_sim import (
 from constrained_sim.contact_solvers.rolling_rows import no_rolling
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.dynamics.kinematics import velocity_at
-from constrained_sim.exceptions import NotSupported
+from constrained_sim.exceptions import NonFiniteState, NotSupported
 from constrained_sim.step_result import ContactStatus
 from constrained_sim.steppers.midpoint_friction import correct_midpoint_friction
 
@@ -1171,6 +1171,19 @@ def test_a_constraint_is_asked_at_a_time_and_where_the_body_is_then(integrator, 
     assert min(t for _, t in asked) == pytest.approx(0.1 * (1.0 + share), abs=1e-15)
     for q, t in asked:
         assert q == pytest.approx(t, abs=1e-15)
+
+
+def test_a_motion_that_leads_into_the_ground_is_said_to_have_no_solution():
+    """A point of a block on the ground is led down: no impulse allows both, whatever method looks for it."""
+
+    def sinking(t):
+        down = np.array([0.0, 0.0, 1.0])
+        return (BLOCK_HALF[2] - 0.1 * t**2) * down, -0.2 * t * down, -0.2 * down
+
+    held = [*corners(friction=0.4), PointAnchor("led", "block", (0, 0, 0), point_b=sinking)]
+    q = block().configuration({}, (0, 0, BLOCK_HALF[2], 0, 0, 0, 1))
+    with pytest.raises(NonFiniteState, match="no solution of the contact problem"):
+        Simulator(block(), held, q=q).run(0.1)
 
 
 def test_semi_implicit_euler_holds_contacts_too():
