@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from mechanisms import GRAVITY, LIMIT, joint, link, urdf
 
 from constrained_sim import (
     SOLVERS,
@@ -19,11 +20,8 @@ from constrained_sim import (
 )
 from constrained_sim.contact import ContactProblem, solve_contacts
 
-LINK = """<link name="{0}"><inertial><mass value="{1}"/>
-<inertia ixx="{2}" iyy="{2}" izz="{2}" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
-JOINT = """<joint name="{0}" type="{1}"><parent link="{2}"/><child link="{3}"/><axis xyz="{4}"/>
-<limit lower="-10" upper="10" effort="1e9" velocity="1e9"/></joint>"""
-HEAVY, LIGHT, GRAVITY = 1e4, 5e-8, 9.81
+HEAVY, LIGHT = 1e4, 5e-8
+"""Mass of the lift [kg], and moment of inertia of the wheel [kg m^2]."""
 
 every_solver = pytest.mark.parametrize("solver", sorted(set(SOLVERS) - {"proximal"}))
 
@@ -31,17 +29,17 @@ every_solver = pytest.mark.parametrize("solver", sorted(set(SOLVERS) - {"proxima
 @pytest.fixture(scope="module")
 def lift_and_wheel():
     """Return a lift of ten tonnes beside a wheel of a watch: entries of M differ by a factor of 2e11."""
-    heavy = LINK.format("heavy", HEAVY, 1.0) + JOINT.format("lift", "prismatic", "base", "heavy", "0 0 1")
-    light = LINK.format("wheel", 1e-3, LIGHT) + JOINT.format("spin", "revolute", "base", "wheel", "0 0 1")
-    return Robot.from_urdf(f'<robot name="lift"><link name="base"/>{heavy}{light}</robot>')
+    heavy = link("heavy", HEAVY, inertia=(1, 1, 1)), joint("lift", "prismatic", "base", "heavy", (0, 0, 1), more=LIMIT)
+    light = link("wheel", 1e-3, inertia=(LIGHT,) * 3), joint("spin", "revolute", "base", "wheel", (0, 0, 1), more=LIMIT)
+    return Robot.from_urdf(urdf('<link name="base"/>', *heavy, *light))
 
 
 @pytest.fixture(scope="module")
 def table():
     """Return a body of 1 kg that moves along x and y."""
-    slides = LINK.format("a", 1.0, 1.0) + JOINT.format("x", "prismatic", "base", "a", "1 0 0")
-    slides += LINK.format("b", 1.0, 1.0) + JOINT.format("y", "prismatic", "a", "b", "0 1 0")
-    return Robot.from_urdf(f'<robot name="table"><link name="base"/>{slides}</robot>')
+    first = link("a", 1.0), joint("x", "prismatic", "base", "a", (1, 0, 0), more=LIMIT)
+    second = link("b", 1.0), joint("y", "prismatic", "a", "b", (0, 1, 0), more=LIMIT)
+    return Robot.from_urdf(urdf('<link name="base"/>', *first, *second))
 
 
 @every_solver

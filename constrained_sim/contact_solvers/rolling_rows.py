@@ -47,9 +47,7 @@ def lengths_of(rolling, count):  # type: ignore[no-untyped-def]
 
     An impulse in a row of a moment is then a force at this distance, and its bound the normal impulse.
     """
-    lengths, forces, first = np.ones(count), rolling.copy(), count
-    for moment in rolling:
-        first -= int(moment[SIZE])
+    lengths, forces, first = np.ones(count), rolling.copy(), count - int(rolling[:, SIZE].sum())
     for moment in forces:
         size = int(moment[SIZE])
         if moment[COEFFICIENT] > 0.0:

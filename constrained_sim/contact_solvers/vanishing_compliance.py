@@ -14,8 +14,7 @@ that begins; what is symmetric stays symmetric; and where only forces are open, 
 forces, it has the forces of least norm. Others at rest, or with the same slip, are of least norm too: see
 :mod:`~constrained_sim.contact_solvers.least_norm`.
 
-With rolling and torsional friction a row of a moment is a force at the distance of its coefficient, and as compliant.
-Least norm is not asked for then.
+With rolling and torsional friction it is this limit itself: least norm is not asked for then.
 
 It costs more than most solutions, and is looked for only where rows that are active, or would be without others, depend
 on each other, unless all contacts rest well inside their cones: then only forces are open. Where the way turns back
@@ -45,8 +44,6 @@ from constrained_sim.linalg.cholesky import independent_factor, range_factor
 def choose_solution(problem, r, error, most):  # type: ignore[no-untyped-def]
     """Return the solution that is taken, see the module; r itself where there is no choice.
 
-    With rolling friction it is the limit of vanishing compliance itself.
-
     Args:
         problem: a :class:`~constrained_sim.contact_solvers.scaled_problem.ScaledProblem`.
         r: (n,) impulses of a solution.
@@ -63,7 +60,7 @@ def choose_solution(problem, r, error, most):  # type: ignore[no-untyped-def]
         x = with_least_norm(problem, r, error, most)
         if _is_inside(friction, x):
             return x
-    limit, left = _limit_in_own_lengths(problem) if rolls else rigid_limit(problem)
+    limit, left = rigid_limit(problem)
     if left <= OPTIONS.sufficient * impulse_scale(p, b, limit):
         r, error = limit, max(left, accuracy_of(p, b, 0.0))
         most = max(most, 10.0 * error)
@@ -74,8 +71,20 @@ def choose_solution(problem, r, error, most):  # type: ignore[no-untyped-def]
 def rigid_limit(problem):  # type: ignore[no-untyped-def]
     """Return the solution (n,) to which those of vanishing compliance lead, and its error [N s].
 
-    Where they lead to none, that is infinite.
+    Where they lead to none, that is infinite. An impulse in a row of a moment counts as a force at the distance of its
+    coefficient [m], so that all rows have one unit, and a contact turns as compliantly as a patch of this radius.
     """
+    G, b, laws, _ = problem
+    lengths, rolling = lengths_of(laws.rolling, b.shape[0])
+    laws = ContactLaws(laws.friction, laws.slip, laws.lower, laws.upper, rolling)
+    limit, left = _limit_of_forces(scaled_problem(G * lengths * lengths.reshape((-1, 1)), b * lengths, laws))
+    limit = limit * lengths
+    return limit, error_of(problem, limit) if np.isfinite(left) else left
+
+
+@kernel
+def _limit_of_forces(problem):  # type: ignore[no-untyped-def]
+    """Return the same of a problem whose rows all have one unit."""
     G, b, laws, p = problem
     n = b.shape[0]
     unit, L = np.trace(G) / n, range_factor(G)
@@ -102,21 +111,6 @@ def rigid_limit(problem):  # type: ignore[no-untyped-def]
             return limit, error
         softer = compliance
     return r, np.inf
-
-
-@kernel
-def _limit_in_own_lengths(problem):  # type: ignore[no-untyped-def]
-    """Return the same with rolling friction: each moment as a force at the distance of its coefficient [m].
-
-    So all rows have one unit, and a contact that turns is as compliant as a patch of this radius.
-    """
-    G, b, laws, _ = problem
-    lengths, rolling = lengths_of(laws.rolling, b.shape[0])
-    in_lengths = ContactLaws(laws.friction, laws.slip, laws.lower, laws.upper, rolling)
-    scaled = scaled_problem(G * lengths * lengths.reshape((-1, 1)), b * lengths, in_lengths)
-    limit, _ = rigid_limit(scaled)
-    limit = limit * lengths
-    return limit, error_of(problem, limit)
 
 
 @kernel
