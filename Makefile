@@ -56,4 +56,4 @@ clean: ## remove the environment and all that was built
 	rm -rf .ros2 build install log constrained_sim/__pycache__
 
 help: ## show this list
-	@sed -n 's/^\([a-z_-]*\):[^#]*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z_-]*\):[^#]*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 24

@@ -256,7 +256,7 @@ class MissingProgram(ConstrainedSimError):
 
 
 class ContactNotSolved(ConstrainedSimError):
-    """A frictional contact problem for which no method found a solution; at acceleration level there may be none.
+    """A contact problem for which no method found a solution, because there is none or by rounding.
 
     Attributes:
         residual: relative residual of the best candidate.
@@ -265,8 +265,8 @@ class ContactNotSolved(ConstrainedSimError):
     def __init__(self, residual: float) -> None:
         """Say how far from a solution the best candidate was."""
         super().__init__(
-            f"no solution of the contact problem was found (relative residual {residual:.3g}); "
-            "with friction at acceleration level there may be none"
+            f"no solution of the contact problem was found (relative residual {residual:.3g}); there is none where "
+            "constraints drive contacts into each other, and there may be none for accelerations with friction"
         )
         self.residual = residual
 

@@ -103,7 +103,9 @@ class MinimalCoordinates:
             )
         dependent = np.setdiff1d(np.arange(nv), wanted)
         pivots = rows[:, dependent]
-        if rank and np.linalg.cond(pivots / row_space.scale[row_space.independent, None]) > 1.0 / ROW_TOLERANCE:
+        in_rows = pivots / row_space.scale[row_space.independent, None]
+        lengths = np.linalg.norm(in_rows, axis=0)
+        if rank and not (lengths.all() and np.linalg.cond(in_rows / lengths) <= 1.0 / ROW_TOLERANCE):
             given = [names[i] for i in wanted]
             raise InvalidValue("independent", given, "velocities that determine all others here")
         velocity_map, a_bias = np.zeros((nv, nv - rank)), np.zeros(nv)

@@ -17,7 +17,7 @@ def load_python_file(path: Path) -> ModuleType:
     """
     spec = spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None or not path.is_file():
-        raise ConfigError(f"got {str(path)!r}, allowed: a Python file")
+        raise ConfigError(f"{str(path)!r} is not there, or no Python file (.py)")
     module = module_from_spec(spec)
     try:
         spec.loader.exec_module(module)

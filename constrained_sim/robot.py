@@ -350,11 +350,11 @@ class Robot:
 
     @cached_property
     def links(self) -> dict[str, int]:
-        """Index of the Pinocchio frame of every link and fixed frame, by name; ``"world"`` is the universe.
+        """Index of the Pinocchio frame of every link and fixed frame, by name, and of ``"world"``, which is 0.
 
         A link's name means the link, also where a joint or another frame has it too.
         """
-        frames = list(enumerate(self.model.frames))
+        frames = list(enumerate(self.model.frames))[1:]  # the first is the world, under a name of Pinocchio's
         others = {f.name: i for i, f in frames if f.type not in (pin.FrameType.JOINT, pin.FrameType.BODY)}
         return {**others, **{f.name: i for i, f in frames if f.type == pin.FrameType.BODY}, WORLD: 0}
 

@@ -123,8 +123,14 @@ def number(what: str, value: Any, lower: float = -np.inf, upper: float = np.inf,
     is_number = isinstance(value, (float, int, np.integer, np.floating)) and not isinstance(value, bool)
     if is_number and _is_finite(value) and lower <= value <= upper and not (open_lower and value == lower):
         return float(value)
-    bracket = "(" if open_lower else "["
-    raise InvalidValue(what, value, f"a finite number in {bracket}{lower:g}, {upper:g}]")
+    raise InvalidValue(what, value, f"a finite number in {_interval(lower, upper, open_lower)}")
+
+
+def _interval(lower: float, upper: float, open_lower: bool = False) -> str:
+    """Return an interval as a refusal says it: infinity is never in it."""
+    begin = "(" if open_lower or np.isinf(lower) else "["
+    end = ")" if np.isinf(upper) else "]"
+    return f"{begin}{lower:.15g}, {upper:.15g}{end}"
 
 
 def _is_finite(value: float) -> bool:
@@ -142,7 +148,7 @@ def whole_number(what: str, value: Any, lower: int, upper: float = np.inf) -> in
     """
     if isinstance(value, int | np.integer) and not isinstance(value, bool) and lower <= value <= upper:
         return int(value)
-    raise InvalidValue(what, value, f"a whole number in [{lower}, {upper:g}]")
+    raise InvalidValue(what, value, f"a whole number in {_interval(lower, upper)}")
 
 
 def flag(what: str, value: Any) -> bool:

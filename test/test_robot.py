@@ -172,7 +172,7 @@ def test_bad_bases_are_refused(base):
 
 def test_links_are_links_and_fixed_frames():
     """Every link of the URDF, and the world."""
-    assert {"rail", "carriage", "upper_leg", "lower_leg", "foot", "world"} <= set(leg().links)
+    assert set(leg().links) == {"rail", "carriage", "upper_leg", "lower_leg", "ankle", "foot", "world"}
     joint_id, offset = leg().link_point("foot", (0, 0, 0))
     assert leg().model.names[joint_id] == "knee"
     assert offset == pytest.approx([0, 0, -0.16], abs=1e-15)

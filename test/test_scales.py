@@ -100,3 +100,14 @@ def test_inverse_dynamics_finds_forces_of_rows_of_any_scale(table, scale):
     assert found.residual < 1e-15
     expected = constrained_acceleration(table, [0, 0], [0, 0], [0, 0], held, wrenches=push)
     np.testing.assert_allclose(found.lam, expected.lam, rtol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e-6, 1.0, 1e6])
+def test_inverse_dynamics_does_not_depend_on_the_units_of_an_actuator(table, scale):
+    accelerations = np.array([2.0, 3.0])
+    plain = inverse_dynamics(table, np.zeros(2), np.zeros(2), accelerations, [])
+    other = inverse_dynamics(table, np.zeros(2), np.zeros(2), accelerations, [], actuation=np.diag([1.0, scale]))
+    np.testing.assert_allclose(other.tau * [1.0, scale], plain.tau, rtol=1e-14)
+    two = np.array([[1.0, 0.0, 0.0], [0.0, scale, scale]])  # which share what they do: the least norm
+    shared = inverse_dynamics(table, np.zeros(2), np.zeros(2), accelerations, [], actuation=two)
+    np.testing.assert_allclose(shared.tau * [1.0, scale, scale], plain.tau[[0, 1, 1]] * [1.0, 0.5, 0.5], rtol=1e-14)

@@ -200,7 +200,7 @@ def summarize(robot: Robot, dt: float = 1e-3) -> RobotSummary:
         collision=tuple(
             ShapeFacts(e.link, e.kind, tuple(map(float, e.size)), e.file) for e in robot.collision_elements
         ),
-        frames=tuple(name for name in robot.links if name not in (WORLD, "universe")),
+        frames=tuple(name for name in robot.links if name != WORLD),
         ignored=robot.ignored,
         advice=advice_on(robot, dt),
     )

@@ -8,6 +8,7 @@ import pickle
 import tempfile
 import time
 import uuid
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, field, replace
@@ -17,11 +18,13 @@ from typing import Any
 import numpy as np
 
 from constrained_sim.campaign.cluster import client_of, end_on_workers
+from constrained_sim.campaign.one_run import described_robot
 from constrained_sim.campaign.process import Result, do_runs, end_processes
 from constrained_sim.campaign.results import Results
 from constrained_sim.campaign.study import Study
 from constrained_sim.campaign.table import TableDirectory, trajectory_file
-from constrained_sim.exceptions import StudyInterrupted
+from constrained_sim.config import read_config
+from constrained_sim.exceptions import InvalidValue, ModelError, StudyInterrupted
 from constrained_sim.optional import optional
 
 BLOCK_TIME = 0.5
@@ -109,7 +112,9 @@ def run_study(
 
     Raises:
         ConfigError, StudyInterrupted, MissingLibrary: see :meth:`Study.run`.
+        UnknownName: a name in the configuration that does not exist, in this and in every other run.
     """
+    _check_keys(study)
     temporary = tempfile.TemporaryDirectory(prefix="study_") if directory is None else None
     path = Path(temporary.name if temporary is not None else directory or "")
     table = TableDirectory(path, study)
@@ -130,6 +135,17 @@ def run_study(
         return results
     finally:
         table.close()
+
+
+def _check_keys(study: Study) -> None:
+    """Refuse a study whose runs all fail, for a name or key that nobody reads.
+
+    Raises:
+        ConfigError, UnknownName: of the first run.
+    """
+    with warnings.catch_warnings(), contextlib.suppress(InvalidValue, ModelError):  # a value of the first run alone
+        warnings.simplefilter("ignore")  # a run says nothing of them
+        read_config(study.inputs(0).configuration, study.folder, described_robot)
 
 
 def _results(study: Study, executor: Executor | None, workers: int, left: Any) -> contextlib.closing[Any]:

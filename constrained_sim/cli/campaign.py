@@ -1,6 +1,7 @@
 """`constrained_sim campaign`: studies of thousands of runs, and any run of one again."""
 
 import itertools
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
@@ -20,6 +21,10 @@ Directory = Annotated[
 RunCount = Annotated[
     Optional[int], typer.Option("-n", "--runs", help="How many runs the study has (default: as it says).", min=1)
 ]
+
+
+MOST_REASONS = 3
+"""Reasons why runs failed that are told, the most frequent first."""
 
 
 class StudyFirst(typer.core.TyperGroup):
@@ -137,7 +142,10 @@ def replay_run_command(
         write_json(summary)
     else:
         for name, value in summary.items():
-            print(f"{name}: {value}")
+            entries = value if isinstance(value, dict) else {}
+            print(f"{name}:" if entries else f"{name}: {'none' if value in ('', {}) else value}")
+            for key, entry in entries.items():
+                print(f"  {key}: {entry}")
         print(row.traceback, end="")
     if trajectory is None or config is None:
         if outputs or view:
@@ -259,6 +267,8 @@ def _print(summary: dict[str, Any], results: "Results") -> None:
     print(f" (95 % confidence: {lower:.4g} to {upper:.4g})")
     for status, count in summary["statuses"].items():
         print(f"{count:9d}  {status}")
+    for reason, count in Counter(filter(None, results.column("reason").tolist())).most_common(MOST_REASONS):
+        print(f"{count:9d}  {reason}")
     if results.failures:
         print(f"first failures: {', '.join(map(str, results.failures[:10]))}")
         print(results.study.replay_command(results.failures[0]))

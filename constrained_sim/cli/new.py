@@ -92,4 +92,5 @@ def _print(report: dict[str, Any], folder: Path) -> None:
         print(f"wrote {file}")
     base = folder / report["name"]
     print(f"next: constrained_sim run {base}.yaml --controller {base}_controller.py:efforts --duration 2")
-    print(f"with ROS: ros2 run constrained_sim simulator --ros-args --params-file {base}.yaml")
+    there = "" if folder == Path() else f"cd {folder} && "  # the node looks for relative paths where it is started
+    print(f"with ROS: {there}ros2 run constrained_sim simulator --ros-args --params-file {report['name']}.yaml")

@@ -49,7 +49,7 @@ def check_picture(option: str, path: Path) -> None:
     from constrained_sim.plots.figures import SUFFIXES
 
     check_output(option, path, SUFFIXES)
-    optional("matplotlib", f"--{option}")
+    optional("matplotlib", "a picture")
 
 
 def check_film(option: str, path: Path) -> None:

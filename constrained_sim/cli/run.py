@@ -47,11 +47,15 @@ def run_command(
     config = read_parameters(file, read_assignments(assignments))
     law = controller_of(controller, file, config)
     outputs = checked_outputs(output, plot, bag)
+    sim = config.simulator()
     for note in _notes(config):
         say(note)
-    sim = config.simulator()
     begin = time.monotonic()
-    trajectory = sim.run(duration, law, config.node.control_period or None, progress=not as_json)
+    try:
+        trajectory = sim.run(duration, law, config.node.control_period or None, progress=not as_json)
+    except KeyboardInterrupt:
+        say(f"interrupted at {sim.state.t:g} s of {duration:g} s{', nothing is written' if outputs else ''}")
+        raise
     seconds = time.monotonic() - begin
     for write in outputs:
         write(trajectory, config)

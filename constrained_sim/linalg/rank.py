@@ -132,5 +132,21 @@ def pivoted_rows(rows, responses, tolerance):  # type: ignore[no-untyped-def]
 
 
 def least_squares(A: Array, b: Array) -> Array:
-    """Return the x of least 2-norm that minimises ``|A x - b|``, of rank as everywhere."""
-    return np.asarray(np.linalg.lstsq(A, b, rcond=ROW_TOLERANCE)[0], dtype=np.float64)
+    """Return the x (n,) of least 2-norm that minimises ``|A x - b|``, of rank as everywhere.
+
+    The rank is that of columns of unit length: it does not depend on the units of the entries of x. With
+    ``A = A_s D`` and an orthonormal basis Q of the null space of A, ``x = (1 - Q Q^T) D^-1 A_s^+ b``.
+
+    Args:
+        A: (m, n).
+        b: (m,).
+    """
+    lengths = np.sqrt((A**2).sum(axis=0))
+    lengths[lengths == 0.0] = 1.0
+    U, s, Vt = np.linalg.svd(A / lengths)
+    rank = int((s > ROW_TOLERANCE * s.max(initial=0.0)).sum())
+    x = Vt[:rank].T @ (U[:, :rank].T @ b / s[:rank]) / lengths
+    if rank < len(x):
+        Q = np.linalg.qr(Vt[rank:].T / lengths[:, None])[0]
+        x -= Q @ (Q.T @ x)
+    return np.asarray(x, dtype=np.float64)

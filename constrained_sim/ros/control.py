@@ -389,7 +389,7 @@ class Control:
 
     def _health(self, warning: str = "") -> Health:
         factor, problem = self._real_time_factor(), self._outputs.recording_problem
-        return Health(self._state(), self._text, factor, problem, warning)
+        return Health(self._node.get_fully_qualified_name(), self._state(), self._text, factor, problem, warning)
 
     def _real_time_factor(self) -> float:
         then, stamp = self._rate_from

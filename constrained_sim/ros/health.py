@@ -36,6 +36,7 @@ class Health:
     """What the loop of the node knows.
 
     Attributes:
+        node: its full name, as ``/left/constrained_sim``.
         state: one of SimulationStatus.
         text: what happened last.
         real_time_factor: simulated over wall-clock time.
@@ -43,6 +44,7 @@ class Health:
         warning: what else the user should know.
     """
 
+    node: str
     state: int
     text: str
     real_time_factor: float
@@ -122,7 +124,7 @@ def diagnostics_message(world: World, health: Health, counters: Counters) -> Dia
     }
     status = DiagnosticStatus(
         level=DiagnosticStatus.ERROR if health.state == states.FROZEN or counters.records_lost else level,
-        name="constrained_sim: simulation",
+        name=f"{health.node}: simulation",
         message="; ".join(filter(None, [*troubles, health.text])) or "running",
         hardware_id=world.config.robot.model.name,
         values=[KeyValue(key=key, value=str(value)) for key, value in values.items()],

@@ -6,6 +6,7 @@ import gc
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack
 
@@ -29,6 +30,7 @@ from constrained_sim.ros.control import Control
 from constrained_sim.ros.conversions import JointNames
 from constrained_sim.ros.given_parameters import check_overrides, check_parameter_files
 from constrained_sim.ros.group_parameters import describe_groups
+from constrained_sim.ros.message_types import TRANSFORMS
 from constrained_sim.ros.namesakes import Namesakes
 from constrained_sim.ros.node_topics import NodeTopics
 from constrained_sim.ros.outputs import Outputs
@@ -273,6 +275,8 @@ class SimulationNode(LifecycleNode):
             f"simulating {config.robot.model.name} in {config.node.clock_mode}, dt {config.simulation.dt:g} s, "
             f"actuated: {listed(config.robot.actuated_joints)}{until}"
         )
+        if config.node.tf != "none" and TRANSFORMS.published is None:
+            self.get_logger().info("tf2_msgs is not installed: nothing is published on /tf, recordings have it")
 
     def _tell_of_compilation(self, done: int, total: int, name: str) -> None:
         self.get_logger().info(COMPILING, once=True)
@@ -325,6 +329,7 @@ def main(args: Sequence[str] | None = None) -> int:
         check_parameter_files(arguments)
         begin(arguments)
         node = SimulationNode()
+        warnings.showwarning = lambda message, *_: node.get_logger().warning(str(message))  # the process is the node's
         try:
             check_overrides(arguments, node)
             node.start()

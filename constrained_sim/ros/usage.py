@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 from collections.abc import Sequence
 from dataclasses import fields
 
@@ -47,7 +48,7 @@ def simulator_parameters() -> str:
         for option in fields(options):
             names = option.metadata.get("allowed", ())
             told = all(f"``{name}``" in meanings[option.name] for name in names)
-            lines.append(f"  {option.name} ({option.default!r}): {meanings[option.name].replace('``', '')}")
+            lines.append(f"  {option.name} ({json.dumps(option.default)}): {meanings[option.name].replace('``', '')}")
             if not told:
                 lines.append(f"    one of {', '.join(names)}")
     return "\n".join(lines)

@@ -212,10 +212,22 @@ def test_what_a_study_cannot_be_is_refused_by_name(change, named):
         read_study({**LEG, **change}, FOLDER)
 
 
-def test_a_key_that_no_simulation_has_is_a_row():
-    """The configuration is read by each run: a name that is not allowed there is its reason."""
-    row = do_run(leg_study(variations={"contacts.foot.fiction": {"choice": [1.0]}}), 0).row
-    assert row.status == "raised" and "fiction" in row.reason and "read_contact" in row.traceback
+@pytest.mark.parametrize("key", ["contacts.foot.fiction", "solvr"])
+def test_a_key_that_no_simulation_has_is_refused(key, tmp_path):
+    """Before the study begins: each of its runs would fail. A run by itself has it as its reason."""
+    study = leg_study(variations={key: {"choice": [1.0]}})
+    row = do_run(study, 0).row
+    assert row.status == "raised" and key.split(".")[-1] in row.reason and row.traceback
+    with pytest.raises(ConfigError, match=key.split(".")[-1]):
+        study.run(directory=tmp_path / "results")
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_value_that_no_simulation_takes_is_a_row():
+    """The others are done."""
+    results = leg_study(variations={"contacts.foot.friction": {"grid": [-1.0, 0.5]}}, duration=0.01, runs=2).run()
+    assert results.column("status").tolist() == ["raised", "done"]
+    assert "friction" in results.column("reason")[0]
 
 
 def test_expressions():

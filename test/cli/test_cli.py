@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 
 import numpy as np
@@ -211,6 +212,22 @@ def test_view_serves_a_page_until_ctrl_c(tmp_path):
         assert process.returncode in (0, 130)
     finally:
         process.kill()
+
+
+def test_a_run_that_is_interrupted_says_how_far_it_came(tmp_path):
+    """And that there is no result."""
+    command = [sys.executable, "-P", "-m", "constrained_sim", "run", "leg", "--duration", "1e6", "--output", "run.npz"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    try:
+        next(line for line in process.stderr if "ros2_control" in line)  # what it says before it begins
+        time.sleep(5.0)
+        process.send_signal(signal.SIGINT)
+        rest = process.communicate(timeout=30.0)[1]
+    finally:
+        process.kill()
+    assert process.returncode == 130 and "Traceback" not in rest
+    assert float(re.search(r"interrupted at (\S+) s of 1e\+06 s, nothing is written", rest)[1]) > 0.0
+    assert not list(tmp_path.iterdir())
 
 
 def test_lists_are_the_registries(cli):

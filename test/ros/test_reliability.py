@@ -9,7 +9,7 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.node import Node
 from ros.bags import Bag
-from ros.live import PERIOD, Process, arguments, free_domain, stamp
+from ros.live import NODE, PERIOD, Process, arguments, free_domain, stamp
 from ros.test_modes import answer
 from sensor_msgs.msg import JointState
 
@@ -146,6 +146,7 @@ def test_first_step_waits_for_a_subscriber(simulate):
         text = "waiting for a subscription of 'somebody_else' to contact_forces"
         sim.wait_for(lambda: told and told[-1].status[0].message == text, "diagnostics")
         assert told[-1].status[0].level == DiagnosticStatus.WARN
+        assert told[-1].status[0].name == f"{NODE}: simulation"
         sim.client.spin(0.5)
         assert {stamp(message) for message in sim.states} == {SECOND}
         sim.client.subscribe(ContactForces, "/contact_forces", latched=True)  # cannot connect, and holds nothing up
