@@ -263,7 +263,7 @@ def _solve_held(
 
 
 @kernel
-def quick_contacts(inertia, f, bilateral, rows, compliance, laws, start, budget):  # type: ignore[no-untyped-def]
+def quick_contacts(inertia, f, bilateral, rows, compliance, laws, start, budget):
     """Solve the contact problem of the motion that bilateral rows leave, as ``solve_quick`` does.
 
     The compliance may be that of the first rows only; others have none.
@@ -308,9 +308,7 @@ def quick_contacts(inertia, f, bilateral, rows, compliance, laws, start, budget)
 
 
 @kernel
-def sticking_dynamics(  # type: ignore[no-untyped-def]
-    factorization, inertia, f, every_row, reduced, joint_friction, laws, tolerance
-):
+def sticking_dynamics(factorization, inertia, f, every_row, reduced, joint_friction, laws, tolerance):
     """Solve for the motion if all contacts stick, limits hold, and dry friction holds all joints that have it.
 
     This is the equality problem with all rows held, see :func:`~constrained_sim.solvers.held_rows.hold_rows`. What dry
@@ -348,7 +346,7 @@ def sticking_dynamics(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _without_held(factorization, M, parents, f, J, reduced, offset, joint_friction):  # type: ignore[no-untyped-def]
+def _without_held(factorization, M, parents, f, J, reduced, offset, joint_friction):
     """Solve with all rows held, without the degrees of freedom that dry friction holds.
 
     Returns:
@@ -385,7 +383,7 @@ def _without_held(factorization, M, parents, f, J, reduced, offset, joint_fricti
 
 
 @kernel
-def _is_held(rows, held, M):  # type: ignore[no-untyped-def]
+def _is_held(rows, held, M):
     """Return whether one of `rows` (k, nv) hardly moves unless one of the degrees of freedom `held` (d,) does."""
     for row in rows:
         part = whole = 0.0
@@ -402,7 +400,7 @@ def _is_held(rows, held, M):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def free_motion(M, parents, f):  # type: ignore[no-untyped-def]
+def free_motion(M, parents, f):
     """Return the x (nv,) with ``M x = f``, and the relative residual of that."""
     L = factor_inertia(M, parents)
     x = unwhiten_one(L, parents, whiten_one(L, parents, f))
@@ -410,7 +408,7 @@ def free_motion(M, parents, f):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def smallest_motion(M, parents, J, target):  # type: ignore[no-untyped-def]
+def smallest_motion(M, parents, J, target):
     """Return the x (nv,) of least ``x^T M x`` with ``J x = -target``; least squares where the rows clash."""
     rest = np.zeros(M.shape[0])
     L = factor_inertia(M, parents)
@@ -421,7 +419,7 @@ def smallest_motion(M, parents, J, target):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def smallest_reduced_motion(M, parents, J, reduced, target):  # type: ignore[no-untyped-def]
+def smallest_reduced_motion(M, parents, J, reduced, target):
     """Return what :func:`smallest_motion` does, by fewer combinations of the rows, `reduced` by contacts.
 
     See :func:`~constrained_sim.contact_solvers.reduced_rows.reduce_contact_rows`.
@@ -436,7 +434,7 @@ def smallest_reduced_motion(M, parents, J, reduced, target):  # type: ignore[no-
 
 
 @kernel(inline=True)
-def dynamics_residual(M, x, f, reaction):  # type: ignore[no-untyped-def]
+def dynamics_residual(M, x, f, reaction):
     """Return ``|M x - f - reaction|`` relative to its largest term."""
     worst = largest = 0.0
     for i in range(x.shape[0]):

@@ -8,6 +8,9 @@ import numpy as np
 
 from constrained_sim.validation import Array
 
+GRAVITY_CORIOLIS, ACTUATORS, EXTERNAL, DAMPING, CONTACTS, CONSTRAINTS, KINETIC, IMPACT_LOSSES, PROJECTION = range(9)
+"""Places of the terms of :class:`EnergyTerms` in an array."""
+
 FORCES = ("gravity_coriolis", "actuators", "external", "damping", "contacts", "constraints")
 
 

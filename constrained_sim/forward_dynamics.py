@@ -17,6 +17,7 @@ from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact.contact_set import ContactSet
 from constrained_sim.contact.features import ContactGeometry
 from constrained_sim.contact.soft_forces import soft_forces
+from constrained_sim.contact.speeds import REST_SPEED
 from constrained_sim.dynamics.dynamics import Dynamics, dynamics_at
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.linalg.row_space import RowSpace
@@ -25,9 +26,6 @@ from constrained_sim.solvers import DEFAULT, RobotSystem, Solver, as_solver, che
 from constrained_sim.stabilization import Baumgarte
 from constrained_sim.validation import Array, check_result, finite_array, flag, number, read_only
 from constrained_sim.wrench import Wrench, checked_wrenches, generalised_force
-
-SLIP_SPEED = LEAVING_SPEED = 1e-9
-"""[m/s, rad/s] Beyond which a contact slips, and a row at its bound goes away from it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +206,7 @@ def contact_rows(
         return none, none, ContactRows.none(geometry.J.shape[1])
     offset, reached = gamma.copy(), contact_set.reached(geometry.gaps)
     if stabilization is None:
-        leaves = (reached >= len(contact_set.members)) & (geometry.s_normal[reached] > LEAVING_SPEED)
+        leaves = (reached >= len(contact_set.members)) & (geometry.s_normal[reached] > REST_SPEED)
         reached = reached[~leaves]
     else:
         feedback = stabilization.for_rows(contact_set.names[i] for i in reached)
@@ -221,6 +219,6 @@ def contact_rows(
     rows, (friction, _, lower, upper) = contact_set.rows_of(reached), contact_set.laws_of(reached)
     s = geometry.s[rows[: 3 * len(friction)]].reshape(-1, 3)
     speed = np.linalg.norm(s[:, :2], axis=1, keepdims=True)
-    slips = (speed > SLIP_SPEED) & np.isfinite(friction)[:, None]
+    slips = (speed > REST_SPEED) & np.isfinite(friction)[:, None]
     slip = np.where(slips, s[:, :2] / np.where(slips, speed, 1.0), 0.0)
     return reached, rows, ContactRows(geometry.J[rows], offset[rows], friction, slip, lower, upper)

@@ -123,7 +123,7 @@ class Posture:
 
 
 @kernel
-def feedback_efforts(law, q, v):  # type: ignore[no-untyped-def]
+def feedback_efforts(law, q, v):
     """Return (nu,) the efforts [N m, N] of a :class:`JointFeedback` at `q` (nq,) and `v` (nv,)."""
     at_q, at_v, turns, goal, stiffness, damping, feed_forward = law
     tau = np.empty(at_q.shape[0])

@@ -492,11 +492,6 @@ class Robot:
         return float(spring_energy(self.spring_table, q))
 
     @cached_property
-    def is_damped(self) -> bool:
-        """Whether any joint has viscous damping."""
-        return bool(self.damping.any())
-
-    @cached_property
     def gravity(self) -> Array:
         """(3,) acceleration of gravity [m/s^2], world axes."""
         return np.array(self.model.gravity.linear)

@@ -107,7 +107,7 @@ def wrench_about_origin(robot: Robot, dynamics: Dynamics, wrench: Wrench) -> Arr
 
 
 @kernel
-def external_effort(wrenches, placements, joint_axes, support):  # type: ignore[no-untyped-def]
+def external_effort(wrenches, placements, joint_axes, support):
     """Return (nv,) ``J_ext^T w`` [N m, N].
 
     Args:
@@ -127,7 +127,7 @@ def external_effort(wrenches, placements, joint_axes, support):  # type: ignore[
 
 
 @kernel(inline=True)
-def _about_origin(wrenches, i, placements):  # type: ignore[no-untyped-def]
+def _about_origin(wrenches, i, placements):
     """Return the six numbers of force [N] and moment about the world's origin [N m] of one wrench, world axes."""
     vectors = wrenches.vectors[i]
     point, force, torque = vectors[0], vectors[1], vectors[2]

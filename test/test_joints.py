@@ -416,7 +416,7 @@ def test_armature_and_other_properties():
     assert geared.position_limits[1][1] == 1.5
     for limits in ({"lower": 15.0, "upper": 16.0}, {"upper": np.float32(16.0), "lower": np.int64(15)}):
         assert [limit[1] for limit in robot.with_joints({"joint1": limits}).position_limits] == [15.0, 16.0]
-    assert not robot.is_damped
+    assert not robot.damping.any()
     assert not robot.friction_dofs.size
     assert geared.clamp([9.0, -9.0]) == pytest.approx([9.0, -3.0])
     for name, values, refusal in (

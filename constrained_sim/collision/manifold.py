@@ -43,7 +43,7 @@ EQUAL = 1e-9
 
 
 @kernel
-def spread(points, gaps, normal):  # type: ignore[no-untyped-def]
+def spread(points, gaps, normal):
     """Return which of `points` (n, 3) keep the area that supports, ascending, for a unit `normal` (3,).
 
     Corners of the outline of what touches, up to :data:`ENOUGH`: what rests on some points rests on them in the next
@@ -74,7 +74,7 @@ def spread(points, gaps, normal):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _surround(flat, taken, normal, allowed, most, least):  # type: ignore[no-untyped-def]
+def _surround(flat, taken, normal, allowed, most, least):
     """Take of what is `allowed` what is farthest outside the outline of those `taken`, by more than `least` [m].
 
     One after the other, up to `most` in all; for the first :data:`FEWEST` any distance will do.
@@ -88,7 +88,7 @@ def _surround(flat, taken, normal, allowed, most, least):  # type: ignore[no-unt
 
 
 @kernel
-def _largest(values, allowed, least):  # type: ignore[no-untyped-def]
+def _largest(values, allowed, least):
     """Return where `values` are largest of what is `allowed`, first of what is equal; -1 if none is above `least`."""
     best = -1
     for i in range(values.shape[0]):
@@ -98,7 +98,7 @@ def _largest(values, allowed, least):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _outside(flat, taken, normal):  # type: ignore[no-untyped-def]
+def _outside(flat, taken, normal):
     """Return (n,) by how much each of `flat` (n, 3) is outside the outline of those that are `taken` [m]."""
     corners = flat[taken]
     arms = flat - corners[0]
@@ -154,7 +154,7 @@ class ShapePoints(NamedTuple):
 
 
 @kernel
-def place_rims(rims, placements, normal, points, circles):  # type: ignore[no-untyped-def]
+def place_rims(rims, placements, normal, points, circles):
     """Write the points of cylinders that may touch a plane into `points`: the lowest of each rim, and three around.
 
     Args:
@@ -182,7 +182,7 @@ def place_rims(rims, placements, normal, points, circles):  # type: ignore[no-un
 
 
 @kernel
-def near_plane(shapes, placements, velocities, normal, offset, margin, horizon):  # type: ignore[no-untyped-def]
+def near_plane(shapes, placements, velocities, normal, offset, margin, horizon):
     """Return where shapes are near a plane: (s, 24) places in their points, -1 where there is none, and their gaps [m].
 
     Args:
@@ -217,7 +217,7 @@ def near_plane(shapes, placements, velocities, normal, offset, margin, horizon):
 
 
 @kernel
-def near_pairs(pairs, joints, rotations, centres, halves, placements, margin):  # type: ignore[no-untyped-def]
+def near_pairs(pairs, joints, rotations, centres, halves, placements, margin):
     """Return (p,) whether the world's axis-aligned boxes around two shapes, grown by `margin` [m], overlap.
 
     Args:
@@ -246,7 +246,7 @@ def near_pairs(pairs, joints, rotations, centres, halves, placements, margin):  
 
 
 @kernel
-def outline(points, normal):  # type: ignore[no-untyped-def]
+def outline(points, normal):
     """Return which of `points` (n, 3) are the corners of their hull seen along `normal`, counter-clockwise around it.
 
     Gift wrapping; of points in a line the two ends.
@@ -286,7 +286,7 @@ def outline(points, normal):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def clip(polygon, face, normal):  # type: ignore[no-untyped-def]
+def clip(polygon, face, normal):
     """Return the part of `polygon` (k, 3) over `face` (m, 3), which is counter-clockwise around `normal`.
 
     Sutherland and Hodgman, Reentrant polygon clipping, 1974. Points and segments are polygons too.
@@ -313,7 +313,7 @@ def clip(polygon, face, normal):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def over_face(points, radius, face, normal, margin):  # type: ignore[no-untyped-def]
+def over_face(points, radius, face, normal, margin):
     """Return some points (n, 3) [m] of a body over a face, and their gaps (n,) [m].
 
     The outline of what is within a band of the nearest point, cut by the face: on a straight line between two points

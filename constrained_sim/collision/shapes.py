@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import coal
 import numpy as np
@@ -19,13 +19,11 @@ import scipy
 from constrained_sim.collision.flat_faces import flattened
 from constrained_sim.collision.manifold import FLAT, RIM, outline
 from constrained_sim.collision.scene import Box, Mesh, Sphere, hull_of, hull_points, load_mesh, placement_of
+from constrained_sim.descriptions import CollisionElement
 from constrained_sim.exceptions import ConfigError, InvalidValue, MissingLibrary, ModelError, NothingCollides
 from constrained_sim.package_paths import resolve_path
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array, read_only
-
-if TYPE_CHECKING:
-    from constrained_sim.descriptions import CollisionElement
 
 SHAPES = "sphere, capsule, box, cylinder, mesh"
 

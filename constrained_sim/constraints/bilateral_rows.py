@@ -109,7 +109,7 @@ class BilateralRows(NamedTuple):
 
 
 @kernel
-def evaluate_bilateral(table, target, q, v, where, rows):  # type: ignore[no-untyped-def]
+def evaluate_bilateral(table, target, q, v, where, rows):
     """Fill in violations, Jacobian and velocities of rows.
 
     The line of a distance that is zero has no direction: its phi is NaN.
@@ -154,7 +154,7 @@ def evaluate_bilateral(table, target, q, v, where, rows):  # type: ignore[no-unt
 
 
 @kernel
-def anchor_error(joints, offsets, normals, placements):  # type: ignore[no-untyped-def]
+def anchor_error(joints, offsets, normals, placements):
     """Return (k,) ``N^T R_b^T (p_a - p_b)`` [m]: where point a is from point b, along directions of b's joint.
 
     Args:
@@ -168,7 +168,7 @@ def anchor_error(joints, offsets, normals, placements):  # type: ignore[no-untyp
 
 
 @kernel
-def distance_line(joints, offsets, placements):  # type: ignore[no-untyped-def]
+def distance_line(joints, offsets, placements):
     """Return (2, 3) two points [m], their distance [m], and the (3,) direction from the second to the first: NaN at 0.
 
     The arguments are those of :func:`anchor_error`.
@@ -180,7 +180,7 @@ def distance_line(joints, offsets, placements):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def distance_row(joints, offsets, direction, placements, joint_axes, support):  # type: ignore[no-untyped-def]
+def distance_row(joints, offsets, direction, placements, joint_axes, support):
     """Return (1, nv): p_a moves apart from p_b, along the line, as from the point of link_b that is at p_a now.
 
     Args:
@@ -197,7 +197,7 @@ def distance_row(joints, offsets, direction, placements, joint_axes, support):  
 
 
 @kernel
-def coupling_error(q, at_q, turns, ratio, offset, period):  # type: ignore[no-untyped-def]
+def coupling_error(q, at_q, turns, ratio, offset, period):
     """Return by how much a joint is off ``ratio`` times its reference plus `offset` [rad, m], to whole periods.
 
     Args:
@@ -213,13 +213,13 @@ def coupling_error(q, at_q, turns, ratio, offset, period):  # type: ignore[no-un
 
 
 @kernel(inline=True)
-def _position(q, at, turns):  # type: ignore[no-untyped-def]
+def _position(q, at, turns):
     """Return the position [rad, m] of a joint; of a continuous one within -pi .. pi."""
     return np.arctan2(q[at + 1], q[at]) if turns else q[at]
 
 
 @kernel(inline=True)
-def within_half_a_period(value, period):  # type: ignore[no-untyped-def]
+def within_half_a_period(value, period):
     """Return `value` less a whole number of periods: within half a `period` of zero; itself, if that is infinite."""
     if np.isinf(period):
         return value

@@ -10,7 +10,7 @@ from constrained_sim.dynamics.kinematics import bias_at, body_motion, cross, vel
 
 
 @kernel
-def contact_gamma(features, geometry, motion):  # type: ignore[no-untyped-def]
+def contact_gamma(features, geometry, motion):
     """Return (3 k,) the velocity-dependent part of the acceleration of contact rows [m/s^2].
 
     With x the contact point and W the angular velocity of the axes e, ``s = e . (v_1(x) - v_2(x))`` gives::
@@ -40,7 +40,7 @@ def contact_gamma(features, geometry, motion):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def turning_gamma(features, geometry, motion):  # type: ignore[no-untyped-def]
+def turning_gamma(features, geometry, motion):
     """Return (k, 3) the velocity-dependent part of the acceleration in which contacts turn [rad/s^2].
 
     Of the components ``e . (w_1 - w_2)`` of the relative angular velocity along the axes e, which turn with W::
@@ -60,7 +60,7 @@ def turning_gamma(features, geometry, motion):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _spin_of_axes(axes, first, n_rate):  # type: ignore[no-untyped-def]
+def _spin_of_axes(axes, first, n_rate):
     """Return (3,) the angular velocity [rad/s] of `axes` (3, 3) whose normal changes at `n_rate` (3,) [1/s].
 
     Their t1 is the projection of the fixed direction `first` (3,).
@@ -70,7 +70,7 @@ def _spin_of_axes(axes, first, n_rate):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _rates(one, two, features, geometry, i):  # type: ignore[no-untyped-def]
+def _rates(one, two, features, geometry, i):
     """Return the rate (3,) of the normal of contact `i` between two bodies [1/s], and the velocity (3,) of its point.
 
     ContactFeatures and geometry as in :func:`contact_gamma`.
@@ -113,7 +113,7 @@ def _rates(one, two, features, geometry, i):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _kept_across(one, two, spin_one, spin_two, n, n_rate):  # type: ignore[no-untyped-def]
+def _kept_across(one, two, spin_one, spin_two, n, n_rate):
     """Return the rate (3,) nearest to `n_rate` with which a normal `n` stays at right angles to lines that turn.
 
     Args:
@@ -133,7 +133,7 @@ def _kept_across(one, two, spin_one, spin_two, n, n_rate):  # type: ignore[no-un
 
 
 @kernel
-def _rim_velocity(body, offset, direction, radius, towards, rate):  # type: ignore[no-untyped-def]
+def _rim_velocity(body, offset, direction, radius, towards, rate):
     """Return the velocity (3,) of the point of a circle that is farthest `towards` (3,), which changes at a `rate`.
 
     Args:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from constrained_sim.constraints.constraint import ConstraintStack
+from constrained_sim.constraints.point_contact import BoundContact
 from constrained_sim.contact.bias_acceleration import contact_gamma
 from constrained_sim.contact.features import ContactFeatures, ContactGeometry, contact_rows
 from constrained_sim.contact.laws import SoftLaw
@@ -16,11 +17,6 @@ from constrained_sim.contact.rolling import RollingFriction
 from constrained_sim.contact.soft_contacts import SoftContacts
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.validation import Array
-
-if TYPE_CHECKING:
-    from constrained_sim.constraints.constraint import ConstraintStack
-    from constrained_sim.constraints.point_contact import BoundContact
-
 
 TOUCHING = 1e-8
 """Gap [m, rad] up to which a contact counts as closed, and a limit as reached."""

@@ -101,7 +101,7 @@ class ContactGeometry(NamedTuple):
 
 
 @kernel
-def contact_rows(features, pose, v, places, rows):  # type: ignore[no-untyped-def]
+def contact_rows(features, pose, v, places, rows):
     """Find axes, points, gaps, rows and their velocities of contacts.
 
     The rate of the gap is the normal velocity of the body points that touch, whatever the shapes: so the normal row is
@@ -148,13 +148,13 @@ def contact_rows(features, pose, v, places, rows):  # type: ignore[no-untyped-de
 
 
 @kernel(inline=True)
-def unit(vector):  # type: ignore[no-untyped-def]
+def unit(vector):
     """Return a 3-vector of length 1."""
     return vector / np.sqrt(np.dot(vector, vector))
 
 
 @kernel(inline=True)
-def turn_axes(axes, normal):  # type: ignore[no-untyped-def]
+def turn_axes(axes, normal):
     """Turn `axes` (3, 3), rows t1, t2, n, to another unit `normal` (3,), in place: t1 is projected."""
     axes[0] = unit(axes[0] - np.dot(axes[0], normal) * normal)
     axes[1] = cross(normal, axes[0])
@@ -162,7 +162,7 @@ def turn_axes(axes, normal):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def face_each_other(first, second, one, two, rim_radii, normal_owner, axes):  # type: ignore[no-untyped-def]
+def face_each_other(first, second, one, two, rim_radii, normal_owner, axes):
     """Move the points of two features to where these are nearest, and turn `axes` there unless a face says, in place.
 
     Args:
@@ -187,21 +187,21 @@ def face_each_other(first, second, one, two, rim_radii, normal_owner, axes):  # 
 
 
 @kernel(inline=True)
-def nearest_on_rim(middle, axis, radius, towards):  # type: ignore[no-untyped-def]
+def nearest_on_rim(middle, axis, radius, towards):
     """Return the point (3,) of a circle that is farthest `towards` (3,); the middle where all are, or `radius` is 0."""
     out = towards - np.dot(axis, towards) * axis
     return middle + radius * unit(out) if radius and out.any() else middle
 
 
 @kernel(inline=True)
-def unless_parallel(one, two):  # type: ignore[no-untyped-def]
+def unless_parallel(one, two):
     """Return the direction `one` (3,) of a feature; zero, as of a point, beside a parallel line `two` (3,)."""
     cosine = np.dot(one, two)
     return np.zeros(3) if one.any() and two.any() and 1.0 - cosine * cosine <= PARALLEL else one
 
 
 @kernel
-def normal_between(first, second, one, two, side):  # type: ignore[no-untyped-def]
+def normal_between(first, second, one, two, side):
     """Return the unit normal (3,) between points or lines, and move the points to where these are nearest, in place.
 
     Args:

@@ -113,7 +113,7 @@ class ForceCoefficients(NamedTuple):
 
 
 @register_jitable
-def normal_force(coefficients, penetration, rate):  # type: ignore[no-untyped-def]
+def normal_force(coefficients, penetration, rate):
     """Return F [N] and its derivatives by `penetration` [N/m], not below 0, and by its `rate` [N s/m].
 
     Args:

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.compilation.kernel import kernel
+from constrained_sim.constraints.point_contact import BoundContact
 from constrained_sim.contact.bias_acceleration import turning_gamma
 from constrained_sim.contact.features import ContactFeatures, ContactGeometry
+from constrained_sim.contact.speeds import REST_SPEED
 from constrained_sim.contact_solvers.rolling_rows import CONTACT, DIRECTION, SIZE, count_rows, no_rolling
 from constrained_sim.dynamics import kinematics
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.validation import Array
-
-if TYPE_CHECKING:
-    from constrained_sim.constraints.point_contact import BoundContact
-
-TURN_SPEED = 1e-9
-"""Speed [rad/s] below which a body does not turn."""
 
 
 class TurningRows(NamedTuple):
@@ -42,7 +38,7 @@ class TurningRows(NamedTuple):
 
 
 @kernel
-def turning_directions(turning, axes):  # type: ignore[no-untyped-def]
+def turning_directions(turning, axes):
     """Return (e, 3) the directions of the rows `turning`, for `axes` (k, 3, 3) of the contacts."""
     along = np.empty((turning.contacts.shape[0], 3))
     for i in range(along.shape[0]):
@@ -51,7 +47,7 @@ def turning_directions(turning, axes):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def turning_among(turning, chosen):  # type: ignore[no-untyped-def]
+def turning_among(turning, chosen):
     """Return the rows (f,) and moments (g, 6) of the contacts among `chosen`, ascending; moments count among these."""
     rows, count = np.empty(turning.contacts.shape[0], dtype=np.int64), 0
     moments, some, first = np.empty_like(turning.moments), 0, 0
@@ -143,7 +139,7 @@ class RollingFriction:
         for moment in rolling:
             size = int(moment[SIZE])
             speed = float(np.linalg.norm(w[first : first + size]))
-            if speed > TURN_SPEED:
+            if speed > REST_SPEED:
                 moment[DIRECTION : DIRECTION + size] = w[first : first + size] / speed
             first += size
         return turning, J, gamma, rolling

@@ -22,13 +22,13 @@ from constrained_sim.linalg.products import largest_entry
 
 
 @kernel
-def newton(problem, r, tolerance, steps):  # type: ignore[no-untyped-def]
+def newton(problem, r, tolerance, steps):
     """Newton's method on rigid contacts from r (n,), see :func:`factored_newton`."""
     return factored_newton(problem, DelassusFactor(range_factor(problem.G), 0.0), r, tolerance, steps)
 
 
 @kernel
-def factored_newton(problem, factor, r, tolerance, steps):  # type: ignore[no-untyped-def]
+def factored_newton(problem, factor, r, tolerance, steps):
     """Newton's method from r (n,): the semi-smooth one, then active set by active set where that comes to no end.
 
     Arguments and result are those of :func:`~constrained_sim.contact_solvers.semismooth_newton.semismooth_newton`.
@@ -42,7 +42,7 @@ def factored_newton(problem, factor, r, tolerance, steps):  # type: ignore[no-un
 
 
 @kernel
-def active_set_newton(problem, factor, r, tolerance, changes):  # type: ignore[no-untyped-def]
+def active_set_newton(problem, factor, r, tolerance, changes):
     """Look for a solution near r, as the module says; it ends where the next change would take back the last.
 
     Or where impulses grow ``max_amplification`` times beyond the impulse scale.
@@ -71,7 +71,7 @@ def active_set_newton(problem, factor, r, tolerance, changes):  # type: ignore[n
 
 
 @kernel
-def _solve_on_active_set(problem, factor, active_set, r, tolerance, far):  # type: ignore[no-untyped-def]
+def _solve_on_active_set(problem, factor, active_set, r, tolerance, far):
     """Return where Newton's method on the map of the `active_set` leads from r, solved or not.
 
     Where there is no solution, that is away on the side from which contacts pull, which tells which of them opens; but
@@ -89,7 +89,7 @@ def _solve_on_active_set(problem, factor, active_set, r, tolerance, far):  # typ
 
 
 @kernel
-def _map_on(problem, active_set, u, r):  # type: ignore[no-untyped-def]
+def _map_on(problem, active_set, u, r):
     """Return F (n,) of this `active_set`, wherever r is."""
     friction, slip, lower, upper, _ = problem.laws
     p = problem.p
@@ -114,7 +114,7 @@ def _map_on(problem, active_set, u, r):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _most_violated(problem, active_set, r):  # type: ignore[no-untyped-def]
+def _most_violated(problem, active_set, r):
     """Return which contact or box row violates its laws by the most [N s] if it stays on its piece; the next.
 
     Which is -1 if none does. A contact that sinks will slide to begin with: where others stick, it may be unable to.

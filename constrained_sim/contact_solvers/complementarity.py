@@ -79,7 +79,7 @@ def _inverse_diagonal(A: Array) -> Array:
 
 
 @kernel
-def _lemke(A, b, most, in_order):  # type: ignore[no-untyped-def]
+def _lemke(A, b, most, in_order):
     """Return whether a solution was found, and (n,) which z are in its basis.
 
     Cottle, Pang and Stone, The Linear Complementarity Problem, algorithm 4.4.5. Columns: w, z, the artificial variable,
@@ -115,7 +115,7 @@ def _lemke(A, b, most, in_order):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _largest_pivot(T, basis, entering):  # type: ignore[no-untyped-def]
+def _largest_pivot(T, basis, entering):
     """Return the row whose variable leaves, the artificial one where it can; -1 for a ray.
 
     Of the rows whose ratio is least, but for rounding, that of the largest pivot (Harris, Pivot selection methods of
@@ -136,7 +136,7 @@ def _largest_pivot(T, basis, entering):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _first_row(T, basis, entering):  # type: ignore[no-untyped-def]
+def _first_row(T, basis, entering):
     """Return the same, of rows that tie the first in lexicographic order."""
     n = T.shape[0]
     best = -1

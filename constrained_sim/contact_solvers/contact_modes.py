@@ -10,17 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.contact.contact_set import ContactSet
+from constrained_sim.contact.speeds import REST_SPEED, STOP_SPEED
 from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.contact_solvers.problem import no_values
 from constrained_sim.contact_solvers.rolling_rows import COEFFICIENT, CONTACT, SIZE
 from constrained_sim.contact_solvers.status import OPEN, STICKING
 from constrained_sim.validation import Array
-
-SLIP_SPEED = 1e-9
-"""Speed [m/s, rad/s] below which a contact or a joint is at rest."""
-
-STOP_SPEED = 1e-11
-"""Speed [m/s, rad/s] at which slip, or turning, has come to its end."""
 
 ONSET_SPEED = 1e-6
 """Speed [m/s, rad/s] up to which what begins to slip or to turn does so along its acceleration: its direction follows
@@ -143,13 +138,13 @@ class Mode:
         of_blocks = np.concatenate([of_candidates[candidates < len(contact_set.members)], of_turning])
         blocks, of_blocks = blocks.take(of_blocks != OPEN), of_blocks[of_blocks != OPEN]
         holds = of_blocks == STICKING
-        begins = ~holds & (blocks.lengths(s) <= SLIP_SPEED)
+        begins = ~holds & (blocks.lengths(s) <= REST_SPEED)
         along = np.where(begins[:, None], -blocks.components(push), blocks.components(s))
         length = np.where(holds, 0.0, np.hypot(*along.T))
         moves = length > 0.0
         direction = np.where(moves[:, None], along / np.where(moves, length, 1.0)[:, None], 0.0)
         from_rest = np.where(of_joints == STICKING, 0.0, -np.sign(friction_effort))
-        slip_sign = np.where(np.abs(moving) > SLIP_SPEED, np.sign(moving), from_rest)
+        slip_sign = np.where(np.abs(moving) > REST_SPEED, np.sign(moving), from_rest)
         return cls(
             contact_set,
             candidates[of_candidates != OPEN],

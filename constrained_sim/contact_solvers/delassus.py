@@ -10,7 +10,7 @@ from constrained_sim.linalg.rank import DELASSUS_TOLERANCE
 
 
 @kernel
-def delassus_system(J, response, x, offset):  # type: ignore[no-untyped-def]
+def delassus_system(J, response, x, offset):
     """Return G (n, n), symmetrised, and b (n,), for rows J, the responses to them, and the motion without contact."""
     G = J @ response.T
     for i in range(G.shape[0]):
@@ -20,7 +20,7 @@ def delassus_system(J, response, x, offset):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def drop_held(G, b, J, terms, free_diagonal):  # type: ignore[no-untyped-def]
+def drop_held(G, b, J, terms, free_diagonal):
     """Set to zero, in place, what of G and b is rounding, in directions that the bilateral rows hold already.
 
     Args:

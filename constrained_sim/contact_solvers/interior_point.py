@@ -10,9 +10,10 @@ import numpy.typing as npt
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact_solvers.active_set_newton import newton
 from constrained_sim.contact_solvers.natural_map import error_of
-from constrained_sim.contact_solvers.options import EPSILON, OPTIONS, TINY
+from constrained_sim.contact_solvers.options import OPTIONS, TINY
 from constrained_sim.linalg.cholesky import range_factor
 from constrained_sim.linalg.elimination import eliminate, substitute
+from constrained_sim.linalg.rank import EPSILON
 from constrained_sim.validation import Array
 
 
@@ -87,7 +88,7 @@ class Step(NamedTuple):
 
 
 @kernel
-def interior_point(problem, r, tolerance, steps):  # type: ignore[no-untyped-def]
+def interior_point(problem, r, tolerance, steps):
     """Solve contacts and box rows from inside all cones; r itself if this does not come nearer than r (n,) is.
 
     Problems with known slip, rolling friction, or friction without bound are left as they are.
@@ -127,7 +128,7 @@ def interior_point(problem, r, tolerance, steps):  # type: ignore[no-untyped-def
 
 
 @kernel
-def _begin(problem):  # type: ignore[no-untyped-def]
+def _begin(problem):
     """Return the units of all cones, and the middle of all intervals, or a unit away from their only bound."""
     G, b, _, _ = problem
     rows, size, low, high, cones = _scaled_rows(problem)
@@ -157,7 +158,7 @@ def _begin(problem):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _scaled_rows(problem):  # type: ignore[no-untyped-def]
+def _scaled_rows(problem):
     """Return the rows of a point in their order, their scales, lower and upper bounds, and how many are of cones."""
     friction, _, lower, upper, _ = problem.laws
     p, contacts, n = problem.p, friction.shape[0], problem.b.shape[0]
@@ -182,7 +183,7 @@ def _scaled_rows(problem):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _inner(bottom, top):  # type: ignore[no-untyped-def]
+def _inner(bottom, top):
     """Return the middle of an interval, or what is a unit away from its only bound; 0 if it has none."""
     if np.isfinite(bottom):
         return 0.5 * (bottom + top) if np.isfinite(top) else bottom + 1.0
@@ -190,7 +191,7 @@ def _inner(bottom, top):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _impulse(interior, size):  # type: ignore[no-untyped-def]
+def _impulse(interior, size):
     """Return (size,) the impulses of all rows of the problem [N s]."""
     r, cones = np.zeros(size), interior.x.size
     for i in range(interior.rows.shape[0]):
@@ -200,7 +201,7 @@ def _impulse(interior, size):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _advance(interior, coupling):  # type: ignore[no-untyped-def]
+def _advance(interior, coupling):
     """Move the point by one step, in place; return which part of it was possible, none where rounding ends the way."""
     x, y, z, multipliers = interior.x, interior.y, interior.z, interior.multipliers
     bounds, sides = interior.bounds, interior.sides
@@ -227,7 +228,7 @@ def _advance(interior, coupling):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _linearize(interior, slack, coupling):  # type: ignore[no-untyped-def]
+def _linearize(interior, slack, coupling):
     """Return Newton's equations at the point, and by how much its velocities miss those of its impulses."""
     x, y, z, multipliers = interior.x, interior.y, interior.z, interior.multipliers
     bounds, sides, count = interior.bounds, interior.sides, interior.x.shape[0]
@@ -249,7 +250,7 @@ def _linearize(interior, slack, coupling):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _are_inside(x):  # type: ignore[no-untyped-def]
+def _are_inside(x):
     """Return whether all points x (k, 3) are inside the cone, as far as numbers of this precision tell."""
     for c in range(x.shape[0]):
         if not TINY < _determinant(x[c]) < 1.0 / TINY:
@@ -258,7 +259,7 @@ def _are_inside(x):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _reduced(L, slip, inverse, stiffness):  # type: ignore[no-untyped-def]
+def _reduced(L, slip, inverse, stiffness):
     """Return ``X = D^-1 P L`` and the factors of ``1 + L^T X``, see :func:`_solve`."""
     X = np.empty_like(L)
     for c in range(slip.shape[0]):
@@ -284,7 +285,7 @@ def _reduced(L, slip, inverse, stiffness):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _solve(interior, linear, right):  # type: ignore[no-untyped-def]
+def _solve(interior, linear, right):
     """Return the d (n,) with ``(P A + D) d = right``.
 
     D has the blocks ``W W`` of the cones, then the stiffness of the bounds; P adds the slip's part of the tangential
@@ -304,14 +305,14 @@ def _solve(interior, linear, right):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _couple(slip, v):  # type: ignore[no-untyped-def]
+def _couple(slip, v):
     """Add the slip's part of the tangential rows of v (n,) to the normal ones, in place."""
     for c in range(slip.shape[0]):
         v[3 * c] += slip[c, 0] * v[3 * c + 1] + slip[c, 1] * v[3 * c + 2]
 
 
 @kernel
-def _squares_times(W, diagonal, v):  # type: ignore[no-untyped-def]
+def _squares_times(W, diagonal, v):
     """Return (n,) the products of the squares of W (k, 3, 3), then of the `diagonal` (m,), with v (n,)."""
     product, cones = np.empty_like(v), 3 * W.shape[0]
     product[:cones] = _times(W, _times(W, v[:cones].reshape(-1, 3))).ravel()
@@ -320,7 +321,7 @@ def _squares_times(W, diagonal, v):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _towards(interior, linear, rest, products, slack_products):  # type: ignore[no-untyped-def]
+def _towards(interior, linear, rest, products, slack_products):
     """Return the step that changes the products of both kinds thus, and the velocities by `rest` (n,)."""
     bounds, sides, W, cones = interior.bounds, interior.sides, linear.W, linear.point.size
     goal = _times(W, _divided(products, linear.point))
@@ -335,7 +336,7 @@ def _towards(interior, linear, rest, products, slack_products):  # type: ignore[
 
 
 @kernel
-def _possible(interior, slack, step):  # type: ignore[no-untyped-def]
+def _possible(interior, slack, step):
     """Return which part of a step can be done, at most 1."""
     loss = OPTIONS.inside
     for c in range(interior.x.shape[0]):
@@ -347,7 +348,7 @@ def _possible(interior, slack, step):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _scale(x, y, W, inverse):  # type: ignore[no-untyped-def]
+def _scale(x, y, W, inverse):
     """Set W (3, 3), symmetric with ``W x = W^-1 y``, and its inverse, for points inside the cone (3,)."""
     size_x, size_y = np.sqrt(_determinant(x)), np.sqrt(_determinant(y))
     ratio = np.sqrt(size_y / size_x)
@@ -364,14 +365,14 @@ def _scale(x, y, W, inverse):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _determinant(x):  # type: ignore[no-untyped-def]
+def _determinant(x):
     """Return ``x_0^2 - |x_t|^2`` of x (3,)."""
     length = np.hypot(x[1], x[2])
     return (x[0] - length) * (x[0] + length)
 
 
 @kernel(inline=True)
-def _product(x, y):  # type: ignore[no-untyped-def]
+def _product(x, y):
     """Return the Jordan products ``(x . y, x_0 y_t + y_0 x_t)`` (k, 3)."""
     z = np.empty_like(x)
     for c in range(x.shape[0]):
@@ -381,7 +382,7 @@ def _product(x, y):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _divided(z, x):  # type: ignore[no-untyped-def]
+def _divided(z, x):
     """Return the y (k, 3) whose Jordan product with x is z."""
     y = np.empty_like(z)
     for c in range(x.shape[0]):
@@ -392,7 +393,7 @@ def _divided(z, x):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _times(W, x):  # type: ignore[no-untyped-def]
+def _times(W, x):
     """Return the products (k, 3) of the matrices W (k, 3, 3) and x (k, 3)."""
     product = np.empty_like(x)
     for c in range(x.shape[0]):
@@ -402,7 +403,7 @@ def _times(W, x):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _loss(x, change):  # type: ignore[no-untyped-def]
+def _loss(x, change):
     """Return the inverse of how many times `change` can be added to x (3,) before it leaves its cone; 0 for ever.
 
     In the axes in which x is a multiple of the cone's unit, the smallest eigenvalue of the change tells.

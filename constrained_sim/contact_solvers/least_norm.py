@@ -53,7 +53,7 @@ class ForceSet(NamedTuple):
 
 
 @kernel
-def with_least_norm(problem, r, error, most):  # type: ignore[no-untyped-def]
+def with_least_norm(problem, r, error, most):
     """Return the forces of least norm with the slip of r; r itself where there is no choice, or with rolling friction.
 
     Args:
@@ -65,7 +65,7 @@ def with_least_norm(problem, r, error, most):  # type: ignore[no-untyped-def]
     G, b, laws, _ = problem
     if laws.rolling.shape[0]:
         return r
-    status = by_motion(problem, G @ r + b, 10.0 * error)
+    status = by_motion(problem, G @ r + b, OPTIONS.slack * error)
     held, every = rows_at_rest(status, laws.friction.shape[0]), np.arange(r.shape[0])
     if independent_factor(G[held][:, held])[1]:
         return r
@@ -77,7 +77,7 @@ def with_least_norm(problem, r, error, most):  # type: ignore[no-untyped-def]
         for _ in range(turns):
             x, y = least_norm(ForceSet(laws, G @ x + b, status), transposed, goal, r, y, error)
             left = error_of(problem, x)
-            if left <= 10.0 * error or not left < 0.5 * before:
+            if left <= OPTIONS.slack * error or not left < 0.5 * before:
                 break
             before = left
         if left <= most:
@@ -88,7 +88,7 @@ def with_least_norm(problem, r, error, most):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def by_motion(problem, u, tolerance):  # type: ignore[no-untyped-def]
+def by_motion(problem, u, tolerance):
     """Return (k + m,) the status that the row velocities u alone allow: a contact at rest may carry force, or not.
 
     Args:
@@ -114,7 +114,7 @@ def by_motion(problem, u, tolerance):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def rows_at_rest(status, contacts):  # type: ignore[no-untyped-def]
+def rows_at_rest(status, contacts):
     """Return the rows that are held, ascending: of a contact at rest three, of one that slides the normal one."""
     rows, count = np.empty(3 * contacts + status.shape[0], dtype=np.int64), 0
     for c in range(contacts):
@@ -130,7 +130,7 @@ def rows_at_rest(status, contacts):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def least_norm(allowed, transposed, goal, r, y, tolerance):  # type: ignore[no-untyped-def]
+def least_norm(allowed, transposed, goal, r, y, tolerance):
     """Return the x of least norm in K with ``Q^T x = goal``, as near as rounding lets it come to that, and its y.
 
     A solution r has the directions that its motion demands only up to its own error, so there is a rest that does not
@@ -146,7 +146,7 @@ def least_norm(allowed, transposed, goal, r, y, tolerance):  # type: ignore[no-u
     """
     Q = np.ascontiguousarray(transposed.T)
     largest = largest_entry(goal)
-    settled = max(OPTIONS.norm_settled * largest, 10.0 * tolerance)
+    settled = max(OPTIONS.norm_settled * largest, OPTIONS.slack * tolerance)
     y = _beginning(allowed, transposed, goal, r, y, settled)
     x, slope = _project(allowed, Q @ y)
     F = transposed @ x - goal
@@ -168,7 +168,7 @@ def least_norm(allowed, transposed, goal, r, y, tolerance):  # type: ignore[no-u
 
 
 @kernel
-def _beginning(allowed, transposed, goal, r, y, settled):  # type: ignore[no-untyped-def]
+def _beginning(allowed, transposed, goal, r, y, settled):
     """Return the y (q,) that comes nearest: the one given, or where the equation is linear; arguments as above.
 
     Those at a bound with r are looked at where the others leave an error above `settled` [N s].
@@ -186,7 +186,7 @@ def _beginning(allowed, transposed, goal, r, y, settled):  # type: ignore[no-unt
 
 
 @kernel
-def _minimum_along(allowed, z, change, goal_ahead, x):  # type: ignore[no-untyped-def]
+def _minimum_along(allowed, z, change, goal_ahead, x):
     """Return the length of a step at which the dual is least, by bisection; the projection there and its slope.
 
     Args:
@@ -210,7 +210,7 @@ def _minimum_along(allowed, z, change, goal_ahead, x):  # type: ignore[no-untype
 
 
 @kernel
-def _where_linear(allowed, transposed, goal, x, distance):  # type: ignore[no-untyped-def]
+def _where_linear(allowed, transposed, goal, x, distance):
     """Return the y (q,) that would solve the equation if forces stayed at the bounds of their sets where x (n,) is.
 
     At bounds, that is up to this `distance` [N s] from them: at the apex of a cone or on its side, at the end of a ray
@@ -250,7 +250,7 @@ def _where_linear(allowed, transposed, goal, x, distance):  # type: ignore[no-un
 
 
 @kernel
-def _solve(H, right):  # type: ignore[no-untyped-def]
+def _solve(H, right):
     """Return ``H^-1 right``; NaN where there are such numbers, or infinite ones: NumPy would raise an error."""
     if np.isfinite(H).all() and np.isfinite(right).all():
         return np.linalg.solve(H, right)
@@ -258,7 +258,7 @@ def _solve(H, right):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _columns_in(L, rows):  # type: ignore[no-untyped-def]
+def _columns_in(L, rows):
     """Return a matrix (n, q) whose columns span the columns `rows` of ``L L^T``, for L (n, k)."""
     chosen = L[rows]
     squares = chosen.T @ chosen
@@ -267,7 +267,7 @@ def _columns_in(L, rows):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _orthonormal(L):  # type: ignore[no-untyped-def]
+def _orthonormal(L):
     """Return rows (k, n), an orthonormal basis of the columns of L (n, k), by Gram and Schmidt's method done twice."""
     rows = L.T.copy()
     for j in range(rows.shape[0]):
@@ -279,7 +279,7 @@ def _orthonormal(L):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _project(allowed, z):  # type: ignore[no-untyped-def]
+def _project(allowed, z):
     """Return the point (n,) of K nearest to z (n,), and the derivative of this projection (k + m, 3, 3)."""
     (friction, slip, lower, upper, _), u, status = allowed
     x, slope = np.zeros(z.shape[0]), np.zeros((status.shape[0], 3, 3))
@@ -307,7 +307,7 @@ def _project(allowed, z):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _drag(u0, u1, friction, slip):  # type: ignore[no-untyped-def]
+def _drag(u0, u1, friction, slip):
     """Return the tangential force, per unit of the normal one, of a contact that slides with u or along `slip`."""
     d0, d1 = slip
     speed = np.hypot(u0, u1)
@@ -317,7 +317,7 @@ def _drag(u0, u1, friction, slip):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _set_ray(slope, t0, t1, square):  # type: ignore[no-untyped-def]
+def _set_ray(slope, t0, t1, square):
     """Set `slope` (3, 3) to the projection onto the direction (t0, t1, 1), whose length has this `square`."""
     slope[0, 0], slope[0, 1], slope[0, 2] = t0 * t0 / square, t0 * t1 / square, t0 / square
     slope[1, 0], slope[1, 1], slope[1, 2] = slope[0, 1], t1 * t1 / square, t1 / square
@@ -325,7 +325,7 @@ def _set_ray(slope, t0, t1, square):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _project_cone(z, friction, x, slope):  # type: ignore[no-untyped-def]
+def _project_cone(z, friction, x, slope):
     """Set x to the point of ``|x_t| <= c x_n`` nearest to z, and slope to the derivative, in place."""
     length = np.hypot(z[0], z[1])
     if np.isinf(friction):

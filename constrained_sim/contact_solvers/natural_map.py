@@ -22,26 +22,27 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.contact_solvers.options import EPSILON, OPTIONS, TINY
+from constrained_sim.contact_solvers.options import OPTIONS, TINY
 from constrained_sim.contact_solvers.rolling_rows import differentiate_rolling, map_rolling, nearest
 from constrained_sim.contact_solvers.status import OPEN, SLIDING, STICKING
 from constrained_sim.linalg.products import largest_entry
+from constrained_sim.linalg.rank import EPSILON
 
 
 @kernel
-def natural_map(problem, r):  # type: ignore[no-untyped-def]
+def natural_map(problem, r):
     """Return F (n,) at the impulses r (n,); zero exactly where they solve the `problem`, a ``ScaledProblem``."""
     return natural_map_at(problem.laws, problem.p, problem.b, problem.G @ r + problem.b, r)
 
 
 @kernel
-def error_of(problem, r):  # type: ignore[no-untyped-def]
+def error_of(problem, r):
     """Return the largest entry of the natural map at r (n,) [N s]."""
     return largest_entry(natural_map(problem, r))
 
 
 @kernel
-def natural_map_at(laws, p, b, u, r):  # type: ignore[no-untyped-def]
+def natural_map_at(laws, p, b, u, r):
     """Return F (n,) at r with the row velocities u (n,), see :func:`natural_map`.
 
     Where there is no solution, impulses may grow until rounding hides that they are none: what they hide beyond
@@ -79,7 +80,7 @@ def natural_map_at(laws, p, b, u, r):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def active_set_at(problem, u, r):  # type: ignore[no-untyped-def]
+def active_set_at(problem, u, r):
     """Return (k + m,) which smooth piece of the natural map r is on, for each contact and box row.
 
     ``OPEN``: no force acts, or a box row is at its lower bound; ``SLIDING``: friction or a box row is at
@@ -106,7 +107,7 @@ def active_set_at(problem, u, r):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def derivative_on(problem, active_set, u, r):  # type: ignore[no-untyped-def]
+def derivative_on(problem, active_set, u, r):
     """Return blocks B and C (k + m + d, 3, 3) of the derivative ``dF/dr = B + C G`` of these `active_set` at r.
 
     Box rows use entry [0, 0] of their blocks; rolling friction is on the smooth piece on which r is. With the row
@@ -144,7 +145,7 @@ def derivative_on(problem, active_set, u, r):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def drag_of(u, friction, slip, p, r, i):  # type: ignore[no-untyped-def]
+def drag_of(u, friction, slip, p, r, i):
     """Return the direction of friction on a contact that slides, and how long that is to ``|z|``, see the module.
 
     Its first row is the i-th; `slip` (2,) is its direction of slip, where that is known.

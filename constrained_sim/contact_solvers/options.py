@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-EPSILON = np.finfo(np.float64).eps
 TINY = np.finfo(np.float64).tiny
 """In the place of a zero that divides."""
 
@@ -25,6 +24,7 @@ class ContactOptions(NamedTuple):
         sufficient: relative error above which the next compiled method is tried: what rounding leaves where rows nearly
             depend on each other.
         acceptable: relative error up to which a problem is solved, and no slow method is tried.
+        slack: how many times its error a solution, and what follows from it, may miss the laws by.
         tolerable: relative error with which a simulation goes on, with a warning.
         max_amplification: ratio of impulses, to those that stop the rows one by one, up to which errors are judged
             relative to them. Where there is no solution impulses grow without bound, and errors relative to them fall.
@@ -71,6 +71,7 @@ class ContactOptions(NamedTuple):
     accuracy: float = 1e-13
     sufficient: float = 1e-11
     acceptable: float = 1e-9
+    slack: float = 10.0
     tolerable: float = 1e-5
     max_amplification: float = 1e3
     strong_friction: float = 100.0
@@ -95,7 +96,7 @@ class ContactOptions(NamedTuple):
     stiffer: float = 10.0
     compliances: int = 16
     margin: float = 1e-6
-    norm_damping: float = 1e-3
+    norm_damping: float = 0.1
     norm_steps: int = 60
     norm_flatness: float = 0.03
     norm_accuracy: float = 1e-14

@@ -55,7 +55,7 @@ class ContactProblem:
     def judged(self, impulse: Array, method: str, iterations: int = 0) -> ContactSolution:
         """Return `impulse` (n,), found by `method`, as a solution with its status and residual."""
         scaled = self.scaled
-        tolerance = 10.0 * OPTIONS.accuracy * impulse_scale(scaled.p, scaled.b, impulse)
+        tolerance = OPTIONS.slack * OPTIONS.accuracy * impulse_scale(scaled.p, scaled.b, impulse)
         status = classify(scaled.laws, scaled.p, self.G @ impulse + self.b, impulse, tolerance)
         return ContactSolution(impulse, status, method, iterations, self.residual(impulse))
 

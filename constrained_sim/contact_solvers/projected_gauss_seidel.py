@@ -10,7 +10,7 @@ from constrained_sim.contact_solvers.rolling_rows import nearest, sweep_rolling
 
 
 @kernel
-def projected_gauss_seidel(problem, r, tolerance, iterations):  # type: ignore[no-untyped-def]
+def projected_gauss_seidel(problem, r, tolerance, iterations):
     """Go on from r (n,): ``r - p u`` of each row, projected onto what the laws allow for the others' impulses.
 
     A few iterations tell roughly what is active and what slides. It ends where no impulse changes by more than the

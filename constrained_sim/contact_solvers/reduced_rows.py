@@ -20,7 +20,7 @@ OWN = 3
 
 
 @kernel
-def reduce_contact_rows(rows, bodies, axes, points):  # type: ignore[no-untyped-def]
+def reduce_contact_rows(rows, bodies, axes, points):
     """Find a basis Q for the rows of neighbouring contacts of the same two bodies; other rows stay what they are.
 
     Args:
@@ -51,7 +51,7 @@ def reduce_contact_rows(rows, bodies, axes, points):  # type: ignore[no-untyped-
 
 
 @kernel
-def own_rows(n):  # type: ignore[no-untyped-def]
+def own_rows(n):
     """Return what :func:`reduce_contact_rows` does for n rows that stay what they are."""
     entries = np.zeros((n, 6))
     entries[:, 0] = 1.0
@@ -59,7 +59,7 @@ def own_rows(n):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _end_of_pair(rows, begin, bodies):  # type: ignore[no-untyped-def]
+def _end_of_pair(rows, begin, bodies):
     """Return where, from `begin` on, the rows of the same two bodies end."""
     contacts, end = bodies.shape[0], begin + 1
     if rows[begin] >= 3 * contacts:
@@ -74,7 +74,7 @@ def _end_of_pair(rows, begin, bodies):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _basis(rows, axes, points, entries):  # type: ignore[no-untyped-def]
+def _basis(rows, axes, points, entries):
     """Fill `entries` (n, 6) with an orthonormal basis of the columns of A, and return how many there are.
 
     By Gram and Schmidt's method, done again where much is taken out. Moments are about the mean point.
@@ -108,7 +108,7 @@ def _basis(rows, axes, points, entries):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _remove(columns, other, k):  # type: ignore[no-untyped-def]
+def _remove(columns, other, k):
     """Take what is along the `other` one of `columns` (6, n), a unit vector, out of the k-th, in place."""
     along = 0.0
     for i in range(columns.shape[1]):
@@ -118,7 +118,7 @@ def _remove(columns, other, k):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _square(columns, k):  # type: ignore[no-untyped-def]
+def _square(columns, k):
     """Return the square of the length of the k-th of `columns` (m, n)."""
     square = 0.0
     for i in range(columns.shape[1]):
@@ -127,7 +127,7 @@ def _square(columns, k):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _longest(columns):  # type: ignore[no-untyped-def]
+def _longest(columns):
     """Return the length of the longest of `columns` (m, n)."""
     longest = 0.0
     for k in range(columns.shape[0]):
@@ -136,7 +136,7 @@ def _longest(columns):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def reduce_rows(reduced, J):  # type: ignore[no-untyped-def]
+def reduce_rows(reduced, J):
     """Return ``Q^T J`` for J (n, m); `reduced` is what :func:`reduce_contact_rows` returns."""
     first, width, entries, columns = reduced
     combined = np.zeros((columns, J.shape[1]))
@@ -149,7 +149,7 @@ def reduce_rows(reduced, J):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def reduce_vector(reduced, values):  # type: ignore[no-untyped-def]
+def reduce_vector(reduced, values):
     """Return ``Q^T values`` for values (n,)."""
     first, width, entries, columns = reduced
     combined = np.zeros(columns)
@@ -160,7 +160,7 @@ def reduce_vector(reduced, values):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def expand_rows(reduced, combined):  # type: ignore[no-untyped-def]
+def expand_rows(reduced, combined):
     """Return (n,) ``Q combined`` for values `combined` (q,)."""
     first, width, entries, _ = reduced
     values = np.zeros(first.shape[0])
@@ -171,7 +171,7 @@ def expand_rows(reduced, combined):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def expanded_diagonal(reduced, H):  # type: ignore[no-untyped-def]
+def expanded_diagonal(reduced, H):
     """Return (n,) the diagonal of ``Q H Q^T``."""
     first, width, entries, _ = reduced
     values = np.zeros(first.shape[0])

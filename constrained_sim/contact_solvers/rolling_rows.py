@@ -42,7 +42,7 @@ def count_rows(rolling: Array) -> int:
 
 
 @kernel
-def lengths_of(rolling, count):  # type: ignore[no-untyped-def]
+def lengths_of(rolling, count):
     """Return (count,) the lengths of all rows: the coefficient [m] of a moment, 1 of other rows; and `rolling` in them.
 
     An impulse in a row of a moment is then a force at this distance, and its bound the normal impulse.
@@ -59,7 +59,7 @@ def lengths_of(rolling, count):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def nearest(z0, z1, radius, direction):  # type: ignore[no-untyped-def]
+def nearest(z0, z1, radius, direction):
     """Return the point of the disc of `radius` nearest to z, or the one opposite to a known direction of motion."""
     if direction[0] != 0.0 or direction[1] != 0.0:
         return -radius * direction[0], -radius * direction[1]
@@ -69,13 +69,13 @@ def nearest(z0, z1, radius, direction):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def moment_limit(moment, push):  # type: ignore[no-untyped-def]
+def moment_limit(moment, push):
     """Return the bound of a moment under the normal impulse max(0, push)."""
     return moment[RADIUS] + moment[COEFFICIENT] * max(push, 0.0)
 
 
 @kernel
-def map_rolling(rolling, u, p, r, F):  # type: ignore[no-untyped-def]
+def map_rolling(rolling, u, p, r, F):
     """Set the entries of F (n,), which the rows of the moments end, in place; arguments as in the natural map."""
     i = r.shape[0] - int(rolling[:, SIZE].sum())
     for moment in rolling:
@@ -89,7 +89,7 @@ def map_rolling(rolling, u, p, r, F):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def differentiate_rolling(rolling, u, p, r, B, C):  # type: ignore[no-untyped-def]
+def differentiate_rolling(rolling, u, p, r, B, C):
     """Set the blocks of the moments, the last of B and C (.., 3, 3), to a generalised Jacobian ``B + C G``, in place.
 
     The third column of a block multiplies the normal row of the moment's contact; the third row repeats what the block
@@ -124,7 +124,7 @@ def differentiate_rolling(rolling, u, p, r, B, C):  # type: ignore[no-untyped-de
 
 
 @kernel
-def rolling_times(rolling, blocks, x, product):  # type: ignore[no-untyped-def]
+def rolling_times(rolling, blocks, x, product):
     """Set their rows, the last of `product` (n, k), to those of their `blocks` times x (n, k), in place."""
     i = x.shape[0] - int(rolling[:, SIZE].sum())
     for j in range(rolling.shape[0]):
@@ -138,7 +138,7 @@ def rolling_times(rolling, blocks, x, product):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def sweep_rolling(rolling, G, b, r):  # type: ignore[no-untyped-def]
+def sweep_rolling(rolling, G, b, r):
     """Take one projected step along each moment's own rows, in place, in steps short enough for any block of G."""
     i = r.shape[0] - int(rolling[:, SIZE].sum())
     for moment in rolling:

@@ -49,13 +49,13 @@ class ScaledProblem(NamedTuple):
 
 
 @kernel
-def scaled_problem(G, b, laws):  # type: ignore[no-untyped-def]
+def scaled_problem(G, b, laws):
     """Return the :class:`ScaledProblem` of G (n, n) and b (n,)."""
     return ScaledProblem(G, b, laws, inverse_diagonal(np.diag(G), laws))
 
 
 @kernel
-def inverse_diagonal(diagonal, laws):  # type: ignore[no-untyped-def]
+def inverse_diagonal(diagonal, laws):
     """Return (n,) the p of each row: one value for both tangential rows; zero rows take the largest of all rows.
 
     The two rows of rolling friction share one value too. The `diagonal` (n,) is that of the Delassus matrix.
@@ -83,7 +83,7 @@ def inverse_diagonal(diagonal, laws):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def impulse_scale(p, b, r):  # type: ignore[no-untyped-def]
+def impulse_scale(p, b, r):
     """Return the impulse scale [N s]: of r (n,), or that stops a row of velocity b (n,) by itself; positive.
 
     Those of r count up to ``max_amplification`` times those that stop a row, p (n,) times b.
@@ -95,7 +95,7 @@ def impulse_scale(p, b, r):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def accuracy_of(p, b, tolerance):  # type: ignore[no-untyped-def]
+def accuracy_of(p, b, tolerance):
     """Return the error that methods aim at [N s]: the `tolerance`, or rounding of what stops a row by itself.
 
     Not relative to impulses that were found: where rows nearly depend on each other these may be a million times more.

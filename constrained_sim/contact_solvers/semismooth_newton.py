@@ -28,7 +28,7 @@ class DelassusFactor(NamedTuple):
 
 
 @kernel(inline=True)
-def _invert(block, shift, inverse):  # type: ignore[no-untyped-def]
+def _invert(block, shift, inverse):
     """Set `inverse` (3, 3) to that of ``block + shift``, by cofactors."""
     a0, a1, a2 = block[0, 0] + shift, block[1, 1] + shift, block[2, 2] + shift
     b01, b02, b10, b12, b20, b21 = block[0, 1], block[0, 2], block[1, 0], block[1, 2], block[2, 0], block[2, 1]
@@ -52,7 +52,7 @@ def _invert(block, shift, inverse):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def block_times(blocks, x, contacts, rolling):  # type: ignore[no-untyped-def]
+def block_times(blocks, x, contacts, rolling):
     """Return the product (n, k) of a matrix of blocks, diagonal but for those of rolling friction, with x (n, k)."""
     product = np.empty_like(x)
     for c in range(contacts):
@@ -69,7 +69,7 @@ def block_times(blocks, x, contacts, rolling):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def newton_step(problem, factor, B, C, F, shift):  # type: ignore[no-untyped-def]
+def newton_step(problem, factor, B, C, F, shift):
     """Return the step d with ``(B + C G) d = -F``, small in directions in which this is singular.
 
     ``B + compliance C + shift`` is inverted block by block, and ``C L L^T`` has the rank of L: the matrix that is
@@ -110,7 +110,7 @@ def newton_step(problem, factor, B, C, F, shift):  # type: ignore[no-untyped-def
 
 
 @kernel
-def semismooth_newton(problem, factor, r, tolerance, iterations):  # type: ignore[no-untyped-def]
+def semismooth_newton(problem, factor, r, tolerance, iterations):
     """Semi-smooth Newton on the natural map, from r (n,).
 
     The :class:`DelassusFactor` is that of the problem, or of one a little more compliant: its steps are shorter in
@@ -142,7 +142,7 @@ def semismooth_newton(problem, factor, r, tolerance, iterations):  # type: ignor
 
 
 @kernel
-def _step_nearer(problem, factor, r, F, farthest):  # type: ignore[no-untyped-def]
+def _step_nearer(problem, factor, r, F, farthest):
     """Return whether a step from r leads nearer than an error `farthest` [N s], where it leads, and the map there."""
     u = problem.G @ r + problem.b
     B, C = derivative_on(problem, active_set_at(problem, u, r), u, r)

@@ -57,7 +57,7 @@ COMPILED = NEWTON, INTERIOR_POINT
 
 
 @kernel
-def solve_quick(G, b, laws, start, tolerance, steps, may_stick):  # type: ignore[no-untyped-def]
+def solve_quick(G, b, laws, start, tolerance, steps, may_stick):
     """Solve a contact problem as :func:`solve_contacts` does, as far as methods are compiled.
 
     Args:
@@ -101,7 +101,7 @@ def solve_quick(G, b, laws, start, tolerance, steps, may_stick):  # type: ignore
 
 
 @kernel
-def begin_newton(problem, start):  # type: ignore[no-untyped-def]
+def begin_newton(problem, start):
     """Return the impulses from which Newton's method begins: `start` (n,), or a few iterations of Gauss-Seidel.
 
     These have no tolerance: where they come near, one step of Newton's makes all digits.
@@ -112,13 +112,13 @@ def begin_newton(problem, start):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def acceptable(tolerance, magnitude):  # type: ignore[no-untyped-def]
+def acceptable(tolerance, magnitude):
     """Return the largest relative residual that counts as solved, for a tolerance and impulses of `magnitude` [N s]."""
-    return max(OPTIONS.acceptable, 10.0 * tolerance / magnitude)
+    return max(OPTIONS.acceptable, OPTIONS.slack * tolerance / magnitude)
 
 
 @kernel
-def conclude(problem, r, error, how, tolerance):  # type: ignore[no-untyped-def]
+def conclude(problem, r, error, how, tolerance):
     """Return what :func:`solve_quick` does, of impulses r (n,) and their error [N s]: the solution that is taken.
 
     Where dependent rows leave a choice that is the one that
@@ -130,11 +130,11 @@ def conclude(problem, r, error, how, tolerance):  # type: ignore[no-untyped-def]
     solved = error <= largest
     if solved:
         reached = max(accuracy_of(p, b, 0.0), error)
-        r = choose_solution(problem, r, reached, min(max(10.0 * reached, tolerance), largest))
+        r = choose_solution(problem, r, reached, min(max(OPTIONS.slack * reached, tolerance), largest))
     u = G @ r + b
-    status = classify(laws, p, u, r, 10.0 * OPTIONS.accuracy * magnitude)
+    status = classify(laws, p, u, r, OPTIONS.slack * OPTIONS.accuracy * magnitude)
     if not solved:
-        status = classify(laws, p, u, r.copy(), 10.0 * error)
+        status = classify(laws, p, u, r.copy(), OPTIONS.slack * error)
     error, magnitude = error_of(problem, r), impulse_scale(p, b, r)
     return r, status, how, error / magnitude, magnitude, error <= acceptable(tolerance, magnitude) * magnitude
 

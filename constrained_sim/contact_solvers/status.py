@@ -17,7 +17,7 @@ OPEN, STICKING, SLIDING = 0, 1, 2
 
 
 @kernel
-def classify(laws, p, u, r, tolerance):  # type: ignore[no-untyped-def]
+def classify(laws, p, u, r, tolerance):
     """Return (k + m + d,) status of contacts, box rows and rolling friction: OPEN, STICKING or SLIDING.
 
     At the row velocities u (n,) that the impulses r (n,) lead to, which are right up to the `tolerance` [N s]; `laws`

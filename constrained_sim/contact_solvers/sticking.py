@@ -15,14 +15,14 @@ from constrained_sim.linalg.products import largest_entry
 
 
 @kernel
-def solve_sticking(G, b):  # type: ignore[no-untyped-def]
+def solve_sticking(G, b):
     """Return r with ``G r + b = 0`` (least 2-norm where G is singular): what holds if every contact sticks."""
     U, is_independent = independent_factor(G)
     return substitute_twice(U, -b) if is_independent else of_least_norm(G, range_factor(G), -b)
 
 
 @kernel
-def of_least_norm(G, L, goal):  # type: ignore[no-untyped-def]
+def of_least_norm(G, L, goal):
     """Return the r (n,) of least norm with ``G r = goal`` (in the least-squares sense), for ``G = L L^T``.
 
     ``r = L (L^T L)^-2 L^T goal``, refined once.
@@ -35,7 +35,7 @@ def of_least_norm(G, L, goal):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def judge_sticking(laws, p, b, u, r):  # type: ignore[no-untyped-def]
+def judge_sticking(laws, p, b, u, r):
     """Judge impulses r (n,), with the row velocities u (n,), with which all contacts stick; what pulls is cleared in r.
 
     Other arguments as in :func:`~constrained_sim.contact_solvers.natural_map.natural_map_at`.
@@ -45,4 +45,4 @@ def judge_sticking(laws, p, b, u, r):  # type: ignore[no-untyped-def]
     """
     magnitude = impulse_scale(p, b, r)
     error = largest_entry(natural_map_at(laws, p, b, u, r))
-    return classify(laws, p, u, r, 10.0 * OPTIONS.accuracy * magnitude), error, magnitude
+    return classify(laws, p, u, r, OPTIONS.slack * OPTIONS.accuracy * magnitude), error, magnitude

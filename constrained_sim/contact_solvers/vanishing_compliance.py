@@ -41,7 +41,7 @@ from constrained_sim.linalg.cholesky import independent_factor, range_factor
 
 
 @kernel
-def choose_solution(problem, r, error, most):  # type: ignore[no-untyped-def]
+def choose_solution(problem, r, error, most):
     """Return the solution that is taken, see the module; r itself where there is no choice.
 
     Args:
@@ -52,7 +52,7 @@ def choose_solution(problem, r, error, most):  # type: ignore[no-untyped-def]
     """
     G, b, laws, p = problem
     friction, rolls = laws.friction, laws.rolling.shape[0] > 0
-    status = by_motion(problem, G @ r + b, 10.0 * error)
+    status = by_motion(problem, G @ r + b, OPTIONS.slack * error)
     rows = np.arange(r.shape[0]) if rolls else _rows_that_may_press(status, b, friction.shape[0])
     if independent_factor(G[rows][:, rows])[1]:
         return r
@@ -63,12 +63,12 @@ def choose_solution(problem, r, error, most):  # type: ignore[no-untyped-def]
     limit, left = rigid_limit(problem)
     if left <= OPTIONS.sufficient * impulse_scale(p, b, limit):
         r, error = limit, max(left, accuracy_of(p, b, 0.0))
-        most = max(most, 10.0 * error)
+        most = max(most, OPTIONS.slack * error)
     return with_least_norm(problem, r, error, most)
 
 
 @kernel
-def rigid_limit(problem):  # type: ignore[no-untyped-def]
+def rigid_limit(problem):
     """Return the solution (n,) to which those of vanishing compliance lead, and its error [N s].
 
     Where they lead to none, that is infinite. An impulse in a row of a moment counts as a force at the distance of its
@@ -83,7 +83,7 @@ def rigid_limit(problem):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _limit_of_forces(problem):  # type: ignore[no-untyped-def]
+def _limit_of_forces(problem):
     """Return the same of a problem whose rows all have one unit."""
     G, b, laws, p = problem
     n = b.shape[0]
@@ -114,7 +114,7 @@ def _limit_of_forces(problem):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _rows_that_may_press(status, b, contacts):  # type: ignore[no-untyped-def]
+def _rows_that_may_press(status, b, contacts):
     """Return the rows that a solution of this `status` (k + m,) holds, and the normal ones of what would sink.
 
     What would sink does so without any forces, with the row velocities b (n,); another solution may hold it.
@@ -127,7 +127,7 @@ def _rows_that_may_press(status, b, contacts):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _is_inside(friction, r):  # type: ignore[no-untyped-def]
+def _is_inside(friction, r):
     """Return whether the forces r (n,) of all contacts are inside their cones, or zero."""
     for c in range(friction.shape[0]):
         i = 3 * c

@@ -25,16 +25,14 @@ import numpy as np
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.dynamics.tree import cross, in_axes, in_world, rotated, turned
 from constrained_sim.linalg.products import matvec
-
-ROUNDING = float(np.finfo(np.float64).eps)
-"""Of an angular velocity: a change by less ends the search for it."""
+from constrained_sim.linalg.rank import EPSILON
 
 MOST_NEWTON_STEPS = 50
 """For an angular velocity: it is found in four where a frame turns by 0.01 rad in a step, in twelve at 1 rad."""
 
 
 @kernel
-def turn_axes(h, v, rows):  # type: ignore[no-untyped-def]
+def turn_axes(h, v, rows):
     """Return a velocity (nv,) with those of free-flyers along the axes to which `h` [s] at this velocity turn theirs.
 
     Args:
@@ -50,7 +48,7 @@ def turn_axes(h, v, rows):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def mean_acceleration(h, v, v_plus, rows, begin, end):  # type: ignore[no-untyped-def]
+def mean_acceleration(h, v, v_plus, rows, begin, end):
     """Return (nv,) the mean acceleration over a step, of free-flyers along their axes at its end, held constant.
 
     Args:
@@ -70,7 +68,7 @@ def mean_acceleration(h, v, v_plus, rows, begin, end):  # type: ignore[no-untype
 
 
 @kernel
-def expected_velocity(h, theta, M, v, acceleration, known, rows):  # type: ignore[no-untyped-def]
+def expected_velocity(h, theta, M, v, acceleration, known, rows):
     """Return (nv,) the velocity expected at the end of a step, along the axes in its middle.
 
     It goes on as it did in a step of the same length before; but of a free-flyer the angular momentum about the centre
@@ -104,7 +102,7 @@ def expected_velocity(h, theta, M, v, acceleration, known, rows):  # type: ignor
 
 
 @kernel(inline=True, error_model="numpy")
-def _angular_velocity(I, p, h, guess):  # type: ignore[no-untyped-def]
+def _angular_velocity(I, p, h, guess):
     """Return the w with ``exp(h w) I w = p``, by Newton's method from a guess.
 
     With ``I w = exp(-h w) p``, whose right side changes by ``h (exp(-h w) p) x dw`` up to O(h |w|) of that. The matrix
@@ -127,13 +125,13 @@ def _angular_velocity(I, p, h, guess):  # type: ignore[no-untyped-def]
         if not step < before:
             break  # what is left is rounding
         x, y, z = x + dx, y + dy, z + dz
-        if step <= ROUNDING * max(abs(x), abs(y), abs(z)):
+        if step <= EPSILON * max(abs(x), abs(y), abs(z)):
             break
     return x, y, z
 
 
 @kernel
-def hold_axes(bias, h, theta, M, v, expected, rows):  # type: ignore[no-untyped-def]
+def hold_axes(bias, h, theta, M, v, expected, rows):
     """Take out of bias forces (nv,) what the turning axes of free-flyers bring in, in place; and return them.
 
     So that ``M (x - v) = h (f - bias)`` along the axes in the middle. The gyroscopic moments are those that lead to
@@ -166,7 +164,7 @@ def hold_axes(bias, h, theta, M, v, expected, rows):  # type: ignore[no-untyped-
 
 
 @kernel(inline=True)
-def _turned_by(vector, w, h):  # type: ignore[no-untyped-def]
+def _turned_by(vector, w, h):
     """Return the three components of a vector turned by ``h w`` [rad]."""
     x, y, z = vector
     quaternion = turned((0.0, 0.0, 0.0, 1.0), (h * w[0], h * w[1], h * w[2]))
@@ -174,13 +172,13 @@ def _turned_by(vector, w, h):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _turned_momentum(I, w, h):  # type: ignore[no-untyped-def]
+def _turned_momentum(I, w, h):
     """Return the three components of the angular momentum ``I w``, turned by ``h w`` [rad]."""
     return _turned_by(_times(I, w), w, h)
 
 
 @kernel(inline=True)
-def _times(I, w):  # type: ignore[no-untyped-def]
+def _times(I, w):
     """Return the three components of ``I w``, for I as :func:`_inertia_about_centre` returns it."""
     a, b, c, d, e, f = I
     x, y, z = w
@@ -188,7 +186,7 @@ def _times(I, w):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _inertia_about_centre(M, row):  # type: ignore[no-untyped-def]
+def _inertia_about_centre(M, row):
     """Return xx, xy, xz, yy, yz, zz of the inertia about their centre of mass of all that a free-flyer carries."""
     (x, y, z), mass, k = _centre(M, row), M[row, row], row + 3
     return (
@@ -202,7 +200,7 @@ def _inertia_about_centre(M, row):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def middle_coms(h, M, v, frames, rows):  # type: ignore[no-untyped-def]
+def middle_coms(h, M, v, frames, rows):
     """Return (r, 3) where the centres of mass are after `h` [s] with the velocity at the beginning [m], world frame.
 
     Args:
@@ -221,7 +219,7 @@ def middle_coms(h, M, v, frames, rows):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def end_velocities(h, inertias, v, impulses, gravity, rows, frames):  # type: ignore[no-untyped-def]
+def end_velocities(h, inertias, v, impulses, gravity, rows, frames):
     """Return (r, 3) the velocities of the centres of mass at the end of a step [m/s], world axes.
 
     The arguments are those of :func:`end_momentum`, without what is known at the end only.
@@ -239,7 +237,7 @@ def end_velocities(h, inertias, v, impulses, gravity, rows, frames):  # type: ig
 
 
 @kernel(inline=True)
-def _velocity(M, v, row):  # type: ignore[no-untyped-def]
+def _velocity(M, v, row):
     """Return the three components of the velocity of the centre of mass [m/s] in the axes of the free-flyer."""
     x = y = z = 0.0
     for j in range(v.shape[0]):
@@ -249,7 +247,7 @@ def _velocity(M, v, row):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def end_momentum(h, inertias, v, inertial, impulses, gravity, rows, frames):  # type: ignore[no-untyped-def]
+def end_momentum(h, inertias, v, inertial, impulses, gravity, rows, frames):
     """Return (nv,) the generalised momentum at the end of a step.
 
     ``d(M v)/dt = dM/dt v - h + f``. With ``dM/dt = C + C^T``, C the Coriolis matrix, this is ``C^T v - g + f``: for a
@@ -284,14 +282,14 @@ def end_momentum(h, inertias, v, inertial, impulses, gravity, rows, frames):  # 
 
 
 @kernel(inline=True)
-def _centre(M, row):  # type: ignore[no-untyped-def]
+def _centre(M, row):
     """Return the three components of the centre of mass [m] in the axes of the free-flyer of this row."""
     mass = M[row, row]
     return M[row + 1, row + 5] / mass, M[row + 2, row + 3] / mass, M[row, row + 4] / mass
 
 
 @kernel(inline=True)
-def _external(impulses, row):  # type: ignore[no-untyped-def]
+def _external(impulses, row):
     """Return the six numbers of the impulses of all causes but gravity and inertia on the free-flyer of this row."""
     a = b = c = d = e = f = 0.0
     for cause in range(1, impulses.shape[0]):
@@ -301,7 +299,7 @@ def _external(impulses, row):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _about_centre(force, com, frame):  # type: ignore[no-untyped-def]
+def _about_centre(force, com, frame):
     """Return force and moment about `com`, world axes, of the six numbers of a `force` in the axes of a frame."""
     fx, fy, fz, nx, ny, nz = force
     x, y, z = com
@@ -311,7 +309,7 @@ def _about_centre(force, com, frame):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def generalized_momentum(M, v, impulses):  # type: ignore[no-untyped-def]
+def generalized_momentum(M, v, impulses):
     """Return (nv,) ``M v`` plus the sum of `impulses` (6, nv)."""
     total = matvec(M, v)
     for cause in range(impulses.shape[0]):

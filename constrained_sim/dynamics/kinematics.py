@@ -7,16 +7,17 @@ from typing import NamedTuple
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
+from constrained_sim.linalg.rank import EPSILON
 from constrained_sim.validation import Array
 
-ROUNDING = 8.0 * np.finfo(np.float64).eps
+ROUNDING = 8.0 * EPSILON
 
 SPURIOUS = 1e-9
 """Share of the largest row of an anchor below which a row is a joint's pose written with too few digits."""
 
 
 @kernel(inline=True)
-def cross(a, b):  # type: ignore[no-untyped-def]
+def cross(a, b):
     """Return the vector product of two 3-vectors; NumPy's takes thirty times as long for one pair."""
     return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
 
@@ -42,7 +43,7 @@ class BodyMotion(NamedTuple):
 
 
 @kernel
-def body_motion(joint, placements, velocities, biases, gravity):  # type: ignore[no-untyped-def]
+def body_motion(joint, placements, velocities, biases, gravity):
     """Return the :class:`BodyMotion` of what a joint carries.
 
     The acceleration of the origin is ``R (a_linear + omega x v_linear) + g`` (classical minus fictitious).
@@ -70,20 +71,20 @@ def body_motion(joint, placements, velocities, biases, gravity):  # type: ignore
 
 
 @kernel(inline=True)
-def velocity_at(body, point):  # type: ignore[no-untyped-def]
+def velocity_at(body, point):
     """Return the velocity (3,) [m/s] of the point of a body in :class:`BodyMotion` that is at `point` (3,) now."""
     return body.velocity + cross(body.angular_velocity, point - body.position)
 
 
 @kernel(inline=True)
-def bias_at(body, point):  # type: ignore[no-untyped-def]
+def bias_at(body, point):
     """Return the acceleration (3,) [m/s^2] of the point of a body that is at `point` (3,) now."""
     arm, omega = point - body.position, body.angular_velocity
     return body.bias + cross(body.angular_bias, arm) + cross(omega, cross(omega, arm))
 
 
 @kernel(inline=True)
-def point_positions(joints, offsets, placements):  # type: ignore[no-untyped-def]
+def point_positions(joints, offsets, placements):
     """Return (k, 3) world positions of points fixed in joints' frames [m].
 
     Args:
@@ -106,7 +107,7 @@ def point_positions(joints, offsets, placements):  # type: ignore[no-untyped-def
 
 
 @kernel(inline=True)
-def row_jacobian(joints, positions, axes, joint_axes, support):  # type: ignore[no-untyped-def]
+def row_jacobian(joints, positions, axes, joint_axes, support):
     """Return (3 k, nv) the Jacobians of the velocities of k body points along given axes.
 
     Row r of point i is ``axes[i, r] . (J_linear + J_angular x p)``: column by column, a joint's motion moves the
@@ -126,7 +127,7 @@ def row_jacobian(joints, positions, axes, joint_axes, support):  # type: ignore[
 
 
 @kernel(inline=True)
-def fill_rows(joints, positions, axes, joint_axes, support, jacobian):  # type: ignore[no-untyped-def]
+def fill_rows(joints, positions, axes, joint_axes, support, jacobian):
     """Fill `jacobian` with what :func:`row_jacobian` returns; arguments as there."""
     jacobian[:] = 0.0
     for i in range(joints.shape[0]):
@@ -145,7 +146,7 @@ def fill_rows(joints, positions, axes, joint_axes, support, jacobian):  # type: 
 
 
 @kernel
-def anchor_rows(joints, offsets, normals, placements, joint_axes, support):  # type: ignore[no-untyped-def]
+def anchor_rows(joints, offsets, normals, placements, joint_axes, support):
     """Return (k, nv) the velocity of a point of body a relative to the point of body b that is there, along axes of b.
 
     A degree of freedom that moves both bodies moves neither relative to the other. What is below the rounding of the
@@ -179,7 +180,7 @@ def anchor_rows(joints, offsets, normals, placements, joint_axes, support):  # t
 
 
 @kernel
-def drop_spurious(rows):  # type: ignore[no-untyped-def]
+def drop_spurious(rows):
     """Set `rows` (k, nv) to zero that are nothing beside the largest one, in place."""
     largest = np.abs(rows).max() if rows.size else 0.0
     for row in rows:
@@ -188,7 +189,7 @@ def drop_spurious(rows):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def anchor_bias(joints, offsets, normals, placements, velocities, biases, gravity):  # type: ignore[no-untyped-def]
+def anchor_bias(joints, offsets, normals, placements, velocities, biases, gravity):
     """Return (k,) ``N^T R_b^T (a_a - a_b - 2 omega_b x (v_a - v_b))`` for zero joint accelerations [m/s^2].
 
     Args:
@@ -209,7 +210,7 @@ def anchor_bias(joints, offsets, normals, placements, velocities, biases, gravit
 
 
 @kernel
-def turning_rows(joints, other_joints, axes, joint_axes, support):  # type: ignore[no-untyped-def]
+def turning_rows(joints, other_joints, axes, joint_axes, support):
     """Return (e, nv) the Jacobian of the angular velocities of bodies relative to others, along given axes [rad/s].
 
     A degree of freedom that moves both bodies turns neither relative to the other.

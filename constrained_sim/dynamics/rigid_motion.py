@@ -31,7 +31,7 @@ COEFFICIENTS = (
 
 
 @kernel
-def relative_placement(joints, frames, placements):  # type: ignore[no-untyped-def]
+def relative_placement(joints, frames, placements):
     """Return (4, 3) the placement of the first of two frames in the world, and that in the second one.
 
     Args:
@@ -53,7 +53,7 @@ def relative_placement(joints, frames, placements):  # type: ignore[no-untyped-d
 
 
 @kernel
-def log3(rotation):  # type: ignore[no-untyped-def]
+def log3(rotation):
     """Return the components of the vector [rad] about which, and by whose length, a rotation turns: at most pi.
 
     By the unit quaternion, whose largest component comes first (Shepperd's method): as exact near pi as near 0.
@@ -94,7 +94,7 @@ def log3(rotation):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _coefficients(square):  # type: ignore[no-untyped-def]
+def _coefficients(square):
     """Return ``c = 1 / a^2 - cot(a / 2) / (2 a)`` and ``dc/da / a`` of an angle a, from its square."""
     if square < SERIES_ANGLE * SERIES_ANGLE:
         c, slope = 0.0, 0.0
@@ -110,7 +110,7 @@ def _coefficients(square):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def log6(placement):  # type: ignore[no-untyped-def]
+def log6(placement):
     """Return (6,) the logarithm of a placement (4, 3) [m, rad]."""
     found, (x, y, z) = np.empty(6), log3(placement)
     px, py, pz = placement[3]
@@ -123,7 +123,7 @@ def log6(placement):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def jlog6(placement):  # type: ignore[no-untyped-def]
+def jlog6(placement):
     """Return (6, 6) the derivative of :func:`log6` by the velocity in the axes of the `placement` (4, 3)."""
     J, w, p = np.zeros((6, 6)), np.empty(3), placement[3]
     w[0], w[1], w[2] = log3(placement)
@@ -151,13 +151,13 @@ def jlog6(placement):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def frame_error(joints, frames, axes, placements):  # type: ignore[no-untyped-def]
+def frame_error(joints, frames, axes, placements):
     """Return (k,) ``N log6(b^-1 a)`` [m, rad], for the directions N; arguments as of :func:`frame_rows`."""
     return matvec(axes, log6(relative_placement(joints, frames, placements)[1]))
 
 
 @kernel
-def frame_rows(joints, frames, axes, placements, joint_axes, support):  # type: ignore[no-untyped-def]
+def frame_rows(joints, frames, axes, placements, joint_axes, support):
     """Return (k, nv) ``N Jlog6(b^-1 a) Ad(a^-1) (J_a - J_b)``: the derivative of :func:`frame_error`.
 
     What is below the rounding of the sums it comes from is zero, and so are rows that are nothing beside others, see

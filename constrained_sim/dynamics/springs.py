@@ -28,7 +28,7 @@ class SpringTable(NamedTuple):
 
 
 @kernel
-def spring_effort(springs, q, nv):  # type: ignore[no-untyped-def]
+def spring_effort(springs, q, nv):
     """Return (nv,) the efforts of a :class:`SpringTable` [N m, N] at q (nq,)."""
     effort = np.zeros(nv)
     for i in range(springs.at_q.shape[0]):
@@ -37,7 +37,7 @@ def spring_effort(springs, q, nv):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def spring_energy(springs, q):  # type: ignore[no-untyped-def]
+def spring_energy(springs, q):
     """Return the energy [J] in a :class:`SpringTable` at q (nq,)."""
     energy = 0.0
     for i in range(springs.at_q.shape[0]):

@@ -149,7 +149,7 @@ def contract(parents: npt.NDArray[np.int64], left_out: npt.NDArray[np.int64]) ->
 
 
 @kernel
-def move(tree, q, h, v, end):  # type: ignore[no-untyped-def]
+def move(tree, q, h, v, end):
     """Fill `end` (nq,) with the configuration reached from q in h [s] at the velocity v, as ``pin.integrate`` does."""
     x = h * v
     for joint in range(1, tree.kinds.shape[0]):
@@ -172,7 +172,7 @@ def move(tree, q, h, v, end):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def turned(quaternion, w):  # type: ignore[no-untyped-def]
+def turned(quaternion, w):
     """Return the components xyzw of a quaternion (4,) after the turn by the vector w (3,) in its own axes [rad]."""
     angle = np.sqrt(w[0] ** 2 + w[1] ** 2 + w[2] ** 2)
     share = np.sin(0.5 * angle) / angle if angle > SMALL_ANGLE else 0.5 - angle**2 / 48.0 + angle**4 / 3840.0
@@ -185,7 +185,7 @@ def turned(quaternion, w):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _displacement(v, w):  # type: ignore[no-untyped-def]
+def _displacement(v, w):
     """Return where a frame comes to that moves with v (3,) and turns with w (3,) in its own axes for a unit of time."""
     angle = np.sqrt(w[0] ** 2 + w[1] ** 2 + w[2] ** 2)
     if angle > SMALL_ANGLE:
@@ -198,7 +198,7 @@ def _displacement(v, w):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def rotated(quaternion, x, y, z):  # type: ignore[no-untyped-def]
+def rotated(quaternion, x, y, z):
     """Return the components of a vector turned by a unit quaternion (4,) xyzw: ``v + 2 s (u x v) + 2 u x (u x v)``."""
     a, b, c, s = quaternion
     tx, ty, tz = cross(2.0 * a, 2.0 * b, 2.0 * c, x, y, z)
@@ -207,7 +207,7 @@ def rotated(quaternion, x, y, z):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def cross(a, b, c, x, y, z):  # type: ignore[no-untyped-def]
+def cross(a, b, c, x, y, z):
     """Return the components of a vector product; as an array they would take ten times as long."""
     return b * z - c * y, c * x - a * z, a * y - b * x
 
@@ -216,7 +216,7 @@ def cross(a, b, c, x, y, z):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def place(tree, q, pose):  # type: ignore[no-untyped-def]
+def place(tree, q, pose):
     """Place the joints of a tree for q (nq,)."""
     placements = pose.placements
     placements[0] = 0.0
@@ -240,7 +240,7 @@ def place(tree, q, pose):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def find_axes(tree, pose):  # type: ignore[no-untyped-def]
+def find_axes(tree, pose):
     """Find the joint axes of a tree whose joints are placed."""
     placements, axes = pose.placements, pose.axes
     for joint in range(1, tree.kinds.shape[0]):
@@ -255,7 +255,7 @@ def find_axes(tree, pose):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def shift_base_to_com(tree, q, placements, support, joint, com):  # type: ignore[no-untyped-def]
+def shift_base_to_com(tree, q, placements, support, joint, com):
     """Move a free-flyer, and all that it carries, so that their centre of mass is at `com` (3,); in place.
 
     Args:
@@ -283,7 +283,7 @@ def shift_base_to_com(tree, q, placements, support, joint, com):  # type: ignore
 
 
 @kernel(inline=True)
-def in_world(x, y, z, placement):  # type: ignore[no-untyped-def]
+def in_world(x, y, z, placement):
     """Return the three components, in world axes, of a vector given in the axes of a placement."""
     return (
         x * placement[0, 0] + y * placement[1, 0] + z * placement[2, 0],
@@ -293,7 +293,7 @@ def in_world(x, y, z, placement):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def in_axes(x, y, z, placement):  # type: ignore[no-untyped-def]
+def in_axes(x, y, z, placement):
     """Return the three components, in the axes of a placement, of a vector given in world axes."""
     return (
         placement[0, 0] * x + placement[0, 1] * y + placement[0, 2] * z,
@@ -303,7 +303,7 @@ def in_axes(x, y, z, placement):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _shift(placement, x, y, z):  # type: ignore[no-untyped-def]
+def _shift(placement, x, y, z):
     """Move a placement (4, 3) along its own axes, in place."""
     dx, dy, dz = in_world(x, y, z, placement)
     placement[3, 0] += dx
@@ -312,7 +312,7 @@ def _shift(placement, x, y, z):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _compose(frame, carrier, placement):  # type: ignore[no-untyped-def]
+def _compose(frame, carrier, placement):
     """Fill `placement` (4, 3) with that of a frame (4, 3) given in the axes of its carrier (4, 3)."""
     for row in range(4):
         for i in range(3):
@@ -324,7 +324,7 @@ def _compose(frame, carrier, placement):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _turn(placement, axis, cos, sin):  # type: ignore[no-untyped-def]
+def _turn(placement, axis, cos, sin):
     """Turn a placement (4, 3) about the unit vector `axis` (3,) of its own, in place (Rodrigues' formula)."""
     ax, ay, az = in_world(axis[0], axis[1], axis[2], placement)
     for row in range(3):
@@ -336,7 +336,7 @@ def _turn(placement, axis, cos, sin):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _turn_by(placement, quaternion):  # type: ignore[no-untyped-def]
+def _turn_by(placement, quaternion):
     """Turn a placement (4, 3) by a unit quaternion (4,) xyzw in its own axes, in place."""
     first = in_world(*rotated(quaternion, 1.0, 0.0, 0.0), placement)
     second = in_world(*rotated(quaternion, 0.0, 1.0, 0.0), placement)
@@ -348,7 +348,7 @@ def _turn_by(placement, quaternion):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def find_bodies(tree, pose):  # type: ignore[no-untyped-def]
+def find_bodies(tree, pose):
     """Find the bodies of a tree, and the axes, about the origin of the first joint's frame, once axes are found."""
     x, y, z = pose.placements[1, 3]
     for k in range(pose.axes.shape[0]):
@@ -360,7 +360,7 @@ def find_bodies(tree, pose):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _bodies_in_world(tree, placements, found):  # type: ignore[no-untyped-def]
+def _bodies_in_world(tree, placements, found):
     """Fill `found` (n, 10) with the inertias of the bodies in world axes, about the first joint's frame."""
     inertia, half = np.empty((2, 3, 3))
     for joint in range(1, tree.kinds.shape[0]):
@@ -390,18 +390,18 @@ def _bodies_in_world(tree, placements, found):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def six(rows, i):  # type: ignore[no-untyped-def]
+def six(rows, i):
     """Return the six numbers of a row of `rows` (n, 6); to cut it out as an array takes longer than what uses it."""
     return rows[i, 0], rows[i, 1], rows[i, 2], rows[i, 3], rows[i, 4], rows[i, 5]
 
 
 @kernel(inline=True)
-def _product(a, b, i, j):  # type: ignore[no-untyped-def]
+def _product(a, b, i, j):
     return a[0, i] * b[0, j] + a[1, i] * b[1, j] + a[2, i] * b[2, j]
 
 
 @kernel(inline=True)
-def _momentum(bodies, joint, v0, v1, v2, w0, w1, w2):  # type: ignore[no-untyped-def]
+def _momentum(bodies, joint, v0, v1, v2, w0, w1, w2):
     """Return linear and angular momentum, or force and moment: what one of `bodies` (n, 10) gives a spatial motion."""
     m, hx, hy, hz = bodies[joint, 0], bodies[joint, 1], bodies[joint, 2], bodies[joint, 3]
     xx, yy, zz = bodies[joint, 4], bodies[joint, 5], bodies[joint, 6]
@@ -417,15 +417,15 @@ def _momentum(bodies, joint, v0, v1, v2, w0, w1, w2):  # type: ignore[no-untyped
 
 
 @kernel
-def inertia(tree, pose, M):  # type: ignore[no-untyped-def]
+def inertia(tree, pose, M):
     """Fill M (nv, nv), armature included, and find what the bodies weigh, once they are found."""
-    axes, with_com_at, weight, g = pose.base_axes, pose.composites, pose.weight, tree.gravity
-    with_com_at[:] = pose.bodies
+    axes, composites, weight, g = pose.base_axes, pose.composites, pose.weight, tree.gravity
+    composites[:] = pose.bodies
     M[:] = 0.0
     for joint in range(tree.kinds.shape[0] - 1, 0, -1):
         for k in range(tree.at_v[joint + 1] - 1, tree.at_v[joint] - 1, -1):
             a0, a1, a2, w0, w1, w2 = six(axes, k)
-            f0, f1, f2, t0, t1, t2 = _momentum(with_com_at, joint, a0, a1, a2, w0, w1, w2)
+            f0, f1, f2, t0, t1, t2 = _momentum(composites, joint, a0, a1, a2, w0, w1, w2)
             weight[k] = -(f0 * g[0] + f1 * g[1] + f2 * g[2])
             M[k, k] = a0 * f0 + a1 * f1 + a2 * f2 + w0 * t0 + w1 * t1 + w2 * t2 + tree.armature[k]
             j = tree.rows[k]
@@ -435,11 +435,11 @@ def inertia(tree, pose, M):  # type: ignore[no-untyped-def]
                 j = tree.rows[j]
         parent = tree.parents[joint]
         for i in range(10):
-            with_com_at[parent, i] += with_com_at[joint, i]
+            composites[parent, i] += composites[joint, i]
 
 
 @kernel
-def potential_energy(tree, placements):  # type: ignore[no-untyped-def]
+def potential_energy(tree, placements):
     """Return the energy of gravity [J] with the joints at `placements` (n, 4, 3); zero at the world's origin."""
     x = y = z = 0.0
     for joint in range(1, placements.shape[0]):
@@ -455,7 +455,7 @@ def potential_energy(tree, placements):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _velocities(tree, axes, v, found):  # type: ignore[no-untyped-def]
+def _velocities(tree, axes, v, found):
     """Fill zeros (n, 6) with the spatial velocities of the bodies, linear at the origin of the first joint's frame."""
     for joint in range(1, tree.kinds.shape[0]):
         parent = tree.parents[joint]
@@ -466,7 +466,7 @@ def _velocities(tree, axes, v, found):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def bias_forces(tree, pose, v):  # type: ignore[no-untyped-def]
+def bias_forces(tree, pose, v):
     """Return (nv,) the Coriolis, centrifugal and gravity forces at the velocity v (nv,), by Newton and Euler.
 
     A joint's axes are fixed in the body that it moves, so those of body i change at the rate ``v_i x s``; its bias
@@ -502,7 +502,7 @@ def bias_forces(tree, pose, v):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def kinetic_gradient(tree, pose, v):  # type: ignore[no-untyped-def]
+def kinetic_gradient(tree, pose, v):
     """Return (nv,) what the generalised momentum M v gains beside all forces: ``C^T v``, with C of Coriolis.
 
     An entry of M v is the momentum of all that a degree of freedom carries along its axis s, and the axis changes at
@@ -542,7 +542,7 @@ def kinetic_gradient(tree, pose, v):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _along_axes(tree, axes, forces):  # type: ignore[no-untyped-def]
+def _along_axes(tree, axes, forces):
     """Return (nv,) the efforts along the joint axes that give each body its force (n, 6); forces add up on the way."""
     efforts = np.empty(axes.shape[0])
     for joint in range(tree.kinds.shape[0] - 1, 0, -1):

@@ -9,7 +9,7 @@ from constrained_sim.linalg.rank import LARGE_PIVOT, ROW_TOLERANCE
 
 
 @kernel
-def pivoted_factor(G, units):  # type: ignore[no-untyped-def]
+def pivoted_factor(G, units):
     """Return L (n, rank) with ``G = L L^T``, by Cholesky's factorisation with diagonal pivoting, and pivots (rank,).
 
     Pivots are rows that do not depend on each other, and that all others depend on. What is left of a diagonal entry
@@ -39,7 +39,7 @@ def pivoted_factor(G, units):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def row_factor(G):  # type: ignore[no-untyped-def]
+def row_factor(G):
     """Return what :func:`pivoted_factor` does, each row compared with its own diagonal entry; zero rows depend."""
     own = np.diag(G).copy()
     for i in range(own.shape[0]):
@@ -49,13 +49,13 @@ def row_factor(G):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def range_factor(G):  # type: ignore[no-untyped-def]
+def range_factor(G):
     """Return L (n, rank) with ``G = L L^T``, see :func:`row_factor`."""
     return row_factor(G)[0]
 
 
 @kernel
-def independent_factor(G):  # type: ignore[no-untyped-def]
+def independent_factor(G):
     """Return U (n, n), upper triangular, with ``G = U^T U``, and whether its pivots are large; else it is of no use.
 
     Each pivot compares with the diagonal entry it began as. Rows of zeros do not count; their pivot is infinite, so
@@ -84,7 +84,7 @@ def independent_factor(G):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def substitute_twice(U, b):  # type: ignore[no-untyped-def]
+def substitute_twice(U, b):
     """Return the x with ``U^T U x = b``, for U upper triangular."""
     x, n = b.copy(), b.shape[0]
     for k in range(n):
@@ -100,7 +100,7 @@ def substitute_twice(U, b):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def cholesky(A):  # type: ignore[no-untyped-def]
+def cholesky(A):
     """Return the lower triangular C with ``A = C C^T``; only the lower triangle of A is read. No check of pivots."""
     C = np.zeros_like(A)
     for i in range(A.shape[0]):
@@ -113,7 +113,7 @@ def cholesky(A):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def solve_lower(C, rows):  # type: ignore[no-untyped-def]
+def solve_lower(C, rows):
     """Return ``C^-1 r`` of every row r, C lower triangular."""
     solved = rows.copy()
     for row in solved:
@@ -125,7 +125,7 @@ def solve_lower(C, rows):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def solve_upper(C, rows):  # type: ignore[no-untyped-def]
+def solve_upper(C, rows):
     """Return ``C^-T r`` of every row r, C lower triangular."""
     solved = rows.copy()
     for row in solved:

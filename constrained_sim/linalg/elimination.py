@@ -8,7 +8,7 @@ from constrained_sim.compilation.kernel import kernel
 
 
 @kernel
-def eliminate(A):  # type: ignore[no-untyped-def]
+def eliminate(A):
     """Return the triangular factors of A in one matrix, and which row was the pivot of each column.
 
     For the small matrices of contact problems; NumPy's takes seconds to compile wherever it is used.
@@ -36,7 +36,7 @@ def eliminate(A):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def substitute(factors, pivots, b):  # type: ignore[no-untyped-def]
+def substitute(factors, pivots, b):
     """Return the x with ``A x = b``, for A from :func:`eliminate`; a pivot of zero leaves its unknown zero."""
     x, n = b.copy(), b.shape[0]
     for k in range(n):
@@ -53,7 +53,7 @@ def substitute(factors, pivots, b):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def solve(A, b):  # type: ignore[no-untyped-def]
+def solve(A, b):
     """Return ``A^-1 b`` by elimination with row pivoting."""
     factors, pivots = eliminate(A)
     return substitute(factors, pivots, b)

@@ -9,7 +9,7 @@ from constrained_sim.linalg.cholesky import cholesky, solve_lower, solve_upper
 
 
 @kernel
-def null_space_bases(M, rows):  # type: ignore[no-untyped-def]
+def null_space_bases(M, rows):
     """Return the bases of the null-space method for independent rows (r, nv), by Householder reflections.
 
     Returns:
@@ -35,7 +35,7 @@ def null_space_bases(M, rows):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _reflect(rows, v, first, factor):  # type: ignore[no-untyped-def]
+def _reflect(rows, v, first, factor):
     """Apply ``I - factor v v^T`` to each of `rows` in place; v is zero before its entry `first`."""
     for row in rows:
         along = 0.0
@@ -47,7 +47,7 @@ def _reflect(rows, v, first, factor):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def null_space_solve(M, Yt, Zt, C, free_inertia, f, b):  # type: ignore[no-untyped-def]
+def null_space_solve(M, Yt, Zt, C, free_inertia, f, b):
     """Return x (k, nv) and multipliers (k, r) of the null-space method.
 
     Args:

@@ -8,7 +8,7 @@ from constrained_sim.compilation.kernel import kernel
 
 
 @kernel(error_model="numpy")
-def factor_inertia(M, parents):  # type: ignore[no-untyped-def]
+def factor_inertia(M, parents):
     """Return the lower triangular L with ``M = L^T L``, zero wherever the tree's branches make M zero.
 
     Featherstone, Rigid Body Dynamics Algorithms, table 6.3. A non-positive pivot gives NaN.
@@ -40,7 +40,7 @@ def factor_inertia(M, parents):  # type: ignore[no-untyped-def]
 
 
 @kernel(error_model="numpy")
-def whiten(L, parents, rows):  # type: ignore[no-untyped-def]
+def whiten(L, parents, rows):
     """Return ``L^-T r`` of every row r (Featherstone, table 6.5); those of J give the Delassus matrix."""
     columns = rows.T.copy()  # all rows at once: their entries lie side by side
     for i in range(L.shape[0] - 1, -1, -1):
@@ -57,7 +57,7 @@ def whiten(L, parents, rows):  # type: ignore[no-untyped-def]
 
 
 @kernel(error_model="numpy")
-def unwhiten(L, parents, rows):  # type: ignore[no-untyped-def]
+def unwhiten(L, parents, rows):
     """Return ``L^-1 r`` for every row r, so that ``unwhiten(whiten(r)) = M^-1 r``."""
     columns = rows.T.copy()
     for i in range(L.shape[0]):
@@ -74,7 +74,7 @@ def unwhiten(L, parents, rows):  # type: ignore[no-untyped-def]
 
 
 @kernel(error_model="numpy")
-def whiten_one(L, parents, f):  # type: ignore[no-untyped-def]
+def whiten_one(L, parents, f):
     """Return ``L^-T f`` (nv,), see :func:`whiten`."""
     solved = f.copy()
     for i in range(L.shape[0] - 1, -1, -1):
@@ -87,7 +87,7 @@ def whiten_one(L, parents, f):  # type: ignore[no-untyped-def]
 
 
 @kernel(error_model="numpy")
-def unwhiten_one(L, parents, f):  # type: ignore[no-untyped-def]
+def unwhiten_one(L, parents, f):
     """Return ``L^-1 f`` (nv,), see :func:`unwhiten`."""
     solved = f.copy()
     for i in range(L.shape[0]):

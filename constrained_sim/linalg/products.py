@@ -17,7 +17,7 @@ FEW = 16
 
 
 @kernel(inline=True, fastmath=ANY_ORDER)
-def matvec(A, x):  # type: ignore[no-untyped-def]
+def matvec(A, x):
     """Return (m,) ``A x`` for A (m, n) and x (n,)."""
     product = np.empty(A.shape[0])
     for i in range(A.shape[0]):
@@ -29,7 +29,7 @@ def matvec(A, x):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def vecmat(x, A):  # type: ignore[no-untyped-def]
+def vecmat(x, A):
     """Return (n,) ``x A``, the sum of the rows of A (m, n) times those of x (m,)."""
     product = np.zeros(A.shape[1])
     for i in range(A.shape[0]):
@@ -40,7 +40,7 @@ def vecmat(x, A):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True, fastmath=ANY_ORDER)
-def vecdot(x, y):  # type: ignore[no-untyped-def]
+def vecdot(x, y):
     """Return the scalar product of x and y, both (n,)."""
     total = 0.0
     for i in range(x.shape[0]):
@@ -49,7 +49,7 @@ def vecdot(x, y):  # type: ignore[no-untyped-def]
 
 
 @kernel(fastmath=ANY_ORDER)
-def gram(A):  # type: ignore[no-untyped-def]
+def gram(A):
     """Return (m, m) the scalar products ``A A^T`` of the rows of A (m, n); symmetric to the last bit."""
     m = A.shape[0]
     product = np.empty((m, m)) if m <= FEW else A @ A.T
@@ -65,7 +65,7 @@ def gram(A):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def entries(A, rows, columns):  # type: ignore[no-untyped-def]
+def entries(A, rows, columns):
     """Return the entries of a matrix that are in these rows and columns."""
     chosen = np.empty((rows.shape[0], columns.shape[0]))
     for i in range(rows.shape[0]):
@@ -75,7 +75,7 @@ def entries(A, rows, columns):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def largest_entry(x):  # type: ignore[no-untyped-def]
+def largest_entry(x):
     """Return the largest magnitude of the entries of x (n,); NaN if there is one among them, 0 if there is none."""
     largest = 0.0
     for value in x:

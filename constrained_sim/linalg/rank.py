@@ -7,6 +7,9 @@ import numpy as np
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.validation import Array
 
+EPSILON = float(np.finfo(np.float64).eps)
+"""Rounding of a number near 1."""
+
 ROW_TOLERANCE = 1e-6
 """Remainder of a row, relative to its length in the metric of M^-1, from which on it is independent.
 
@@ -34,7 +37,7 @@ BALANCE_TOLERANCE = 1e-9
 
 
 @kernel
-def regular_rows(rows, responses):  # type: ignore[no-untyped-def]
+def regular_rows(rows, responses):
     """Find out cheaply whether rows are far from depending on each other.
 
     Cholesky factorisation of the Delassus matrix of the rows, scaled to a unit diagonal, with a check of its pivots.
@@ -70,7 +73,7 @@ def regular_rows(rows, responses):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def scaled_rows(rows, independent, scale):  # type: ignore[no-untyped-def]
+def scaled_rows(rows, independent, scale):
     """Return (rank, nv) the `independent` ones of `rows`, each divided by its entry of `scale`."""
     chosen = np.empty((independent.shape[0], rows.shape[1]))
     for i in range(independent.shape[0]):
@@ -79,7 +82,7 @@ def scaled_rows(rows, independent, scale):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def pivoted_rows(rows, responses, tolerance):  # type: ignore[no-untyped-def]
+def pivoted_rows(rows, responses, tolerance):
     """Order rows by pivoted modified Gram-Schmidt in the metric of M^-1, and find how many are independent.
 
     Rows are scaled to unit length first (a zero row keeps its length), so that `tolerance` is relative and metres

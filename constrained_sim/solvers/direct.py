@@ -106,7 +106,7 @@ FACTORIZATIONS = {"lu": _LU, "qr_pivoting": _PivotedQR, "qr": _QR, "ldlt": _LDLT
 
 
 @kernel
-def assemble_kkt(M, rows, independent, scale, sign):  # type: ignore[no-untyped-def]
+def assemble_kkt(M, rows, independent, scale, sign):
     """Return the transpose of ``[[M, sign J^T], [J, 0]]``, rows first: for LAPACK, the matrix itself.
 
     J are the `independent` ones of `rows`, each divided by its entry of `scale`.

@@ -21,7 +21,7 @@ DIRECT, RANGE_SPACE, NULL_SPACE = range(3)
 
 
 @kernel
-def hold_rows(factorization, M, parents, J, f, b):  # type: ignore[no-untyped-def]
+def hold_rows(factorization, M, parents, J, f, b):
     """Solve ``M x - J^T y = f, J x = b`` for rows that may depend on each other.
 
     Rows that depend on others are left to them, and y is then the one of least norm with the same ``J^T y``: with
@@ -68,7 +68,7 @@ def hold_rows(factorization, M, parents, J, f, b):  # type: ignore[no-untyped-de
 
 
 @kernel
-def _independent(G, U, is_regular, b):  # type: ignore[no-untyped-def]
+def _independent(G, U, is_regular, b):
     """Choose rows that do not depend on each other, and what they are to have.
 
     All rows are ``F F_I^-1`` times those, so they can have ``F c`` alone. Rows that agree have it with
@@ -96,7 +96,7 @@ def _independent(G, U, is_regular, b):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def hold_first(W, b, rows, free):  # type: ignore[no-untyped-def]
+def hold_first(W, b, rows, free):
     """Take what other rows hold out of `rows`, and of the motion that is free of these, in place.
 
     All are whitened. With the independent rows ``W_I = U^T Q``, Q of orthonormal rows, the motion becomes
@@ -128,7 +128,7 @@ def hold_first(W, b, rows, free):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _direct(M, J, f, b):  # type: ignore[no-untyped-def]
+def _direct(M, J, f, b):
     """Return x and y by elimination in ``[[M, -J^T], [J, 0]]``."""
     n, m = f.shape[0], b.shape[0]
     kkt, right = np.zeros((n + m, n + m)), np.empty(n + m)
@@ -144,7 +144,7 @@ def _direct(M, J, f, b):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _null_space(M, J, f, b):  # type: ignore[no-untyped-def]
+def _null_space(M, J, f, b):
     """Return x and y through bases of the motions that the rows leave and of those that they take."""
     x, y = null_space_solve(M, *null_space_bases(M, J), f.reshape((1, -1)), b.reshape((1, -1)))
     return x[0].copy(), y[0].copy()

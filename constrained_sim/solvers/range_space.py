@@ -37,7 +37,7 @@ class _Delassus(FullRankFactorization):
 
 
 @kernel
-def range_space_solve(L, parents, whitened, C, f, b):  # type: ignore[no-untyped-def]
+def range_space_solve(L, parents, whitened, C, f, b):
     """Return x (k, nv) and multipliers (k, r) of the range-space method.
 
     Args:

@@ -16,7 +16,7 @@ from constrained_sim.compilation.kernel import kernel
 from constrained_sim.constraints.constraint import Constraint
 from constrained_sim.exceptions import InconsistentConstraints, InvalidValue, NotSupported
 from constrained_sim.linalg.inertia_factor import factor_inertia, unwhiten, whiten
-from constrained_sim.linalg.rank import CONSISTENT, regular_rows
+from constrained_sim.linalg.rank import CONSISTENT, EPSILON, regular_rows
 from constrained_sim.linalg.row_space import RowSpace
 from constrained_sim.validation import Array, finite_array, shape_of
 
@@ -283,7 +283,7 @@ def row_residual(system: System, f: Array, b: Array, x: Array) -> float:
 
 
 @kernel
-def largest_row_error(J, b, x, unconstrained):  # type: ignore[no-untyped-def]
+def largest_row_error(J, b, x, unconstrained):
     """Return the largest ``|J x - b|`` relative to b and to what x is the remainder of.
 
     Args:
@@ -303,7 +303,6 @@ def largest_row_error(J, b, x, unconstrained):  # type: ignore[no-untyped-def]
     return worst / largest if largest > 0.0 else 0.0
 
 
-EPS = np.finfo(np.float64).eps
 """Relative rounding of a number."""
 
 
@@ -313,12 +312,12 @@ def check_consistency(system: System, residual: float) -> None:
     Raises:
         InconsistentConstraints: it is more than rounding, times the condition of the Delassus matrix.
     """
-    if residual > CONSISTENT and residual > 10.0 * EPS * system.row_space.condition:
+    if residual > CONSISTENT and residual > 10.0 * EPSILON * system.row_space.condition:
         raise InconsistentConstraints(residual)
 
 
 @kernel
-def analyse(M, parents, J):  # type: ignore[no-untyped-def]
+def analyse(M, parents, J):
     """Return what all solvers need of M (nv, nv) and J (m, nv).
 
     Returns:

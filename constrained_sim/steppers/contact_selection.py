@@ -18,7 +18,7 @@ from constrained_sim.validation import Array
 
 
 @kernel
-def closing_contacts(gaps, normals, s, J, acceleration, rest, impact_speed, closing):  # type: ignore[no-untyped-def]
+def closing_contacts(gaps, normals, s, J, acceleration, rest, impact_speed, closing):
     """Find the contacts and limits predicted to close within `rest` [s], in the order of their linear closing times.
 
     Args:
@@ -49,7 +49,7 @@ def closing_contacts(gaps, normals, s, J, acceleration, rest, impact_speed, clos
 
 
 @register_jitable
-def gaps_ahead(gaps, distances, soft):  # type: ignore[no-untyped-def]
+def gaps_ahead(gaps, distances, soft):
     """Return (k + l,) gaps of all that can still touch down [m, rad]; infinite of soft contacts that touch.
 
     Args:
@@ -67,7 +67,7 @@ def gaps_ahead(gaps, distances, soft):  # type: ignore[no-untyped-def]
 
 
 @kernel(stage=True, spliced=True)
-def will_close(model, h, begin, acceleration):  # type: ignore[no-untyped-def]
+def will_close(model, h, begin, acceleration):
     """Return whether anything is predicted to close within the next h [s].
 
     Args:
@@ -105,7 +105,7 @@ class ActiveRows(NamedTuple):
 
 
 @kernel(stage=True, spliced=True)
-def candidate_rows(model, h, begin, v, middle, soft, excluded):  # type: ignore[no-untyped-def]
+def candidate_rows(model, h, begin, v, middle, soft, excluded):
     """Choose what may carry force, and give its rows the offset that makes ``J v' + offset`` = s'.
 
     The row of a degree of freedom with dry friction has no offset.
@@ -154,7 +154,7 @@ def candidate_rows(model, h, begin, v, middle, soft, excluded):  # type: ignore[
 
 
 @kernel(stage=True, spliced=True)
-def active_rows(model, h, begin, end, active):  # type: ignore[no-untyped-def]
+def active_rows(model, h, begin, end, active):
     """Return the :class:`ActiveRows` at the end of a step, of what is `active` (c,) in it; arguments as above."""
     contacts, friction_dofs = borrowed(model.contacts), borrowed(model.robot).joints.friction_dofs
     rows = _rows_at(contacts, friction_dofs, active, end)
@@ -163,7 +163,7 @@ def active_rows(model, h, begin, end, active):  # type: ignore[no-untyped-def]
 
 
 @kernel(spliced=True)
-def _rows_at(contacts, friction_dofs, chosen, state):  # type: ignore[no-untyped-def]
+def _rows_at(contacts, friction_dofs, chosen, state):
     """Return the :class:`ActiveRows` of what is `chosen`, with zero offset, at a `state`."""
     rows = rows_of(chosen, contacts.normals, contacts.friction.shape[0])
     turning, moments = turning_among(contacts.turning, chosen)
@@ -181,7 +181,7 @@ def _rows_at(contacts, friction_dofs, chosen, state):  # type: ignore[no-untyped
 
 
 @kernel
-def allow_approach(chosen, normals, begin, h, theta, offset):  # type: ignore[no-untyped-def]
+def allow_approach(chosen, normals, begin, h, theta, offset):
     """Let what is `chosen` (c,) close as fast as it opened, or as a gap allows: added to its `offset`, in place.
 
     Positions move with the mean velocity ``(1 - theta) s + theta s'``, so an open gap allows
@@ -207,7 +207,7 @@ def allow_approach(chosen, normals, begin, h, theta, offset):  # type: ignore[no
 
 
 @kernel
-def rows_of(chosen, normals, contacts):  # type: ignore[no-untyped-def]
+def rows_of(chosen, normals, contacts):
     """Return the rows (n,) of contacts and one-sided rows, `chosen` (c,) among them: three of each contact.
 
     Args:
@@ -225,7 +225,7 @@ def rows_of(chosen, normals, contacts):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def active_set(status, gaps, end, excluded):  # type: ignore[no-untyped-def]
+def active_set(status, gaps, end, excluded):
     """Find what carries force, and whose position is to be held.
 
     Args:
@@ -253,7 +253,7 @@ def active_set(status, gaps, end, excluded):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def spread(candidates, normals, impulse, status, all_impulses, all_status):  # type: ignore[no-untyped-def]
+def spread(candidates, normals, impulse, status, all_impulses, all_status):
     """Fill in impulses and status of all contacts and one-sided rows.
 
     Args:
@@ -276,7 +276,7 @@ def spread(candidates, normals, impulse, status, all_impulses, all_status):  # t
 
 
 @kernel
-def held_rows(held, normals, status):  # type: ignore[no-untyped-def]
+def held_rows(held, normals, status):
     """Return the rows whose position is to stay: normal ones of what is `held`, all rows of contacts that stick."""
     contacts = (normals[-1] + 1 - normals.shape[0]) // 2 if normals.shape[0] else 0
     rows = np.empty(3 * held.shape[0], dtype=np.int64)

@@ -38,7 +38,7 @@ AS_IT_IS = np.empty((0, 3))
 
 
 @kernel(stage=True)
-def configure(model, pose, q, h, v, coms, state):  # type: ignore[no-untyped-def]
+def configure(model, pose, q, h, v, coms, state):
     """Give a `state` the configuration reached from q in h [s] at the velocity v, and place the joints.
 
     Args:
@@ -59,7 +59,7 @@ def configure(model, pose, q, h, v, coms, state):  # type: ignore[no-untyped-def
 
 
 @kernel(stage=True)
-def evaluate_rows(model, target, pose, v, state):  # type: ignore[no-untyped-def]
+def evaluate_rows(model, target, pose, v, state):
     """Fill in what a `state` has of constraints, at its configuration, the joints of which are placed.
 
     Args:
@@ -93,7 +93,7 @@ def evaluate_rows(model, target, pose, v, state):  # type: ignore[no-untyped-def
 
 
 @kernel(stage=True)
-def evaluate_inertia(model, pose, state):  # type: ignore[no-untyped-def]
+def evaluate_inertia(model, pose, state):
     """Fill in the inertia of a `state`, and what the `pose` still lacks."""
     robot, frames, placements = borrowed(model.robot), state.frames, pose.placements
     for i in range(robot.free.shape[0]):
@@ -103,13 +103,13 @@ def evaluate_inertia(model, pose, state):  # type: ignore[no-untyped-def]
 
 
 @kernel(stage=True, spliced=True)
-def inertial_forces(model, pose, v):  # type: ignore[no-untyped-def]
+def inertial_forces(model, pose, v):
     """Return (nv,) Coriolis, centrifugal and gravity forces at the `pose` and the velocity v (nv,)."""
     return bias_forces(borrowed(model.robot).tree, pose, v)
 
 
 @kernel(stage=True, spliced=True)
-def momentum_gain(model, pose, bias, v):  # type: ignore[no-untyped-def]
+def momentum_gain(model, pose, bias, v):
     """Return (nv,) inertial forces of which a step makes its momentum, see ``free_flyer.end_momentum``.
 
     They are those at the velocity v (nv,) found, not at the one extrapolated for the prediction: on a fast robot the
@@ -125,13 +125,13 @@ def momentum_gain(model, pose, bias, v):  # type: ignore[no-untyped-def]
 
 
 @kernel(stage=True, spliced=True)
-def external_forces(model, pose, wrenches):  # type: ignore[no-untyped-def]
+def external_forces(model, pose, wrenches):
     """Return (nv,) the efforts of external `wrenches` at a `pose` [N m, N]."""
     return external_effort(wrenches, pose.placements, pose.axes, borrowed(model.robot).support)
 
 
 @kernel(stage=True, spliced=True)
-def bilateral_goal(model, targets, begin, v, middle):  # type: ignore[no-untyped-def]
+def bilateral_goal(model, targets, begin, v, middle):
     """Return (m,) what ``J v'`` is to be, J in the `middle`, so that the bilateral rows are at rest at the end.
 
     They move at the end as they are to, but for what their velocity changes by from the beginning to the middle.
@@ -147,14 +147,14 @@ def bilateral_goal(model, targets, begin, v, middle):  # type: ignore[no-untyped
 
 
 @kernel(stage=True, spliced=True)
-def stored_energy(model, pose, q):  # type: ignore[no-untyped-def]
+def stored_energy(model, pose, q):
     """Return the energy of gravity and springs [J] at a `pose` and configuration q (nq,)."""
     robot = borrowed(model.robot)
     return potential_energy(robot.tree, pose.placements) + spring_energy(robot.springs, q)
 
 
 @kernel(stage=True, spliced=True)
-def step_back(model, pose, state, rows):  # type: ignore[no-untyped-def]
+def step_back(model, pose, state, rows):
     """Return the smallest tangent step (nv,) that takes the drift out of a `state`, to first order.
 
     Args:
@@ -175,7 +175,7 @@ def step_back(model, pose, state, rows):  # type: ignore[no-untyped-def]
 
 
 @kernel(stage=True)
-def hold(model, target, held, status, pose, end):  # type: ignore[no-untyped-def]
+def hold(model, target, held, status, pose, end):
     """Move the configuration at the `end` of a step back onto bilateral rows, and contacts and limits that are `held`.
 
     Where rows nearly depend on each other, what is a hundredth of a micrometre at one of them may take a large motion,

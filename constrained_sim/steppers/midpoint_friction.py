@@ -14,9 +14,6 @@ LEAST_SLIP, LEFT = 1e-6, 0.5
 """Slip [m/s, rad/s] that is followed, and that goes on through a step if this part of it is left at its end. Less is
 the error of contact problems that are solved to 1e-7 N s."""
 
-STOPPED = 1e-11
-"""Slip [m/s, rad/s] at which it turns back."""
-
 LEAST_SHARE = 1e-4
 """Part of a step that is worth a step of its own, since forces in it are found to three digits where contact problems
 are solved to 1e-7 N s. Slip that turns within it of either end does so there."""
@@ -30,7 +27,7 @@ REVERSED = 1e-3
 
 
 @kernel
-def predict_midpoint_friction(s, s_plus, contacts, rolling, offset):  # type: ignore[no-untyped-def]
+def predict_midpoint_friction(s, s_plus, contacts, rolling, offset):
     """Let friction of what slides on through the step oppose the mean slip: offset += s, in place.
 
     Opposed to the slip at the end, it would be of first order where the slip turns. Arguments as in
@@ -46,7 +43,7 @@ def predict_midpoint_friction(s, s_plus, contacts, rolling, offset):  # type: ig
 
 
 @kernel
-def _follow(s, s_plus, first, end, offset):  # type: ignore[no-untyped-def]
+def _follow(s, s_plus, first, end, offset):
     """Let friction in these rows oppose the mean slip, if that goes on through the step."""
     squared = _dot(s, s, first, end)
     if squared > LEAST_SLIP**2 and _dot(s, s_plus, first, end) > LEFT * squared:
@@ -55,9 +52,7 @@ def _follow(s, s_plus, first, end, offset):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def correct_midpoint_friction(  # type: ignore[no-untyped-def]
-    s, s_plus, change, counts, rolling, offset, impulse, tolerance
-):
+def correct_midpoint_friction(s, s_plus, change, counts, rolling, offset, impulse, tolerance):
     """Find where friction would do positive work, and let it oppose the mean slip: offset += s, in place.
 
     The work of friction over a step is ``r_t (s + s') / 2``. What it holds in the mean ends the step with ``s' = -s``.
@@ -91,7 +86,7 @@ def correct_midpoint_friction(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def first_reversal(s, s_plus, gained, friction, impulse, status, joints, least):  # type: ignore[no-untyped-def]
+def first_reversal(s, s_plus, gained, friction, impulse, status, joints, least):
     """Find the slip that turns back first within a step: friction turns there, and forces jump.
 
     It has turned back where it is the other way at the end. Where friction holds it at the end, it has too if friction
@@ -131,7 +126,7 @@ def first_reversal(s, s_plus, gained, friction, impulse, status, joints, least):
 
 
 @kernel
-def _turning_point(s, s_plus, gained, impulse, most):  # type: ignore[no-untyped-def]
+def _turning_point(s, s_plus, gained, impulse, most):
     """Return after what share of a step slip turns back, see :func:`first_reversal`; 1.0: it does not."""
     count = s.shape[0]
     squared, left, slowing = _dot(s, s, 0, count), _dot(s, s_plus, 0, count), -_dot(s, gained, 0, count)
@@ -149,7 +144,7 @@ def _turning_point(s, s_plus, gained, impulse, most):  # type: ignore[no-untyped
 
 
 @kernel(inline=True)
-def _oppose(s, s_plus, change, first, end, offset, impulse, tolerance):  # type: ignore[no-untyped-def]
+def _oppose(s, s_plus, change, first, end, offset, impulse, tolerance):
     """Let friction in these rows oppose the mean slip, if that is to be; return whether it is."""
     work = slip = begin = left = 0.0
     for i in range(first, end):
@@ -163,7 +158,7 @@ def _oppose(s, s_plus, change, first, end, offset, impulse, tolerance):  # type:
 
 
 @kernel(inline=True)
-def _begin_of(rolling, rows):  # type: ignore[no-untyped-def]
+def _begin_of(rolling, rows):
     """Return the first row of `rolling` (d, 6), whose rows are the last."""
     first = rows
     for moment in rolling:
@@ -172,7 +167,7 @@ def _begin_of(rolling, rows):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _dot(a, b, first, end):  # type: ignore[no-untyped-def]
+def _dot(a, b, first, end):
     """Return the scalar product of these entries of a and b, few of them."""
     total = 0.0
     for i in range(first, end):

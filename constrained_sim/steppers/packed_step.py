@@ -106,28 +106,28 @@ class StepOutputs(NamedTuple):
 
 
 @register_jitable
-def first_gap(sizes):  # type: ignore[no-untyped-def]
+def first_gap(sizes):
     """Return where in a record the gaps begin; then come violations and velocities of the bilateral rows."""
     nq, nv, flyers, k, _, _, _, _, _, _ = sizes
     return nq + nv * (nv + 1) + 12 * flyers + 13 * k
 
 
 @register_jitable
-def state_size(sizes):  # type: ignore[no-untyped-def]
+def state_size(sizes):
     """Return how many numbers :func:`unpack_state` unpacks."""
     _, nv, _, k, rows, _, m, turning, _, soft = sizes
     return first_gap(sizes) + (rows - 2 * k) + 2 * m + rows * (nv + 1) + (m + turning) * nv + 2 * soft
 
 
 @register_jitable
-def packed_size(sizes):  # type: ignore[no-untyped-def]
+def packed_size(sizes):
     """Return the length of a record."""
     _, nv, _, k, rows, joint_friction, m, turning, _, _ = sizes
     return state_size(sizes) + 9 + 3 * nv + 3 * rows + 9 * k + 2 * joint_friction + 2 * m + 2 * turning
 
 
 @register_jitable
-def unpack_state(record, sizes):  # type: ignore[no-untyped-def]
+def unpack_state(record, sizes):
     """Return the :class:`State` with which a `record` begins: the one at the end of a step."""
     nq, nv, flyers, k, rows, _, m, e, _, soft = sizes
     M = nq + nv
@@ -160,7 +160,7 @@ def unpack_state(record, sizes):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def unpack_outputs(record, sizes):  # type: ignore[no-untyped-def]
+def unpack_outputs(record, sizes):
     """Return the other parts of a `record`: the :class:`StepOutputs`."""
     _, nv, _, k, rows, joint_friction, m, e, _, _ = sizes
     energy = state_size(sizes)

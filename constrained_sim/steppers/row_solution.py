@@ -77,7 +77,7 @@ class RowSolution(NamedTuple):
 
 
 @kernel(stage=True)
-def solve_rows(model, settings, phase, problem, start):  # type: ignore[no-untyped-def]
+def solve_rows(model, settings, phase, problem, start):
     """Solve for the velocity: first with all rows held, and where the contact law forbids that, by contact methods.
 
     Args:
@@ -130,7 +130,7 @@ def solve_rows(model, settings, phase, problem, start):  # type: ignore[no-untyp
 
 
 @kernel(spliced=True)
-def _hold_all(settings, robot, contacts, problem, M, laws):  # type: ignore[no-untyped-def]
+def _hold_all(settings, robot, contacts, problem, M, laws):
     """Solve with all rows held, unless a soft contact is active, whose rows are not.
 
     Args:

@@ -10,7 +10,7 @@ from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.dynamics.dynamics import Dynamics, difference
-from constrained_sim.energy import FORCES
+from constrained_sim.energy import FORCES, KINETIC, PROJECTION
 from constrained_sim.forward_dynamics import acceleration_rows
 from constrained_sim.integrators import RK4
 from constrained_sim.solvers import RobotSystem, Solver
@@ -50,10 +50,10 @@ class Smooth(Stepper):
         end = self.evaluate(start.bound, start.t + self.dt, q, v)
         rows = start.bound.bilateral.dim
         energy = np.zeros(9)
-        energy[: len(FORCES) + 1] = integrals[rows:]
+        energy[: KINETIC + 1] = integrals[rows:]
         a = (v - start.v) / self.dt
         if isinstance(self.stabilization, Projection):
-            end, energy[-1] = self._project(end, self.stabilization, solver)
+            end, energy[PROJECTION] = self._project(end, self.stabilization, solver)
         lam = start.bound.rows(integrals[:rows] / self.dt, np.zeros(0))
         rest = read_only(np.zeros(self.robot.nv))
         moved = difference(self.robot, start.q, end.q) / self.dt

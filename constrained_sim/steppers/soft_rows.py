@@ -40,7 +40,7 @@ class SoftRows(NamedTuple):
 
 
 @register_jitable
-def depth_ahead(distance, s_normal, h):  # type: ignore[no-untyped-def]
+def depth_ahead(distance, s_normal, h):
     """Return the penetration [m] in the middle of the next h [s] if a contact moves on as it does; negative: apart.
 
     Args:
@@ -52,7 +52,7 @@ def depth_ahead(distance, s_normal, h):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def is_one_active(contacts, excepted, distances, s, h):  # type: ignore[no-untyped-def]
+def is_one_active(contacts, excepted, distances, s, h):
     """Return whether any soft contact but those that are excepted is active in the middle of the next h [s].
 
     Args:
@@ -70,7 +70,7 @@ def is_one_active(contacts, excepted, distances, s, h):  # type: ignore[no-untyp
 
 
 @register_jitable
-def impedance(h, stiffness, damping, mass):  # type: ignore[no-untyped-def]
+def impedance(h, stiffness, damping, mass):
     """Return alpha [kg] of a step of h [s], see :func:`soft_rows`.
 
     Args:
@@ -83,7 +83,7 @@ def impedance(h, stiffness, damping, mass):  # type: ignore[no-untyped-def]
 
 
 @kernel(stage=True, spliced=True)
-def soft_rows(model, begin, user_forces, excluded, h):  # type: ignore[no-untyped-def]
+def soft_rows(model, begin, user_forces, excluded, h):
     """Return the rows of all soft contacts that are active in the middle of the next h [s], implicit in the motion.
 
     With F the force at the predicted middle, k and d its slopes, and ds the change of the row velocity, the impulse is
@@ -155,7 +155,7 @@ def forces_of_users(contact_set: ContactSet, begin: ContactGeometry, excluded: n
 
 
 @kernel(stage=True, spliced=True)
-def slide_springs(model, h, begin, found, end):  # type: ignore[no-untyped-def]
+def slide_springs(model, h, begin, found, end):
     """Fill in the springs of soft contacts along their surfaces at the end of a step of h [s].
 
     Args:

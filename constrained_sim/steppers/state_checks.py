@@ -14,7 +14,7 @@ LEVER = 1e4
 
 
 @kernel(inline=True)
-def largest_drift(phi, gaps, held):  # type: ignore[no-untyped-def]
+def largest_drift(phi, gaps, held):
     """Return by how much a bilateral row (violation phi) or a held contact (its gap) is off at most [m, rad]."""
     largest = 0.0
     for value in phi:
@@ -25,7 +25,7 @@ def largest_drift(phi, gaps, held):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def largest_violation(phi, gaps, s):  # type: ignore[no-untyped-def]
+def largest_violation(phi, gaps, s):
     """Return the largest of ``|phi|`` (m,) and the depths ``-gaps`` (k + l,), and the largest ``|s|`` (m,)."""
     position = velocity = 0.0
     for value in phi:
@@ -38,7 +38,7 @@ def largest_violation(phi, gaps, s):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def are_finite(q, v):  # type: ignore[no-untyped-def]
+def are_finite(q, v):
     """Return whether all entries of q (nq,) and v (nv,) are finite."""
     for value in q:
         if not np.isfinite(value):
@@ -50,7 +50,7 @@ def are_finite(q, v):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def exceeds(values, limit):  # type: ignore[no-untyped-def]
+def exceeds(values, limit):
     """Return whether any of `values` is larger than `limit` in magnitude."""
     for value in values:
         if abs(value) > limit:

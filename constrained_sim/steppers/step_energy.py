@@ -5,22 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
+from constrained_sim.energy import CONSTRAINTS, CONTACTS, DAMPING, GRAVITY_CORIOLIS, KINETIC
 from constrained_sim.linalg.products import ANY_ORDER
 
 
 @kernel
-def attribute_work(energy, contacts, constraints):  # type: ignore[no-untyped-def]
+def attribute_work(energy, contacts, constraints):
     """Set the work of contacts and constraints in `energy` (9,) to that of their whole impulses, in place.
 
     Prediction and correction each close on their own, but a force that is predicted and then withdrawn would show as
     work though it never acted: the difference belongs to the inertial forces, which the correction is about.
     """
-    energy[0] += energy[4] + energy[5] - contacts - constraints
-    energy[4], energy[5] = contacts, constraints
+    energy[GRAVITY_CORIOLIS] += energy[CONTACTS] + energy[CONSTRAINTS] - contacts - constraints
+    energy[CONTACTS], energy[CONSTRAINTS] = contacts, constraints
 
 
 @kernel
-def attribute_friction_work(energy, begin, predicted, end, first, whole):  # type: ignore[no-untyped-def]
+def attribute_friction_work(energy, begin, predicted, end, first, whole):
     """Set the work of dry joint friction in `energy` (9,) to that of its whole impulse, in place.
 
     Args:
@@ -35,12 +36,12 @@ def attribute_friction_work(energy, begin, predicted, end, first, whole):  # typ
     for i in range(whole.shape[0]):
         counted = first[i] * (begin[i] + predicted[i]) + (whole[i] - first[i]) * (predicted[i] + end[i])
         missing += 0.5 * (whole[i] * (begin[i] + end[i]) - counted)
-    energy[0] -= missing
-    energy[3] += missing
+    energy[GRAVITY_CORIOLIS] -= missing
+    energy[DAMPING] += missing
 
 
 @kernel(fastmath=ANY_ORDER)
-def energy_of(v, v_plus, M, impulses):  # type: ignore[no-untyped-def]
+def energy_of(v, v_plus, M, impulses):
     """Return (9,) the terms of :class:`~constrained_sim.energy.EnergyTerms` of a change of velocity at constant M.
 
     Args:
@@ -52,9 +53,9 @@ def energy_of(v, v_plus, M, impulses):  # type: ignore[no-untyped-def]
     terms = np.zeros(9)
     for i in range(v.shape[0]):
         mean, change = 0.5 * (v[i] + v_plus[i]), 0.0
-        for cause in range(6):
+        for cause in range(KINETIC):
             terms[cause] += impulses[cause, i] * mean
         for j in range(v.shape[0]):
             change += M[i, j] * (v_plus[j] - v[j])
-        terms[6] += mean * change
+        terms[KINETIC] += mean * change
     return terms

@@ -10,7 +10,7 @@ from constrained_sim.steppers.step_energy import attribute_friction_work, attrib
 
 
 @kernel(spliced=True)
-def enter_loads(h, joints, efforts, v, forces, impulses):  # type: ignore[no-untyped-def]
+def enter_loads(h, joints, efforts, v, forces, impulses):
     """Enter what acts whatever the velocity at the end; return (nv,) what the rest adds to the inertia.
 
     Damping of joints and of their feedback acts at the velocity at the end; springs act at the mean of the positions at
@@ -40,7 +40,7 @@ def enter_loads(h, joints, efforts, v, forces, impulses):  # type: ignore[no-unt
 
 
 @kernel(spliced=True)
-def enter_solution(h, joints, efforts, active, solution, J_bilateral, found, impulses):  # type: ignore[no-untyped-def]
+def enter_solution(h, joints, efforts, active, solution, J_bilateral, found, impulses):
     """Enter what the solution of a prediction makes act, and its impulses but those of contacts.
 
     Args:
@@ -79,7 +79,7 @@ def enter_solution(h, joints, efforts, active, solution, J_bilateral, found, imp
 
 
 @kernel(spliced=True)
-def values_of(active, friction_dofs, found, begin):  # type: ignore[no-untyped-def]
+def values_of(active, friction_dofs, found, begin):
     """Return the impulses `found` of the rows that are `active` (n + d + f,), and their velocities at the `begin`."""
     rows, turning, impulse, s, v = active.rows, active.turning, found.impulse, begin.s, begin.v
     joint_friction, n, d = found.joint_friction, rows.shape[0], friction_dofs.shape[0]
@@ -95,7 +95,7 @@ def values_of(active, friction_dofs, found, begin):  # type: ignore[no-untyped-d
 
 
 @kernel(spliced=True)
-def enter_correction(friction_dofs, begin, total, active, solution, found, end):  # type: ignore[no-untyped-def]
+def enter_correction(friction_dofs, begin, total, active, solution, found, end):
     """Enter the solution of a correction into what was `found`, the energy audit, and the state at the `end`.
 
     Args:
@@ -140,7 +140,7 @@ def enter_correction(friction_dofs, begin, total, active, solution, found, end):
 
 
 @kernel(spliced=True)
-def enter_means(h, order, friction_dofs, begin, end, outputs):  # type: ignore[no-untyped-def]
+def enter_means(h, order, friction_dofs, begin, end, outputs):
     """Enter mean forces of all rows, mean axes of contacts and mean efforts of dry friction of a step of `h` [s].
 
     Args:
@@ -163,7 +163,7 @@ def enter_means(h, order, friction_dofs, begin, end, outputs):  # type: ignore[n
 
 
 @kernel(spliced=True)
-def between(share, one, other, result):  # type: ignore[no-untyped-def]
+def between(share, one, other, result):
     """Fill `result` (n,) with what is this `share` of the way from `one` (n,) to the `other` (n,)."""
     for i in range(result.shape[0]):
         result[i] = one[i] + share * (other[i] - one[i])

@@ -174,7 +174,8 @@ class StepSettings(NamedTuple):
         factorization: of the rows that are held, one of :mod:`~constrained_sim.solvers.held_rows`.
         tolerance: error of impulses that is good enough [N s].
         newton_steps: see :func:`~constrained_sim.contact_solvers.solve.solve_quick`.
-        tolerable: relative residual of a contact problem with which the step goes on; more ends it, unsolved.
+        goes_on: whether the step goes on with contact problems that are not solved, which its caller judges; else it
+            ends there.
     """
 
     h: float
@@ -183,7 +184,7 @@ class StepSettings(NamedTuple):
     factorization: int
     tolerance: float
     newton_steps: int
-    tolerable: float
+    goes_on: bool
 
 
 class StepForces(NamedTuple):
@@ -267,6 +268,6 @@ else:
 
 
 @kernel
-def make_step_model(robot, contacts, limits, bilateral, options, sizes, order, work):  # type: ignore[no-untyped-def]
+def make_step_model(robot, contacts, limits, bilateral, options, sizes, order, work):
     """Return the :class:`StepModel` with these fields."""
     return StepModel(robot, contacts, limits, bilateral, options, sizes, order, work)

@@ -20,7 +20,7 @@ from constrained_sim.dynamics.free_flyer import (
     turn_axes,
 )
 from constrained_sim.dynamics.springs import spring_effort
-from constrained_sim.energy import EnergyTerms
+from constrained_sim.energy import PROJECTION
 from constrained_sim.linalg.products import matvec, vecmat
 from constrained_sim.steppers.borrowed import borrowed
 from constrained_sim.steppers.contact_selection import active_rows, active_set, candidate_rows, spread
@@ -49,14 +49,9 @@ from constrained_sim.steppers.step_impulses import between, enter_correction, en
 UNSOLVED, PREDICTED, UNCORRECTED, REVERSED, DONE = range(5)
 """How far a step came, see :func:`advance`."""
 
-TOLERABLE = OPTIONS.tolerable
-"""Relative residual up to which the contact problem of a step that is only tried counts as solved."""
-
-PROJECTION = list(vars(EnergyTerms())).index("projection")
-
 
 @kernel(stage=True)
-def advance(model, settings, begin, acceleration, arguments, near, found, end):  # type: ignore[no-untyped-def]
+def advance(model, settings, begin, acceleration, arguments, near, found, end):
     """Do a step without impact, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
     Args:
@@ -119,7 +114,7 @@ def advance(model, settings, begin, acceleration, arguments, near, found, end): 
 
 
 @kernel(stage=True, spliced=True)
-def predict(model, settings, begin, v, forces, arguments, start, found):  # type: ignore[no-untyped-def]
+def predict(model, settings, begin, v, forces, arguments, start, found):
     """Solve the smooth problem of a step, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
     Args:
@@ -146,8 +141,8 @@ def predict(model, settings, begin, v, forces, arguments, start, found):  # type
     start = start if start.shape[0] == candidates.offset.shape[0] else start[:0]  # what takes part depends on h
     problem = StepProblem(middle.M, middle.J_bilateral, middle.axes, middle.points, added, f, goal, candidates)
     solution = solve_rows(model, settings, PREDICTION, problem, start)
-    tolerable = settings.tolerable if settings.corrects else max(settings.tolerable, TOLERABLE)
-    if not (solution.solved or solution.residual <= tolerable):
+    is_near = not settings.corrects and solution.residual <= OPTIONS.tolerable  # enough for a step that is only tried
+    if not (solution.solved or settings.goes_on or is_near):
         return solution, False
     work.x[:] = solution.x
     enter_solution(h, joints, arguments.efforts, candidates, solution, middle.J_bilateral, found, impulses)
@@ -158,7 +153,7 @@ def predict(model, settings, begin, v, forces, arguments, start, found):  # type
 
 
 @kernel(stage=True, spliced=True)
-def arrive(model, settings, begin, coms, arguments, found, end):  # type: ignore[no-untyped-def]
+def arrive(model, settings, begin, coms, arguments, found, end):
     """Fill in the state at the `end`, to which a prediction leads, without its drift.
 
     Args:
@@ -187,7 +182,7 @@ def arrive(model, settings, begin, coms, arguments, found, end):  # type: ignore
 
 
 @kernel(stage=True, spliced=True)
-def correct(model, settings, begin, total, last, active, found, end):  # type: ignore[no-untyped-def]
+def correct(model, settings, begin, total, last, active, found, end):
     """Make the momentum at the end of the step what it must be, and the row velocities there obey their laws.
 
     Friction of what slides on opposes the mean slip, which is of second order where the slip turns. Where slip ends
@@ -221,7 +216,7 @@ def correct(model, settings, begin, total, last, active, found, end):  # type: i
     problem = StepProblem(end.M, end.J_bilateral, end.axes, end.points, np.empty(0), free, goal, rows)
     for turns in range(2):
         solution = solve_rows(model, settings, phase, problem, row_impulses)
-        if not (solution.solved or solution.residual <= settings.tolerable):
+        if not (solution.solved or settings.goes_on):
             return UNCORRECTED, turns + 1
         row_impulses, phase = solution.impulse, TURNED_FRICTION
         if turns or not correct_midpoint_friction(

@@ -115,8 +115,15 @@ class SubstepRunner:
         if self.interpreted is not None:
             self.interpreted.begin(begin.t, h, inputs)
         factorization = -1 if solver.held_rows is None else solver.held_rows
-        tolerable = 0.0 if self.interpreted is None else np.inf
-        settings = h, kind != TRIAL, passes, factorization, method.tolerance, method.quick_steps, tolerable
+        settings = (
+            h,
+            kind != TRIAL,
+            passes,
+            factorization,
+            method.tolerance,
+            method.quick_steps,
+            self.interpreted is not None,
+        )
         reached, calls, rows, members, how, residual, magnitude, dynamics, inconsistent = step(
             self.model, settings, kind == WHOLE, packed_state(begin, sizes), acceleration, loads, near, (record, status)
         )
@@ -131,9 +138,7 @@ class SubstepRunner:
 
 
 @kernel(stage=True)
-def step(  # type: ignore[no-untyped-def]
-    model, settings, whole, begin, acceleration, loads, near, filled
-):
+def step(model, settings, whole, begin, acceleration, loads, near, filled):
     """Do a step, or a part of one, as :func:`~constrained_sim.steppers.substep.advance` does.
 
     Args:
@@ -167,7 +172,7 @@ def step(  # type: ignore[no-untyped-def]
     impulse, friction = outputs.impulse, outputs.joint_friction
     found = StepForces(impulse, friction, outputs.moments, outputs.lam, all_status[:count], outputs.energy)
     reached, predicted, calls = advance(model, settings, start, acceleration, acting, near, found, end)
-    if reached == UNSOLVED or not (settings.tolerable > 0.0 or are_finite(end.q, end.v)):
+    if reached == UNSOLVED or not (settings.goes_on or are_finite(end.q, end.v)):
         return UNSOLVED, calls, 0, 0, (BY_STICKING, 0), 0.0, 0.0, 0.0, 0.0
     rows, members = predicted.impulse.shape[0], predicted.status.shape[0]
     outputs.row_impulses[:rows], all_status[count : count + members] = predicted.impulse, predicted.status

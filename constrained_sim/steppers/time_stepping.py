@@ -11,6 +11,7 @@ from constrained_sim.actuators import Efforts
 from constrained_sim.constrained_dynamics import NOTHING_KNOWN
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact.contact_set import TOUCHING
+from constrained_sim.contact.speeds import STOP_SPEED
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.impact import Impact, ImpactLaw, bouncing, impact_at
@@ -18,7 +19,7 @@ from constrained_sim.integrators import Midpoint
 from constrained_sim.posture import JointFeedback
 from constrained_sim.solvers import Solver
 from constrained_sim.steppers.contact_selection import closing_contacts, gaps_ahead
-from constrained_sim.steppers.midpoint_friction import LEAST_SHARE, STOPPED, first_reversal
+from constrained_sim.steppers.midpoint_friction import LEAST_SHARE, first_reversal
 from constrained_sim.steppers.packed_step import packed_size
 from constrained_sim.steppers.run import run_steps
 from constrained_sim.steppers.soft_rows import NO_FORCES
@@ -163,7 +164,7 @@ class TimeStepping(Substeps):
         moments = np.empty((steps, contacts.resistance.dim))
         records = q, v, taus, impulses, axes, energy, moments
         settings = StepSettings(
-            self.dt, True, self._passes, int(solver.held_rows or 0), method.tolerance, method.quick_steps, 0.0
+            self.dt, True, self._passes, int(solver.held_rows or 0), method.tolerance, method.quick_steps, False
         )
         acting = StepArguments(inputs.efforts, wrenches, targets, NO_CONTACT, NO_FORCES)
         done, t, calls = run_steps(
@@ -227,7 +228,7 @@ class TimeStepping(Substeps):
         rows, M = self._slip_rows(part.begin, which), part.begin.M
         slip, early, late, least = rows @ part.begin.v, [(0.0, 1.0)], whole.h, LEAST_SHARE * self.dt
         error = inputs.method.tolerance * float((rows @ np.linalg.solve(M, rows.T)).diagonal().max())
-        enough = max(STOPPED, error) / float(np.linalg.norm(slip))
+        enough = max(STOP_SPEED, error) / float(np.linalg.norm(slip))
         for _ in range(MOST_TRIALS):
             if not least < h < whole.h - least:
                 return whole

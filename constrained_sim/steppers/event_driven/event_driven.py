@@ -10,13 +10,14 @@ import numpy.typing as npt
 from constrained_sim.actuators import Efforts
 from constrained_sim.constrained_dynamics import ConstrainedSolution, ContactRows, solve_constrained_dynamics
 from constrained_sim.constraints.constraint_set import ConstraintSet
+from constrained_sim.contact.speeds import REST_SPEED
 from constrained_sim.contact_solvers import ContactMethod
-from constrained_sim.contact_solvers.contact_modes import SLIP_SPEED, Mode
+from constrained_sim.contact_solvers.contact_modes import Mode
 from constrained_sim.contact_solvers.max_margin_forces import max_margin_forces
 from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.contact_solvers.problem import ContactSolution
 from constrained_sim.dynamics.dynamics import difference
-from constrained_sim.energy import EnergyTerms
+from constrained_sim.energy import IMPACT_LOSSES, EnergyTerms
 from constrained_sim.exceptions import NonFiniteMotion
 from constrained_sim.forward_dynamics import acceleration_rows
 from constrained_sim.impact import Impact, ImpactLaw, bouncing, impact_at
@@ -221,11 +222,11 @@ class EventDriven(Stepper):
             offset[normals] += feedback.feedback(here.contact.gaps[candidates], here.contact.s[normals])
         s = here.contact.s[rows[: 3 * len(friction)]].reshape(-1, 3)[:, :2]
         speed = np.linalg.norm(s, axis=1)
-        slips = speed > SLIP_SPEED
+        slips = speed > REST_SPEED
         friction = np.where(slips, np.minimum(friction, OPTIONS.strong_friction), friction)
         slip[slips] = s[slips] / speed[slips, None]
         most, moving = robot.coulomb_effort, here.v[robot.friction_dofs]
-        joint_friction = np.where(np.abs(moving) > SLIP_SPEED, -np.sign(moving) * most, np.nan)
+        joint_friction = np.where(np.abs(moving) > REST_SPEED, -np.sign(moving) * most, np.nan)
         return ContactRows(
             np.vstack([here.contact.J[rows], np.eye(robot.nv)[robot.friction_dofs]]),
             np.concatenate([offset[rows], np.zeros(len(most))]),
@@ -259,7 +260,7 @@ class EventDriven(Stepper):
             ledger: takes the impact.
         """
         contact_set = here.bound.contacts
-        speed = max(SLIP_SPEED, APPROACH_RATIO * np.abs(here.contact.s[contact_set.rows_of(closing)]).max())
+        speed = max(REST_SPEED, APPROACH_RATIO * np.abs(here.contact.s[contact_set.rows_of(closing)]).max())
         leaving = np.maximum(here.contact.s_normal[closing], 0.0)  # up to RESTING
         approach_velocity = np.zeros(contact_set.dim)
         wanted = speed * approach / np.abs(approach).max() - leaving
@@ -320,7 +321,7 @@ class _Ledger:
         """Return the step as a whole."""
         joint_friction = np.zeros(len(end.v))
         joint_friction[robot.friction_dofs] = self._joint_friction / dt
-        self.energy[-2] += sum(impact.energy_lost for impact in self.impacts)
+        self.energy[IMPACT_LOSSES] += sum(impact.energy_lost for impact in self.impacts)
         status = mode.status()
         soft = end.bound.contacts.soft
         status[soft] = np.where(end.contact.distances[soft] < 0.0, 1, 0)

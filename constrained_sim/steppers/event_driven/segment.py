@@ -22,6 +22,7 @@ from constrained_sim.energy import FORCES
 from constrained_sim.exceptions import NonFiniteMotion
 from constrained_sim.forward_dynamics import acceleration_rows
 from constrained_sim.integrators import adaptive_solver, advance
+from constrained_sim.linalg.rank import EPSILON
 from constrained_sim.solvers import RobotSystem, Solver
 from constrained_sim.solvers.solver import Factorization
 from constrained_sim.stabilization import Baumgarte
@@ -46,8 +47,6 @@ RESTING = 1e-7
 
 An event is located up to ``ROUNDING`` of its gap, so that what a contact falls from there makes up to 1e-8 m/s.
 """
-
-EPS = float(np.finfo(np.float64).eps)
 
 ROUNDING = 1e-16
 """Margin of the event functions beyond their values at the beginning of a segment; at most, where it is of a gap."""
@@ -328,7 +327,7 @@ class Segment:
         """
         margins = np.full(len(self._slopes(0.0, self._y0).events), ROUNDING)
         of_contacts = np.flatnonzero(self._open < len(self._start.contact.distances))
-        margins[of_contacts] = min(ROUNDING, EPS * np.abs(self._dynamics.placements[:, 3]).max())
+        margins[of_contacts] = min(ROUNDING, EPSILON * np.abs(self._dynamics.placements[:, 3]).max())
         return margins
 
     def _idle(self) -> Array:
@@ -523,4 +522,4 @@ def _root(function: Callable[[float], float], begin: float, end: float) -> float
     """Return where a function changes its sign between two times, to rounding; the end if it does not quite."""
     if function(begin) * function(end) > 0.0:
         return end
-    return float(scipy.optimize.brentq(function, begin, end, xtol=4.0 * EPS, rtol=4.0 * EPS))
+    return float(scipy.optimize.brentq(function, begin, end, xtol=4.0 * EPSILON, rtol=4.0 * EPSILON))
