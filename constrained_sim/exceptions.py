@@ -11,17 +11,17 @@ MOST_SHOWN, MOST_NAMES = 300, 40
 """Characters of a value, and names out of a list, that a message shows at most."""
 
 
-EXPLANATIONS = "docs/why.md"
-"""The page of the documentation with a paragraph about each class of this module, under its name."""
+EXPLANATION = "constrained_sim why"
+"""The command that explains a class of this module, by its name, as ``docs/why/index.md`` does."""
 
-ADDRESS = re.compile(rf" ?\({re.escape(EXPLANATIONS)}#\w+\)")
+COMMAND = re.compile(rf" ?\({EXPLANATION} \w+\)")
 
 
 class Explained(Exception):
-    """Base class of all that is raised or warned of on purpose; its message ends with the address of an explanation.
+    """Base class of all that is raised or warned of on purpose; its message ends with the command that explains it.
 
     Attributes:
-        message: the text alone, without the address.
+        message: the text alone, without the command.
     """
 
     _said = ""
@@ -32,24 +32,24 @@ class Explained(Exception):
 
     @property
     def message(self) -> str:
-        """Return the text alone; that of a cause may stand in it, without its address."""
-        return ADDRESS.sub("", self._text())
+        """Return the text alone; that of a cause may stand in it, without its command."""
+        return COMMAND.sub("", self._text())
 
     def _text(self) -> str:
         """Return the text as it was given."""
         return self._said or " ".join(map(str, self.args))
 
     def __str__(self) -> str:
-        """Return the text and an address: that of a cause in the text, else that of this class."""
+        """Return the text and a command: that of a cause in the text, else that of this class."""
         text = self._text()
-        addresses = ADDRESS.findall(text) or [address_of(type(self))]
-        return f"{ADDRESS.sub('', text)}{addresses[-1]}"
+        commands = COMMAND.findall(text) or [command_of(type(self))]
+        return f"{COMMAND.sub('', text)}{commands[-1]}"
 
 
-def address_of(kind: type[Explained]) -> str:
-    """Return the address of the paragraph about `kind`, or about the first of its bases that this module has."""
+def command_of(kind: type[Explained]) -> str:
+    """Return the command that explains `kind`, or the first of its bases that this module has."""
     known = next(base for base in kind.__mro__ if base.__module__ == __name__)
-    return f" ({EXPLANATIONS}#{known.__name__.lower()})"
+    return f" ({EXPLANATION} {known.__name__})"
 
 
 class ConstrainedSimError(Explained):

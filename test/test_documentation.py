@@ -14,7 +14,6 @@ from constrained_sim import CONSTRAINTS, LAWS, SENSORS
 from constrained_sim.cli.app import app
 from constrained_sim.config import NodeOptions, SimulationOptions
 from constrained_sim.exceptions import (
-    EXPLANATIONS,
     ConfigError,
     InexactContact,
     InvalidValue,
@@ -73,7 +72,7 @@ def test_every_command_is_described():
 
 def test_every_exception_and_warning_has_its_paragraph():
     """On the page to which its message points, under its name, and no other class has one."""
-    text = (ROOT / EXPLANATIONS).read_text()
+    text = (ROOT / "docs" / "why" / "index.md").read_text()
     paragraphs = re.findall(
         r"^### (\w+)\n\n(\S.*?)\n(?:\n|\Z)", text.partition("## Errors")[2], re.MULTILINE | re.DOTALL
     )
@@ -81,23 +80,23 @@ def test_every_exception_and_warning_has_its_paragraph():
     assert all(len(paragraph) > 60 for _, paragraph in paragraphs)
 
 
-def test_messages_end_with_an_address():
-    """That of the class, or of the cause whose text the message has; the text alone is there too, copies included."""
-    unknown, address = UnknownName("link", "thumb", ["tip"]), f"({EXPLANATIONS}#unknownname)"
-    assert str(unknown) == str(pickle.loads(pickle.dumps(unknown))) == f"unknown link 'thumb', allowed: tip {address}"
+def test_messages_end_with_a_command():
+    """It explains the class, or the cause whose text the message has; the text alone is there too, copies included."""
+    unknown, command = UnknownName("link", "thumb", ["tip"]), "(constrained_sim why UnknownName)"
+    assert str(unknown) == str(pickle.loads(pickle.dumps(unknown))) == f"unknown link 'thumb', allowed: tip {command}"
     assert unknown.message == "unknown link 'thumb', allowed: tip"
-    assert str(ConfigError(f"{unknown}, in a file")) == f"{unknown.message}, in a file {address}"
-    assert str(NonFiniteState(3, 0.5, "it ended")).endswith(f"it ended ({EXPLANATIONS}#nonfinitestate)")
-    assert str(InexactContact(1e-7)).endswith(f"({EXPLANATIONS}#inexactcontact)")
-    assert str(InvalidValue("x", 1, "2")) == f"x: got 1, allowed: 2 ({EXPLANATIONS}#invalidvalue)"
+    assert str(ConfigError(f"{unknown}, in a file")) == f"{unknown.message}, in a file {command}"
+    assert str(NonFiniteState(3, 0.5, "it ended")).endswith("it ended (constrained_sim why NonFiniteState)")
+    assert str(InexactContact(1e-7)).endswith("(constrained_sim why InexactContact)")
+    assert str(InvalidValue("x", 1, "2")) == "x: got 1, allowed: 2 (constrained_sim why InvalidValue)"
 
 
-def test_warnings_show_their_address():
+def test_warnings_show_their_command():
     """However they are raised."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.warn("no geometry", NothingCollides, stacklevel=1)
-    assert str(caught[0].message) == f"no geometry ({EXPLANATIONS}#nothingcollides)"
+    assert str(caught[0].message) == "no geometry (constrained_sim why NothingCollides)"
 
 
 def test_pictures_of_the_theory():

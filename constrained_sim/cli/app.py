@@ -21,6 +21,7 @@ from constrained_sim.cli.run import run_command
 from constrained_sim.cli.texts import EXIT_CODES, FAILED, INTERRUPTED, say
 from constrained_sim.cli.version import version_command
 from constrained_sim.cli.view import view_command
+from constrained_sim.cli.why import why_command
 from constrained_sim.exceptions import ConstrainedSimError
 
 app = typer.Typer(
@@ -45,6 +46,7 @@ app.command("recover", epilog=EXIT_CODES)(recover_command)
 app.command("compile", epilog=EXIT_CODES)(compile_command)
 app.command("list", epilog=EXIT_CODES)(list_command)
 app.add_typer(campaign, name="campaign", epilog=EXIT_CODES)
+app.command("why", epilog=EXIT_CODES)(why_command)
 app.command("version", epilog=EXIT_CODES)(version_command)
 
 

@@ -134,7 +134,7 @@ print(load_config({str(shipped_robots()["four_bar"])!r}).simulator().run(0.01).q
     )
     expected = load_config(shipped_robots()["four_bar"]).simulator().run(0.01).q[-1]
     assert done.stdout == f"{expected}\n"
-    assert done.stderr.count("ThreadsNotBounded") == (threads != "1")
+    assert done.stderr.count("ThreadsNotBounded:") == (threads != "1")
 
 
 @pytest.mark.parametrize(

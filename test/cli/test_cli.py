@@ -238,6 +238,17 @@ def test_lists_are_the_registries(cli):
         assert all(entry["about"] for entry in listed.values())
 
 
+def test_every_error_is_explained_where_its_message_says(cli):
+    """By its name; without one all are listed, and what is none is refused."""
+    listed = cli("why").out.split()
+    assert {"ContactNotSolved", "CoarseStep"} <= set(listed)
+    for name in listed:
+        said, _, text = cli("why", name).out.partition("\n\n")
+        assert said == name and len(text) > 60 and "#" not in text
+    refusal = cli("why", "Nonsense", code=1).err
+    assert "'Nonsense'" in refusal and refusal.endswith("(constrained_sim why UnknownName)\n")
+
+
 def test_versions(program):
     """Those of what computes, of this process."""
     versions = json.loads(program("version", "--json"))
