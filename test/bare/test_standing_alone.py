@@ -166,3 +166,10 @@ except MissingLibrary as error:
     )
     assert f"pip install {library}" in done.stdout, done.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_errors_are_explained_without_the_sources(tmp_path):
+    """The command at the end of a message finds the paragraph in every way of installing."""
+    command = [sys.executable, "-P", "-m", "constrained_sim", "why", "ContactNotSolved"]
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert said.startswith("ContactNotSolved\n\n") and "contact forces" in said
