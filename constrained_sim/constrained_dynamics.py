@@ -331,7 +331,7 @@ def sticking_dynamics(factorization, inertia, f, every_row, reduced, joint_frict
         relative residual of the equation of motion).
     """
     (M, parents), (J, offset) = inertia, every_row
-    x, impulse, b, scale, is_unique = _without_held(factorization, M, parents, f, J, reduced, offset, joint_friction)
+    x, impulse, b, scale, is_unique = _without_held(factorization, M, f, J, reduced, offset, joint_friction)
     if not is_unique:
         rows, target = reduce_rows(reduced, J), -reduce_vector(reduced, offset)
         x, some, before, G, _ = hold_rows(factorization, M, parents, rows, f, target)
@@ -346,7 +346,7 @@ def sticking_dynamics(factorization, inertia, f, every_row, reduced, joint_frict
 
 
 @kernel
-def _without_held(factorization, M, parents, f, J, reduced, offset, joint_friction):
+def _without_held(factorization, M, f, J, reduced, offset, joint_friction):
     """Solve with all rows held, without the degrees of freedom that dry friction holds.
 
     Returns:

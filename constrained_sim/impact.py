@@ -34,7 +34,8 @@ class Impact:
         row_velocity_minus: (rows,) before [m/s, rad/s].
         row_velocity_plus: (rows,) after.
         restitution_scale: 1; less where restitution was reduced so as not to create energy.
-        energy_lost: kinetic energy before minus after [J], ``-(v_minus + v_plus)^T J^T impulse / 2``. Where the
+        energy_lost: kinetic energy before minus after [J], ``-(v_minus + v_plus)^T J^T impulse / 2``, with
+            the rows of what resists rolling and spinning among those of J. Where the
             constraints do not depend on time this is :attr:`dissipated`, and with s_plus = 0 the well-known
             ``s_minus^T Lambda s_minus / 2``.
         driven: work [J] that constraints which depend on time did: what drives a body goes on through the impact.
@@ -75,7 +76,7 @@ class Impact:
 
     @property
     def dissipated(self) -> float:
-        """What the impact itself turned into heat [J], ``-(s_minus + s_plus)^T impulse / 2``."""
+        """What the impact itself turned into heat [J], ``-(s_minus + s_plus)^T impulse / 2`` of all rows."""
         return self.energy_lost + self.driven
 
     @property

@@ -46,9 +46,9 @@ class Integrator(ABC):
 class SteppingScheme(Integrator):
     """A scheme that velocity-level time stepping can use too: forces at one point of the step.
 
-    With its share c of the new velocity, a step moves by ``(1 - c) h v`` to the point where M, h and J are taken, then
-    on by ``c h v'``. Forces that depend on the velocity are predicted at the one extrapolated to there by the previous
-    acceleration, which keeps the step explicit without losing the order, and corrected to the one found.
+    With its share theta of the new velocity, a step moves by ``(1 - theta) h v`` to where M, h and J are taken, then
+    on by ``theta h v'``. Forces that depend on the velocity are predicted at the one extrapolated to there by the
+    previous acceleration, which keeps the step explicit without losing the order, and corrected to the one found.
 
     Attributes:
         theta: of the velocity at the end in the mean velocity with which positions move.

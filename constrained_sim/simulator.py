@@ -91,6 +91,8 @@ class Simulator:
     Attributes:
         robot: the robot.
         steps: number of steps since the last reset.
+        early_impacts: contacts that took part in impacts before they touched, since the last reset: with very many in
+            one step, the last are not waited for.
     """
 
     def __init__(
@@ -149,7 +151,8 @@ class Simulator:
         self.set_solver(solver)
         self._method = ContactMethod(contact_method, contact_tolerance)
         self._applied: list[tuple[Wrench, int]] = []
-        self._start_time, self.steps, self._energy = 0.0, 0, EnergyTerms().as_array()
+        self._start_time, self.steps, self.early_impacts = 0.0, 0, 0
+        self._energy = EnergyTerms().as_array()
         self._begun: Evaluation | None = None
         self._initial_velocity = np.zeros(robot.nv) if v is None else finite_array("v", v, (robot.nv,))
         if q is None:
@@ -723,9 +726,10 @@ class Simulator:
         self._evaluation = self._stepper.reset(bound, self.state.t, here.q, here.v, here.deflection_in(bound))
 
     def _jump_onto(self, bound: ConstraintSet, here: Evaluation) -> Impact:
+        """Return the impact that brings the state onto its bilateral constraints; what touches takes part."""
         dynamics = Dynamics(self.robot)
         dynamics.update_inertia(here.q, here.t)
-        closed = np.flatnonzero(here.contact.gaps <= self.position_tolerance)
+        closed = np.flatnonzero(here.contact.gaps <= TOUCHING)
         return impact_at(dynamics, bound, here.v, closed, self._solver, self._method)
 
     def _with_detected(self) -> Evaluation:

@@ -69,7 +69,8 @@ class Baumgarte:
             kp: gain on phi [1/s^2]; None: 0.
             kd: gain on s at position level [1/s]; None: 0.
             kv: gain on s at velocity level [1/s].
-            each: time constants [s] or feedbacks of single constraints and contacts, by name.
+            each: time constants [s] or feedbacks of single constraints and contacts, by name; in a simulation also of
+                such as are added later.
 
         Raises:
             InvalidValue: a time constant that is not positive, a negative gain, or both kinds at once.
@@ -134,7 +135,8 @@ class Projection:
     Attributes:
         metric: ``"mass"``, the norm ``x^T M x``, or ``"euclidean"``, ``x^T x``.
         position_tolerance: largest violation that is left as it is [m, rad].
-        velocity_tolerance: largest row velocity that is left as it is [m/s, rad/s].
+        velocity_tolerance: largest row velocity that is left as it is [m/s, rad/s]. ``time_stepping`` needs none: its
+            velocities obey the rows at the end of each step.
 
     Raises:
         InvalidValue: another metric, or a negative tolerance.
@@ -188,9 +190,7 @@ class Projection:
             v: (nv,) velocity.
             s: (m,) its row velocities [m/s, rad/s].
         """
-        if self.metric == "euclidean":
-            return v - least_squares(system.J, s)
-        return solver.factor(system).solve(system.M @ v, system.J @ v - s)[0]
+        return v + self.tangent_step(solver, system, s, *no_rows(len(v)))
 
 
 Stabilization = Baumgarte | Projection

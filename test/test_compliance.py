@@ -306,3 +306,26 @@ contacts:
     )
     laws = [constraint.law for constraint in load_config(path).constraints]  # type: ignore[union-attr]
     assert laws == [Compliant(2000.0, 30.0, tangential_stiffness=500.0), HuntCrossley(1e5, 0.2)]
+
+
+@pytest.mark.parametrize("stepper", ["time_stepping", "event_driven"])
+@pytest.mark.parametrize(
+    ("friction", "speed", "status"), [(0.0, 1.0, "SLIDING"), (0.3, 1.0, "SLIDING"), (0.9, 0.0, "STICKING")]
+)
+def test_soft_contacts_say_whether_they_slide(stepper, friction, speed, status) -> None:
+    """They do where friction is at its limit."""
+    law, depth = Compliant(stiffness=1e3, damping=10.0), MASS * GRAVITY / 1e3
+    contact = PointContact("c", "ball", (0, 0, 0), friction=friction, law=law)
+    sim = simulator(ball(), [0, 0, -depth, 0, 0, 0, 1], [speed, 0, 0, 0, 0, 0], [contact], stepper=stepper)
+    force = sim.step().contact_forces["c"]
+    assert force.status.name == status
+    limit = friction * MASS * GRAVITY
+    assert np.hypot(*force.force[:2]) == pytest.approx(limit if speed else 0.0, rel=1e-9)
+
+
+@pytest.mark.parametrize("stiffness", [1e3, 1e5, 1e7])
+def test_the_slopes_of_a_law_of_the_users_are_those_of_its_derivative(stiffness) -> None:
+    """By differences that rounding leaves alone, at any speed."""
+    law = Compliant(law=lambda penetration, rate: stiffness * penetration + 7.0 * rate)
+    for rate in (0.0, 1e-9, 1e-3, 10.0):
+        assert law.slopes(0.01, rate) == pytest.approx((stiffness, 7.0), rel=1e-4)

@@ -24,6 +24,7 @@ from mechanisms import (
 )
 
 from constrained_sim import (
+    STEPPERS,
     CustomConstraint,
     FrameAnchor,
     JointCoupling,
@@ -32,6 +33,7 @@ from constrained_sim import (
     PointAnchor,
     PointDistance,
     Robot,
+    Simulator,
     constrained_acceleration,
     resolve_impact,
 )
@@ -399,3 +401,11 @@ def test_hinge_of_a_frame_turns_without_end() -> None:
     stepped.run(1.2)
     assert placement(free, stepped.state.q, "door").rotation == pytest.approx(turned, abs=2e-3)
     assert stepped.largest_violation()[0] < 1e-9
+
+
+@pytest.mark.parametrize("stepper", STEPPERS)
+def test_a_rod_whose_ends_meet_is_refused(stepper):
+    """The line between them has no direction: nothing goes on as if the rod were not there."""
+    sim = Simulator(ball(), [PointDistance("rod", "ball", distance=1e-3)], stepper=stepper, position_tolerance=1.0)
+    with pytest.raises(InvalidValue, match="distance of 'rod'"):
+        sim.run(0.01)

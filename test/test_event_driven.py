@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -687,3 +689,28 @@ def test_contact_that_comes_up_too_slowly_by_itself_is_taken_over_by_its_feedbac
         assert sim.state.v[0] == pytest.approx(-gap / eps, abs=1e-10)
         push = 2.0 * (GRAVITY + (sim.state.v[0] - before) / 5e-3)
         assert result.contact_forces["point"].normal_force == pytest.approx(push, rel=1e-9)
+
+
+def test_the_feedback_of_one_contact_is_its_own():
+    """As if it were that of all."""
+    left = []
+    for feedback in (Baumgarte(0.05), Baumgarte(each={"c": 0.05}), Baumgarte()):
+        sim = simulator(ball(), [0, 0, -1e-5, 0, 0, 0, 1], stepper="event_driven", dt=1e-2, stabilization=feedback)
+        sim.add(PointContact("c", "ball", (0, 0, 0)))
+        left.append(sim.run(0.2).q[-1, 2])
+    assert left[0] == left[1]
+    assert left[0] == pytest.approx(-1e-5 * (1.0 + 0.2 / 0.05) * np.exp(-0.2 / 0.05), rel=1e-6)
+    assert left[2] == pytest.approx(-1e-5, rel=1e-9)
+
+
+def test_feedback_on_speeds_alone_leaves_soft_contacts_as_they_are():
+    """Their gaps are infinite to it: without a gain on them, that is no number."""
+    law = Compliant(stiffness=1e4, damping=100.0)
+    ends = []
+    for feedback in (Baumgarte(kd=10.0), Baumgarte()):
+        soft = PointContact("c", "ball", (0, 0, 0), friction=0.3, law=law)
+        sim = simulator(ball(), [0, 0, 0, 0, 0, 0, 1], None, [soft], stepper="event_driven", stabilization=feedback)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            ends.append(sim.run(0.05).q[-1])
+    assert (ends[0] == ends[1]).all()

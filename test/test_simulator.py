@@ -93,6 +93,28 @@ def test_adding_an_anchor_to_a_moving_robot_is_an_impact():
     assert sim.largest_violation()[1] < 1e-13
 
 
+@pytest.mark.parametrize("assemble", [False, True])
+def test_an_impact_of_a_constraint_leaves_alone_what_does_not_touch(assemble):
+    """However large the violation is that is allowed; what touches bounces, as with any impact."""
+    foot, still = (
+        PointContact("foot", "ball", (0, 0, 0), restitution=0.5),
+        PointAnchor("a", "ball", normals=[[1, 0, 0]]),
+    )
+    for height, after in ((0.04, -1.0), (0.0, 0.5)):
+        q, v = [0, 0, height, 0, 0, 0, 1], [2.0, 0, -1.0, 0, 0, 0]
+        if assemble:
+            sim = Simulator(ball(), [foot, still], position_tolerance=0.05)
+            sim.reset(q, v, assemble=True)
+        else:
+            sim = simulator(ball(), q, v, [foot, still], position_tolerance=0.05)
+        np.testing.assert_allclose(sim.state.v, [0, 0, after, 0, 0, 0], atol=1e-15)
+
+
+def test_a_simulation_that_has_not_begun_has_counted_nothing():
+    sim = Simulator(ball())
+    assert (sim.steps, sim.early_impacts, sim.state.t) == (0, 0, 0.0)
+
+
 def test_adding_a_contact_leaves_the_velocity():
     """A contact acts from the next step on: in the air not at all, on approach by an impact then."""
     sim = simulator(ball(), ball().configuration({}, [0, 0, 0.1, 0, 0, 0, 1]), [0, 0, -1.0, 0, 0, 0])

@@ -16,6 +16,9 @@ from constrained_sim.validation import Array
 
 Indices = npt.NDArray[np.int64]
 
+LEAST_LENGTH = 1e-12
+"""[m] Distance of two points down to which the line between them has a direction."""
+
 
 class BilateralRows(NamedTuple):
     """The m rows of bilateral constraints: of a anchors of points, f of frames, d distances and c couplings.
@@ -141,8 +144,8 @@ def evaluate_bilateral(table, target, q, v, where, rows):
     for i in range(table.distances.shape[0]):
         row, joints, offsets = table.distances[i], table.distance_joints[i], table.distance_offsets[i]
         _, length, direction = distance_line(joints, offsets, placements)
-        phi[row] = length - table.lengths[i] if length > 0.0 else np.nan
-        if length > 0.0:
+        phi[row] = length - table.lengths[i] if length > LEAST_LENGTH else np.nan
+        if length > LEAST_LENGTH:
             J[row] = distance_row(joints, offsets, direction, placements, joint_axes, support)[0]
     for i in range(table.couplings.shape[0]):
         phi[table.couplings[i]] = coupling_error(
@@ -176,7 +179,7 @@ def distance_line(joints, offsets, placements):
     points = point_positions(joints, offsets, placements)
     line = points[0] - points[1]
     length = np.sqrt(vecdot(line, line))
-    return points, length, line / length if length > 0.0 else np.full(3, np.nan)
+    return points, length, line / length if length > LEAST_LENGTH else np.full(3, np.nan)
 
 
 @kernel

@@ -7,6 +7,7 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterable
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +15,9 @@ import pinocchio as pin
 
 from constrained_sim.constraints.bilateral_rows import BilateralRows
 from constrained_sim.dynamics.dynamics import Dynamics
-from constrained_sim.exceptions import InvalidValue, UnknownName
+from constrained_sim.exceptions import InvalidValue, NotSupported, UnknownName
 from constrained_sim.robot import Robot
-from constrained_sim.validation import Array, items
+from constrained_sim.validation import Array, items, lookup
 
 
 class Constraint(ABC):
@@ -94,6 +95,37 @@ class BetweenLinks(Bilateral):
     def links(self) -> tuple[str, ...]:
         """link_a and link_b."""
         return self.link_a, self.link_b
+
+
+class Chooser(Protocol):
+    """What can do some constraints, and not others: a solver or a stepper."""
+
+    name: str
+    supported: str
+
+    def supports(self, constraint: Constraint) -> bool:
+        """Return whether it can do `constraint`."""
+
+
+def check_supported(kind: str, chooser: Chooser, constraints: Iterable[Constraint]) -> None:
+    """Refuse constraints that a solver or a stepper, as `kind` says, cannot do.
+
+    Raises:
+        NotSupported: names the first of them.
+    """
+    for constraint in constraints:
+        if not chooser.supports(constraint):
+            raise NotSupported(f"{kind} {chooser.name!r}", constraint.name, chooser.supported)
+
+
+def sign_on(constraint: BoundConstraint, link: str) -> float:
+    """Return 1 for link_a of a `constraint` between two links, on which its multipliers act, -1 for link_b.
+
+    Raises:
+        UnknownName: it is neither.
+    """
+    link_a, link_b = constraint.declaration.links
+    return lookup(f"link of constraint {constraint.declaration.name!r}", link, {link_b: -1.0, link_a: 1.0})
 
 
 class BoundConstraint(ABC):

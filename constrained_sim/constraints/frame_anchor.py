@@ -10,12 +10,12 @@ import pinocchio as pin
 from scipy.linalg import expm_frechet
 
 from constrained_sim.constraints.bilateral_rows import BilateralRows
-from constrained_sim.constraints.constraint import BetweenLinks, BoundConstraint, checked_links, checked_name
+from constrained_sim.constraints.constraint import BetweenLinks, BoundConstraint, checked_links, checked_name, sign_on
 from constrained_sim.dynamics import rigid_motion
 from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import WORLD, Robot
-from constrained_sim.validation import Array, directions, finite_array, lookup, read_only, shape_of, unit_pose
+from constrained_sim.validation import Array, directions, finite_array, read_only, shape_of, unit_pose
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,11 +138,9 @@ class BoundFrameAnchor(BoundConstraint):
 
     def wrench(self, dynamics: Dynamics, multipliers: Array, link: str) -> Array:
         """Return (6,) force and moment on `link` about the origin of the first frame, world axes."""
-        signs = {self.declaration.link_b: -1.0, self.declaration.link_a: 1.0}
-        sign = lookup(f"link of constraint {self.name!r}", link, signs)
         a, relative = self._relative(dynamics)
         in_a = rigid_motion.jlog6(relative).T @ (multipliers @ self._axes)
-        return sign * np.concatenate([a.rotation @ in_a[:3], a.rotation @ in_a[3:]])
+        return sign_on(self, link) * np.concatenate([a.rotation @ in_a[:3], a.rotation @ in_a[3:]])
 
     def wrench_point(self, dynamics: Dynamics) -> Array:
         """Return (3,) the origin of the first frame [m], world frame."""

@@ -10,13 +10,13 @@ import numpy as np
 import pinocchio as pin
 
 from constrained_sim.constraints.bilateral_rows import BilateralRows, anchor_error
-from constrained_sim.constraints.constraint import BetweenLinks, BoundConstraint, checked_links, checked_name
+from constrained_sim.constraints.constraint import BetweenLinks, BoundConstraint, checked_links, checked_name, sign_on
 from constrained_sim.dynamics import kinematics
 from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.user_functions import ask_user
-from constrained_sim.validation import Array, directions, finite_array, lookup, read_only, unit_vector
+from constrained_sim.validation import Array, directions, finite_array, read_only, unit_vector
 
 MovingPoint = Callable[[float], Any]
 
@@ -157,9 +157,7 @@ class BoundPointAnchor(BoundConstraint):
 
     def wrench(self, dynamics: Dynamics, multipliers: Array, link: str) -> Array:
         """Return (6,) the force [N] on `link` at p_a and no moment, world axes; see :meth:`BoundConstraint.wrench`."""
-        signs = {self.declaration.link_b: -1.0, self.declaration.link_a: 1.0}
-        sign = lookup(f"link of constraint {self.name!r}", link, signs)
-        return np.concatenate([sign * multipliers @ self._axes(dynamics), np.zeros(3)])
+        return np.concatenate([sign_on(self, link) * multipliers @ self._axes(dynamics), np.zeros(3)])
 
     def wrench_point(self, dynamics: Dynamics) -> Array:
         """Return (3,) p_a [m], world frame."""

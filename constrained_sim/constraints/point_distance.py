@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from constrained_sim.constraints.bilateral_rows import BilateralRows, distance_line, distance_row
-from constrained_sim.constraints.constraint import BetweenLinks, BoundConstraint, checked_links, checked_name
+from constrained_sim.constraints.bilateral_rows import LEAST_LENGTH, BilateralRows, distance_line, distance_row
+from constrained_sim.constraints.constraint import BetweenLinks, BoundConstraint, checked_links, checked_name, sign_on
 from constrained_sim.dynamics import kinematics
 from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import WORLD, Robot
-from constrained_sim.validation import Array, finite_array, lookup, number, read_only
+from constrained_sim.validation import Array, finite_array, number, read_only
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,9 +112,7 @@ class BoundPointDistance(BoundConstraint):
 
     def wrench(self, dynamics: Dynamics, multipliers: Array, link: str) -> Array:
         """Return (6,) force on `link` at p_a, no moment there, world axes: the line goes through p_a."""
-        signs = {self.declaration.link_b: -1.0, self.declaration.link_a: 1.0}
-        sign = lookup(f"link of constraint {self.name!r}", link, signs)
-        return np.concatenate([sign * multipliers[0] * self._line(dynamics)[2], np.zeros(3)])
+        return np.concatenate([sign_on(self, link) * multipliers[0] * self._line(dynamics)[2], np.zeros(3)])
 
     def wrench_point(self, dynamics: Dynamics) -> Array:
         """Return (3,) p_a [m], world frame."""
@@ -127,6 +125,6 @@ class BoundPointDistance(BoundConstraint):
             InvalidValue: they are in one place: the line between them has no direction.
         """
         points, length, direction = distance_line(self._joints, self._offsets, dynamics.placements)
-        if not length > 1e-12:
+        if not length > LEAST_LENGTH:
             raise InvalidValue(f"distance of {self.name!r}", length, "more than 0: else it has no direction")
         return points, length, direction

@@ -241,12 +241,13 @@ class Compliant(SoftLaw):
             return super().slopes(penetration, rate)
         here = self.force(penetration, rate)
         by_penetration = (self.force(penetration * (1.0 + DIFFERENCE), rate) - here) / (penetration * DIFFERENCE)
-        step = DIFFERENCE * max(abs(rate), DIFFERENCE)
+        step = DIFFERENCE * max(abs(rate), 1.0)
         return max(by_penetration, 0.0), max((self.force(penetration, rate + step) - here) / step, 0.0)
 
 
 DIFFERENCE = 1e-6
-"""Relative step of the differences of a user's law: it leaves about 1e-6 of curvature, and 1e-10 of rounding."""
+"""Step of the differences of a user's law, relative to the depth, and to the speed or 1 m/s: it leaves about 1e-6 of
+curvature, and 1e-10 of rounding."""
 
 
 @dataclass(frozen=True)

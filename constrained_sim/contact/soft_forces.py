@@ -7,7 +7,11 @@ import numpy.typing as npt
 
 from constrained_sim.contact.contact_set import ContactSet
 from constrained_sim.contact.features import ContactGeometry
+from constrained_sim.contact_solvers.status import OPEN, SLIDING, STICKING
 from constrained_sim.validation import Array
+
+ROUNDING = 1e-12
+"""Part of the limit of friction that may be missing where a contact slides."""
 
 RELAXATION = 1e-4
 """[s] In which a spring along the surface that has no damper follows a sliding contact; no force depends on it."""
@@ -34,6 +38,14 @@ def soft_forces(
             force[3 * contact : 3 * contact + 3] = *pull, normal
             rate[member] = _spring_rate(law.tangential_stiffness, law.tangential_damping, e, pull, s[:2])
     return force, rate
+
+
+def soft_status(contact_set: ContactSet, geometry: ContactGeometry, deflection: Array) -> npt.NDArray[np.int64]:
+    """Return (soft,) what the soft contacts do: open, or sliding where friction is at its limit, else sticking."""
+    forces = soft_forces(contact_set, geometry, deflection)[0][: 3 * len(contact_set.members)].reshape(-1, 3)
+    forces, friction = forces[contact_set.soft], contact_set.friction[contact_set.soft]
+    slides = np.hypot(forces[:, 0], forces[:, 1]) >= (1.0 - ROUNDING) * friction * forces[:, 2]
+    return np.where(forces[:, 2] > 0.0, np.where(slides, SLIDING, STICKING), OPEN)
 
 
 def _spring_rate(stiffness: float, damping: float, e: Array, force: Array, s: Array) -> Array:

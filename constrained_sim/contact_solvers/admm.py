@@ -14,9 +14,9 @@ from constrained_sim.validation import Array
 
 
 def admm(problem: ContactProblem, impulse: Array, tolerance: float, budget: int) -> tuple[Array, float, int]:
-    """Solve contacts and one-sided rows; problems with other rows, or with known slip, are left as they are.
+    """Solve contacts and one-sided rows; problems with other rows, or with known slip, are left to what follows.
 
-    A few steps of Newton's method make all digits.
+    A few steps of Newton's method make all digits, from the impulses given where they are left.
 
     Rows are scaled to unit Delassus entries, and a one-sided row becomes the normal of a contact without friction.
 

@@ -14,7 +14,7 @@ from constrained_sim.contact.speeds import REST_SPEED, STOP_SPEED
 from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.contact_solvers.problem import no_values
 from constrained_sim.contact_solvers.rolling_rows import COEFFICIENT, CONTACT, SIZE
-from constrained_sim.contact_solvers.status import OPEN, STICKING
+from constrained_sim.contact_solvers.status import OPEN, SLIDING, STICKING
 from constrained_sim.validation import Array
 
 ONSET_SPEED = 1e-6
@@ -215,11 +215,11 @@ class Mode:
         return forces
 
     def status(self) -> npt.NDArray[np.int64]:
-        """Return (k + l,) 0 open, 1 sticking, 2 sliding; an active limit sticks."""
-        status = np.zeros(len(self.contact_set), dtype=np.int64)
-        status[self.closed] = 1
+        """Return (k + l,) what contacts and one-sided rows do; an active limit sticks."""
+        status = np.full(len(self.contact_set), OPEN)
+        status[self.closed] = STICKING
         slides = ~self.holds & (self.blocks.rows[:, 1] < self.contact_set.dim)
-        status[self.blocks.contact[slides]] = 2
+        status[self.blocks.contact[slides]] = SLIDING
         return status
 
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact_solvers.options import OPTIONS, TINY
-from constrained_sim.contact_solvers.rolling_rows import differentiate_rolling, map_rolling, nearest
+from constrained_sim.contact_solvers.rolling_rows import differentiate_disc, differentiate_rolling, map_rolling, nearest
 from constrained_sim.contact_solvers.status import OPEN, SLIDING, STICKING
 from constrained_sim.linalg.products import largest_entry
 from constrained_sim.linalg.rank import EPSILON
@@ -128,12 +128,7 @@ def derivative_on(problem, active_set, u, r):
             C[c, 0, 0] = C[c, 1, 1] = p[i]
             continue
         d0, d1, shrink = drag_of(u, friction[c], slip[c], p, r, i)
-        B[c, 0, 0], B[c, 0, 1] = 1.0 - shrink * d1 * d1, shrink * d0 * d1
-        B[c, 1, 0], B[c, 1, 1] = shrink * d0 * d1, 1.0 - shrink * d0 * d0
-        C[c, 0, 0], C[c, 0, 1] = shrink * p[i] * d1 * d1, -shrink * p[i] * d0 * d1
-        C[c, 1, 0], C[c, 1, 1] = -shrink * p[i] * d0 * d1, shrink * p[i] * d0 * d0
-        B[c, 0, 2], B[c, 1, 2] = -friction[c] * d0, -friction[c] * d1
-        C[c, 0, 2], C[c, 1, 2] = friction[c] * p[i + 2] * d0, friction[c] * p[i + 2] * d1
+        differentiate_disc(d0, d1, shrink, friction[c], p[i], p[i + 2], B[c], C[c])
     for j in range(contacts, contacts + lower.shape[0]):
         if active_set[j] == STICKING:
             C[j, 0, 0] = p[2 * contacts + j]

@@ -53,8 +53,8 @@ class ContactProblem:
         return float(error_of(scaled, impulse) / impulse_scale(scaled.p, scaled.b, impulse))
 
     def judged(self, impulse: Array, method: str, iterations: int = 0) -> ContactSolution:
-        """Return `impulse` (n,), found by `method`, as a solution with its status and residual."""
-        scaled = self.scaled
+        """Return `impulse` (n,), found by `method`, as a solution; what is open is cleared in it."""
+        scaled, impulse = self.scaled, impulse.copy()
         tolerance = OPTIONS.slack * OPTIONS.accuracy * impulse_scale(scaled.p, scaled.b, impulse)
         status = classify(scaled.laws, scaled.p, self.G @ impulse + self.b, impulse, tolerance)
         return ContactSolution(impulse, status, method, iterations, self.residual(impulse))

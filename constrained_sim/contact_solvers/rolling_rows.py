@@ -88,6 +88,31 @@ def map_rolling(rolling, u, p, r, F):
         i += int(moment[SIZE])
 
 
+@kernel(inline=True)
+def differentiate_disc(d0, d1, shrink, coefficient, p_t, p_n, B, C):
+    """Set the first two rows of B and C (3, 3) where the force of two rows is at its limit, in place.
+
+    That is ``r - radius d`` with ``d = z / |z|`` the direction of ``z = r_t - p_t u_t``, and a radius that is the
+    `coefficient` times ``r_n - p_n u_n``.
+
+    Args:
+        d0: of d.
+        d1: of d.
+        shrink: radius per length of z; 0 where d is fixed.
+        coefficient: of friction.
+        p_t: scale of both rows.
+        p_n: scale of the normal row.
+        B: what multiplies a change of r.
+        C: what multiplies a change of u.
+    """
+    B[0, 0], B[0, 1] = 1.0 - shrink * d1 * d1, shrink * d0 * d1
+    B[1, 0], B[1, 1] = shrink * d0 * d1, 1.0 - shrink * d0 * d0
+    C[0, 0], C[0, 1] = shrink * p_t * d1 * d1, -shrink * p_t * d0 * d1
+    C[1, 0], C[1, 1] = -shrink * p_t * d0 * d1, shrink * p_t * d0 * d0
+    B[0, 2], B[1, 2] = -coefficient * d0, -coefficient * d1
+    C[0, 2], C[1, 2] = coefficient * p_n * d0, coefficient * p_n * d1
+
+
 @kernel
 def differentiate_rolling(rolling, u, p, r, B, C):
     """Set the blocks of the moments, the last of B and C (.., 3, 3), to a generalised Jacobian ``B + C G``, in place.
@@ -110,12 +135,7 @@ def differentiate_rolling(rolling, u, p, r, B, C):
             if both and not moves:
                 d1 = z1 / max(length, TINY)
             shrink = 0.0 if moves or radius == 0.0 else radius / length
-            B[block, 0, 0], B[block, 0, 1] = 1.0 - shrink * d1 * d1, shrink * d0 * d1
-            B[block, 1, 0], B[block, 1, 1] = shrink * d0 * d1, 1.0 - shrink * d0 * d0
-            C[block, 0, 0], C[block, 0, 1] = shrink * p[i] * d1 * d1, -shrink * p[i] * d0 * d1
-            C[block, 1, 0], C[block, 1, 1] = -shrink * p[i] * d0 * d1, shrink * p[i] * d0 * d0
-            B[block, 0, 2], B[block, 1, 2] = -coefficient * d0, -coefficient * d1
-            C[block, 0, 2], C[block, 1, 2] = coefficient * p[n] * d0, coefficient * p[n] * d1
+            differentiate_disc(d0, d1, shrink, coefficient, p[i], p[n], B[block], C[block])
         else:
             C[block, 0, 0] = C[block, 1, 1] = p[i]
         if not both:

@@ -28,7 +28,7 @@ class Dynamics:
         M: (nv, nv) joint-space inertia, armature included; valid after :meth:`update` or :meth:`update_inertia`.
         h: (nv,) Coriolis, centrifugal and gravity forces; valid after :meth:`update`.
         q: (nq,) of the last update.
-        v: (nv,) of the last :meth:`update`; zero after the others.
+        v: (nv,) of the last update that was given one; zero after the others.
         t: time of the last update [s].
         joint_axes: (nv, 6) joint Jacobian in world axes, transposed (linear, angular).
         placements: (njoints, 4, 3) rotation columns and translation of each joint's frame.

@@ -43,7 +43,7 @@ class RowSpace:
         ``ROW_TOLERANCE`` are combinations of those before.
         """
         scale, cholesky, is_regular = regular_rows(rows, responses)
-        return cls.regular(scale, cholesky) if is_regular else cls._pivoted(rows, responses)
+        return cls.regular(scale, cholesky) if is_regular else cls.pivoted(rows, responses)
 
     @classmethod
     def regular(cls, scale: Array, cholesky: Array) -> RowSpace:
@@ -51,7 +51,8 @@ class RowSpace:
         return cls(np.arange(len(scale)), scale, cholesky)
 
     @classmethod
-    def _pivoted(cls, rows: Array, responses: Array) -> RowSpace:
+    def pivoted(cls, rows: Array, responses: Array) -> RowSpace:
+        """Return the row space of rows that may depend on each other, given as in :meth:`of`."""
         scale, order, R, rank = pivoted_rows(rows, responses, ROW_TOLERANCE)
         independent, dependent = order[:rank], order[rank:]
         combination = np.zeros((len(scale), rank))

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.constraints.constraint import Constraint
-from constrained_sim.exceptions import InconsistentConstraints, InvalidValue, NotSupported
+from constrained_sim.constraints.constraint import Constraint, check_supported
+from constrained_sim.exceptions import InconsistentConstraints, InvalidValue
 from constrained_sim.linalg.inertia_factor import factor_inertia, unwhiten, whiten
 from constrained_sim.linalg.rank import CONSISTENT, EPSILON, regular_rows
 from constrained_sim.linalg.row_space import RowSpace
@@ -55,7 +55,7 @@ class System:
     def row_space(self) -> RowSpace:
         """Which rows of J are independent."""
         _, whitened, scale, cholesky, is_regular = self._analyse()
-        return RowSpace.regular(scale, cholesky) if is_regular else RowSpace.of(whitened, whitened)
+        return RowSpace.regular(scale, cholesky) if is_regular else RowSpace.pivoted(whitened, whitened)
 
     def with_rows(self, rows: Array) -> System:
         """Return the same system with more `rows` (k, nv) after its own."""
@@ -143,9 +143,7 @@ class Solver(ABC):
         Raises:
             NotSupported: names the first of them.
         """
-        for constraint in constraints:
-            if not self.supports(constraint):
-                raise NotSupported(f"solver {self.name!r}", constraint.name, self.supported)
+        check_supported("solver", self, constraints)
 
     def factor(self, system: System) -> Factorization:
         """Factor the matrices of `system`, once for many right-hand sides.
@@ -301,9 +299,6 @@ def largest_row_error(J, b, x, unconstrained):
             size += abs(J[i, j]) * max(abs(x[j]), abs(unconstrained[j]))
         worst, largest = max(worst, abs(total - b[i])), max(largest, abs(b[i]), size)
     return worst / largest if largest > 0.0 else 0.0
-
-
-"""Relative rounding of a number."""
 
 
 def check_consistency(system: System, residual: float) -> None:

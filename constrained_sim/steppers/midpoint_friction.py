@@ -22,7 +22,7 @@ CLEAR = 1e-6
 """Part by which an impulse has to be beyond the limit of friction to tell that it does not hold, and by which slip has
 to end before another to come first: of what ends at once, the first in order does."""
 
-REVERSED = 1e-3
+OPPOSITE = 1e-3
 """Part of a slip that is left of its sum with the slip a step before, if it is the opposite of that."""
 
 
@@ -150,7 +150,7 @@ def _oppose(s, s_plus, change, first, end, offset, impulse, tolerance):
     for i in range(first, end):
         mean, kept = 0.5 * (s[i] + s_plus[i]), 2.0 * s[i] - change[i]
         work, slip, begin, left = work + impulse[i] * mean, slip + mean * mean, begin + s[i] * s[i], left + kept * kept
-    if not work > POSITIVE_WORK + tolerance * np.sqrt(slip) or left < REVERSED**2 * begin:
+    if not work > POSITIVE_WORK + tolerance * np.sqrt(slip) or left < OPPOSITE**2 * begin:
         return False
     for i in range(first, end):
         offset[i] += s[i]

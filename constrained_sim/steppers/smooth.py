@@ -10,14 +10,15 @@ from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.dynamics.dynamics import Dynamics, difference
-from constrained_sim.energy import FORCES, KINETIC, PROJECTION
+from constrained_sim.energy import CONSTRAINTS, KINETIC, PROJECTION
 from constrained_sim.forward_dynamics import acceleration_rows
 from constrained_sim.integrators import RK4
 from constrained_sim.solvers import RobotSystem, Solver
 from constrained_sim.stabilization import Baumgarte, Projection
+from constrained_sim.steppers.known_forces import known_forces
 from constrained_sim.steppers.stepper import NO_CONTACT, Evaluation, StepOutcome, Stepper
 from constrained_sim.validation import Array, read_only
-from constrained_sim.wrench import Wrench, generalised_force
+from constrained_sim.wrench import Wrench
 
 
 class Smooth(Stepper):
@@ -87,16 +88,11 @@ class _Field:
     def __call__(self, t: float, q: Array, v: Array) -> tuple[Array, Array]:
         dynamics, robot = self._dynamics, self._dynamics.robot
         dynamics.update(q, v, t)
-        forces = np.zeros((len(FORCES), robot.nv))
-        gravity_coriolis, actuators, external, damping, _, constraint = forces
-        gravity_coriolis += robot.spring_effort(q) - dynamics.h
-        actuators[robot.actuation] = self._efforts.at(v[robot.actuation])
-        external += generalised_force(robot, dynamics, self._wrenches)
-        damping -= robot.damping * v
+        forces = known_forces(dynamics, self._efforts, self._wrenches)
         J, _, b = acceleration_rows(self._bilateral, dynamics, self._feedback)
         system = RobotSystem(dynamics, J, self._bilateral.members)
         motion = self.motion = solve_constrained_dynamics(
             self._solver, system, forces.sum(axis=0), b, ContactRows.none(robot.nv)
         )
-        constraint += motion.lam @ J
+        forces[CONSTRAINTS] += motion.lam @ J
         return motion.x, np.concatenate([motion.lam, forces @ v, [v @ dynamics.M @ motion.x]])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
+from constrained_sim.linalg.products import largest_entry
 
 MOST_PROJECTIONS = 5
 """Tangent steps onto the constraints in one step; each squares the violation that is left."""
@@ -15,26 +16,25 @@ LEVER = 1e4
 
 @kernel(inline=True)
 def largest_drift(phi, gaps, held):
-    """Return by how much a bilateral row (violation phi) or a held contact (its gap) is off at most [m, rad]."""
-    largest = 0.0
-    for value in phi:
-        largest = max(largest, abs(value))
+    """Return by how much a bilateral row (violation phi) or a held contact (its gap) is off at most [m, rad].
+
+    NaN if a violation is: a rod of no length has no direction.
+    """
+    largest = largest_entry(phi)
     for c in held:
-        largest = max(largest, abs(gaps[c]))
+        if abs(gaps[c]) > largest:
+            largest = abs(gaps[c])
     return largest
 
 
 @kernel
 def largest_violation(phi, gaps, s):
     """Return the largest of ``|phi|`` (m,) and the depths ``-gaps`` (k + l,), and the largest ``|s|`` (m,)."""
-    position = velocity = 0.0
-    for value in phi:
-        position = max(position, abs(value))
+    position = largest_entry(phi)
     for gap in gaps:
-        position = max(position, -gap)
-    for value in s:
-        velocity = max(velocity, abs(value))
-    return position, velocity
+        if -gap > position:
+            position = -gap
+    return position, largest_entry(s)
 
 
 @kernel(inline=True)

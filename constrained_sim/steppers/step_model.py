@@ -132,7 +132,7 @@ class StepOptions(NamedTuple):
 
     Attributes:
         theta: of the new velocity in the mean velocity.
-        activation_distance: predicted gap up to which a contact takes part [m].
+        activation_distance: predicted gap up to which a contact or a limit takes part [m, rad].
         rest_speed: velocity up to which a state is at rest [m/s, rad/s].
         position_tolerance: drift up to which positions stay as they are [m, rad].
         impact_speed: see :func:`~constrained_sim.steppers.contact_selection.closing_contacts` [m/s].
@@ -216,7 +216,8 @@ class WorkSpace(NamedTuple):
         pose: there, a :class:`~constrained_sim.dynamics.tree.Pose`; of an interpreted model its
             :class:`~constrained_sim.steppers.interpreted_model.Place`.
         end_pose: at the end.
-        bias: (nv,) bias forces there, at constant axes, see :func:`~constrained_sim.dynamics.free_flyer.hold_axes`.
+        bias: (nv,) bias forces in the middle, at constant axes, see
+            :func:`~constrained_sim.dynamics.free_flyer.hold_axes`.
         impulses: (6, nv) generalised impulses [N m s, N s] of the prediction, the causes in the order of ``FORCES``.
         x: (nv,) the velocity that is predicted for the end.
     """

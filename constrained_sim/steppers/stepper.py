@@ -13,12 +13,13 @@ import numpy.typing as npt
 from constrained_sim.actuators import Efforts
 from constrained_sim.constrained_dynamics import ConstrainedSolution
 from constrained_sim.constraints import Constraint
+from constrained_sim.constraints.constraint import check_supported
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact.features import ContactGeometry
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.dynamics.dynamics import Dynamics, integrate, potential_energy
 from constrained_sim.exceptions import InvalidValue, NotSupported
-from constrained_sim.impact import Impact
+from constrained_sim.impact import Impact, ImpactLaw, impact_at
 from constrained_sim.integrators import INTEGRATORS, Integrator
 from constrained_sim.posture import JointFeedback
 from constrained_sim.robot import Robot
@@ -214,9 +215,7 @@ class Stepper(ABC):
         Raises:
             NotSupported: names the first of them.
         """
-        for constraint in constraints:
-            if not self.supports(constraint):
-                raise NotSupported(f"stepper {self.name!r}", constraint.name, self.supported)
+        check_supported("stepper", self, constraints)
 
     def evaluate(
         self, bound: ConstraintSet, t: float, q: Array, v: Array, deflection: Array | None = None
@@ -242,6 +241,21 @@ class Stepper(ABC):
             deflection,
             bound.contacts.resistance.rows(here, contact.axes),
         )
+
+    def impact(
+        self, here: Evaluation, closing: npt.NDArray[np.intp], solver: Solver, method: ContactMethod, law: ImpactLaw
+    ) -> Impact:
+        """Resolve the impact of the contacts and one-sided rows `closing` at the state `here`.
+
+        Args:
+            here: before the impact.
+            closing: indices, ascending.
+            solver: of the linear part.
+            method: how contacts are solved.
+            law: of the rows.
+        """
+        self._here.update_inertia(here.q, here.t)
+        return impact_at(self._here, here.bound, here.v, closing, solver, method, law)
 
     def hold_positions(
         self,

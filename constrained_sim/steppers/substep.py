@@ -174,7 +174,7 @@ def arrive(model, settings, begin, coms, arguments, found, end):
     evaluate_rows(model, arguments.targets[1], work.end_pose, end.v, end)
     slide_springs(model, settings.h, begin, found, end)
     active, held = active_set(found.status, begin.gaps, end.gaps, arguments.excluded)
-    if largest_drift(end.phi, end.gaps, held) > model.options.position_tolerance:
+    if not largest_drift(end.phi, end.gaps, held) <= model.options.position_tolerance:
         evaluate_inertia(model, work.end_pose, end)
         found.energy[PROJECTION] += hold(model, arguments.targets[1], held, found.status, work.end_pose, end)
     evaluate_inertia(model, work.end_pose, end)

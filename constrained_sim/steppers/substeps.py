@@ -22,18 +22,19 @@ from constrained_sim.steppers.substep_outcome import SubstepOutcome
 from constrained_sim.steppers.substep_runner import PART, SubstepRunner, step
 from constrained_sim.validation import Array
 
-REST_SPEED = 1e-7
+NEGLIGIBLE_SPEED = 1e-7
 """Largest velocity [rad/s, m/s] whose square, and so all that the second half of a step corrects, is below rounding."""
 
 PASSES_AFTER_JUMP = 2
 """Passes over a step whose predecessor's acceleration is unknown: the first finds it to O(h), as exactly as needed."""
 
 ACTIVATION_DISTANCE = 1e-3
-"""Predicted gap [m] up to which a contact takes part in the contact problem of a step."""
+"""Predicted gap [m, rad] up to which a contact or a limit takes part in the contact problem of a step."""
 
 IMPACT_DEPTH = 1e-7
-"""Depth [m] to which a closed contact may come within a step before its approach is an impact: the contact force takes
-care of it. Less, and the feet of a humanoid that comes to rest rock from corner to corner, an impact in each step."""
+"""Depth [m, rad] to which a closed contact or limit may come within a step before its approach is an impact: its force
+takes care of it. Less, and the feet of a humanoid that comes to rest rock from corner to corner, an impact in
+each step."""
 
 
 class Substeps(Stepper):
@@ -123,7 +124,7 @@ class Substeps(Stepper):
         if runner is None or runner.bound is not begin.bound:
             tolerance = self.stabilization.position_tolerance
             options = StepOptions(
-                self.integrator.theta, ACTIVATION_DISTANCE, REST_SPEED, tolerance, IMPACT_DEPTH / self.dt
+                self.integrator.theta, ACTIVATION_DISTANCE, NEGLIGIBLE_SPEED, tolerance, IMPACT_DEPTH / self.dt
             )
             runner = SubstepRunner(self.robot, begin.bound, options, self.stabilization, compiled)
             self._runners[compiled] = runner

@@ -14,7 +14,7 @@ from constrained_sim.contact.contact_set import TOUCHING
 from constrained_sim.contact.speeds import STOP_SPEED
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.energy import EnergyTerms
-from constrained_sim.impact import Impact, ImpactLaw, bouncing, impact_at
+from constrained_sim.impact import Impact, ImpactLaw, bouncing
 from constrained_sim.integrators import Midpoint
 from constrained_sim.posture import JointFeedback
 from constrained_sim.solvers import Solver
@@ -34,7 +34,7 @@ from constrained_sim.validation import Array
 from constrained_sim.wrench import Wrench, wrench_table
 
 BOUNCE_VELOCITY = 1e-2
-"""Approach speed [m/s] below which restitution counts as 0."""
+"""Approach speed [m/s, rad/s] below which restitution counts as 0."""
 
 MOST_TOUCHING = 12
 """Contacts that touch at the instants of touchdown that split one step, in sum, before what would touch down in its
@@ -63,7 +63,7 @@ class TimeStepping(Substeps):
 
         M (v' - v) = h (S^T tau + J_ext^T w - bias - D v') + J^T lam
         bilateral rows   s' = 0
-        normal rows      0 <= s' + s + 2 max(gap, 0) / h _|_ lam_n >= 0
+        normal rows      0 <= s' + max(s + 2 gap / h, s, 0) _|_ lam_n >= 0    (of closed ones s' + max(s, 0))
         tangential rows  Coulomb's cone
         turning rows     bounded length, where a contact resists rolling or spinning
 
@@ -360,17 +360,8 @@ class TimeStepping(Substeps):
 
     def _impact(self, here: Evaluation, touching: npt.NDArray[np.intp], inputs: StepInputs) -> Impact:
         """Resolve the impact of all contacts that touch."""
-        bound = here.bound
-        self._here.update_inertia(here.q, here.t)
-        impact = impact_at(
-            self._here,
-            bound,
-            here.v,
-            touching,
-            inputs.solver,
-            inputs.method,
-            ImpactLaw(bouncing(bound, touching, here.contact.s_normal, BOUNCE_VELOCITY)),
-        )
+        law = ImpactLaw(bouncing(here.bound, touching, here.contact.s_normal, BOUNCE_VELOCITY))
+        impact = self.impact(here, touching, inputs.solver, inputs.method, law)
         return replace(impact, early=int((here.contact.gaps[touching] > TOUCHING).sum()))
 
 

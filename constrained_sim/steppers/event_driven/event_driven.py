@@ -10,6 +10,7 @@ import numpy.typing as npt
 from constrained_sim.actuators import Efforts
 from constrained_sim.constrained_dynamics import ConstrainedSolution, ContactRows, solve_constrained_dynamics
 from constrained_sim.constraints.constraint_set import ConstraintSet
+from constrained_sim.contact.soft_forces import soft_status
 from constrained_sim.contact.speeds import REST_SPEED
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.contact_solvers.contact_modes import Mode
@@ -20,7 +21,7 @@ from constrained_sim.dynamics.dynamics import difference
 from constrained_sim.energy import IMPACT_LOSSES, EnergyTerms
 from constrained_sim.exceptions import NonFiniteMotion
 from constrained_sim.forward_dynamics import acceleration_rows
-from constrained_sim.impact import Impact, ImpactLaw, bouncing, impact_at
+from constrained_sim.impact import Impact, ImpactLaw, bouncing
 from constrained_sim.integrators import Adaptive, Integrator
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import RobotSystem, Solver
@@ -131,7 +132,7 @@ class EventDriven(Stepper):
                 continue
             done = elapsed >= rest
             arrived = segment.evaluation(y, end if done else here.t + elapsed)
-            ledger.add_segment(here, arrived, elapsed, segment.integrals(y))
+            ledger.add_segment(here, arrived, segment.integrals(y))
             here = self._hold(arrived, mode, inputs, ledger)
             if done:
                 break
@@ -240,10 +241,8 @@ class EventDriven(Stepper):
         self, here: Evaluation, closing: npt.NDArray[np.intp], inputs: StepInputs, ledger: _Ledger
     ) -> Evaluation:
         """Return the state after the impact of `closing`."""
-        bound = here.bound
-        self._here.update_inertia(here.q, here.t)
-        law = ImpactLaw(bouncing(bound, closing, here.contact.s_normal, BOUNCE_VELOCITY))
-        impact = impact_at(self._here, bound, here.v, closing, inputs.solver, inputs.method, law)
+        law = ImpactLaw(bouncing(here.bound, closing, here.contact.s_normal, BOUNCE_VELOCITY))
+        impact = self.impact(here, closing, inputs.solver, inputs.method, law)
         ledger.impacts.append(impact)
         return here.with_velocity(impact.v_plus)
 
@@ -265,9 +264,8 @@ class EventDriven(Stepper):
         approach_velocity = np.zeros(contact_set.dim)
         wanted = speed * approach / np.abs(approach).max() - leaving
         approach_velocity[contact_set.normals[closing]] = np.where(approach < 0.0, wanted, 0.0)
-        self._here.update_inertia(here.q, here.t)
         law = ImpactLaw(np.zeros(here.bound.dim), approach_velocity=approach_velocity)
-        impact = impact_at(self._here, here.bound, here.v, closing, inputs.solver, inputs.method, law)
+        impact = self.impact(here, closing, inputs.solver, inputs.method, law)
         ledger.impacts.append(impact)
         return here.with_velocity(impact.v_plus)
 
@@ -298,8 +296,8 @@ class _Ledger:
         self.energy: Array = EnergyTerms().as_array()
         self.impacts: list[Impact] = []
 
-    def add_segment(self, begin: Evaluation, end: Evaluation, duration: float, integrals: Array) -> None:
-        """Add a segment without events, of `duration` [s]."""
+    def add_segment(self, begin: Evaluation, end: Evaluation, integrals: Array) -> None:
+        """Add a segment without events."""
         bound = begin.bound
         sizes = bound.bilateral.dim, bound.contacts.dim, len(self._moments), len(self._joint_friction)
         lam, rows, moments, joint_friction, work = np.split(integrals, np.cumsum(sizes))
@@ -324,7 +322,7 @@ class _Ledger:
         self.energy[IMPACT_LOSSES] += sum(impact.energy_lost for impact in self.impacts)
         status = mode.status()
         soft = end.bound.contacts.soft
-        status[soft] = np.where(end.contact.distances[soft] < 0.0, 1, 0)
+        status[soft] = soft_status(end.bound.contacts, end.contact, end.deflection)
         lam, impacts = read_only(self._rows / dt), tuple(self.impacts)
         return StepOutcome(
             end,
@@ -347,7 +345,10 @@ def _stays(here: Evaluation, feedback: Baumgarte | None) -> npt.NDArray[np.bool_
     rests = speed <= RESTING
     if feedback is None:
         return rests
-    return rests | ((gaps < 0.0) & feedback.for_rows(here.bound.contacts.names).holds(gaps, speed))
+    below = np.flatnonzero(gaps < 0.0)
+    names = here.bound.contacts.names
+    rests[below] |= feedback.for_rows(names[i] for i in below).holds(gaps[below], speed[below])
+    return rests
 
 
 def _touching(here: Evaluation) -> npt.NDArray[np.bool_]:

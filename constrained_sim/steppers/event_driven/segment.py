@@ -18,7 +18,7 @@ from constrained_sim.contact.soft_forces import soft_forces
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.contact_solvers.contact_modes import Mode
 from constrained_sim.dynamics.dynamics import Dynamics, integrate, tangent_rate
-from constrained_sim.energy import FORCES
+from constrained_sim.energy import CONSTRAINTS, CONTACTS, DAMPING, FORCES
 from constrained_sim.exceptions import NonFiniteMotion
 from constrained_sim.forward_dynamics import acceleration_rows
 from constrained_sim.integrators import adaptive_solver, advance
@@ -35,9 +35,10 @@ from constrained_sim.steppers.event_driven.singular_crossing import (
     ScaledRows,
     SingularCrossing,
 )
+from constrained_sim.steppers.known_forces import known_forces
 from constrained_sim.steppers.stepper import Evaluation, Stepper
 from constrained_sim.validation import Array
-from constrained_sim.wrench import Wrench, generalised_force
+from constrained_sim.wrench import Wrench
 
 DEPTH = 1e-10
 """Gap [m, rad] up to which what rests counts as closed."""
@@ -87,18 +88,12 @@ class StepInputs(NamedTuple):
 
         Those that are `apart`: see :func:`~constrained_sim.contact.soft_forces.soft_forces`.
         """
-        robot, v = dynamics.robot, dynamics.v
-        forces = np.zeros((len(FORCES), robot.nv))
-        gravity_coriolis, actuators, external, damping, contact, _ = forces
-        gravity_coriolis += robot.spring_effort(dynamics.q) - dynamics.h
-        actuators[robot.actuation] = self.efforts.at(v[robot.actuation])
-        external += generalised_force(robot, dynamics, self.wrenches)
-        damping -= robot.damping * v
+        forces = known_forces(dynamics, self.efforts, self.wrenches)
         if not bound.contacts.soft.size:
             return forces, np.zeros(bound.contacts.dim), np.zeros_like(deflection)
-        geometry = bound.contacts.rows(dynamics, v)
+        geometry = bound.contacts.rows(dynamics, dynamics.v)
         soft, rate = soft_forces(bound.contacts, geometry, deflection, apart)
-        contact += soft @ geometry.J
+        forces[CONTACTS] = soft @ geometry.J
         return forces, soft, rate
 
 
@@ -170,9 +165,14 @@ class Segment:
         hard = np.setdiff1d(np.flatnonzero(np.isfinite(start.contact.gaps)), mode.closed)
         self._open = np.union1d(hard, contact_set.soft[apart]).astype(np.intp)
         self._open_rows = start.contact.normals[self._open]
-        kp = inputs.feedback.kp if inputs.feedback is not None else 0.0
-        sunk = start.contact.all_gaps[self._open] < -DEPTH
-        self._lag = np.where(sunk, 1.0 / np.sqrt(kp), 0.0) if kp > 0.0 else np.zeros(len(self._open))
+        self._feedback = None
+        self._lag = np.zeros(len(self._open))
+        if inputs.feedback is not None:
+            names = np.array(contact_set.names)
+            self._feedback = inputs.feedback.for_rows(names[mode.closed])
+            kp = np.broadcast_to(inputs.feedback.for_rows(names[self._open]).kp, self._lag.shape)
+            returns = (start.contact.all_gaps[self._open] < -DEPTH) & (kp > 0.0)
+            self._lag[returns] = 1.0 / np.sqrt(kp[returns])
         self._known: tuple[float, bytes, Slopes] | None = None
         nv, soft = stepper.robot.nv, start.deflection.size
         counts = start.bound.bilateral.dim + len(mode.push) + len(stepper.robot.friction_dofs) + len(FORCES) + 1
@@ -364,7 +364,7 @@ class Segment:
         dynamics.update(integrate(robot, start.q, y[:nv]), v, start.t + t)
         deflection = y[velocities:deflections].reshape(-1, 2)
         forces, soft, spring_rate = inputs.forces(dynamics, bound, deflection, self._apart)
-        _, _, _, damping, contact, constraint = forces
+        damping, contact, constraint = forces[DAMPING], forces[CONTACTS], forces[CONSTRAINTS]
         joint_friction = -mode.slip_sign * robot.coulomb_effort
         damping[robot.friction_dofs] += joint_friction
         geometry = contact_set.rows(dynamics, v)
@@ -404,8 +404,8 @@ class Segment:
         if not mode.held.size:
             return np.zeros(len(mode.push))
         gamma = contact_set.gamma(self._dynamics, geometry)
-        if self._inputs.feedback is not None:
-            gamma[mode.normals] += self._inputs.feedback.feedback(geometry.gaps[mode.closed], geometry.s[mode.normals])
+        if self._feedback is not None:
+            gamma[mode.normals] += self._feedback.feedback(geometry.gaps[mode.closed], geometry.s[mode.normals])
         return np.concatenate([gamma, contact_set.resistance.gamma(self._dynamics, geometry)])
 
     def _events(self, gaps: Array, s: Array, v: Array, rows: Array, joint_friction: Array) -> Array:
