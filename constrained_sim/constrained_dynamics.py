@@ -16,6 +16,7 @@ from constrained_sim.contact_solvers.problem import ContactProblem, ContactSolut
 from constrained_sim.contact_solvers.reduced_rows import (
     expand_rows,
     expanded_diagonal,
+    leading_rows,
     own_rows,
     reduce_rows,
     reduce_vector,
@@ -106,6 +107,32 @@ class ContactRows:
     def none(cls, nv: int) -> ContactRows:
         """Return no rows."""
         return cls(np.zeros((0, nv)), np.zeros(0), np.zeros(0), np.zeros((0, 2)))
+
+
+class TreeInertia(NamedTuple):
+    """The inertia of a tree of joints.
+
+    Attributes:
+        M: (nv, nv).
+        parents: (nv,) the parent of each degree of freedom, see :mod:`~constrained_sim.linalg.inertia_factor`.
+    """
+
+    M: Array
+    parents: npt.NDArray[np.int64]
+
+
+class QuickBudget(NamedTuple):
+    """What the quick contact methods aim at, and may do.
+
+    Attributes:
+        tolerance: error of impulses that is good enough [N s].
+        newton_steps: see :func:`~constrained_sim.contact_solvers.solve.solve_quick`.
+        may_stick: whether all contacts may stick.
+    """
+
+    tolerance: float
+    newton_steps: int
+    may_stick: bool
 
 
 class ConstrainedSolution(NamedTuple):
@@ -215,7 +242,10 @@ def _solve_contacts(
     J, laws = contacts.J, contacts.laws
     compliance = np.zeros(len(J)) if contacts.compliance is None else contacts.compliance
     may_stick = bool(contacts.compliance is not None or not method.quick_steps or len(b))
-    inertia, budget = (system.M, system.parents), (method.tolerance, method.quick_steps, may_stick)
+    inertia, budget = (
+        TreeInertia(system.M, system.parents),
+        QuickBudget(method.tolerance, method.quick_steps, may_stick),
+    )
     x, delassus, free, *quick, solved = quick_contacts(
         inertia, f, (system.J, b), (J, contacts.offset), compliance, laws, start, budget
     )
@@ -239,8 +269,8 @@ def _solve_held(
     if solver.held_rows is not None:
         solver.calls += 1
         x, forces, status, residual, magnitude, solved, dynamics = sticking_dynamics(
-            solver.held_rows, (system.M, system.parents), f, (J, offset), own_rows(len(J)), NO_DRY_FRICTION, rows.laws,
-            method.tolerance,
+            solver.held_rows, TreeInertia(system.M, system.parents), f, (J, offset), own_rows(len(J)),
+            NO_DRY_FRICTION, rows.laws, method.tolerance,
         )  # fmt: skip
     else:
         every, m, end = system.with_rows(contacts.J), len(b), 3 * len(contacts.friction) + len(contacts.lower)
@@ -269,19 +299,19 @@ def quick_contacts(inertia, f, bilateral, rows, compliance, laws, start, budget)
     The compliance may be that of the first rows only; others have none.
 
     Args:
-        inertia: M (nv, nv), and the parent (nv,) of each degree of freedom.
+        inertia: a :class:`TreeInertia`.
         f: (nv,) force or momentum.
         bilateral: rows (m, nv), and what they are to be (m,), times x.
         rows: J (n, nv) of the contacts, and so on, and what is added to ``J x`` (n,).
         compliance: (n,) or fewer, added to the diagonal of G.
         laws: the :class:`~constrained_sim.contact_solvers.scaled_problem.ContactLaws`.
         start: (n,) impulses to begin from; (0,): nothing is known.
-        budget: error that is good enough [N s]; steps of Newton's method; whether all contacts may stick.
+        budget: a :class:`QuickBudget`.
 
     Returns:
         (x, G, b of the contacts, the six values of ``solve_quick``).
     """
-    (M, parents), (held, b), (J, offset), (tolerance, steps, may_stick) = inertia, bilateral, rows, budget
+    (M, parents), (held, b), (J, offset) = inertia, bilateral, rows
     L = factor_inertia(M, parents)
     whitened, free = whiten(L, parents, J), whiten_one(L, parents, f)
     rounding = 0.0
@@ -299,8 +329,10 @@ def quick_contacts(inertia, f, bilateral, rows, compliance, laws, start, budget)
         bias += offset
     for i in range(compliance.shape[0]):
         G[i, i] += compliance[i]
-    enough, least = max(tolerance, rounding), rounding / OPTIONS.accuracy
-    impulse, status, how, residual, magnitude, solved = solve_quick(G, bias, laws, start, enough, steps, may_stick)
+    enough, least = max(budget.tolerance, rounding), rounding / OPTIONS.accuracy
+    impulse, status, how, residual, magnitude, solved = solve_quick(
+        G, bias, laws, start, enough, budget.newton_steps, budget.may_stick
+    )
     if magnitude < least:  # where a whole robot falls freely, its joints need no impulse but rounding
         residual, magnitude = residual * magnitude / least, least
     free += vecmat(impulse, whitened)
@@ -308,7 +340,7 @@ def quick_contacts(inertia, f, bilateral, rows, compliance, laws, start, budget)
 
 
 @kernel
-def sticking_dynamics(factorization, inertia, f, every_row, reduced, joint_friction, laws, tolerance):
+def sticking_dynamics(factorization, inertia, f, every_row, basis, joint_friction, laws, tolerance):
     """Solve for the motion if all contacts stick, limits hold, and dry friction holds all joints that have it.
 
     This is the equality problem with all rows held, see :func:`~constrained_sim.solvers.held_rows.hold_rows`. What dry
@@ -317,10 +349,10 @@ def sticking_dynamics(factorization, inertia, f, every_row, reduced, joint_frict
 
     Args:
         factorization: one of :mod:`~constrained_sim.solvers.held_rows`.
-        inertia: M (nv, nv), and the parent (nv,) of each degree of freedom.
+        inertia: a :class:`TreeInertia`.
         f: (nv,) momentum or force.
         every_row: J (n, nv), of which the last d are those of dry friction, and what is added to ``J x`` (n,).
-        reduced: of all rows, see :func:`~constrained_sim.contact_solvers.reduced_rows.reduce_contact_rows`.
+        basis: of all rows, a :class:`~constrained_sim.contact_solvers.reduced_rows.RowBasis`.
         joint_friction: (d,) degrees of freedom with dry friction; the others, and the parent of each of these among
             them, see :func:`~constrained_sim.dynamics.tree.contract`.
         laws: the :class:`~constrained_sim.contact_solvers.scaled_problem.ContactLaws`.
@@ -331,14 +363,14 @@ def sticking_dynamics(factorization, inertia, f, every_row, reduced, joint_frict
         relative residual of the equation of motion).
     """
     (M, parents), (J, offset) = inertia, every_row
-    x, impulse, b, scale, is_unique = _without_held(factorization, M, f, J, reduced, offset, joint_friction)
+    x, impulse, b, scale, is_unique = _without_held(factorization, M, f, J, basis, offset, joint_friction)
     if not is_unique:
-        rows, target = reduce_rows(reduced, J), -reduce_vector(reduced, offset)
+        rows, target = reduce_rows(basis, J), -reduce_vector(basis, offset)
         x, some, before, G, _ = hold_rows(factorization, M, parents, rows, f, target)
         impulse, b, scale = (
-            expand_rows(reduced, some),
-            expand_rows(reduced, before) + offset,
-            expanded_diagonal(reduced, G),
+            expand_rows(basis, some),
+            expand_rows(basis, before) + offset,
+            expanded_diagonal(basis, G),
         )
     status, error, magnitude = judge_sticking(laws, inverse_diagonal(scale, laws), b, matvec(J, x) + offset, impulse)
     solved = error <= max(OPTIONS.accuracy * magnitude, tolerance)
@@ -346,7 +378,7 @@ def sticking_dynamics(factorization, inertia, f, every_row, reduced, joint_frict
 
 
 @kernel
-def _without_held(factorization, M, f, J, reduced, offset, joint_friction):
+def _without_held(factorization, M, f, J, basis, offset, joint_friction):
     """Solve with all rows held, without the degrees of freedom that dry friction holds.
 
     Returns:
@@ -359,7 +391,7 @@ def _without_held(factorization, M, f, J, reduced, offset, joint_friction):
     b, scale = np.empty(size), np.empty(size)
     if not d:
         return x, impulse, b, scale, False
-    rows = reduce_rows(reduced, J)
+    rows = reduce_rows(basis, J)
     rows = rows[: rows.shape[0] - d].copy()
     if _is_held(rows, held, M):
         return x, impulse, b, scale, False
@@ -367,7 +399,7 @@ def _without_held(factorization, M, f, J, reduced, offset, joint_friction):
         x[held[i]] = -offset[n + i]
     given, columns = offset[:n] + matvec(J[:n], x), np.arange(rows.shape[0])
     inertia, force = entries(M, others, others), (f - matvec(M, x))[others]
-    alone = reduced[0][:n], reduced[1][:n], reduced[2][:n], rows.shape[0]
+    alone = leading_rows(basis, n, rows.shape[0])
     moved, some, before, G, is_regular = hold_rows(
         factorization, inertia, parents_of_others, entries(rows, columns, others), force, -reduce_vector(alone, given)
     )
@@ -419,17 +451,17 @@ def smallest_motion(M, parents, J, target):
 
 
 @kernel
-def smallest_reduced_motion(M, parents, J, reduced, target):
-    """Return what :func:`smallest_motion` does, by fewer combinations of the rows, `reduced` by contacts.
+def smallest_reduced_motion(M, parents, J, basis, target):
+    """Return what :func:`smallest_motion` does, by fewer combinations of the rows.
 
-    See :func:`~constrained_sim.contact_solvers.reduced_rows.reduce_contact_rows`.
+    Those of a `basis`, see :class:`~constrained_sim.contact_solvers.reduced_rows.RowBasis`.
     """
     L = factor_inertia(M, parents)
-    rows = whiten(L, parents, reduce_rows(reduced, J))
+    rows = whiten(L, parents, reduce_rows(basis, J))
     U, is_regular = independent_factor(gram(rows))
     if not is_regular:
         return smallest_motion(M, parents, J, target)
-    combined = substitute_twice(U, -reduce_vector(reduced, target))
+    combined = substitute_twice(U, -reduce_vector(basis, target))
     return unwhiten_one(L, parents, vecmat(combined, rows))
 
 

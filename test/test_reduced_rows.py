@@ -5,7 +5,12 @@ import pytest
 from mechanisms import double_pendulum, inertia_of, pseudo_kkt, random_state, random_tree, relative
 
 from constrained_sim import JointVelocity, Simulator
-from constrained_sim.constrained_dynamics import smallest_motion, smallest_reduced_motion, sticking_dynamics
+from constrained_sim.constrained_dynamics import (
+    TreeInertia,
+    smallest_motion,
+    smallest_reduced_motion,
+    sticking_dynamics,
+)
 from constrained_sim.contact_solvers.reduced_rows import (
     expand_rows,
     expanded_diagonal,
@@ -131,7 +136,7 @@ def test_sticking_with_fewer_unknowns(dry, factorization):
         friction, slip, most = np.full(5, 5.0), np.zeros((5, 2)), np.full(dry, 100.0)
         x, r, status, residual, magnitude, is_solved, dynamics = sticking_dynamics(
             factorization,
-            (M, robot.tree.rows),
+            TreeInertia(M, robot.tree.rows),
             f,
             (J, offset),
             reduced,
@@ -172,7 +177,14 @@ def test_contacts_on_what_dry_friction_holds_share_the_load(factorization):
     laws = ContactLaws(np.ones(1), np.zeros((1, 2)), -most, most, NO_ROLLING)
     joint_friction = held, *contract(robot.tree.rows, held)
     x, r, _, _, _, is_solved, _ = sticking_dynamics(
-        factorization, (M, robot.tree.rows), -J.T @ wanted, (J, np.zeros(len(J))), reduced, joint_friction, laws, 0.0
+        factorization,
+        TreeInertia(M, robot.tree.rows),
+        -J.T @ wanted,
+        (J, np.zeros(len(J))),
+        reduced,
+        joint_friction,
+        laws,
+        0.0,
     )
     expected = np.linalg.pinv(G, 1e-10, hermitian=True) @ G @ wanted
     assert np.abs(x).max() < 1e-13

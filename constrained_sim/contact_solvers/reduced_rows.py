@@ -10,28 +10,44 @@ have 24 rows, and H has 12.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.linalg.rank import BASIS_TOLERANCE
+from constrained_sim.validation import Array
 
 OWN = 3
 """Rows of one contact, which are independent."""
 
 
+class RowBasis(NamedTuple):
+    """The basis Q (n, q) of n rows, of which each has up to six entries, side by side.
+
+    Attributes:
+        first: (n,) column in which a row has its first entry.
+        width: (n,) how many it has.
+        entries: (n, 6).
+        columns: their number q.
+    """
+
+    first: npt.NDArray[np.int64]
+    width: npt.NDArray[np.int64]
+    entries: Array
+    columns: int
+
+
 @kernel
 def reduce_contact_rows(rows, bodies, axes, points):
-    """Find a basis Q for the rows of neighbouring contacts of the same two bodies; other rows stay what they are.
+    """Return a :class:`RowBasis`, which neighbouring contacts of the same two bodies share; other rows stay as they are.
 
     Args:
         rows: (n,) ascending, of k contacts, three each, then of one-sided rows.
         bodies: (k, 2), see :class:`~constrained_sim.contact.features.ContactFeatures`.
         axes: (k, 3, 3) rows t1, t2, n, world axes.
         points: (k, 3) contact points [m], world frame.
-
-    Returns:
-        (first (n,) column of Q in which a row has an entry, how many it has (n,), the entries (n, 6), number of columns
-        of Q).
     """
     n = rows.shape[0]
     first, width, entries = np.empty(n, dtype=np.int64), np.ones(n, dtype=np.int64), np.zeros((n, 6))
@@ -47,15 +63,21 @@ def reduce_contact_rows(rows, bodies, axes, points):
             for i in range(begin, end):
                 first[i], entries[i, 0] = column + i - begin, 1.0
         begin, column = end, column + rank
-    return first, width, entries, column
+    return RowBasis(first, width, entries, column)
 
 
 @kernel
 def own_rows(n):
-    """Return what :func:`reduce_contact_rows` does for n rows that stay what they are."""
+    """Return the basis of n rows that stay what they are."""
     entries = np.zeros((n, 6))
     entries[:, 0] = 1.0
-    return np.arange(n), np.ones(n, dtype=np.int64), entries, n
+    return RowBasis(np.arange(n), np.ones(n, dtype=np.int64), entries, n)
+
+
+@kernel(inline=True)
+def leading_rows(basis, n, columns):
+    """Return the basis of the first n rows alone, which have entries in the first `columns` only."""
+    return RowBasis(basis.first[:n], basis.width[:n], basis.entries[:n], columns)
 
 
 @kernel(inline=True)
@@ -136,9 +158,9 @@ def _longest(columns):
 
 
 @kernel
-def reduce_rows(reduced, J):
-    """Return ``Q^T J`` for J (n, m); `reduced` is what :func:`reduce_contact_rows` returns."""
-    first, width, entries, columns = reduced
+def reduce_rows(basis, J):
+    """Return ``Q^T J`` for J (n, m) and a :class:`RowBasis`."""
+    first, width, entries, columns = basis
     combined = np.zeros((columns, J.shape[1]))
     for i in range(J.shape[0]):
         for k in range(width[i]):
@@ -149,9 +171,9 @@ def reduce_rows(reduced, J):
 
 
 @kernel
-def reduce_vector(reduced, values):
+def reduce_vector(basis, values):
     """Return ``Q^T values`` for values (n,)."""
-    first, width, entries, columns = reduced
+    first, width, entries, columns = basis
     combined = np.zeros(columns)
     for i in range(values.shape[0]):
         for k in range(width[i]):
@@ -160,9 +182,9 @@ def reduce_vector(reduced, values):
 
 
 @kernel
-def expand_rows(reduced, combined):
+def expand_rows(basis, combined):
     """Return (n,) ``Q combined`` for values `combined` (q,)."""
-    first, width, entries, _ = reduced
+    first, width, entries, _ = basis
     values = np.zeros(first.shape[0])
     for i in range(values.shape[0]):
         for k in range(width[i]):
@@ -171,9 +193,9 @@ def expand_rows(reduced, combined):
 
 
 @kernel
-def expanded_diagonal(reduced, H):
+def expanded_diagonal(basis, H):
     """Return (n,) the diagonal of ``Q H Q^T``."""
-    first, width, entries, _ = reduced
+    first, width, entries, _ = basis
     values = np.zeros(first.shape[0])
     for i in range(values.shape[0]):
         for k in range(width[i]):

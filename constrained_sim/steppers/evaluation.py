@@ -169,8 +169,8 @@ def step_back(model, pose, state, rows):
         every, drift = np.concatenate((state.J_bilateral, state.J[rows])), np.concatenate((state.phi, gaps[rows]))
         return smallest_motion(state.M, tree.rows, every, drift)
     if contacts.shares:
-        reduced = reduce_contact_rows(rows, contacts.features.bodies, state.axes, state.points)
-        return smallest_reduced_motion(state.M, tree.rows, state.J[rows], reduced, gaps[rows])
+        basis = reduce_contact_rows(rows, contacts.features.bodies, state.axes, state.points)
+        return smallest_reduced_motion(state.M, tree.rows, state.J[rows], basis, gaps[rows])
     return smallest_motion(state.M, tree.rows, state.J[rows], gaps[rows])
 
 

@@ -8,7 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.constrained_dynamics import dynamics_residual, free_motion, quick_contacts, sticking_dynamics
+from constrained_sim.constrained_dynamics import (
+    QuickBudget,
+    TreeInertia,
+    dynamics_residual,
+    free_motion,
+    quick_contacts,
+    sticking_dynamics,
+)
 from constrained_sim.contact_solvers.reduced_rows import reduce_contact_rows
 from constrained_sim.contact_solvers.scaled_problem import ContactLaws
 from constrained_sim.contact_solvers.solve import BY_STICKING
@@ -116,9 +123,9 @@ def solve_rows(model, settings, phase, problem, start):
         lower, upper = np.append(np.zeros(one_sided), -most), np.append(np.full(one_sided, np.inf), most)
         may_stick = settings.newton_steps == 0 or m > 0 or active.compliance.shape[0] > 0
         laws = ContactLaws(friction, slip, lower, upper, active.moments)
-        budget = settings.tolerance, settings.newton_steps, may_stick
+        budget = QuickBudget(settings.tolerance, settings.newton_steps, may_stick)
         x, _, _, impulse, status, how, residual, magnitude, solved = quick_contacts(
-            (M, robot.parents), f, (held_J, goal), (J, offset), active.compliance, laws, start, budget
+            TreeInertia(M, robot.parents), f, (held_J, goal), (J, offset), active.compliance, laws, start, budget
         )
         total = f + vecmat(impulse, J)
         if m:
@@ -160,7 +167,7 @@ def _hold_all(settings, robot, contacts, problem, M, laws):
     if m:
         every = np.concatenate((every[:n], problem.J_bilateral, every[n:]))
         offsets = np.concatenate((offsets[:n], -goal, offsets[n:]))
-    reduced = reduce_contact_rows(
+    basis = reduce_contact_rows(
         np.append(active.rows, np.full(m + d + t, 3 * k)), contacts.features.bodies, problem.axes, problem.points
     )
     held = (
@@ -168,8 +175,9 @@ def _hold_all(settings, robot, contacts, problem, M, laws):
     )  # the last rows are those that dry friction holds
     joint_friction = held, robot.others, robot.parents_of_others
     contact_laws = ContactLaws(friction, slip, lower, upper, active.moments)
+    inertia = TreeInertia(M, robot.parents)
     x, forces, status, residual, magnitude, solved, dynamics = sticking_dynamics(
-        settings.factorization, (M, robot.parents), problem.f, (every, offsets), reduced, joint_friction, contact_laws,
+        settings.factorization, inertia, problem.f, (every, offsets), basis, joint_friction, contact_laws,
         settings.tolerance,
     )  # fmt: skip
     if not m:
