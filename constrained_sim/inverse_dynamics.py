@@ -15,7 +15,7 @@ from constrained_sim.actuation import actuation_matrix
 from constrained_sim.constraints import Constraint, ConstraintStack
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue, NotFollowed
-from constrained_sim.linalg.rank import ROW_TOLERANCE, least_squares
+from constrained_sim.linalg.rank import ROW_TOLERANCE, least_squares, without_rounding
 from constrained_sim.linalg.row_space import RowSpace
 from constrained_sim.robot import Robot, checked_state
 from constrained_sim.solvers import RobotSystem, row_residual
@@ -102,16 +102,20 @@ class MinimalCoordinates:
                 "independent", given, f"{nv - rank} different velocities: {nv} with {rank} independent constraints"
             )
         dependent = np.setdiff1d(np.arange(nv), wanted)
-        pivots = rows[:, dependent]
-        in_rows = pivots / row_space.scale[row_space.independent, None]
-        lengths = np.linalg.norm(in_rows, axis=0)
-        if rank and not (lengths.all() and np.linalg.cond(in_rows / lengths) <= 1.0 / ROW_TOLERANCE):
+        scaled = rows / row_space.scale[row_space.independent, None]
+        lengths = np.linalg.norm(scaled[:, dependent], axis=0)
+        pivots = scaled[:, dependent] / np.where(lengths > 0.0, lengths, 1.0)
+        condition = np.linalg.cond(pivots) if rank else 1.0
+        if not condition <= 1.0 / ROW_TOLERANCE:
             given = [names[i] for i in wanted]
             raise InvalidValue("independent", given, "velocities that determine all others here")
+        share = -np.linalg.solve(pivots, scaled[:, wanted])
+        share = without_rounding(share, condition * np.abs(share).max(axis=0, initial=0.0))
         velocity_map, a_bias = np.zeros((nv, nv - rank)), np.zeros(nv)
         velocity_map[wanted, np.arange(nv - rank)] = 1.0
-        velocity_map[dependent] = -np.linalg.solve(pivots, rows[:, wanted])
-        a_bias[dependent] = -np.linalg.solve(pivots, row_space.reduce(gamma[None])[0])
+        velocity_map[dependent] = share / lengths[:, None]
+        bias = row_space.reduce(gamma[None])[0] / row_space.scale[row_space.independent]
+        a_bias[dependent] = -np.linalg.solve(pivots, bias) / lengths
         return cls(wanted, velocity_map, a_bias, row_space)
 
 
@@ -170,7 +174,7 @@ def inverse_dynamics(
     B = actuation_matrix(robot, actuation)
     if flag("limited", limited) and actuation is not None:
         raise InvalidValue("limited", limited, "False, where the actuation is a matrix")
-    inputs = coordinates.velocity_map.T @ B
+    inputs = without_rounding(coordinates.velocity_map.T @ B, np.abs(coordinates.velocity_map).T @ np.abs(B))
     goal = coordinates.velocity_map.T @ needed
     tau = least_squares(inputs, goal)
     terms = np.abs(M) @ np.abs(a) + np.abs(h) + np.abs(external)  # they may balance each other
@@ -279,7 +283,8 @@ def _constraint_forces(model: _Model, rest: Array, scale: float) -> tuple[Array,
 
 def _without_actuator(actuation: Array, names: Sequence[str]) -> tuple[str, ...]:
     """Return the independent velocities that take part in motions on which no actuator works."""
-    left, singular, _ = np.linalg.svd(actuation)
+    lengths = np.linalg.norm(actuation, axis=0)
+    left, singular, _ = np.linalg.svd(actuation / np.where(lengths > 0.0, lengths, 1.0))
     rank = int(np.sum(singular > ROW_TOLERANCE * singular.max(initial=0.0)))
     free = np.abs(left[:, rank:]).max(axis=1, initial=0.0)
     return tuple(name for name, part in zip(names, free, strict=True) if part > ROW_TOLERANCE)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.dynamics.kinematics import cross, fill_rows, point_positions, row_jacobian
+from constrained_sim.dynamics.kinematics import cross, fill_rows, point_positions
 from constrained_sim.linalg.products import matvec
 from constrained_sim.validation import Array, read_only
 
@@ -136,11 +136,19 @@ def contact_rows(features, pose, v, places, rows):
                 points[i, axis] = second[i, axis] + radii[i, 1] * n[axis]
             else:
                 points[i, axis] = first[i, axis] - radii[i, 0] * n[axis]
-    fill_rows(bodies[:, 0], points, axes, joint_axes, support, J)
+    levers = np.empty(bodies.shape[0])
+    for i in range(bodies.shape[0]):
+        levers[i] = radii[i, 0] + radii[i, 1]
+        for axis in range(3):
+            levers[i] += abs(offsets[i, 0, axis]) + abs(placements[bodies[i, 0], 3, axis])
+            levers[i] += abs(offsets[i, 1, axis]) + abs(placements[bodies[i, 1], 3, axis])
+    fill_rows(bodies[:, 0], points, levers, axes, joint_axes, support, J)
+    other = np.empty((3, v.shape[0]))
     for i in range(bodies.shape[0]):
         if bodies[i, 1]:
-            own = J[3 * i : 3 * i + 3]
-            own -= row_jacobian(bodies[i : i + 1, 1], points[i : i + 1], axes[i : i + 1], joint_axes, support)
+            own, one = J[3 * i : 3 * i + 3], slice(i, i + 1)
+            fill_rows(bodies[one, 1], points[one], levers[one], axes[one], joint_axes, support, other)
+            own -= other
             for j in range(support.shape[1]):
                 if support[bodies[i, 0], j] and support[bodies[i, 1], j]:
                     own[:, j] = 0.0

@@ -121,18 +121,23 @@ def row_jacobian(joints, positions, axes, joint_axes, support):
         joint_axes: (nv, 6) transposed world-frame joint Jacobian of Pinocchio, linear then angular part.
         support: (njoints, nv) whether a degree of freedom moves a joint's frame.
     """
-    jacobian = np.empty((3 * joints.shape[0], joint_axes.shape[0]))
-    fill_rows(joints, positions, axes, joint_axes, support, jacobian)
+    jacobian, levers = np.empty((3 * joints.shape[0], joint_axes.shape[0])), np.zeros(joints.shape[0])
+    for i in range(joints.shape[0]):
+        levers[i] = abs(positions[i, 0]) + abs(positions[i, 1]) + abs(positions[i, 2])
+    fill_rows(joints, positions, levers, axes, joint_axes, support, jacobian)
     return jacobian
 
 
 @kernel(inline=True)
-def fill_rows(joints, positions, axes, joint_axes, support, jacobian):
-    """Fill `jacobian` with what :func:`row_jacobian` returns; arguments as there."""
+def fill_rows(joints, positions, levers, axes, joint_axes, support, jacobian):
+    """Fill `jacobian` with what :func:`row_jacobian` returns; arguments as there.
+
+    Entries that are rounding are zero. For that, `levers` (k,) are the lengths [m] that the positions are sums of.
+    """
     jacobian[:] = 0.0
     for i in range(joints.shape[0]):
         x, y, z = positions[i, 0], positions[i, 1], positions[i, 2]
-        lever = abs(x) + abs(y) + abs(z)
+        lever = levers[i]
         for j in range(joint_axes.shape[0]):
             if support[joints[i], j]:
                 ax, ay, az = joint_axes[j, 0], joint_axes[j, 1], joint_axes[j, 2]

@@ -134,6 +134,11 @@ def pivoted_rows(rows, responses, tolerance):
     return scale, order, R, rank
 
 
+def without_rounding(A: Array, terms: Array) -> Array:
+    """Return A with zeros where its entries are rounding of sums whose `terms` have these magnitudes."""
+    return np.where(np.abs(A) <= 100.0 * EPSILON * terms, 0.0, A)
+
+
 def least_squares(A: Array, b: Array) -> Array:
     """Return the x (n,) of least 2-norm that minimises ``|A x - b|``, of rank as everywhere.
 
