@@ -109,8 +109,8 @@ class MinimalCoordinates:
         if not condition <= 1.0 / ROW_TOLERANCE:
             given = [names[i] for i in wanted]
             raise InvalidValue("independent", given, "velocities that determine all others here")
-        share = -np.linalg.solve(pivots, scaled[:, wanted])
-        share = without_rounding(share, condition * np.abs(share).max(axis=0, initial=0.0))
+        share: Array = -np.linalg.solve(pivots, scaled[:, wanted]).astype(np.float64)
+        share = without_rounding(share, float(condition) * np.abs(share).max(axis=0, initial=0.0))
         velocity_map, a_bias = np.zeros((nv, nv - rank)), np.zeros(nv)
         velocity_map[wanted, np.arange(nv - rank)] = 1.0
         velocity_map[dependent] = share / lengths[:, None]

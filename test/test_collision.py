@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.metadata import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -634,3 +635,37 @@ def test_a_face_of_rounded_corners_is_flat_again() -> None:
         for face in (found[along > 0.0], found[along < 0.0]):
             assert np.linalg.svd(face - face.mean(axis=0))[1][2] < 1e-15
     assert flattened(exact) == pytest.approx(exact, abs=1e-16)
+
+
+@pytest.mark.parametrize(("stepper", "dt"), [("time_stepping", 1e-3), ("time_stepping", 1e-2), ("event_driven", 2e-2)])
+@pytest.mark.parametrize("turned", [(0, 0, 0, 1), (0, 0, 0.05, 1), (0.05, 0, 0, 1)], ids=["aligned", "yaw", "roll"])
+def test_a_box_falls_past_the_edge_of_a_table(stepper: str, dt: float, turned: Any) -> None:
+    """By a hair or by more: what passes each other does not touch, wherever a step begins."""
+    turned /= np.linalg.norm(turned)
+    rotation = pin.Quaternion(turned).matrix()
+    reach = np.abs(rotation[0]) @ (0.1, 0.1, 0.05)
+    table = Collisions({"table": Box((1.0, 1.0, 0.2), position=(0.5, 0.0, -0.1))}, friction=0.5)
+    for clearance, height in ((1e-4, 0.99), (2e-3, 1.0), (2e-3, 1.001)):
+        sim = Simulator(body('<box size="0.2 0.2 0.1"/>'), collisions=table, stepper=stepper, dt=dt)
+        sim.reset([-reach - clearance, 0.0, height, *turned])
+        trajectory = sim.run(0.6)
+        assert not trajectory.impacts
+        fallen = height - 0.5 * GRAVITY * 0.6**2
+        assert sim.state.q[:3] == pytest.approx([-reach - clearance, 0.0, fallen], abs=1e-12)
+
+
+@pytest.mark.parametrize(("stepper", "dt"), [("time_stepping", 1e-3), ("time_stepping", 5e-3), ("event_driven", 5e-3)])
+@pytest.mark.parametrize("begin", [-0.3037, -0.3, -0.2999])
+def test_a_box_slides_on_over_a_seam(stepper: str, dt: float, begin: float) -> None:
+    """Whose other side is a tenth of a millimetre lower: nothing there stops it."""
+    scene = {
+        "one": Box((2.0, 1.0, 0.2), position=(-1.0, 0, -0.1)),
+        "two": Box((2.0, 1.0, 0.2), position=(1.0, 0, -0.1001)),
+    }
+    sim = Simulator(
+        body('<box size="0.2 0.2 0.1"/>'), collisions=Collisions(scene, friction=0.0), stepper=stepper, dt=dt
+    )
+    sim.reset([begin, 0.0, 0.05, 0, 0, 0, 1], [1.0, 0, 0, 0, 0, 0])
+    trajectory = sim.run(0.25)  # it is over both then, its middle before the seam
+    assert sim.state.v[0] == pytest.approx(1.0, abs=1e-12)
+    assert trajectory.q[-1, 0] == pytest.approx(begin + 0.25, abs=1e-12)

@@ -286,7 +286,7 @@ def test_broad_phase_loses_nothing() -> None:
         fast = detector.detect(dynamics)
         slow: list[DetectedContact] = []
         for i, j in detector._pairs:
-            detector._add_pair(slow, detector._shapes[i], detector._shapes[j], dynamics)
+            detector._add_pair(slow, detector._shapes[i], detector._shapes[j], dynamics, 0.0)
         of_pairs = [c for c in fast if c.other != "ground"]
         assert [c.name for c in of_pairs] == [c.name for c in slow]
         assert all(np.array_equal(a.point, b.point) and a.gap == b.gap for a, b in zip(of_pairs, slow, strict=True))

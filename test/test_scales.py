@@ -6,10 +6,12 @@ from mechanisms import GRAVITY, LIMIT, joint, link, urdf
 
 from constrained_sim import (
     SOLVERS,
+    Collisions,
     CustomConstraint,
     JointCoupling,
     JointLimit,
     JointVelocity,
+    Plane,
     PointAnchor,
     PointContact,
     Robot,
@@ -19,6 +21,7 @@ from constrained_sim import (
     inverse_dynamics,
 )
 from constrained_sim.contact import ContactProblem, solve_contacts
+from constrained_sim.exceptions import NotFollowed
 
 HEAVY, LIGHT = 1e4, 5e-8
 """Mass of the lift [kg], and moment of inertia of the wheel [kg m^2]."""
@@ -111,3 +114,45 @@ def test_inverse_dynamics_does_not_depend_on_the_units_of_an_actuator(table, sca
     two = np.array([[1.0, 0.0, 0.0], [0.0, scale, scale]])  # which share what they do: the least norm
     shared = inverse_dynamics(table, np.zeros(2), np.zeros(2), accelerations, [], actuation=two)
     np.testing.assert_allclose(shared.tau * [1.0, scale, scale], plain.tau[[0, 1, 1]] * [1.0, 0.5, 0.5], rtol=1e-14)
+    assert plain.uncontrolled == other.uncontrolled == shared.uncontrolled == ()
+
+
+@pytest.mark.parametrize("stepper", ["time_stepping", "event_driven"])
+@pytest.mark.parametrize("arm", [0.0, 1e-15, 1e-12, 1e-9, 1e-6])
+def test_a_contact_near_the_axis_of_a_hinge_leaves_the_others_alone(stepper, arm):
+    """A mast that turns about its axis touches the floor: what would stop it there is no measure for other forces."""
+    robot = Robot.from_mjcf(f'''<mujoco><worldbody>
+      <body name="mast"><joint name="slew" axis="0 0 1" pos="{arm} 0 0"/>
+        <geom type="capsule" fromto="0 0 0.05 0 0 1" size="0.05" mass="10"/></body>
+      <body name="crate" pos="0.8 0 0.1"><freejoint/><geom type="box" size="0.1 0.1 0.1" mass="1"/></body>
+    </worldbody></mujoco>''')
+    ground = Collisions({"floor": Plane()}, friction=0.5)
+    sim = Simulator(
+        robot, collisions=ground, stepper=stepper, q=[0, 0.8, 0, 0.1, 0, 0, 0, 1], v=[0.5, 0, 0, 0, 0, 0, 0]
+    )
+    trajectory = sim.run(0.1)
+    weight = sum(force[:, 2] for name, force in trajectory.contact_forces.items() if name.startswith("crate"))
+    np.testing.assert_allclose(weight, GRAVITY, rtol=1e-13)
+    assert not trajectory.impacts and abs(trajectory.q[-1, 3] - 0.1) < 1e-15
+    np.testing.assert_allclose(trajectory.v[-1], [0.5, 0, 0, 0, 0, 0, 0], atol=1e-14)
+
+
+def test_inverse_dynamics_knows_what_does_not_move_from_rounding():
+    """A driven joint before a loop: no effort there moves the loop, and one for each freedom moves all."""
+    rng = np.random.default_rng(0)
+    parts = [link("l0", 1.0)]
+    for i in range(1, 9):
+        parts += [
+            link(f"l{i}", 1.0),
+            joint(f"j{i}", "revolute", f"l{i - 1}", f"l{i}", rng.normal(size=3), (0.1, 0.2, 0.3), LIMIT),
+        ]
+    every = Robot.from_urdf(urdf(*parts))
+    constraints = [PointAnchor("loop", "l5", (0.1, 0.2, 0.3)), JointVelocity("drive", "j1", 1.0)]
+    few = Robot.from_urdf(every.urdf, actuated_joints=["j1", "j6", "j7", "j8"])
+    for _ in range(20):
+        q, rest = rng.uniform(-1.0, 1.0, 8), np.zeros(8)
+        found = inverse_dynamics(every, q, rest, np.zeros(4), constraints)
+        motion = constrained_acceleration(every, q, rest, found.tau, constraints)
+        np.testing.assert_allclose(motion.a, found.a, atol=1e-9)
+        with pytest.raises(NotFollowed):
+            inverse_dynamics(few, q, rest, np.zeros(4), constraints)

@@ -145,7 +145,11 @@ def _check_keys(study: Study) -> None:
     """
     with warnings.catch_warnings(), contextlib.suppress(InvalidValue, ModelError):  # a value of the first run alone
         warnings.simplefilter("ignore")  # a run says nothing of them
-        read_config(study.inputs(0).configuration, study.folder, described_robot)
+        inputs = study.inputs(0)
+        robot = read_config(inputs.configuration, study.folder, described_robot).robot
+        for push in inputs.pushes:
+            robot.link_placement(push.link)
+            robot.link_placement(push.axes)
 
 
 def _results(study: Study, executor: Executor | None, workers: int, left: Any) -> contextlib.closing[Any]:

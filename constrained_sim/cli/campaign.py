@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from constrained_sim.cli.texts import EXIT_CODES, Json, say, write_json
+from constrained_sim.cli.texts import EXIT_CODES, FAILED, Json, say, write_json
 
 if TYPE_CHECKING:
     from constrained_sim.campaign.execution import Progress
@@ -103,6 +103,9 @@ def run_study_command(
         results.report(place / "report.html")
     summary = _summary(results, place / "report.html" if report else None)
     write_json(summary) if as_json else _print(summary, results)
+    if set(summary["statuses"]) - {"done"} and "done" not in summary["statuses"]:
+        say("no run came to its end")
+        raise typer.Exit(FAILED)
 
 
 def replay_run_command(

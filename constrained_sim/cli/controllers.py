@@ -41,6 +41,7 @@ def _function(path: Path, name: str) -> Efforts:
     """
     function = getattr(load_python_file(path), name, None)
     if not callable(function) or isinstance(function, type):
-        raise ConfigError(f"controller: {str(path)!r} has no function {name!r}")
+        what = "no such name" if function is None else f"a {type(function).__name__}"
+        raise ConfigError(f"controller {name!r} in {str(path)!r}: got {what}, allowed: a function efforts(t, q, v)")
     found: Efforts = function
     return found

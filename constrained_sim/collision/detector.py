@@ -13,6 +13,7 @@ import numpy as np
 
 from constrained_sim.collision import manifold
 from constrained_sim.collision.narrow_phase import find_contact_points
+from constrained_sim.collision.passing import Motion, Passing
 from constrained_sim.collision.scene import SceneBody, checked_scene
 from constrained_sim.collision.shapes import NO_LINE, Feature, Shape, robot_shapes, scene_shape
 from constrained_sim.constraints.point_contact import BoundContact, PointContact
@@ -298,7 +299,7 @@ class CollisionGeometry:
                 self._pairs, self._joints, self._rotations, self._centres, self._halves, placements, margin
             )
             for i, j in self._pairs[near]:
-                self._add_pair(found, self._shapes[i], self._shapes[j], dynamics)
+                self._add_pair(found, self._shapes[i], self._shapes[j], dynamics, horizon)
         return tuple(found)
 
     def _largest_speed(self, dynamics: Dynamics) -> float:
@@ -339,10 +340,17 @@ class CollisionGeometry:
         cylinder, cap = divmod(int(circle), 2)
         return Feature(rims.middles[cylinder, cap], line=rims.axes[cylinder], rim=float(rims.radii[cylinder]))
 
-    def _add_pair(self, found: list[DetectedContact], first: Shape, second: Shape, dynamics: Dynamics) -> None:
-        """Add the contacts of two solids."""
+    def _add_pair(
+        self, found: list[DetectedContact], first: Shape, second: Shape, dynamics: Dynamics, horizon: float
+    ) -> None:
+        """Add the contacts of two solids, but those of features that pass each other within the `horizon` [s]."""
         here, there = dynamics.placements[first.joint], dynamics.placements[second.joint]
-        for i, hit in enumerate(find_contact_points(first, here, second, there, self._request)):
+        hits = find_contact_points(first, here, second, there, self._request)
+        if horizon > 0.0:
+            one, two = Motion(first.joint, dynamics), Motion(second.joint, dynamics)
+            passing = Passing(first, second, one, two, FORESIGHT * horizon)
+            hits = [hit for hit in hits if not passing.misses(hit)]
+        for i, hit in enumerate(hits):
             directions = np.array([here[:3] @ hit.one.line, there[:3] @ hit.two.line])
             if hit.normal_owner != NormalOwner.BOTH:
                 directions[hit.normal_owner] = (here, there)[hit.normal_owner][:3] @ hit.normal

@@ -34,7 +34,7 @@ def factored_newton(problem, factor, r, tolerance, steps):
     Arguments and result are those of :func:`~constrained_sim.contact_solvers.semismooth_newton.semismooth_newton`.
     """
     r, error, done = semismooth_newton(problem, factor, r, tolerance, steps)
-    wanted = max(tolerance, OPTIONS.sufficient * impulse_scale(problem.p, problem.b, r))
+    wanted = max(tolerance, OPTIONS.sufficient * impulse_scale(problem.laws, problem.p, problem.b, r))
     if error > wanted:
         r, error, more = active_set_newton(problem, factor, r, wanted, OPTIONS.active_sets)
         done += more
@@ -55,7 +55,7 @@ def active_set_newton(problem, factor, r, tolerance, changes):
     if laws.rolling.shape[0]:
         return best, least, 0
     active_set = active_set_at(problem, G @ r + b, r)
-    far, last, before, done = OPTIONS.max_amplification * impulse_scale(p, b, r), -1, -1, 0
+    far, last, before, done = OPTIONS.max_amplification * impulse_scale(laws, p, b, r), -1, -1, 0
     while least > tolerance and done < changes:
         done += 1
         r = _solve_on_active_set(problem, factor, active_set, r, tolerance, far)

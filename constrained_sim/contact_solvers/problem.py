@@ -50,12 +50,12 @@ class ContactProblem:
     def residual(self, impulse: Array) -> float:
         """Return the largest entry of the natural map [N s] relative to the impulse scale; 0 if solved."""
         scaled = self.scaled
-        return float(error_of(scaled, impulse) / impulse_scale(scaled.p, scaled.b, impulse))
+        return float(error_of(scaled, impulse) / impulse_scale(scaled.laws, scaled.p, scaled.b, impulse))
 
     def judged(self, impulse: Array, method: str, iterations: int = 0) -> ContactSolution:
         """Return `impulse` (n,), found by `method`, as a solution; what is open is cleared in it."""
         scaled, impulse = self.scaled, impulse.copy()
-        tolerance = OPTIONS.slack * OPTIONS.accuracy * impulse_scale(scaled.p, scaled.b, impulse)
+        tolerance = OPTIONS.slack * OPTIONS.accuracy * impulse_scale(scaled.laws, scaled.p, scaled.b, impulse)
         status = classify(scaled.laws, scaled.p, self.G @ impulse + self.b, impulse, tolerance)
         return ContactSolution(impulse, status, method, iterations, self.residual(impulse))
 

@@ -41,7 +41,7 @@ class RowBasis(NamedTuple):
 
 @kernel
 def reduce_contact_rows(rows, bodies, axes, points):
-    """Return a :class:`RowBasis`, which neighbouring contacts of the same two bodies share; other rows stay as they are.
+    """Return a :class:`RowBasis`, which neighbouring contacts of the same two bodies share; other rows stay.
 
     Args:
         rows: (n,) ascending, of k contacts, three each, then of one-sided rows.

@@ -8,7 +8,8 @@ import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact_solvers.options import OPTIONS, TINY
-from constrained_sim.contact_solvers.rolling_rows import SIZE
+from constrained_sim.contact_solvers.rolling_rows import SIZE, moment_limit
+from constrained_sim.linalg.products import largest_entry
 from constrained_sim.validation import Array
 
 
@@ -82,22 +83,47 @@ def inverse_diagonal(diagonal, laws):
     return p
 
 
-@kernel(inline=True)
-def impulse_scale(p, b, r):
+@kernel
+def stopping_impulse(laws, p, b):
+    """Return the largest impulse [N s] that stops a row of velocity b (n,) by itself, p times b; positive.
+
+    Of rows whose force is bounded no more than that: along a surface what friction gives beside the largest normal one.
+    A point that moves next to no body, as one near the axis of a hinge, would need any impulse to be stopped.
+    """
+    friction, _, lower, upper, rolling = laws
+    contacts, normal = friction.shape[0], TINY
+    for c in range(contacts):
+        normal = max(normal, p[3 * c + 2] * abs(b[3 * c + 2]))
+    for j in range(lower.shape[0]):
+        i = 3 * contacts + j
+        normal = max(normal, min(p[i] * abs(b[i]), max(-lower[j], upper[j])))
+    largest = normal
+    for c in range(contacts):
+        along = p[3 * c] * max(abs(b[3 * c]), abs(b[3 * c + 1]))
+        largest = max(largest, min(along, friction[c] * normal))
+    i = 3 * contacts + lower.shape[0]
+    for moment in rolling:
+        limit, end = moment_limit(moment, normal), i + int(moment[SIZE])
+        for k in range(i, end):
+            largest = max(largest, min(p[k] * abs(b[k]), limit))
+        i = end
+    return largest
+
+
+@kernel
+def impulse_scale(laws, p, b, r):
     """Return the impulse scale [N s]: of r (n,), or that stops a row of velocity b (n,) by itself; positive.
 
-    Those of r count up to ``max_amplification`` times those that stop a row, p (n,) times b.
+    Those of r count up to ``max_amplification`` times those that stop a row, see :func:`stopping_impulse`.
     """
-    stopping = largest = TINY
-    for i in range(r.shape[0]):
-        stopping, largest = max(stopping, abs(p[i] * b[i])), max(largest, abs(r[i]))
-    return max(stopping, min(largest, OPTIONS.max_amplification * stopping))
+    stopping = stopping_impulse(laws, p, b)
+    return max(stopping, min(largest_entry(r), OPTIONS.max_amplification * stopping))
 
 
-@kernel(inline=True)
-def accuracy_of(p, b, tolerance):
+@kernel
+def accuracy_of(laws, p, b, tolerance):
     """Return the error that methods aim at [N s]: the `tolerance`, or rounding of what stops a row by itself.
 
     Not relative to impulses that were found: where rows nearly depend on each other these may be a million times more.
     """
-    return max(OPTIONS.accuracy * np.abs(p * b).max(), tolerance)
+    return max(OPTIONS.accuracy * stopping_impulse(laws, p, b), tolerance)

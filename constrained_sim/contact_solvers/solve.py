@@ -83,10 +83,10 @@ def solve_quick(G, b, laws, start, tolerance, steps, may_stick):
             return r, status, (BY_STICKING, 0), error / magnitude, magnitude, True
         if not steps:
             return stuck, status, (BY_STICKING, 0), error / magnitude, magnitude, False
-    wanted = accuracy_of(problem.p, b, tolerance)
+    wanted = accuracy_of(laws, problem.p, b, tolerance)
     r, error, how = begin_newton(problem, start), np.inf, (BY_STICKING, 0)
     for method, budget in SCHEDULE:
-        if error <= max(wanted, OPTIONS.sufficient * impulse_scale(problem.p, b, r)):
+        if error <= max(wanted, OPTIONS.sufficient * impulse_scale(laws, problem.p, b, r)):
             break
         if method == NEWTON:
             other, left, done = newton(problem, r, wanted, budget)
@@ -125,17 +125,17 @@ def conclude(problem, r, error, how, tolerance):
     :mod:`~constrained_sim.contact_solvers.vanishing_compliance` explains, whichever was found.
     """
     G, b, laws, p = problem
-    magnitude = impulse_scale(p, b, r)
+    magnitude = impulse_scale(laws, p, b, r)
     largest = acceptable(tolerance, magnitude) * magnitude
     solved = error <= largest
     if solved:
-        reached = max(accuracy_of(p, b, 0.0), error)
+        reached = max(accuracy_of(laws, p, b, 0.0), error)
         r = choose_solution(problem, r, reached, min(max(OPTIONS.slack * reached, tolerance), largest))
     u = G @ r + b
     status = classify(laws, p, u, r, OPTIONS.slack * OPTIONS.accuracy * magnitude)
     if not solved:
         status = classify(laws, p, u, r.copy(), OPTIONS.slack * error)
-    error, magnitude = error_of(problem, r), impulse_scale(p, b, r)
+    error, magnitude = error_of(problem, r), impulse_scale(laws, p, b, r)
     return r, status, how, error / magnitude, magnitude, error <= acceptable(tolerance, magnitude) * magnitude
 
 
@@ -242,7 +242,7 @@ def _follow_schedule(problem: ContactProblem, method: ContactMethod, quick: Quic
     if not (np.isfinite(problem.G).all() and np.isfinite(problem.b).all()):
         raise NonFiniteMotion("the velocities of contacts are NaN or infinite")
     scaled = problem.scaled
-    wanted = float(accuracy_of(scaled.p, scaled.b, method.tolerance))
+    wanted = float(accuracy_of(scaled.laws, scaled.p, scaled.b, method.tolerance))
     impulse, _, how, residual, magnitude = quick
     error, schedule = residual * magnitude, list(method.schedule)
     if how[0] == BY_STICKING:
@@ -250,7 +250,7 @@ def _follow_schedule(problem: ContactProblem, method: ContactMethod, quick: Quic
     else:
         schedule = [entry for entry in schedule if entry[0] not in COMPILED]
     for which, budget in schedule:
-        magnitude = float(impulse_scale(scaled.p, scaled.b, impulse))
+        magnitude = float(impulse_scale(scaled.laws, scaled.p, scaled.b, impulse))
         enough = OPTIONS.sufficient if which in COMPILED else acceptable(method.tolerance, magnitude)
         if error <= max(wanted, enough * magnitude):
             break

@@ -43,6 +43,6 @@ def judge_sticking(laws, p, b, u, r):
     Returns:
         (status (k + m + d,), largest |F|, impulse scale).
     """
-    magnitude = impulse_scale(p, b, r)
+    magnitude = impulse_scale(laws, p, b, r)
     error = largest_entry(natural_map_at(laws, p, b, u, r))
     return classify(laws, p, u, r, OPTIONS.slack * OPTIONS.accuracy * magnitude), error, magnitude

@@ -61,8 +61,8 @@ def choose_solution(problem, r, error, most):
         if _is_inside(friction, x):
             return x
     limit, left = rigid_limit(problem)
-    if left <= OPTIONS.sufficient * impulse_scale(p, b, limit):
-        r, error = limit, max(left, accuracy_of(p, b, 0.0))
+    if left <= OPTIONS.sufficient * impulse_scale(laws, p, b, limit):
+        r, error = limit, max(left, accuracy_of(laws, p, b, 0.0))
         most = max(most, OPTIONS.slack * error)
     return with_least_norm(problem, r, error, most)
 
@@ -95,10 +95,10 @@ def _limit_of_forces(problem):
         compliance = OPTIONS.stiffest if last else softer / step
         factor = DelassusFactor(L, compliance * unit)
         compliant = scaled_problem(G + factor.compliance * np.eye(n), b, laws)
-        tolerance = accuracy_of(compliant.p, b, 0.0)
+        tolerance = accuracy_of(laws, compliant.p, b, 0.0)
         start = r + (compliance - softer) * secant
         found, error, _ = factored_newton(compliant, factor, start, tolerance, OPTIONS.newton_steps)
-        if not error <= OPTIONS.sufficient * impulse_scale(compliant.p, b, found):
+        if not error <= OPTIONS.sufficient * impulse_scale(laws, compliant.p, b, found):
             step = np.sqrt(step)
             continue
         r, secant = found, (found - r) / (compliance - softer)
@@ -106,8 +106,9 @@ def _limit_of_forces(problem):
             limit, error = r - compliance * secant, np.inf
             # The factor of the last compliance leaves alone what rounding would move where rows depend on each other.
             # Once more: on the way across a kink a step may lead farther, and from where that ended it may not.
+            wanted = accuracy_of(laws, p, b, 0.0)
             for _ in range(2):
-                limit, error, _ = factored_newton(problem, factor, limit, accuracy_of(p, b, 0.0), OPTIONS.newton_steps)
+                limit, error, _ = factored_newton(problem, factor, limit, wanted, OPTIONS.newton_steps)
             return limit, error
         softer = compliance
     return r, np.inf

@@ -24,6 +24,9 @@ LONGEST_CHAIN = 1000
 MOST_LINKS = 5000
 """Links of the largest robot."""
 
+LEAST_INERTIA = 1e-12
+"""[kg, kg m^2] Least inertia that a joint moves; what is left of bodies that have none is rounding."""
+
 SINGULAR = 1e-14
 """Least eigenvalue of the inertia, scaled to a diagonal of one, that is zero but for rounding."""
 
@@ -109,10 +112,10 @@ def refuse_massless_joints(model: pin.Model) -> None:
     inertia = pin.crba(model, data, pin.neutral(model), pin.Convention.WORLD)
     for index, joint in list(enumerate(model.joints))[1:]:
         block = slice(joint.idx_v, joint.idx_v + joint.nv)
-        if np.linalg.eigvalsh(inertia[block, block]).min() <= 1e-12:
+        if np.linalg.eigvalsh(inertia[block, block]).min() <= LEAST_INERTIA:
             raise ModelError(
-                f"joint {model.names[index]!r} moves but carries no mass, or less than none: give a link behind it an "
-                "<inertial> with positive moments"
+                f"joint {model.names[index]!r} moves but carries no mass, or next to none: give a link behind it an "
+                f"<inertial> with more than {LEAST_INERTIA:g} kg (kg m^2)"
             )
     generic = pin.integrate(model, pin.neutral(model), np.sin(np.arange(1.0, model.nv + 1.0)))
     inertia = pin.crba(model, data, generic, pin.Convention.WORLD)

@@ -29,6 +29,9 @@ from constrained_sim.recorded_configuration import RecordedConfiguration
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array
 
+ENCODERS = "/joint_state"
+"""End of the topics of encoders."""
+
 STATES, FORCES, WRENCH, IMPACT, IMPULSE, NUMBER, STATUS = (
     "sensor_msgs/msg/JointState",
     "constrained_sim/msg/ContactForces",
@@ -133,10 +136,12 @@ class BagMessages:
 
     def add(self, topic: str, kind: str, stamp: int, message: Any) -> None:
         """Take a message that was recorded at `stamp` [ns]."""
+        if kind == STATES and topic.endswith(ENCODERS):
+            return  # the joint's own states are there, without the errors of a sensor
         if kind == STATES:
-            t = _time(message)
-            rows = zip(message.name, message.position, message.velocity, message.effort, strict=True)
-            for name, position, velocity, effort in rows:
+            t, unknown = _time(message), [np.nan] * len(message.name)
+            known = (list(values) or unknown for values in (message.position, message.velocity, message.effort))
+            for name, position, velocity, effort in zip(message.name, *known, strict=True):
                 self._states[name].append((t, position, velocity, effort))
         elif kind == FORCES:
             self._add_forces(_time(message), message.contacts)
