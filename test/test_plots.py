@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from mechanisms import leg_config, solo12
 
 from constrained_sim import Collisions, Plane, Posture, Robot, Simulator, Trajectory, load_config
 from constrained_sim.exceptions import InvalidValue, UnknownName
+from constrained_sim.plots import from_bag
 from constrained_sim.plots.contact_status import status_of
 from constrained_sim.plots.figures import KINDS, make_figures
 from constrained_sim.plots.from_trajectory import recording_of
@@ -214,3 +216,18 @@ def test_the_lines_are_the_forces(landing: Trajectory) -> None:
     assert np.array_equal(normal.get_ydata(), force[:, 2])
     assert np.allclose(tangential.get_ydata(), np.hypot(force[:, 0], force[:, 1]), atol=1e-9)
     assert list(marks.get_xdata()) == [impact.t for impact in landing.impacts]
+
+
+def test_states_without_efforts_are_states():
+    """What a message leaves out is unknown; readings of encoders and commands are no states."""
+    messages = from_bag.BagMessages()
+    header = SimpleNamespace(stamp=SimpleNamespace(sec=1, nanosec=0))
+    state = SimpleNamespace(header=header, name=["hip"], position=[0.5], velocity=[], effort=[])
+    messages.add("/joint_states", from_bag.STATES, 0, state)
+    assert messages._states["hip"] == [pytest.approx((1.0, 0.5, np.nan, np.nan), nan_ok=True)]
+    wanted = [
+        topic
+        for topic in ("/joint_states", "/joint_commands", "/enc/joint_state")
+        if from_bag._is_wanted(SimpleNamespace(topic=topic, msgtype=from_bag.STATES))
+    ]
+    assert wanted == ["/joint_states"]

@@ -29,8 +29,8 @@ from constrained_sim.recorded_configuration import RecordedConfiguration
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array
 
-ENCODERS = "/joint_state"
-"""End of the topics of encoders."""
+OTHER_STATES = "joint_commands", "/joint_state"
+"""Ends of topics with messages of the same type: commands, and encoders, whose readings have errors."""
 
 STATES, FORCES, WRENCH, IMPACT, IMPULSE, NUMBER, STATUS = (
     "sensor_msgs/msg/JointState",
@@ -107,7 +107,7 @@ def _is_wanted(connection: Any) -> bool:
     if connection.msgtype == NUMBER:
         return connection.topic == LOSSES
     if connection.msgtype == STATES:
-        return not connection.topic.endswith("joint_commands")
+        return not connection.topic.endswith(OTHER_STATES)
     return connection.msgtype in (FORCES, IMPACT, STATUS) or RecordedConfiguration.is_told_by(
         connection.topic, connection.msgtype
     )
@@ -136,8 +136,6 @@ class BagMessages:
 
     def add(self, topic: str, kind: str, stamp: int, message: Any) -> None:
         """Take a message that was recorded at `stamp` [ns]."""
-        if kind == STATES and topic.endswith(ENCODERS):
-            return  # the joint's own states are there, without the errors of a sensor
         if kind == STATES:
             t, unknown = _time(message), [np.nan] * len(message.name)
             known = (list(values) or unknown for values in (message.position, message.velocity, message.effort))

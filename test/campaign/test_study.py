@@ -223,6 +223,14 @@ def test_a_key_that_no_simulation_has_is_refused(key, tmp_path):
     assert not (tmp_path / "results").exists()
 
 
+def test_a_push_on_no_link_is_refused(tmp_path):
+    """As the keys of the configuration are."""
+    for wrong in ({"link": "torsoo"}, {"link": "carriage", "axes": "torsoo"}):
+        with pytest.raises(UnknownName, match="torsoo"):
+            leg_study(pushes={"shove": {"force": [1.0, 0.0, 0.0], **wrong}}).run(directory=tmp_path / "results")
+    assert not (tmp_path / "results").exists()
+
+
 def test_a_value_that_no_simulation_takes_is_a_row():
     """The others are done."""
     results = leg_study(variations={"contacts.foot.friction": {"grid": [-1.0, 0.5]}}, duration=0.01, runs=2).run()
