@@ -156,3 +156,22 @@ def test_inverse_dynamics_knows_what_does_not_move_from_rounding():
         np.testing.assert_allclose(motion.a, found.a, atol=1e-9)
         with pytest.raises(NotFollowed):
             inverse_dynamics(few, q, rest, np.zeros(4), constraints)
+
+
+@pytest.mark.parametrize("height", [0.0, 1e-6])
+@pytest.mark.parametrize("drive", [True, False], ids=["driven", "free"])
+def test_a_cylinder_that_turns_on_the_floor_leaves_the_others_alone(drive, height):
+    """Its rim moves along the floor only: its normal rows are zero, or the rounding of their neighbours."""
+    robot = Robot.from_mjcf(f"""<mujoco><worldbody>
+      <body name="mast" pos="0 0 {height}"><joint name="slew" axis="0 0 1"/>
+        <geom type="cylinder" fromto="0 0 0 0 0 1" size="0.05" mass="10"/></body>
+      <body name="crate" pos="0.8 0 0.1"><freejoint/><geom type="box" size="0.1 0.1 0.1" mass="1"/></body>
+    </worldbody></mujoco>""")
+    q, v = [0, 0.8, 0, 0.1, 0, 0, 0, 1], [0.5, 0, 0, 0, 0, 0, 0]
+    held = [JointVelocity("drive", "slew", 0.5)] if drive else []
+    sim = Simulator(robot, held, collisions=Collisions({"floor": Plane()}, friction=0.5), q=q, v=v)
+    trajectory = sim.run(0.2)
+    weight = sum(force[:, 2] for name, force in trajectory.contact_forces.items() if name.startswith("crate"))
+    np.testing.assert_allclose(weight, GRAVITY, rtol=1e-13)
+    assert not trajectory.impacts
+    np.testing.assert_allclose(trajectory.v[-1], v, atol=1e-14)

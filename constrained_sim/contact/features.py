@@ -138,7 +138,7 @@ def contact_rows(features, pose, v, places, rows):
                 points[i, axis] = first[i, axis] - radii[i, 0] * n[axis]
     levers = np.empty(bodies.shape[0])
     for i in range(bodies.shape[0]):
-        levers[i] = radii[i, 0] + radii[i, 1]
+        levers[i] = radii[i, 0] + radii[i, 1] + rim_radii[i, 0] + rim_radii[i, 1]
         for axis in range(3):
             levers[i] += abs(offsets[i, 0, axis]) + abs(placements[bodies[i, 0], 3, axis])
             levers[i] += abs(offsets[i, 1, axis]) + abs(placements[bodies[i, 1], 3, axis])

@@ -59,7 +59,8 @@ def scaled_problem(G, b, laws):
 def inverse_diagonal(diagonal, laws):
     """Return (n,) the p of each row: one value for both tangential rows; zero rows take the largest of all rows.
 
-    The two rows of rolling friction share one value too. The `diagonal` (n,) is that of the Delassus matrix.
+    The two rows of rolling friction share one value too. The `diagonal` (n,) is that of the Delassus matrix; what is
+    nothing beside another entry of the same contact is rounding.
     """
     friction, _, _, _, rolling = laws
     largest = 0.0
@@ -71,8 +72,10 @@ def inverse_diagonal(diagonal, laws):
     for i in range(p.shape[0]):
         p[i] = 1.0 / (diagonal[i] if diagonal[i] > 0.0 else largest)
     for c in range(0, 3 * friction.shape[0], 3):
-        tangential = max(diagonal[c], diagonal[c + 1])
-        p[c] = p[c + 1] = 1.0 / (tangential if tangential > 0.0 else largest)
+        tangential, normal = max(diagonal[c], diagonal[c + 1]), diagonal[c + 2]
+        least = OPTIONS.accuracy * max(tangential, normal)
+        p[c] = p[c + 1] = 1.0 / (tangential if tangential > least else largest)
+        p[c + 2] = 1.0 / (normal if normal > least else largest)
     i = p.shape[0]
     for moment in rolling:
         i -= int(moment[SIZE])
