@@ -403,3 +403,15 @@ def test_the_world_can_be_copied_and_saved(pusher, tmp_path):
     other.step([1.0])
     assert np.array_equal(sim.state.q, other.state.q)
     assert issubclass(DuplicateName, ConstrainedSimError)
+
+
+def test_a_robot_whose_links_are_called_like_its_joints_has_objects_beside_it(pusher):
+    """As many descriptions have it: each name means what it meant."""
+    text = PUSHER.replace('"slide"', '"finger"')
+    robot = Robot.from_urdf(text).with_objects(
+        [WorldObject("other", Robot.from_urdf(text), (0, 1, 0, 0, 0, 0, 1)), box()]
+    )
+    assert robot.joint_names == ("finger", "other/finger", "box/root_joint")
+    for link, expected in (("finger", (0.3, 0, 0.1)), ("other/finger", (0.4, 1, 0.1))):
+        placed = place(robot, link, robot.configuration({"finger": 0.3, "other/finger": 0.4}))
+        np.testing.assert_allclose(placed.translation, expected, atol=1e-15)

@@ -19,13 +19,23 @@ from constrained_sim.compilation.machine_code import folders, writable_folder
 from constrained_sim.compilation.progress import PROGRESS, Report
 from constrained_sim.compilation.second_process import SECOND
 from constrained_sim.constrained_dynamics import ContactRows, solve_constrained_dynamics
-from constrained_sim.constraints import FrameAnchor, JointCoupling, JointLimit, JointVelocity, PointAnchor, PointContact
+from constrained_sim.constraints import (
+    FrameAnchor,
+    JointCoupling,
+    JointLimit,
+    JointVelocity,
+    PointAnchor,
+    PointContact,
+    PointDistance,
+)
 from constrained_sim.constraints.constraint import Constraint
 from constrained_sim.contact import Plane
 from constrained_sim.contact_solvers import compile_methods
 from constrained_sim.exceptions import ConstrainedSimError
+from constrained_sim.objects import WorldObject
 from constrained_sim.posture import Posture
 from constrained_sim.robot import Robot
+from constrained_sim.sensors import Imu, SensorSet, Twist
 from constrained_sim.simulator import Simulator
 from constrained_sim.solvers import SOLVERS, make_solver
 from constrained_sim.solvers.solver import System
@@ -171,6 +181,19 @@ def _collide() -> None:
     _throw(Simulator(Robot.from_urdf(BOX, floating_base=True), collisions=Collisions(scene, friction=0.1)), 0.1)
 
 
+def _measure() -> None:
+    """Read sensors of a leg on a rod; put a box beside it; take out drift of contacts beside bilateral constraints."""
+    leg, q = _leg()
+    rod = PointDistance("rod", "shank", FOOT, point_b=(1.0, 0.0, 0.0))
+    sensors = SensorSet(leg, [Imu("imu", "shank"), Twist("twist", "shank")], period=1e-3)
+    for solver, stepper in itertools.product(("range_space", "kokkevis"), ("time_stepping", "event_driven")):
+        sim = Simulator(leg, [rod], stepper, solver, q=q, dt=1e-3)
+        sensors.measure(sim.step())
+    sim.with_objects([WorldObject.box("box", (0.1, 0.1, 0.1), 1.0)]).step()
+    held = System(np.eye(3), np.eye(3)[:1])
+    Projection().tangent_step(make_solver("range_space"), held, np.ones(1), np.eye(3)[1:], np.ones(2))
+
+
 def _throw(sim: Simulator, floor: float) -> None:
     """Let a box fall onto a floor of this height [m], turning and sliding."""
     pose = (0.45, 0.0, floor + 0.1, 0.1, 0.1, 0.0, 1.0)
@@ -205,8 +228,10 @@ KINDS: dict[str, Callable[[], None]] = {
     "leg": _stand,
     "collisions": _collide,
     "constraints": _constrain,
+    "sensors": _measure,
 }
-"""What kernels are for: a robot on points or joint limits, what ``make leg`` shows; bodies that collide; all else."""
+"""What kernels are for: a robot on points or joint limits, what ``make leg`` shows; bodies that collide; other
+constraints; sensors, and what changes while a simulation runs."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

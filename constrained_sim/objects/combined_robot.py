@@ -34,7 +34,7 @@ def combine(robot: Robot, objects: Iterable[WorldObject]) -> Robot:
     elements, ignored = list(bare.collision_elements), list(bare.ignored)
     for entry in objects:
         prefix, body = entry.prefix, entry.body
-        model = pin.appendModel(model, _prefixed_model(body.model, prefix), 0, entry.mount())
+        model = _appended(model, _prefixed_model(body.model, prefix), entry.mount())
         if body.root_link == WORLD and not model.existFrame(entry.base_link):
             model.addFrame(pin.Frame(entry.base_link, 0, 0, entry.mount(), pin.FrameType.OP_FRAME))
         springs |= {prefix + joint: spring for joint, spring in body.springs.items()}
@@ -70,6 +70,24 @@ def _check_names(robot: Robot, objects: Iterable[WorldObject]) -> None:
         if entry.name in taken:
             raise DuplicateName(entry.name, "objects")
         taken.add(entry.name)
+
+
+def _appended(model: pin.Model, other: pin.Model, mount: pin.SE3) -> pin.Model:
+    """Return a model with both trees, the `other` one at `mount` in the world; both have copies of their own.
+
+    Pinocchio looks up frames by name alone, where a link may have the name of a joint: each is unlike all others
+    meanwhile.
+    """
+    names: dict[str, str] = {}
+    for part in (model, other):
+        for frame in list(part.frames)[1:]:
+            if frame.type != pin.FrameType.JOINT:
+                unlike = f"{len(names)}: {frame.name}"
+                names[unlike], frame.name = frame.name, unlike
+    whole = pin.appendModel(model, other, 0, mount)
+    for frame in whole.frames:
+        frame.name = names.get(frame.name, frame.name)
+    return whole
 
 
 def _prefixed_model(model: pin.Model, prefix: str) -> pin.Model:
