@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from constrained_sim.exceptions import ConfigError
+from constrained_sim.exceptions import ConfigError, listed
 from constrained_sim.text_file import read_regular_file
 from constrained_sim.validation import path as checked_path
 
@@ -155,6 +155,11 @@ def load_parameters(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise ConfigError(
             f"{str(path)!r} has parameters of {', '.join(nodes)}, allowed: one node, or {', '.join(OURS)}"
         )
+    for name, value in content.items():  # of a node as ROS writes them: /**, /left/sim
+        if not nodes and str(name).startswith("/") and isinstance(value, Mapping):
+            raise ConfigError(
+                f"{str(path)!r}: below {name} got {listed(map(str, value))}, allowed: ros__parameters (two underscores)"
+            )
     values: Mapping[str, Any] = {} if nodes else content
     for parameters in ours:
         values = _merged(values, parameters)

@@ -333,6 +333,9 @@ def test_files_that_cannot_be_read(tmp_path):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(ConfigError):
             load_config(tmp_path / name)
+    (tmp_path / "one_underscore").write_text("/**: {ros_parameters: {dt: 1.0}}")
+    with pytest.raises(ConfigError, match=r"below /\*\* got ros_parameters, allowed: ros__parameters"):
+        load_config(tmp_path / "one_underscore")
     (tmp_path / "scene.xml").write_text("<mujoco/>")
     with pytest.raises(ConfigError, match=r"XML.*constrained_sim new"):
         load_config(tmp_path / "scene.xml")

@@ -17,7 +17,7 @@ from constrained_sim.bringup.sole import has_area
 from constrained_sim.bringup.statics import Standing, standing_efforts
 from constrained_sim.constraints import PointContact
 from constrained_sim.descriptions.format import format_of
-from constrained_sim.exceptions import listed
+from constrained_sim.exceptions import ModelError, listed
 from constrained_sim.package_paths import resolve_path
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array
@@ -73,6 +73,8 @@ def read_description(path: str, floating_base: bool | None = None) -> Descriptio
         ModelError: no such file, or not a description.
     """
     file = resolve_path(path, Path.cwd())
+    if isinstance(file, Path) and file.suffix in (".yaml", ".yml"):
+        raise ModelError(f"{path!r} is a parameter file, allowed: a robot description (URDF, xacro, SDF or MJCF)")
     kind = format_of(file)
     if kind == "mjcf":
         return Description(kind, Robot.from_mjcf(file), None)

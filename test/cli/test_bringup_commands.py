@@ -98,6 +98,7 @@ def test_questions_are_asked_on_request(cli, tmp_path):
     ("words", "said"),
     [
         (["check", "nothing.urdf"], "nothing.urdf"),
+        (["check", "leg.yaml"], "is a parameter file"),
         (["check", SOLO, "--dt", "0"], "dt"),
         (["new", SOLO, "--name", "my robot"], "my robot"),
         (["new", SOLO, "--folder", "missing"], "missing"),
