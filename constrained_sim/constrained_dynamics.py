@@ -242,10 +242,8 @@ def _solve_contacts(
     J, laws = contacts.J, contacts.laws
     compliance = np.zeros(len(J)) if contacts.compliance is None else contacts.compliance
     may_stick = bool(contacts.compliance is not None or not method.quick_steps or len(b))
-    inertia, budget = (
-        TreeInertia(system.M, system.parents),
-        QuickBudget(method.tolerance, method.quick_steps, may_stick),
-    )
+    inertia = TreeInertia(system.M, system.parents)
+    budget = QuickBudget(method.tolerance, method.quick_steps, may_stick)
     x, delassus, free, *quick, solved = quick_contacts(
         inertia, f, (system.J, b), (J, contacts.offset), compliance, laws, start, budget
     )

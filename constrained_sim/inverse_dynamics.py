@@ -15,7 +15,7 @@ from constrained_sim.actuation import actuation_matrix
 from constrained_sim.constraints import Constraint, ConstraintStack
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue, NotFollowed
-from constrained_sim.linalg.rank import ROW_TOLERANCE, least_squares, without_rounding
+from constrained_sim.linalg.rank import ROW_TOLERANCE, least_squares, unit_columns, without_rounding
 from constrained_sim.linalg.row_space import RowSpace
 from constrained_sim.robot import Robot, checked_state
 from constrained_sim.solvers import RobotSystem, row_residual
@@ -103,8 +103,7 @@ class MinimalCoordinates:
             )
         dependent = np.setdiff1d(np.arange(nv), wanted)
         scaled = rows / row_space.scale[row_space.independent, None]
-        lengths = np.linalg.norm(scaled[:, dependent], axis=0)
-        pivots = scaled[:, dependent] / np.where(lengths > 0.0, lengths, 1.0)
+        pivots, lengths = unit_columns(scaled[:, dependent])
         condition = np.linalg.cond(pivots) if rank else 1.0
         if not condition <= 1.0 / ROW_TOLERANCE:
             given = [names[i] for i in wanted]
@@ -283,8 +282,7 @@ def _constraint_forces(model: _Model, rest: Array, scale: float) -> tuple[Array,
 
 def _without_actuator(actuation: Array, names: Sequence[str]) -> tuple[str, ...]:
     """Return the independent velocities that take part in motions on which no actuator works."""
-    lengths = np.linalg.norm(actuation, axis=0)
-    left, singular, _ = np.linalg.svd(actuation / np.where(lengths > 0.0, lengths, 1.0))
+    left, singular, _ = np.linalg.svd(unit_columns(actuation)[0])
     rank = int(np.sum(singular > ROW_TOLERANCE * singular.max(initial=0.0)))
     free = np.abs(left[:, rank:]).max(axis=1, initial=0.0)
     return tuple(name for name, part in zip(names, free, strict=True) if part > ROW_TOLERANCE)

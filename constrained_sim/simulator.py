@@ -17,7 +17,7 @@ from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact.contact_set import TOUCHING
 from constrained_sim.contact_solvers import ContactMethod
-from constrained_sim.dynamics.dynamics import Dynamics, potential_energy
+from constrained_sim.dynamics.dynamics import potential_energy
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.exceptions import (
     ContactNotSolved,
@@ -28,7 +28,7 @@ from constrained_sim.exceptions import (
     NonFiniteState,
     NotSupported,
 )
-from constrained_sim.impact import Impact, impact_at
+from constrained_sim.impact import Impact
 from constrained_sim.integrators import INTEGRATORS
 from constrained_sim.late_imports import call_late
 from constrained_sim.linalg.blas_threads import single_threaded_blas
@@ -319,7 +319,7 @@ class Simulator:
         self._manager.check_collisions(q, t)
         here = self._stepper.reset(bound, t, q, v)
         if assemble and bound.bilateral.dim:
-            here = self._stepper.reset(bound, t, q, self._jump_onto(bound, here).v_plus)
+            here = self._stepper.reset(bound, t, q, self._jump_onto(here).v_plus)
         self._start_time, self.steps, self.early_impacts = t, 0, 0
         self._energy = EnergyTerms().as_array()
         self._applied.clear()
@@ -706,7 +706,7 @@ class Simulator:
         before, v, impact = self.mechanical_energy(), here.v, None
         moved = self._stepper.evaluate(bound, state.t, q, v, here.deflection_in(bound))
         if not constraint.is_unilateral:
-            impact = self._jump_onto(bound, moved)
+            impact = self._jump_onto(moved)
             v = impact.v_plus
         self._evaluation = self._stepper.reset(bound, state.t, q, v, moved.deflection)
         self._manager.remember_targets(here.q, name)
@@ -725,12 +725,10 @@ class Simulator:
         bound = self._manager.without(here.bound, name)
         self._evaluation = self._stepper.reset(bound, self.state.t, here.q, here.v, here.deflection_in(bound))
 
-    def _jump_onto(self, bound: ConstraintSet, here: Evaluation) -> Impact:
-        """Return the impact that brings the state onto its bilateral constraints; what touches takes part."""
-        dynamics = Dynamics(self.robot)
-        dynamics.update_inertia(here.q, here.t)
+    def _jump_onto(self, here: Evaluation) -> Impact:
+        """Return the impact that brings a state onto its bilateral constraints; closed contacts take part."""
         closed = np.flatnonzero(here.contact.gaps <= TOUCHING)
-        return impact_at(dynamics, bound, here.v, closed, self._solver, self._method)
+        return self._stepper.impact(here, closed, self._solver, self._method)
 
     def _with_detected(self) -> Evaluation:
         """Return the present state with the contacts that the collision geometry has there."""

@@ -87,6 +87,7 @@ def run_study_command(
     """
     from constrained_sim.campaign.cluster import dask_cluster
     from constrained_sim.campaign.execution import run_study
+    from constrained_sim.campaign.one_run import DONE
 
     read, place = _study(study, runs), directory or default_directory(study)
     bar = _Bar(read.runs, quiet=as_json)
@@ -103,7 +104,7 @@ def run_study_command(
         results.report(place / "report.html")
     summary = _summary(results, place / "report.html" if report else None)
     write_json(summary) if as_json else _print(summary, results)
-    if set(summary["statuses"]) - {"done"} and "done" not in summary["statuses"]:
+    if DONE not in summary["statuses"]:
         say("no run came to its end")
         raise typer.Exit(FAILED)
 

@@ -8,12 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import coal
 import numpy as np
 
 from constrained_sim.collision import manifold
-from constrained_sim.collision.narrow_phase import find_contact_points
-from constrained_sim.collision.passing import Motion, Passing
+from constrained_sim.collision.narrow_phase import contact_request, find_contact_points
+from constrained_sim.collision.passing import is_passed
 from constrained_sim.collision.scene import SceneBody, checked_scene
 from constrained_sim.collision.shapes import NO_LINE, Feature, Shape, robot_shapes, scene_shape
 from constrained_sim.constraints.point_contact import BoundContact, PointContact
@@ -224,7 +223,7 @@ class CollisionGeometry:
         pairs += self._self_pairs(apart) if self_collision else []
         self._pairs = np.array(pairs, dtype=np.int64).reshape(-1, 2)
         self._stack()
-        self._request = _request()
+        self._request = contact_request()
 
     def _stack(self) -> None:
         """Put what the kernels take of all shapes into arrays; those of the robot come first."""
@@ -346,11 +345,8 @@ class CollisionGeometry:
         """Add the contacts of two solids, but those of features that pass each other within the `horizon` [s]."""
         here, there = dynamics.placements[first.joint], dynamics.placements[second.joint]
         hits = find_contact_points(first, here, second, there, self._request)
-        if horizon > 0.0:
-            one, two = Motion(first.joint, dynamics), Motion(second.joint, dynamics)
-            passing = Passing(first, second, one, two, FORESIGHT * horizon)
-            hits = [hit for hit in hits if not passing.misses(hit)]
-        for i, hit in enumerate(hits):
+        ahead = FORESIGHT * horizon
+        for i, hit in enumerate(hit for hit in hits if not is_passed(hit, first, second, dynamics, ahead)):
             directions = np.array([here[:3] @ hit.one.line, there[:3] @ hit.two.line])
             if hit.normal_owner != NormalOwner.BOTH:
                 directions[hit.normal_owner] = (here, there)[hit.normal_owner][:3] @ hit.normal
@@ -389,7 +385,7 @@ class CollisionDetector(CollisionGeometry):
     def __deepcopy__(self, memo: dict[int, Any]) -> CollisionDetector:
         """Return a detector of its own that shares the geometry, which never changes."""
         other = object.__new__(CollisionDetector)
-        vars(other).update(vars(self), _request=_request(), _latest=copy.deepcopy(self._latest, memo))
+        vars(other).update(vars(self), _request=contact_request(), _latest=copy.deepcopy(self._latest, memo))
         return other
 
     def contacts(self, dynamics: Dynamics, horizon: float = 0.0) -> tuple[list[BoundContact], Array]:
@@ -424,11 +420,6 @@ class CollisionDetector(CollisionGeometry):
 def _friction_of(*shapes: Shape) -> float:
     """Return the smallest coefficient of friction that the description gives to these shapes; 0 where it gives none."""
     return min((shape.friction for shape in shapes if shape.friction is not None), default=0.0)
-
-
-def _request() -> Any:
-    """Return what is asked of coal: one point of contact."""
-    return coal.CollisionRequest(coal.CollisionRequestFlag.CONTACT, 1)
 
 
 def _place(contact: DetectedContact) -> tuple[str, bytes, float]:

@@ -35,6 +35,23 @@ class ContactPoint(NamedTuple):
     normal_owner: NormalOwner = NormalOwner.SECOND
 
 
+def contact_request(margin: float = 0.0) -> Any:
+    """Return what is asked of coal: one point of contact, of bodies up to a gap of the `margin` [m]."""
+    request = coal.CollisionRequest(coal.CollisionRequestFlag.CONTACT, 1)
+    request.security_margin = margin
+    return request
+
+
+def collide(first: Shape, here: Array, second: Shape, there: Array, request: Any) -> Any:
+    """Return coal's result, with one contact; None: the bodies are farther apart than the request's margin.
+
+    Arguments are those of :func:`find_contact_points`.
+    """
+    result = coal.CollisionResult()
+    places = first.in_world(here), second.in_world(there)
+    return result if coal.collide(first.solid, places[0], second.solid, places[1], request, result) else None
+
+
 def find_contact_points(first: Shape, here: Array, second: Shape, there: Array, request: Any) -> list[ContactPoint]:
     """Return where two convex bodies are near, :data:`~constrained_sim.collision.manifold.MOST_POINTS` points at most.
 
@@ -43,15 +60,15 @@ def find_contact_points(first: Shape, here: Array, second: Shape, there: Array, 
         here: (4, 3) placement of its joint: columns of the rotation, then the translation.
         second: a body.
         there: (4, 3) placement of its joint.
-        request: of coal; its security margin is the largest gap [m].
+        request: see :func:`contact_request`; its margin is the largest gap [m].
     """
     margin = request.security_margin
     if first.is_ball or second.is_ball:
         exact = _ball_point(first, here, second, there)
         if exact is not None:
             return [exact] if exact.gap <= margin else []
-    result = coal.CollisionResult()
-    if not coal.collide(first.solid, first.in_world(here), second.solid, second.in_world(there), request, result):
+    result = collide(first, here, second, there, request)
+    if result is None:
         return []
     nearest = result.getContact(0)
     gap = float(nearest.penetration_depth)

@@ -69,9 +69,10 @@ def inverse_diagonal(diagonal, laws):
     p = np.ones(diagonal.shape[0])
     if largest == 0.0:
         return p
-    for i in range(p.shape[0]):
+    contacts = 3 * friction.shape[0]
+    for i in range(contacts, p.shape[0]):
         p[i] = 1.0 / (diagonal[i] if diagonal[i] > 0.0 else largest)
-    for c in range(0, 3 * friction.shape[0], 3):
+    for c in range(0, contacts, 3):
         tangential, normal = max(diagonal[c], diagonal[c + 1]), diagonal[c + 2]
         least = OPTIONS.accuracy * max(tangential, normal)
         p[c] = p[c + 1] = 1.0 / (tangential if tangential > least else largest)

@@ -139,6 +139,13 @@ def without_rounding(A: Array, terms: Array) -> Array:
     return np.where(np.abs(A) <= 100.0 * EPSILON * terms, 0.0, A)
 
 
+def unit_columns(A: Array) -> tuple[Array, Array]:
+    """Return A (m, n) with columns of unit length, and their lengths (n,); 1 of a column of zeros, which stays."""
+    lengths = np.linalg.norm(A, axis=0)
+    lengths[lengths == 0.0] = 1.0
+    return A / lengths, lengths
+
+
 def least_squares(A: Array, b: Array) -> Array:
     """Return the x (n,) of least 2-norm that minimises ``|A x - b|``, of rank as everywhere.
 
@@ -149,9 +156,8 @@ def least_squares(A: Array, b: Array) -> Array:
         A: (m, n).
         b: (m,).
     """
-    lengths = np.sqrt((A**2).sum(axis=0))
-    lengths[lengths == 0.0] = 1.0
-    U, s, Vt = np.linalg.svd(A / lengths)
+    unit, lengths = unit_columns(A)
+    U, s, Vt = np.linalg.svd(unit)
     rank = int((s > ROW_TOLERANCE * s.max(initial=0.0)).sum())
     x = Vt[:rank].T @ (U[:, :rank].T @ b / s[:rank]) / lengths
     if rank < len(x):

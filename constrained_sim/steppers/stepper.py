@@ -243,7 +243,12 @@ class Stepper(ABC):
         )
 
     def impact(
-        self, here: Evaluation, closing: npt.NDArray[np.intp], solver: Solver, method: ContactMethod, law: ImpactLaw
+        self,
+        here: Evaluation,
+        closing: npt.NDArray[np.intp],
+        solver: Solver,
+        method: ContactMethod,
+        law: ImpactLaw | None = None,
     ) -> Impact:
         """Resolve the impact of the contacts and one-sided rows `closing` at the state `here`.
 
@@ -252,7 +257,7 @@ class Stepper(ABC):
             closing: indices, ascending.
             solver: of the linear part.
             method: how contacts are solved.
-            law: of the rows.
+            law: of the rows; None: contacts have their own coefficients.
         """
         self._here.update_inertia(here.q, here.t)
         return impact_at(self._here, here.bound, here.v, closing, solver, method, law)

@@ -115,15 +115,8 @@ class SubstepRunner:
         if self.interpreted is not None:
             self.interpreted.begin(begin.t, h, inputs)
         factorization = -1 if solver.held_rows is None else solver.held_rows
-        settings = (
-            h,
-            kind != TRIAL,
-            passes,
-            factorization,
-            method.tolerance,
-            method.quick_steps,
-            self.interpreted is not None,
-        )
+        goes_on = self.interpreted is not None
+        settings = h, kind != TRIAL, passes, factorization, method.tolerance, method.quick_steps, goes_on
         reached, calls, rows, members, how, residual, magnitude, dynamics, inconsistent = step(
             self.model, settings, kind == WHOLE, packed_state(begin, sizes), acceleration, loads, near, (record, status)
         )
