@@ -97,7 +97,7 @@ class BetweenLinks(Bilateral):
         return self.link_a, self.link_b
 
 
-class Chooser(Protocol):
+class SupportsSome(Protocol):
     """What can do some constraints, and not others: a solver or a stepper."""
 
     name: str
@@ -107,15 +107,15 @@ class Chooser(Protocol):
         """Return whether it can do `constraint`."""
 
 
-def check_supported(kind: str, chooser: Chooser, constraints: Iterable[Constraint]) -> None:
+def check_supported(kind: str, by: SupportsSome, constraints: Iterable[Constraint]) -> None:
     """Refuse constraints that a solver or a stepper, as `kind` says, cannot do.
 
     Raises:
         NotSupported: names the first of them.
     """
     for constraint in constraints:
-        if not chooser.supports(constraint):
-            raise NotSupported(f"{kind} {chooser.name!r}", constraint.name, chooser.supported)
+        if not by.supports(constraint):
+            raise NotSupported(f"{kind} {by.name!r}", constraint.name, by.supported)
 
 
 def sign_on(constraint: BoundConstraint, link: str) -> float:
