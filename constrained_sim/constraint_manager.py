@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
@@ -14,8 +13,6 @@ from constrained_sim.constraints import BoundConstraint, Constraint
 from constrained_sim.constraints.check import warn_of_wrong_derivatives
 from constrained_sim.constraints.constraint import checked_constraints
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.constraints.point_contact import BoundContact
-from constrained_sim.contact import Plane
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import DuplicateName, InvalidValue, UnknownName, ViolatedConstraint
 from constrained_sim.objects.combined_robot import carried_over
@@ -23,8 +20,6 @@ from constrained_sim.robot import Robot
 from constrained_sim.stabilization import ACCEPTABLE_VIOLATION
 from constrained_sim.state import State
 from constrained_sim.validation import Array, instance, lookup
-
-Members = Sequence[BoundConstraint | BoundContact]
 
 
 class ConstraintManager:
@@ -85,7 +80,7 @@ class ConstraintManager:
         declared = list(self.declared.values())
         if self.collisions is None:
             return declared
-        return [*declared, self.collisions.contact("collisions", "any", np.zeros(3), Plane(), 0.0)]
+        return [*declared, self.collisions.contact()]
 
     def is_enabled(self, name: str) -> bool:
         """Return whether what is declared by this name is switched on."""
@@ -155,17 +150,12 @@ class ConstraintManager:
         if self._detected is None:
             return bound
         declared = [member for member in bound.members if member.name in self.declared]
-        return self._of(bound, [*declared, *self._detected.at(state, dt)])
+        return bound.with_contacts([*declared, *self._detected.at(state, dt)])
 
     def with_missed(self, bound: ConstraintSet, begin: State, end: State, dt: float) -> ConstraintSet:
         """Return a set with the contacts too that only the `end` of a step of `dt` [s] shows."""
         missed = self._detected.missed(begin, end, dt, bound.slices) if self._detected is not None else []
-        return self._of(bound, [*bound.members, *missed])
-
-    def _of(self, bound: ConstraintSet, members: Members) -> ConstraintSet:
-        """Return a set of these members; the one that is there, where it has the same."""
-        same = len(members) == len(bound.members) and all(map(operator.is_, members, bound.members))
-        return bound if same else ConstraintSet(self._robot, members)
+        return bound.with_contacts([*bound.members, *missed])
 
     # -- checks
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pinocchio as pin
 
 from constrained_sim.dynamics.springs import SpringTable, spring_effort, spring_energy
-from constrained_sim.dynamics.tree import Tree, tree_of
+from constrained_sim.dynamics.tree import Tree, contract, tree_of
 from constrained_sim.exceptions import InvalidValue, ModelError, UnknownName
 from constrained_sim.joint_properties import JOINT_PROPERTIES, property_of
 from constrained_sim.joints import (
@@ -511,6 +511,11 @@ class Robot:
     def inertia_parents(self) -> npt.NDArray[np.int64]:
         """(nv,) parent of each degree of freedom in the tree, -1 at a root: the sparsity of M (Featherstone, 6.5)."""
         return np.array(self.model.createData().parents_fromRow, dtype=np.int64)
+
+    @cached_property
+    def frictionless_parents(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Degrees of freedom without dry friction, and the parent of each among them, -1 at a root."""
+        return contract(self.inertia_parents, self.friction_dofs)
 
     @cached_property
     def tree(self) -> Tree | None:

@@ -237,7 +237,7 @@ class StepResult:
         return {
             member.name: ContactForce(
                 member.name,
-                member.declaration.link,
+                member.link,
                 STATUSES[status],
                 points[i],
                 normals[i],

@@ -52,7 +52,7 @@ def touch(contact: DetectedContact, dynamics: Dynamics) -> tuple[np.ndarray, np.
     here, there = dynamics.placements[contact.joint], dynamics.placements[contact.other_joint]
     centre = contact.point @ here[:3] + here[3]
     other = contact.other_point @ there[:3] + there[3]
-    normal = contact.normal @ there[:3]
+    normal = contact.normal
     if contact.rim_radii[0]:
         axis = contact.directions[0] @ here[:3]
         down = (axis @ normal) * axis - normal

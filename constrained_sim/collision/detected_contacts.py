@@ -61,7 +61,7 @@ class DetectedContacts:
 
     def _is_of(self, contact: BoundContact, owners: Collection[str]) -> bool:
         owner = self._robot.owner_of
-        return owner(contact.declaration.link) in owners or owner(contact.other_link) in owners
+        return owner(contact.link) in owners or owner(contact.other_link) in owners
 
     def missed(self, begin: State, end: State, horizon: float, taken: Collection[str]) -> list[BoundContact]:
         """Return the contacts that show at the `end` of a step only, though their bodies were apart at its beginning.
@@ -90,5 +90,4 @@ class DetectedContacts:
 def _renamed(contact: BoundContact, taken: Collection[str]) -> BoundContact:
     """Return a `contact` with the first number of its pair that is not `taken`."""
     pair, _ = contact.name.rsplit("#", 1)
-    name = next(other for number in itertools.count() if (other := f"{pair}#{number}") not in taken)
-    return replace(contact, declaration=replace(contact.declaration, name=name))
+    return replace(contact, name=next(n for i in itertools.count() if (n := f"{pair}#{i}") not in taken))

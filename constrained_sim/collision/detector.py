@@ -15,8 +15,8 @@ from constrained_sim.collision.narrow_phase import contact_request, find_contact
 from constrained_sim.collision.passing import is_passed
 from constrained_sim.collision.scene import SceneBody, checked_scene
 from constrained_sim.collision.shapes import NO_LINE, Feature, Shape, robot_shapes, scene_shape
-from constrained_sim.constraints.point_contact import BoundContact, PointContact
-from constrained_sim.contact.features import UNDIRECTED, NormalOwner
+from constrained_sim.constraints.point_contact import BoundContact, ContactProperties, PointContact
+from constrained_sim.contact.features import UNDIRECTED, NormalOwner, tangent_axes
 from constrained_sim.contact.laws import Law, Rigid, SoftLaw
 from constrained_sim.contact.surfaces import Plane
 from constrained_sim.dynamics.dynamics import Dynamics
@@ -81,33 +81,24 @@ class Collisions:
         names("package_dirs", self.package_dirs)
         if isinstance(self.law, SoftLaw):
             raise InvalidValue("law of collisions", self.law.name, "rigid, frictionless or sticking")
-        self.contact("any", "any", np.zeros(3), Plane(), 0.0)
+        self.contact()
 
-    def contact(
-        self, name: str, link: str, point: Array, surface: Plane, radius: float, friction: float = 0.0
-    ) -> PointContact:
-        """Return one contact point that has the properties of these collisions.
+    def contact(self, friction: float = 0.0) -> PointContact:
+        """Return a contact like those that are detected.
 
         Args:
-            name: of the contact.
-            link: that touches.
-            point: (3,) in the link's frame [m].
-            surface: plane that it touches.
-            radius: of a ball around `point` [m].
             friction: Coulomb coefficient of the description, for collisions without one.
         """
         return PointContact(
-            name,
-            link,
-            point,  # type: ignore[arg-type]
-            surface,
-            self.law,
-            friction if self.friction is None else self.friction,
-            self.restitution,
-            radius,
-            self.restitution_law,
-            self.torsional_friction,
-            self.rolling_friction,
+            "collisions",
+            "any",
+            (0.0, 0.0, 0.0),
+            law=self.law,
+            friction=friction if self.friction is None else self.friction,
+            restitution=self.restitution,
+            restitution_law=self.restitution_law,
+            torsional_friction=self.torsional_friction,
+            rolling_friction=self.rolling_friction,
         )
 
     def bind(self, robot: Robot) -> CollisionDetector:
@@ -145,7 +136,7 @@ class DetectedContact(NamedTuple):
         radius: [m].
         other_joint: that carries the other body; 0: the world.
         other_point: (3,) point of the other body's feature, or of the plane [m], that joint's frame.
-        normal: (3,) unit, from the other body to the first, the other joint's frame.
+        normal: (3,) unit, from the other body to the first, world axes.
         gap: ``n . (p - p_other) - radius - other_radius`` [m], p on the rim if there is one; negative where they
             penetrate.
         other_link: the other body, where it is one of the robot's links.
@@ -346,17 +337,23 @@ class CollisionGeometry:
         here, there = dynamics.placements[first.joint], dynamics.placements[second.joint]
         hits = find_contact_points(first, here, second, there, self._request)
         ahead = FORESIGHT * horizon
-        for i, hit in enumerate(hit for hit in hits if not is_passed(hit, first, second, dynamics, ahead)):
-            directions = np.array([here[:3] @ hit.one.line, there[:3] @ hit.two.line])
+        hits = [hit for hit in hits if not is_passed(hit, first, second, dynamics, ahead)]
+        if not hits:
+            return
+        friction, pair, link = _friction_of(first, second), f"{first.name}/{second.name}#", second.link or WORLD
+        points = (np.array([hit.one.point for hit in hits]) - here[3]) @ here[:3].T
+        others = (np.array([hit.two.point for hit in hits]) - there[3]) @ there[:3].T
+        directions = np.array([(hit.one.line, hit.two.line) for hit in hits])
+        for direction, hit in zip(directions, hits, strict=True):
             if hit.normal_owner != NormalOwner.BOTH:
-                directions[hit.normal_owner] = (here, there)[hit.normal_owner][:3] @ hit.normal
+                direction[hit.normal_owner] = hit.normal
+        directions[:, 0], directions[:, 1] = directions[:, 0] @ here[:3].T, directions[:, 1] @ there[:3].T
+        for i, hit in enumerate(hits):
             found.append(
                 DetectedContact(
-                    f"{first.name}/{second.name}#{i}", first.link, second.name, first.joint,
-                    here[:3] @ (hit.one.point - here[3]), hit.one.radius, second.joint,
-                    there[:3] @ (hit.two.point - there[3]), there[:3] @ hit.normal, hit.gap,
-                    second.link or WORLD, hit.two.radius, hit.normal_owner, directions, (hit.one.rim, hit.two.rim),
-                    _friction_of(first, second),
+                    f"{pair}{i}", first.link, second.name, first.joint, points[i], hit.one.radius, second.joint,
+                    others[i], hit.normal, hit.gap, link, hit.two.radius, hit.normal_owner, directions[i],
+                    (hit.one.rim, hit.two.rim), friction,
                 )
             )  # fmt: skip
 
@@ -376,6 +373,7 @@ class CollisionDetector(CollisionGeometry):
             package_dirs=collisions.package_dirs,
         )
         self.collisions = collisions
+        self._properties: dict[float, ContactProperties] = {}
         self._latest: dict[tuple[str, bytes, float], BoundContact] = {}
 
     def __reduce__(self) -> tuple[type[CollisionDetector], tuple[Collisions, Robot], dict[str, Any]]:
@@ -389,42 +387,36 @@ class CollisionDetector(CollisionGeometry):
         return other
 
     def contacts(self, dynamics: Dynamics, horizon: float = 0.0) -> tuple[list[BoundContact], Array]:
-        """Return what :meth:`detect` finds, bound to the robot, and the gaps (k,) [m].
+        """Return what :meth:`detect` finds, with its properties, and the gaps (k,) [m].
 
-        Surfaces are planes as they are in the world now. A point of the robot that touched the same plane in the last
-        call is the same object again.
+        A point of the robot that touched the same plane of the scene in the last call is the same object again.
         """
         found = self.detect(dynamics, horizon)
-        self._latest = {_place(contact): self._bound(contact, dynamics) for contact in found}
-        return list(self._latest.values()), np.array([contact.gap for contact in found])
+        members, latest = [], {}
+        for contact in found:
+            if contact.other_joint or contact.other not in self._planes:
+                members.append(self._bound(contact))
+            else:
+                place = contact.name, contact.point.tobytes(), contact.radius
+                latest[place] = self._latest.get(place) or self._bound(contact)
+                members.append(latest[place])
+        self._latest = latest
+        return members, np.array([contact.gap for contact in found])
 
-    def _bound(self, contact: DetectedContact, dynamics: Dynamics) -> BoundContact:
-        surface = self._planes.get(contact.other) if not contact.other_joint else None
-        if surface is not None and (known := self._latest.get(_place(contact))) is not None:
-            return known
-        if surface is None:
-            there = dynamics.placements[contact.other_joint]
-            normal, other = contact.normal @ there[:3], contact.other_point @ there[:3] + there[3]
-            surface = Plane(normal, float(normal @ other) + contact.other_radius)
-        _, link_placement = self.robot.link_placement(contact.geometry)
-        point = link_placement.actInv(contact.point)
-        declaration = self.collisions.contact(
-            contact.name, contact.geometry, point, surface, contact.radius, contact.friction
-        )
+    def _bound(self, contact: DetectedContact) -> BoundContact:
+        properties = self._properties.get(contact.friction)
+        if properties is None:
+            properties = self._properties[contact.friction] = self.collisions.contact(contact.friction).properties
         return BoundContact(
-            declaration, contact.joint, contact.point, contact.other_joint, contact.other_point, surface.axes,
-            contact.normal_owner, contact.other_radius, contact.directions, contact.rim_radii, contact.other_link,
+            contact.name, contact.geometry, properties, contact.joint, contact.point, contact.radius,
+            contact.other_joint, contact.other_point, tangent_axes(contact.normal), contact.normal_owner,
+            contact.other_radius, contact.directions, contact.rim_radii, contact.other_link,
         )  # fmt: skip
 
 
 def _friction_of(*shapes: Shape) -> float:
     """Return the smallest coefficient of friction that the description gives to these shapes; 0 where it gives none."""
     return min((shape.friction for shape in shapes if shape.friction is not None), default=0.0)
-
-
-def _place(contact: DetectedContact) -> tuple[str, bytes, float]:
-    """Return which ball of the robot touches what."""
-    return contact.name, contact.point.tobytes(), contact.radius
 
 
 def _excluded(robot: Robot, pairs: Iterable[tuple[str, str]]) -> set[frozenset[str]]:

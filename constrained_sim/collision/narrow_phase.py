@@ -122,12 +122,14 @@ def _face_points(
     first: Shape, here: Array, second: Shape, there: Array, normal: Array, margin: float
 ) -> list[ContactPoint]:
     """Return where the points of one body are near a face of the other that looks along `normal` (3,); or none."""
-    below, above = _face_along(second, there, normal), _face_along(first, here, -normal)
+    below, above = second.face_along(there[:3] @ normal), first.face_along(-here[:3] @ normal)
     if below is not None and (above is None or below.area >= above.area):
+        below = below.placed(there)
         return [
             ContactPoint(feature, face, below.normal, gap) for feature, face, gap in _over(first, here, below, margin)
         ]
     if above is not None:
+        above = above.placed(here)
         return [
             ContactPoint(face, feature, -above.normal, gap, NormalOwner.FIRST)
             for feature, face, gap in _over(second, there, above, margin)
@@ -182,19 +184,8 @@ def _over(shape: Shape, placement: Array, face: Face, margin: float) -> list[tup
     normal, radius = face.normal, shape.radius
     points = shape.towards(placement[:3] @ -normal) @ placement[:3] + placement[3]
     touching, gaps = manifold.over_face(points, radius, face.corners, normal, margin)
-    features = shape.features((touching - placement[3]) @ placement[:3].T, placement[:3] @ -normal)
-    return [
-        (feature.placed(placement), Feature(point - (gap + radius) * normal), float(gap))
-        for feature, point, gap in zip(features, touching, gaps, strict=True)
-    ]
-
-
-def _face_along(shape: Shape, placement: Array, direction: Array) -> Face | None:
-    """Return the face that looks along `direction` (3,), world frame; None where none does."""
-    face = shape.face_along(placement[:3] @ direction)
-    if face is None:
-        return None
-    return Face(face.corners @ placement[:3] + placement[3], face.normal @ placement[:3], face.area)
+    below = touching - (gaps + radius)[:, None] * normal
+    return list(zip(shape.features(touching, -normal, placement), map(Feature, below), gaps.tolist(), strict=True))
 
 
 def _ball_point(first: Shape, here: Array, second: Shape, there: Array) -> ContactPoint | None:

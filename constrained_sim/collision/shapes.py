@@ -64,6 +64,10 @@ class Face(NamedTuple):
     normal: Array
     area: float
 
+    def placed(self, placement: Array) -> Face:
+        """Return this face of a joint's frame in the world, for the `placement` (4, 3) of the joint."""
+        return Face(self.corners @ placement[:3] + placement[3], self.normal @ placement[:3], self.area)
+
 
 class Line(NamedTuple):
     """A straight line of a body, grown by a radius: an edge, or the axis of a capsule or a cylinder.
@@ -233,7 +237,7 @@ class Shape:
     def face_along(self, direction: Array) -> Face | None:
         """Return the flat face that looks along `direction` (3,), joint's frame; None where none does."""
         normals, sizes = self._facets
-        aligned = np.flatnonzero(normals @ direction >= ALIGNED)
+        aligned = (normals @ direction >= ALIGNED).nonzero()[0]
         if not aligned.size:
             return None
         # Rounded vertices break a face of a mesh into triangles; directions of the slivers among them are noise.
@@ -361,19 +365,24 @@ class Shape:
         line = directions[2] if independent == 2 else NO_LINE
         return Feature(point, 0.0, line, independent == 1)
 
-    def features(self, points: Array, direction: Array) -> list[Feature]:
-        """Return the features at `points` (n, 3) that may touch a face along the unit `direction` (3,); joint's frame.
+    def features(self, points: Array, direction: Array, placement: Array) -> list[Feature]:
+        """Return the features at `points` (n, 3) that may touch a face along the unit `direction` (3,), world frame.
 
         Points of the feature of what has a radius, else of the surface; those farthest out of a cylinder that does not
         stand are on circles about its axis.
+
+        Args:
+            points: (n, 3) [m].
+            direction: (3,) unit, towards the face.
+            placement: (4, 3) of the joint: columns of the rotation, then the translation.
         """
         features = [Feature(point, self.radius) for point in points]
         if self.is_cylinder:
-            out, radius, axis = self._across(direction), float(self.solid.radius), self.placement.rotation[:, 2]
-            length = np.linalg.norm(out)
-            outermost = (points - self.placement.translation) @ out >= (1.0 - ROUNDING) * radius * length
+            local, out = (points - placement[3]) @ placement[:3].T, self._across(placement[:3] @ direction)
+            radius, axis, length = float(self.solid.radius), self.placement.rotation[:, 2], np.linalg.norm(out)
+            outermost = (local - self.placement.translation) @ out >= (1.0 - ROUNDING) * radius * length
             for place in np.flatnonzero(outermost & (length > FLAT)):
-                features[place] = Feature(self._on_axis(points[place]), 0.0, axis, rim=radius)
+                features[place] = Feature(self._on_axis(local[place]), 0.0, axis, rim=radius).placed(placement)
         return features
 
     def _across(self, direction: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -44,17 +45,27 @@ class ConstraintSet:
         Raises:
             DuplicateName: two members of one name.
         """
-        self.robot, self.members = robot, tuple(members)
         rows = [member for member in members if isinstance(member, BoundConstraint)]
-        self.bilateral = ConstraintStack(tuple(m for m in rows if not m.declaration.is_unilateral), robot.nv)
+        bilateral = ConstraintStack(tuple(m for m in rows if not m.declaration.is_unilateral), robot.nv)
         limits = stack_limits(tuple(m for m in rows if m.declaration.is_unilateral), robot.nv)
+        self._take(robot, members, bilateral, limits)
+
+    def _take(
+        self,
+        robot: Robot,
+        members: Sequence[BoundConstraint | BoundContact],
+        bilateral: ConstraintStack,
+        limits: ConstraintStack,
+    ) -> None:
+        """Take these members, whose bilateral rows and one-sided ones are stacked."""
+        self.robot, self.members, self.bilateral = robot, tuple(members), bilateral
         self.contacts = ContactSet([member for member in members if isinstance(member, BoundContact)], limits)
         self.slices: dict[str, slice] = {}
         self.dim = 0
         for member in self.members:
             if member.name in self.slices:
                 raise DuplicateName(member.name)
-            count = member.dim if isinstance(member, BoundConstraint) else 3
+            count = 3 if isinstance(member, BoundContact) else member.dim
             self.slices[member.name] = slice(self.dim, self.dim + count)
             self.dim += count
         self.bounds = limits.bounds if isinstance(limits, JointLimitStack) else None
@@ -75,10 +86,22 @@ class ConstraintSet:
         given = *checked_constraints(constraints), *robot.constraints
         return cls(robot, [constraint.bind(robot, q) for constraint in given])
 
+    def with_contacts(self, members: Sequence[BoundConstraint | BoundContact]) -> ConstraintSet:
+        """Return a set of these `members`, which differ from those here in contacts only; all else is shared.
+
+        Raises:
+            DuplicateName: two members of one name.
+        """
+        if len(members) == len(self.members) and all(map(operator.is_, members, self.members)):
+            return self
+        other = object.__new__(ConstraintSet)
+        other._take(self.robot, members, self.bilateral, self.contacts.limits)
+        return other
+
     @property
     def declarations(self) -> tuple[Constraint, ...]:
-        """What was bound, in the order of declaration."""
-        return tuple(member.declaration for member in self.members)
+        """What was bound, in the order of declaration; not what was detected."""
+        return tuple(member.declaration for member in self.members if member.declaration is not None)
 
     def member(self, name: str) -> BoundConstraint | BoundContact:
         """Return the bound constraint or contact `name`.
@@ -114,7 +137,7 @@ class ConstraintSet:
         if isinstance(member, BoundConstraint):
             wrench = member.wrench(dynamics, multipliers, link)
         else:
-            links = [member.declaration.link, member.other_link]
+            links = [member.link, member.other_link]
             known(f"link of contact {name!r}", link, links)
             place = self.contacts.members.index(member)
             moment = np.zeros(3) if moments is None else moments[place]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,26 @@ from constrained_sim.contact.surfaces import Plane
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.validation import Array, finite_array, known, number, read_only
+
+
+class ContactProperties(NamedTuple):
+    """Which forces and impulses a contact may have, wherever it is.
+
+    Attributes:
+        law: which forces.
+        coefficient: of friction in effect under the law; infinite where the contact sticks.
+        restitution: coefficient, 0 to 1.
+        is_poisson: whether this relates impulses, not velocities.
+        torsional_friction: [m].
+        rolling_friction: [m].
+    """
+
+    law: Law
+    coefficient: float
+    restitution: float
+    is_poisson: bool
+    torsional_friction: float
+    rolling_friction: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +105,18 @@ class PointContact(Constraint):
         """Friction coefficient in effect under the law; infinite where the law sticks."""
         return self.law.coefficient(self.friction)
 
+    @cached_property
+    def properties(self) -> ContactProperties:
+        """What it may do, wherever it is."""
+        return ContactProperties(
+            self.law,
+            self.coefficient,
+            self.restitution,
+            self.restitution_law == "poisson",
+            self.torsional_friction,
+            self.rolling_friction,
+        )
+
     @property
     def resists_turning(self) -> bool:
         """Whether it resists rolling or spinning."""
@@ -96,19 +129,24 @@ class PointContact(Constraint):
             UnknownName: a link that the robot does not have.
         """
         joint, offset = robot.link_point(self.link, np.asarray(self.point))
+        anchor = self.surface.offset * np.asarray(self.surface.normal)
         return BoundContact(
-            self, joint, offset, 0, self.surface.offset * np.asarray(self.surface.normal), self.surface.axes
-        )
+            self.name, self.link, self.properties, joint, offset, self.radius, 0, anchor, self.surface.axes,
+            declaration=self,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class BoundContact:
-    """A :class:`PointContact` on one robot.
+    """A contact on one robot: a :class:`PointContact` that was bound, or one that collision geometry detected.
 
     Attributes:
-        declaration: what was bound.
+        name: of the contact.
+        link: that touches.
+        properties: which forces and impulses it may have.
         joint: index of the joint that carries the link.
         offset: (3,) point or centre of the sphere [m], in that joint's frame.
+        radius: of the sphere [m].
         other_joint: that carries the surface; 0: the world.
         other_offset: (3,) a point of the surface, or of the other body's feature [m], in the other joint's frame.
         axes: (3, 3) rows t1, t2, n of the contact when it was bound, world axes.
@@ -117,11 +155,15 @@ class BoundContact:
         directions: (2, 3) unit vectors of lines, circles and faces in the joints' frames; else zero.
         rim_radii: radii of circles [m]; else 0.
         other_link: whose surface it is, where that is a link's.
+        declaration: what was bound; None of what was detected.
     """
 
-    declaration: PointContact
+    name: str
+    link: str
+    properties: ContactProperties
     joint: int
     offset: Array
+    radius: float
     other_joint: int
     other_offset: Array
     axes: Array
@@ -130,8 +172,4 @@ class BoundContact:
     directions: Array = field(default_factory=lambda: UNDIRECTED)
     rim_radii: tuple[float, float] = (0.0, 0.0)
     other_link: str = WORLD
-
-    @property
-    def name(self) -> str:
-        """Name of the declaration."""
-        return self.declaration.name
+    declaration: PointContact | None = None

@@ -47,7 +47,7 @@ class ContactSet:
     def __init__(self, members: Sequence[BoundContact], limits: ConstraintStack) -> None:
         """Take the contacts and the one-sided constraints in their order."""
         self.members, self.limits = tuple(members), limits
-        contacts = [member.declaration for member in members]
+        contacts = [member.properties for member in members]
         self.friction = np.array([contact.coefficient for contact in contacts])
         self.soft = np.flatnonzero([isinstance(contact.law, SoftLaw) for contact in contacts])
         self.soft_laws = tuple(contact.law for contact in contacts if isinstance(contact.law, SoftLaw))
@@ -58,13 +58,13 @@ class ContactSet:
         one_sided = [limit.declaration.restitution for limit in limits.members for _ in range(limit.dim)]
         self.restitution = np.array([contact.restitution for contact in contacts] + one_sided)
         self.poisson = np.zeros(len(self.restitution), dtype=np.bool_)
-        self.poisson[: len(contacts)] = [contact.restitution_law == "poisson" for contact in contacts]
+        self.poisson[: len(contacts)] = [contact.is_poisson for contact in contacts]
         rows = 3 * len(contacts)
         self.normals = np.concatenate([np.arange(2, rows, 3), rows + np.arange(limits.dim)])
         self.features = ContactFeatures(
             np.array([(member.joint, member.other_joint) for member in members], dtype=np.int64).reshape(-1, 2),
             np.array([(member.offset, member.other_offset) for member in members]).reshape(-1, 2, 3),
-            np.array([(member.declaration.radius, member.other_radius) for member in members]).reshape(-1, 2),
+            np.array([(member.radius, member.other_radius) for member in members]).reshape(-1, 2),
             np.array([member.normal_owner for member in members], dtype=np.int64),
             np.array([member.axes for member in members]).reshape(-1, 3, 3),
             np.array([member.directions for member in members]).reshape(-1, 2, 3),

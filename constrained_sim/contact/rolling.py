@@ -85,7 +85,7 @@ class RollingFriction:
         """Take the contacts in their order, and what touches at them."""
         rolling: list[tuple[float, ...]] = []
         which: list[int] = []
-        for i, contact in enumerate(member.declaration for member in members):
+        for i, contact in enumerate(member.properties for member in members):
             if contact.rolling_friction:
                 rolling.append((i, 2, contact.rolling_friction, 0.0, 0.0, 0.0))
                 which += [0, 1]

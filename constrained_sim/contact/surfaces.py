@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from constrained_sim.contact.features import tangent_axes
 from constrained_sim.validation import Array, number, read_only, unit_vector
 
 
@@ -32,11 +33,5 @@ class Plane:
 
     @cached_property
     def axes(self) -> Array:
-        """(3, 3) rows t1, t2, n, right-handed; t1 is the world axis most along the plane, projected onto it.
-
-        For the level ground this is x, y, z.
-        """
-        nearest = np.eye(3)[np.argmin(np.abs(self.normal))]
-        t1 = nearest - (nearest @ self.normal) * self.normal
-        t1 /= np.linalg.norm(t1)
-        return read_only(np.array([t1, np.cross(self.normal, t1), self.normal]))
+        """(3, 3) rows t1, t2, n, see :func:`~constrained_sim.contact.features.tangent_axes`; x, y, z of the ground."""
+        return read_only(tangent_axes(np.array(self.normal)))

@@ -125,7 +125,9 @@ def _numbers(inertia: pin.Inertia) -> list[float]:
     return [mass, *(mass * lever), *np.diag(about_origin), *about_origin[[0, 0, 1], [1, 2, 2]]]
 
 
-def contract(parents: npt.NDArray[np.int64], left_out: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], ...]:
+def contract(
+    parents: npt.NDArray[np.int64], left_out: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the degrees of freedom that are not `left_out` (d,), and the parent of each among them, -1 at a root.
 
     So the inertia of these alone has the sparsity of a tree too.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from constrained_sim.constraints import PointContact
@@ -137,7 +139,7 @@ def _collision(name: str, force: Array, setup: Setup, limbs: Limbs) -> ContactSe
     plane = collisions.scene.get(pair.removeprefix(f"{element.name}/"))
     if not isinstance(plane, Plane):
         return _unknown(force, limbs.of_link(element.link))
-    contact = collisions.contact(name, element.link, np.zeros(3), plane, 0.0, element.friction or 0.0)
+    contact = replace(collisions.contact(element.friction or 0.0), link=element.link, surface=plane)
     return declared_contact(force, contact, limbs)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from std_msgs.msg import Header
 
 from constrained_sim import msg
-from constrained_sim.constraints import PointContact
+from constrained_sim.constraints import BoundContact
 from constrained_sim.dynamics.dynamics import kinematics_at
 from constrained_sim.impact import Impact
 from constrained_sim.robot import Robot
@@ -35,17 +35,16 @@ def impact_message(header: Header, impact: Impact, robot: Robot, prefix: str) ->
             row_velocity_minus=impact.row_velocity_minus[rows].tolist(),
             row_velocity_plus=impact.row_velocity_plus[rows].tolist(),
         )
-        declaration = member.declaration
-        if isinstance(declaration, PointContact):
-            impulse.link = prefix + declaration.link
+        if isinstance(member, BoundContact):
+            impulse.link = prefix + member.link
             position, moment = places[member.name]
             impulse.position, impulse.angular = point(position), vector(moment)
             impulse.linear = vector(linear[member.name])
-        elif declaration.links:
-            there = kinematics_at(robot, impact.q, impact.t)
-            wrench = member.wrench(there, impact.impulse[rows], declaration.links[0])  # type: ignore[union-attr]
-            impulse.link = prefix + declaration.links[0]
-            impulse.position = point(member.wrench_point(there))  # type: ignore[union-attr]
+        elif member.declaration.links:
+            there, link = kinematics_at(robot, impact.q, impact.t), member.declaration.links[0]
+            wrench = member.wrench(there, impact.impulse[rows], link)
+            impulse.link = prefix + link
+            impulse.position = point(member.wrench_point(there))
             impulse.linear, impulse.angular = vector(wrench[:3]), vector(wrench[3:])
         message.impulses.append(impulse)
     return message

@@ -60,7 +60,7 @@ class Part(NamedTuple):
             forces = table.forces(bound.split(result.lam)[1], geometry.axes)
             moments = table.resistance.moments(result.outcome.moments, geometry.axes)
             for member, *at_point in zip(table.members, geometry.points, forces, moments, strict=True):
-                sign = self._sign(robot, member.declaration.link, member.other_link)
+                sign = self._sign(robot, member.link, member.other_link)
                 if sign:
                     total += sign * _about_origin(*at_point)
         for constraint in bound.bilateral.members:

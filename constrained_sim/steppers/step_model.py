@@ -18,7 +18,7 @@ from constrained_sim.contact.features import ContactFeatures
 from constrained_sim.contact.rolling import TurningRows
 from constrained_sim.contact.soft_contacts import SoftContacts
 from constrained_sim.dynamics.springs import SpringTable
-from constrained_sim.dynamics.tree import Tree, contract
+from constrained_sim.dynamics.tree import Tree
 from constrained_sim.robot import Robot
 from constrained_sim.steppers.packed_step import Sizes, State, state_size, unpack_state
 from constrained_sim.validation import Array
@@ -76,7 +76,7 @@ class RobotModel(NamedTuple):
 def robot_model(robot: Robot) -> RobotModel:
     """Return a robot as arrays."""
     free, free_rows = robot.free_joints
-    others, parents_of_others = contract(robot.inertia_parents, robot.friction_dofs)
+    others, parents_of_others = robot.frictionless_parents
     return RobotModel(
         tree=robot.tree,
         parents=robot.inertia_parents,
