@@ -38,7 +38,7 @@ FIRST = """
 import time
 begin = time.monotonic()
 import constrained_sim as cs
-from constrained_sim.compilation.build import BOX
+from constrained_sim.precompile import BOX
 sim = cs.Simulator(cs.Robot.from_urdf(BOX, floating_base=True),
                    [cs.PointContact("corner", "box", (0.1, 0.1, -0.05), friction=0.5)], q=[0, 0, 0.05, 0, 0, 0, 1])
 sim.step()

@@ -25,7 +25,7 @@ from constrained_sim.contact_solvers.rolling_rows import no_rolling
 from constrained_sim.contact_solvers.scaled_problem import ContactLaws, inverse_diagonal
 from constrained_sim.contact_solvers.solve import BY_STICKING, ContactMethod, solve_fallback, solve_quick
 from constrained_sim.contact_solvers.sticking import judge_sticking, solve_sticking
-from constrained_sim.exceptions import ContactNotSolved, InexactContact, NotSupported
+from constrained_sim.exceptions import ContactNotSolved, InexactContact
 from constrained_sim.linalg.cholesky import independent_factor, substitute_twice
 from constrained_sim.linalg.inertia_factor import factor_inertia, unwhiten_one, whiten, whiten_one
 from constrained_sim.linalg.products import entries, gram, matvec, vecdot, vecmat
@@ -126,12 +126,12 @@ class QuickBudget(NamedTuple):
 
     Attributes:
         tolerance: error of impulses that is good enough [N s].
-        newton_steps: see :func:`~constrained_sim.contact_solvers.solve.solve_quick`.
+        newton_first: see :func:`~constrained_sim.contact_solvers.solve.solve_quick`.
         may_stick: whether all contacts may stick.
     """
 
     tolerance: float
-    newton_steps: int
+    newton_first: bool
     may_stick: bool
 
 
@@ -219,12 +219,6 @@ def _without_contacts(solver: Solver, system: System, f: Array, b: Array) -> Con
 def _solve_program(solver: Solver, system: System, f: Array, b: Array, contacts: ContactRows) -> ConstrainedSolution:
     """Solve with the normal rows of frictionless contacts as inequalities of Gauss' principle."""
     J, offset, normals = contacts.J, contacts.offset, contacts.normals
-    if contacts.lower.any():
-        raise NotSupported(f"solver {solver.name!r}", "dry joint friction", solver.supported)
-    if contacts.compliance is not None:
-        raise NotSupported(f"solver {solver.name!r}", "a soft contact", solver.supported)
-    if len(contacts.rolling):
-        raise NotSupported(f"solver {solver.name!r}", "resistance to rolling or spinning", solver.supported)
     x, lam, normal = solver.solve_normal_contacts(system, f, b, J[normals], offset[normals])
     impulse = np.zeros(len(J))
     impulse[normals] = normal
@@ -241,9 +235,9 @@ def _solve_contacts(
     """Solve by contact methods, for the motion that bilateral rows leave."""
     J, laws = contacts.J, contacts.laws
     compliance = np.zeros(len(J)) if contacts.compliance is None else contacts.compliance
-    may_stick = bool(contacts.compliance is not None or not method.quick_steps or len(b))
+    may_stick = bool(contacts.compliance is not None or len(b))
     inertia = TreeInertia(system.M, system.parents)
-    budget = QuickBudget(method.tolerance, method.quick_steps, may_stick)
+    budget = QuickBudget(method.tolerance, method.newton_first, may_stick)
     x, delassus, free, *quick, solved = quick_contacts(
         inertia, f, (system.J, b), (J, contacts.offset), compliance, laws, start, budget
     )
@@ -264,10 +258,10 @@ def _solve_held(
     """Let the solver hold all rows; return None where forces are not those that the contact law allows."""
     rows = contacts.with_bilateral(system.J, b)
     J, offset = rows.J, rows.offset
-    if solver.held_rows is not None:
+    if solver.compiled_factorization is not None:
         solver.calls += 1
         x, forces, status, residual, magnitude, solved, dynamics = sticking_dynamics(
-            solver.held_rows, TreeInertia(system.M, system.parents), f, (J, offset), own_rows(len(J)),
+            solver.compiled_factorization, TreeInertia(system.M, system.parents), f, (J, offset), own_rows(len(J)),
             NO_DRY_FRICTION, rows.laws, method.tolerance,
         )  # fmt: skip
     else:
@@ -329,7 +323,7 @@ def quick_contacts(inertia, f, bilateral, rows, compliance, laws, start, budget)
         G[i, i] += compliance[i]
     enough, least = max(budget.tolerance, rounding), rounding / OPTIONS.accuracy
     impulse, status, how, residual, magnitude, solved = solve_quick(
-        G, bias, laws, start, enough, budget.newton_steps, budget.may_stick
+        G, bias, laws, start, enough, budget.newton_first, budget.may_stick
     )
     if magnitude < least:  # where a whole robot falls freely, its joints need no impulse but rounding
         residual, magnitude = residual * magnitude / least, least

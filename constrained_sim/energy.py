@@ -12,6 +12,8 @@ GRAVITY_CORIOLIS, ACTUATORS, EXTERNAL, DAMPING, CONTACTS, CONSTRAINTS, KINETIC, 
 """Places of the terms of :class:`EnergyTerms` in an array."""
 
 FORCES = ("gravity_coriolis", "actuators", "external", "damping", "contacts", "constraints")
+CAUSES, TERMS = len(FORCES), PROJECTION + 1
+"""How many terms are work of forces, the first ones, and how many there are."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from constrained_sim.assembly import assemble
 from constrained_sim.bringup import propose_contacts, propose_posture, set_on_ground, standing_efforts, suggest_gains
 from constrained_sim.collision.detector import Collisions
 from constrained_sim.collision.scene import Box, Mesh, Sphere
-from constrained_sim.compilation.build import load_kernels
 from constrained_sim.config import load_config
 from constrained_sim.constraint_system import constraint_system
 from constrained_sim.constraints import (
@@ -29,6 +28,7 @@ from constrained_sim.integrators import INTEGRATORS
 from constrained_sim.inverse_dynamics import inverse_dynamics, minimal_acceleration
 from constrained_sim.objects import WorldObject
 from constrained_sim.posture import Posture
+from constrained_sim.precompile import load_kernels
 from constrained_sim.robot import Robot
 from constrained_sim.sensors import (
     SENSORS,

@@ -499,7 +499,7 @@ def test_points_found_again_change_nothing() -> None:
         results = [sim.step() for sim in sims]
         detected = sims[1]._manager._detected
         assert detected is not None
-        detected._detector._latest.clear()
+        detected._detector._on_planes.clear()
         one, other = (np.concatenate([result.state.q, result.state.v]) for result in results)
         assert np.abs(one - other).max() < 1e-11
         forces = [{name: f.force for name, f in result.contact_forces.items()} for result in results]

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given
 from mechanisms import joint, link, property_test, seeds, solo12, tilted, urdf
 
-from constrained_sim import Box, Mesh, Plane, Robot, Sphere
+from constrained_sim import Box, Collisions, Mesh, Plane, Robot, Sphere
 from constrained_sim.collision import manifold
-from constrained_sim.collision.detector import CollisionGeometry, DetectedContact
-from constrained_sim.collision.shapes import Shape
+from constrained_sim.collision.detector import CollisionDetector
+from constrained_sim.collision.shapes import Shape, robot_shapes, scene_shape
+from constrained_sim.constraints.point_contact import BoundContact
 from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at
 from constrained_sim.exceptions import InvalidValue, ModelError, UnknownName
 
@@ -47,25 +48,29 @@ def at(position: object, turn: object = (0, 0, 0, 1)) -> np.ndarray:
     return np.concatenate([np.asarray(position, float), np.asarray(quaternion, float)])
 
 
-def touch(contact: DetectedContact, dynamics: Dynamics) -> tuple[np.ndarray, np.ndarray, float]:
+def detector_of(robot: Robot, scene: dict, margin: float = 0.01, **options: object) -> CollisionDetector:  # type: ignore[type-arg]
+    return Collisions(scene, margin=margin, **options).bind(robot)  # type: ignore[arg-type]
+
+
+def touch(contact: BoundContact, gap: float, dynamics: Dynamics) -> tuple[np.ndarray, np.ndarray, float]:
     """Return the surface point of the first body and the normal, world frame, and the gap from its definition."""
     here, there = dynamics.placements[contact.joint], dynamics.placements[contact.other_joint]
-    centre = contact.point @ here[:3] + here[3]
-    other = contact.other_point @ there[:3] + there[3]
-    normal = contact.normal
+    centre = contact.offset @ here[:3] + here[3]
+    other = contact.other_offset @ there[:3] + there[3]
+    normal = contact.axes[2]
     if contact.rim_radii[0]:
         axis = contact.directions[0] @ here[:3]
         down = (axis @ normal) * axis - normal
         centre = centre + contact.rim_radii[0] * down / np.linalg.norm(down)
-    gap = float(normal @ (centre - other)) - contact.radius - contact.other_radius
-    assert gap == pytest.approx(contact.gap, abs=1e-9)
-    assert np.linalg.norm(normal) == pytest.approx(1.0, abs=1e-12)
-    return centre - contact.radius * normal, normal, contact.gap
+    assert float(normal @ (centre - other)) - contact.radius - contact.other_radius == pytest.approx(gap, abs=1e-9)
+    assert contact.axes @ contact.axes.T == pytest.approx(np.eye(3), abs=1e-12)
+    return centre - contact.radius * normal, normal, gap
 
 
 def touches(robot: Robot, q: np.ndarray, scene: dict, **options: object) -> list:  # type: ignore[type-arg]
     dynamics = kinematics_at(robot, q)
-    return [touch(c, dynamics) for c in CollisionGeometry(robot, scene, **options).detect(dynamics)]  # type: ignore[arg-type]
+    found = detector_of(robot, scene, **options).contacts(dynamics)  # type: ignore[arg-type]
+    return [touch(contact, float(gap), dynamics) for contact, gap in zip(*found, strict=True)]
 
 
 def random_turn(rng: np.random.Generator) -> np.ndarray:
@@ -112,10 +117,10 @@ def test_capsule_lies_on_two_spheres_and_stands_on_one() -> None:
     """Their middles, and the radius."""
     robot = body("capsule")
     dynamics = kinematics_at(robot, at([0, 0, 0.1], tilted(np.pi / 2)))
-    lying = CollisionGeometry(robot, GROUND).detect(dynamics)
-    assert [tuple(np.abs(c.point)) for c in lying] == [(0, 0, 0.2)] * 2
+    lying, gaps = detector_of(robot, GROUND).contacts(dynamics)
+    assert [tuple(np.abs(c.offset)) for c in lying] == [(0, 0, 0.2)] * 2
     assert [c.radius for c in lying] == [0.1, 0.1]
-    assert [c.gap for c in lying] == pytest.approx([0, 0], abs=1e-15)
+    assert gaps == pytest.approx([0, 0], abs=1e-15)
     assert len(touches(robot, at([0, 0, 0.3]), GROUND)) == 1
 
 
@@ -147,9 +152,9 @@ def test_what_rests_in_the_world_does_not_touch_it() -> None:
     robot = Robot.from_urdf(
         urdf(base, with_shape("slider", "sphere"), joint("j", "prismatic", "base", "slider", (0, 0, 1), more=WIDE))
     )
-    detector = CollisionGeometry(robot, {"ground": Plane(), "block": BLOCK})
-    assert not detector.detect(kinematics_at(robot, np.array([1.0])))
-    assert {c.name for c in detector.detect(kinematics_at(robot, np.array([0.2])))} == {
+    detector = detector_of(robot, {"ground": Plane(), "block": BLOCK})
+    assert not detector.contacts(kinematics_at(robot, np.array([1.0])))[0]
+    assert {c.name for c in detector.contacts(kinematics_at(robot, np.array([0.2])))[0]} == {
         "slider_0/ground#0",
         "slider_0/block#0",
     }
@@ -275,48 +280,47 @@ def random_configuration(robot: Robot, rng: np.random.Generator) -> np.ndarray:
     return np.concatenate([base, rng.uniform(-1.5, 1.5, robot.nq - 7)])
 
 
-def test_broad_phase_loses_nothing() -> None:
-    """At random configurations the contacts are those of all pairs, and of all points for a plane."""
-    robot, rng = solo12(), np.random.default_rng(11)
-    detector = CollisionGeometry(robot, standing_scene(), self_collision=True)
-    total = 0
+def least_gaps(detector: CollisionDetector, dynamics: Dynamics) -> dict[tuple[str, str], float]:
+    """Return the least gap of each pair that is near."""
+    gaps: dict[tuple[str, str], float] = {}
+    for contact, gap in zip(*detector.contacts(dynamics), strict=True):
+        first, _, other = contact.name.rpartition("#")[0].partition("/")
+        gaps[first, other] = min(gaps.get((first, other), np.inf), float(gap))
+    return gaps
+
+
+def test_no_pair_that_is_near_is_lost() -> None:
+    """At random configurations: bodies by coal's distance, a plane by all points."""
+    robot, rng, margin, scene = solo12(), np.random.default_rng(11), 0.03, standing_scene()
+    detector = detector_of(robot, scene, margin=margin, self_collision=True)
+    own = robot_shapes(robot)
+    solids = [scene_shape(name, body) for name, body in scene.items() if not isinstance(body, Plane)]
+    neighbours = {frozenset((j, robot.model.parents[j])) for j in range(robot.model.njoints)}
+    pairs = [(a, b) for i, a in enumerate(own) for b in own[i + 1 :] if a.joint != b.joint]
+    pairs = [
+        (a, b)
+        for a, b in pairs
+        if frozenset((a.joint, b.joint)) not in neighbours and robot.model.parents[a.joint] != b.joint
+    ]
+    pairs += [(a, b) for a in own for b in solids]
+    plane, total, compared = scene["ground"], 0, 0
     for _ in range(20):
-        q = random_configuration(robot, rng)
-        dynamics = kinematics_at(robot, q)
-        fast = detector.detect(dynamics)
-        slow: list[DetectedContact] = []
-        for i, j in detector._pairs:
-            detector._add_pair(slow, detector._shapes[i], detector._shapes[j], dynamics, 0.0)
-        of_pairs = [c for c in fast if c.other != "ground"]
-        assert [c.name for c in of_pairs] == [c.name for c in slow]
-        assert all(np.array_equal(a.point, b.point) and a.gap == b.gap for a, b in zip(of_pairs, slow, strict=True))
-        plane = detector._planes["ground"]
-        for shape in detector._shapes[: detector._own]:
+        dynamics = kinematics_at(robot, random_configuration(robot, rng))
+        found = least_gaps(detector, dynamics)
+        for first, second in pairs:
+            gap = distance(first, second, dynamics)
+            if abs(gap - margin) > 1e-5:
+                assert ((first.name, second.name) in found) == (gap < margin), (first.name, second.name, gap)
+                total += gap < margin
+            if 0.0 < gap < margin - 1e-5:
+                assert found[first.name, second.name] == pytest.approx(gap, abs=2e-6)
+                compared += 1
+        for shape in own:
             here = dynamics.placements[shape.joint]
             least = float(((shape.points @ here[:3] + here[3]) @ plane.normal).min()) - plane.offset - shape.radius
-            own = [c.gap for c in fast if c.name.startswith(f"{shape.name}/ground#")]
-            assert bool(own) == (least <= detector.margin)
-            assert not own or min(own) == pytest.approx(least, abs=1e-14)
-        total += len(fast)
+            assert ((shape.name, "ground") in found) == (least <= margin)
+            assert least > margin or found[shape.name, "ground"] == pytest.approx(least, abs=1e-14)
     assert total > 100
-
-
-def test_gaps_of_pairs_are_those_of_coal() -> None:
-    """The least gap of a patch is the distance of the two shapes."""
-    robot, rng = solo12(), np.random.default_rng(5)
-    detector = CollisionGeometry(robot, standing_scene(), self_collision=True, margin=0.03)
-    shapes, compared = {shape.name: shape for shape in detector._shapes}, 0
-    for _ in range(20):
-        q = random_configuration(robot, rng)
-        dynamics = kinematics_at(robot, q)
-        gaps: dict[tuple[str, str], float] = {}
-        for contact in detector.detect(dynamics):
-            pair = contact.name.split("/")[0], contact.other
-            gaps[pair] = min(gaps.get(pair, np.inf), contact.gap)
-        for (first, other), gap in gaps.items():
-            if other != "ground" and gap > 0.0:
-                assert gap == pytest.approx(distance(shapes[first], shapes[other], dynamics), abs=2e-6)
-                compared += 1
     assert compared > 30
 
 
@@ -328,15 +332,15 @@ def distance(first: Shape, second: Shape, dynamics: Dynamics) -> float:
 def test_detection_is_repeatable() -> None:
     """Equal results and names of two calls, with another configuration between."""
     robot = solo12()
-    detector, q = CollisionGeometry(robot, standing_scene(), self_collision=True), robot.neutral()
-    first = detector.detect(kinematics_at(robot, q))
-    detector.detect(kinematics_at(robot, np.r_[q[:7], np.full(12, 0.7)]))
-    second = detector.detect(kinematics_at(robot, q))
+    detector, q = detector_of(robot, standing_scene(), self_collision=True), robot.neutral()
+    first, gaps = detector.contacts(kinematics_at(robot, q))
+    detector.contacts(kinematics_at(robot, np.r_[q[:7], np.full(12, 0.7)]))
+    second, again = detector.contacts(kinematics_at(robot, q))
     assert first
-    assert [c.name for c in first] == [c.name for c in second]
     assert len({c.name for c in first}) == len(first)
+    assert np.array_equal(gaps, again)
     for a, b in zip(first, second, strict=True):
-        assert all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+        assert all(np.array_equal(value, getattr(b, name)) for name, value in vars(a).items())
 
 
 def chain_of_balls(*fixed: int) -> Robot:
@@ -348,14 +352,14 @@ def chain_of_balls(*fixed: int) -> Robot:
 
 
 def met(robot: Robot, **options: object) -> set[str]:
-    detector = CollisionGeometry(robot, {}, self_collision=True, **options)  # type: ignore[arg-type]
-    return {f"{c.geometry[1]}{c.other[1]}" for c in detector.detect(kinematics_at(robot, robot.neutral()))}
+    detector = detector_of(robot, {}, self_collision=True, **options)  # type: ignore[arg-type]
+    return {f"{c.link[1]}{c.other_link[1]}" for c in detector.contacts(kinematics_at(robot, robot.neutral()))[0]}
 
 
 def test_neighbours_and_excluded_links_do_not_touch() -> None:
     """Links of one joint or of a joint and the next; what a fixed joint welds counts as one."""
     robot = chain_of_balls()
-    assert not CollisionGeometry(robot, {}).detect(kinematics_at(robot, robot.neutral()))
+    assert not detector_of(robot, {}).contacts(kinematics_at(robot, robot.neutral()))[0]
     assert met(robot) == {"02", "03", "04", "13", "14", "24"}
     assert met(chain_of_balls(2)) == {"03", "04", "14", "24"}
     assert met(robot, excluded=[("l3", "l0"), ("l2", "l4")]) == {"02", "04", "13", "14"}
@@ -376,24 +380,24 @@ def test_bad_input_is_refused(tmp_path: Path) -> None:
         lambda: Mesh([[0, 0, 0]]),
         lambda: Box((1, 1, np.nan)),
         lambda: Sphere(0.0),
-        lambda: CollisionGeometry(robot, {}, margin=-1.0),
-        lambda: CollisionGeometry(robot, {"": Plane()}),
-        lambda: CollisionGeometry(robot, [Plane()]),  # type: ignore[arg-type]
-        lambda: CollisionGeometry(robot, {}, excluded=[("body",)]),  # type: ignore[list-item]
+        lambda: detector_of(robot, {}, margin=-1.0),
+        lambda: detector_of(robot, {"": Plane()}),
+        lambda: detector_of(robot, [Plane()]),  # type: ignore[arg-type]
+        lambda: detector_of(robot, {}, excluded=[("body",)]),  # type: ignore[list-item]
     ):
         with pytest.raises(InvalidValue, match="allowed"):
             wrong()
     with pytest.raises(UnknownName, match="arm"):
-        CollisionGeometry(robot, {}, excluded=[("body", "arm")])
+        detector_of(robot, {}, excluded=[("body", "arm")])
     with pytest.raises(ModelError, match="SRDF"):
-        CollisionGeometry(robot, {}, srdf="<robot")
+        detector_of(robot, {}, srdf="<robot")
     missing = body('<mesh filename="package://nobody/has/this.stl"/>')
     with pytest.raises(ModelError, match=r"link 'body'.*this\.stl"):
-        CollisionGeometry(missing, {})
+        detector_of(missing, {})
     lines = [f"v {x} {y} {z}" for x, y, z in flat] + ["f 1 2 3", "f 2 4 3"]
     (tmp_path / "flat.obj").write_text("\n".join(lines))
     with pytest.raises(ModelError, match=r"body_0.*not in one plane"):
-        CollisionGeometry(body(f'<mesh filename="{tmp_path / "flat.obj"}"/>'), {})
+        detector_of(body(f'<mesh filename="{tmp_path / "flat.obj"}"/>'), {})
 
 
 def test_disc_of_many_corners_is_a_hull() -> None:

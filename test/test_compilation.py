@@ -11,10 +11,10 @@ import pytest
 
 import constrained_sim
 from constrained_sim import load_kernels
-from constrained_sim.compilation.build import compile_kernels
 from constrained_sim.compilation.kernel import KERNELS
 from constrained_sim.compilation.sources import kernel_code
 from constrained_sim.exceptions import UnknownName
+from constrained_sim.precompile import compile_kernels
 
 SCRIPT = """
 import sys
@@ -90,7 +90,7 @@ def test_compilation_is_announced_where_it_is_needed(tmp_path):
 
 ALL = """
 import numpy
-from constrained_sim.compilation import build
+from constrained_sim import precompile as build
 from constrained_sim.linalg.elimination import solve
 build.KINDS = {"few": lambda: print("few", *solve(numpy.eye(2), numpy.ones(2)))}
 build.compile_kernels(kinds=["few"])

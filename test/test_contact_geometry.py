@@ -49,10 +49,10 @@ def near(detector: CollisionDetector, rng: np.random.Generator) -> np.ndarray:
         for _ in range(40):
             middle = 0.5 * (low + high)
             q[7:10] = q[:3] + middle * away
-            contacts = detector.detect(Dynamics.at(robot, q, np.zeros(robot.nv)))
-            low, high = (middle, high) if contacts and min(c.gap for c in contacts) < 0.01 else (low, middle)
+            gaps = detector.contacts(Dynamics.at(robot, q, np.zeros(robot.nv)))[1]
+            low, high = (middle, high) if gaps.min(initial=np.inf) < 0.01 else (low, middle)
         q[7:10] = q[:3] + low * away
-        if low > 0.05 and detector.detect(Dynamics.at(robot, q, np.zeros(robot.nv))):
+        if low > 0.05 and detector.contacts(Dynamics.at(robot, q, np.zeros(robot.nv)))[0]:
             return q
 
 

@@ -44,10 +44,10 @@ from constrained_sim import (
     Simulator,
     Sticking,
 )
-from constrained_sim.contact_solvers.contact_modes import FrictionBlocks
-from constrained_sim.contact_solvers.max_margin_forces import max_margin_forces
 from constrained_sim.exceptions import InvalidValue, NotSupported
 from constrained_sim.solvers import make_solver
+from constrained_sim.steppers.event_driven.contact_modes import FrictionBlocks
+from constrained_sim.steppers.event_driven.max_margin_forces import max_margin_forces
 
 EVENTS = {"stepper": "event_driven"}
 

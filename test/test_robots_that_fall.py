@@ -9,7 +9,6 @@ import pytest
 from mechanisms import linear_momentum
 
 from constrained_sim import Collisions, Plane, Robot, Simulator
-from constrained_sim.collision.detector import CollisionDetector
 from constrained_sim.dynamics.dynamics import kinematics_at
 
 FALL = 0.02
@@ -60,9 +59,8 @@ def falling(robot: Robot, seed: int) -> Simulator:
     q[3:7] = rng.normal(size=4)
     q[3:7] /= np.linalg.norm(q[3:7])
     v[3:6] = rng.normal(size=3)
-    everything = Collisions({"ground": Plane()}, margin=100.0)
-    lowest = min(contact.gap for contact in CollisionDetector(everything, robot).detect(kinematics_at(robot, q)))
-    q[2] += FALL - lowest
+    everything = Collisions({"ground": Plane()}, margin=100.0).bind(robot)
+    q[2] += FALL - everything.contacts(kinematics_at(robot, q))[1].min()
     ground = Collisions({"ground": Plane()}, friction=0.7)
     return Simulator(robot, robot.joint_limits(), q=q, v=v, collisions=ground, contact_tolerance=1e-7)
 

@@ -56,7 +56,7 @@ def _serve(connection: Connection) -> None:
 def load_all() -> None:
     """Load what most runs need, and compile what any may need, so that this counts as no run's time."""
     from constrained_sim.campaign import one_run  # noqa: F401
-    from constrained_sim.compilation.build import compile_kernels, compile_missing
+    from constrained_sim.precompile import compile_kernels, compile_missing
 
     compile_missing()
     compile_kernels(kinds=["leg"])

@@ -16,7 +16,7 @@ def compile_command(as_json: Json = False) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    from constrained_sim.compilation.build import compile_kernels
+    from constrained_sim.precompile import compile_kernels
 
     begin, compiled = time.monotonic(), 0
     columns = TextColumn("compiling"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}")

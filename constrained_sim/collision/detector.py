@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from constrained_sim.validation import Array, flag, items, names, number, path
 
 FORESIGHT = 2.5
 """Way of the fastest body in a step, in whose reach everything is watched: two may meet, and speeds grow."""
+
+Found = tuple[BoundContact, float]
+"""A contact and its gap [m]: ``n . (p - p_other) - radius - other_radius``, negative where bodies penetrate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,50 +126,8 @@ def _pair(links: Any) -> tuple[str, str]:
     return pair[0], pair[1]
 
 
-class DetectedContact(NamedTuple):
-    """One point where two bodies are near.
-
-    Attributes:
-        name: ``<link>_<element>/<other>#<i>``.
-        geometry: link of the first body.
-        other: name of the other body: in the scene, or ``<link>_<element>``.
-        joint: that carries the first body.
-        point: (3,) of the first body [m], that joint's frame; the middle of a sphere if ``radius > 0``, of a rim that
-            of its circle.
-        radius: [m].
-        other_joint: that carries the other body; 0: the world.
-        other_point: (3,) point of the other body's feature, or of the plane [m], that joint's frame.
-        normal: (3,) unit, from the other body to the first, world axes.
-        gap: ``n . (p - p_other) - radius - other_radius`` [m], p on the rim if there is one; negative where they
-            penetrate.
-        other_link: the other body, where it is one of the robot's links.
-        other_radius: [m].
-        normal_owner: what the normal follows as the bodies move.
-        directions: see :class:`~constrained_sim.contact.features.ContactFeatures`.
-        rim_radii: radii of circles of the two bodies [m]; else 0.
-        friction: that the description gives to what touches.
-    """
-
-    name: str
-    geometry: str
-    other: str
-    joint: int
-    point: Array
-    radius: float
-    other_joint: int
-    other_point: Array
-    normal: Array
-    gap: float
-    other_link: str = WORLD
-    other_radius: float = 0.0
-    normal_owner: NormalOwner = NormalOwner.SECOND
-    directions: Array = UNDIRECTED
-    rim_radii: tuple[float, float] = (0.0, 0.0)
-    friction: float = 0.0
-
-
-class CollisionGeometry:
-    """Detects where one robot is near a scene, or itself.
+class CollisionDetector:
+    """Detects where one robot is near a scene, or itself, as contacts with the properties of a :class:`Collisions`.
 
     Against a plane every shape is exact: a sphere and the ends of a capsule as spheres, boxes and convex hulls by their
     vertices, cylinders by the lowest points of their rims. Of other pairs, world-aligned bounding boxes are compared
@@ -175,46 +136,33 @@ class CollisionGeometry:
     they share; else the nearest points. A pair at rest has eight at most.
     """
 
-    def __init__(
-        self,
-        robot: Robot,
-        scene: Mapping[str, SceneBody],
-        *,
-        margin: float = 0.01,
-        self_collision: bool = False,
-        srdf: str | os.PathLike[str] | None = None,
-        excluded: Iterable[tuple[str, str]] = (),
-        package_dirs: Sequence[str] = (),
-    ) -> None:
-        """Load the geometry of `robot`.
-
-        Args:
-            robot: read from a description.
-            scene: bodies of the world by name.
-            margin: gap [m] up to which contacts are reported.
-            self_collision: whether links of the robot touch each other; those of one joint and of neighbours do not.
-            srdf: file or text whose ``disable_collisions`` name pairs of links that do not touch each other.
-            excluded: further such pairs.
-            package_dirs: folders in which ``package://`` is looked up, beside those around the description's file.
-
-        Raises:
-            ModelError: a robot without a description, an element that cannot be loaded, or an unreadable SRDF.
-            UnknownName: an excluded link that does not exist.
-            InvalidValue: another value that is not allowed.
-        """
-        self.robot, self.margin = robot, number("margin of collisions", margin, 0.0, open_lower=True)
-        scene = checked_scene(scene)
+    def __init__(self, collisions: Collisions, robot: Robot) -> None:
+        """See :meth:`Collisions.bind`."""
+        self.collisions, self.robot = collisions, robot
+        scene = collisions.scene
         self._planes = {name: body for name, body in scene.items() if isinstance(body, Plane)}
-        self._shapes = robot_shapes(robot, package_dirs)
+        self._shapes = robot_shapes(robot, collisions.package_dirs)
         self._own = len(self._shapes)
-        apart = _excluded(robot, excluded) | _disabled(srdf)
+        apart = _excluded(robot, collisions.excluded) | _disabled(collisions.srdf)
         solids = [scene_shape(name, body) for name, body in scene.items() if not isinstance(body, Plane)]
         self._shapes += solids
         pairs = self._pairs_with_solids() + self._pairs_of_owners()
-        pairs += self._self_pairs(apart) if self_collision else []
+        pairs += self._self_pairs(apart) if collisions.self_collision else []
         self._pairs = np.array(pairs, dtype=np.int64).reshape(-1, 2)
         self._stack()
         self._request = contact_request()
+        self._properties: dict[float, ContactProperties] = {}
+        self._on_planes: dict[tuple[str, bytes], BoundContact] = {}
+
+    def __reduce__(self) -> tuple[type[CollisionDetector], tuple[Collisions, Robot], dict[str, Any]]:
+        """Return how it is unpickled: coal's geometry is loaded anew."""
+        return CollisionDetector, (self.collisions, self.robot), {"_on_planes": self._on_planes}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CollisionDetector:
+        """Return a detector of its own that shares the geometry, which never changes."""
+        other = object.__new__(CollisionDetector)
+        vars(other).update(vars(self), _request=contact_request(), _on_planes=copy.deepcopy(self._on_planes, memo))
+        return other
 
     def _stack(self) -> None:
         """Put what the kernels take of all shapes into arrays; those of the robot come first."""
@@ -270,57 +218,54 @@ class CollisionGeometry:
             and frozenset((shapes[i].link, shapes[j].link)) not in apart
         ]
 
-    def detect(self, dynamics: Dynamics, horizon: float = 0.0) -> tuple[DetectedContact, ...]:
-        """Return the contacts at the placements of `dynamics`, up to a gap of the margin.
+    def contacts(self, dynamics: Dynamics, horizon: float = 0.0) -> tuple[list[BoundContact], Array]:
+        """Return the contacts at the placements of `dynamics` up to a gap of the margin, and the gaps (k,) [m].
 
         Or up to what the fastest body might do in a while: nothing that is hit within the `horizon` [s] may be missed.
         Among many points of one body near a plane, those count as the nearest that will be after `horizon` [s], at the
         velocity of the last :meth:`Dynamics.update`: else a body that falls flat would sink the points that were passed
-        over.
+        over. A point of the robot that touched the same plane in the last call is the same object again.
         """
-        found: list[DetectedContact] = []
-        margin = max(self.margin, FORESIGHT * horizon * self._largest_speed(dynamics))
-        self._request.security_margin = margin
-        for name, plane in self._planes.items():
-            self._add_plane(found, name, plane, dynamics, horizon, margin)
+        margin = max(self.collisions.margin, FORESIGHT * horizon * self._largest_speed(dynamics))
+        found = [pair for name in self._planes for pair in self._of_plane(name, dynamics, horizon, margin)]
+        self._on_planes = {_place(contact): contact for contact, _ in found}
         if len(self._pairs):
+            self._request.security_margin = margin
             placements = dynamics.placements
             near = manifold.near_pairs(
                 self._pairs, self._joints, self._rotations, self._centres, self._halves, placements, margin
             )
             for i, j in self._pairs[near]:
-                self._add_pair(found, self._shapes[i], self._shapes[j], dynamics, horizon)
-        return tuple(found)
+                found += self._of_solids(self._shapes[i], self._shapes[j], dynamics, horizon)
+        return [contact for contact, _ in found], np.array([gap for _, gap in found])
 
     def _largest_speed(self, dynamics: Dynamics) -> float:
         """Return a bound of the speeds [m/s] of all points of the robot's shapes."""
         speeds = np.linalg.norm(dynamics.velocities[self._joints], axis=2)
         return float((speeds[:, 0] + speeds[:, 1] * self._arms).max(initial=0.0))
 
-    def _add_plane(
-        self, found: list[DetectedContact], name: str, plane: Plane, dynamics: Dynamics, horizon: float, margin: float
-    ) -> None:
-        """Add the contacts of all shapes of the robot with a plane."""
-        normal, placements = np.asarray(plane.normal), dynamics.placements
-        points = self._shape_points
+    def _of_plane(self, name: str, dynamics: Dynamics, horizon: float, margin: float) -> Iterator[Found]:
+        """Yield the contacts of all shapes of the robot with a plane."""
+        plane, points, placements = self._planes[name], self._shape_points, dynamics.placements
+        normal = np.asarray(plane.normal)
         manifold.place_rims(self._rims, placements, normal, points.points, self._circles)
         places, gaps = manifold.near_plane(
             points, placements, dynamics.velocities, normal, plane.offset, margin, horizon
         )
-        anchor = plane.offset * normal
         for index in np.flatnonzero(places[:, 0] >= 0):
-            shape = self._shapes[index]
             for i, (place, gap) in enumerate(zip(places[index].tolist(), gaps[index].tolist(), strict=True)):
                 if place >= 0 and gap <= margin:
-                    feature = self._feature_at(place)
-                    directions = np.array([feature.line, NO_LINE]) if feature.rim else UNDIRECTED
-                    found.append(
-                        DetectedContact(
-                            f"{shape.name}/{name}#{i}", shape.link, name, shape.joint, feature.point, feature.radius,
-                            0, anchor, normal, gap, rim_radii=(feature.rim, 0.0), directions=directions,
-                            friction=_friction_of(shape),
-                        )
-                    )  # fmt: skip
+                    yield self._on_plane(self._shapes[index], self._feature_at(place), name, i), gap
+
+    def _on_plane(self, shape: Shape, feature: Feature, name: str, number: int) -> BoundContact:
+        """Return contact `number` of a shape's feature, joint's frame, with a plane of the scene."""
+        plane, radii = self._planes[name], (feature.rim, 0.0)
+        contact = BoundContact(
+            f"{shape.name}/{name}#{number}", shape.link, self._properties_of(shape), shape.joint, feature.point,
+            feature.radius, 0, plane.offset * np.asarray(plane.normal), plane.axes, rim_radii=radii,
+            directions=np.array([feature.line, NO_LINE]) if feature.rim else UNDIRECTED,
+        )  # fmt: skip
+        return self._on_planes.get(_place(contact), contact)
 
     def _feature_at(self, place: int) -> Feature:
         """Return the feature, joint's frame, at a point near a plane."""
@@ -330,17 +275,15 @@ class CollisionGeometry:
         cylinder, cap = divmod(int(circle), 2)
         return Feature(rims.middles[cylinder, cap], line=rims.axes[cylinder], rim=float(rims.radii[cylinder]))
 
-    def _add_pair(
-        self, found: list[DetectedContact], first: Shape, second: Shape, dynamics: Dynamics, horizon: float
-    ) -> None:
-        """Add the contacts of two solids, but those of features that pass each other within the `horizon` [s]."""
+    def _of_solids(self, first: Shape, second: Shape, dynamics: Dynamics, horizon: float) -> list[Found]:
+        """Return the contacts of two solids, but those of features that pass each other within the `horizon` [s]."""
         here, there = dynamics.placements[first.joint], dynamics.placements[second.joint]
         hits = find_contact_points(first, here, second, there, self._request)
         ahead = FORESIGHT * horizon
         hits = [hit for hit in hits if not is_passed(hit, first, second, dynamics, ahead)]
         if not hits:
-            return
-        friction, pair, link = _friction_of(first, second), f"{first.name}/{second.name}#", second.link or WORLD
+            return []
+        properties, pair, link = self._properties_of(first, second), f"{first.name}/{second.name}#", second.link
         points = (np.array([hit.one.point for hit in hits]) - here[3]) @ here[:3].T
         others = (np.array([hit.two.point for hit in hits]) - there[3]) @ there[:3].T
         directions = np.array([(hit.one.line, hit.two.line) for hit in hits])
@@ -348,94 +291,44 @@ class CollisionGeometry:
             if hit.normal_owner != NormalOwner.BOTH:
                 direction[hit.normal_owner] = hit.normal
         directions[:, 0], directions[:, 1] = directions[:, 0] @ here[:3].T, directions[:, 1] @ there[:3].T
-        for i, hit in enumerate(hits):
-            found.append(
-                DetectedContact(
-                    f"{pair}{i}", first.link, second.name, first.joint, points[i], hit.one.radius, second.joint,
-                    others[i], hit.normal, hit.gap, link, hit.two.radius, hit.normal_owner, directions[i],
-                    (hit.one.rim, hit.two.rim), friction,
-                )
-            )  # fmt: skip
+        return [
+            (
+                BoundContact(
+                    f"{pair}{i}", first.link, properties, first.joint, points[i], hit.one.radius, second.joint,
+                    others[i], tangent_axes(hit.normal), hit.normal_owner, hit.two.radius, directions[i],
+                    (hit.one.rim, hit.two.rim), link or WORLD,
+                ),
+                hit.gap,
+            )
+            for i, hit in enumerate(hits)
+        ]  # fmt: skip
+
+    def _properties_of(self, *shapes: Shape) -> ContactProperties:
+        """Return what contacts of these shapes may do, with the least friction that the description gives them."""
+        friction = min((shape.friction for shape in shapes if shape.friction is not None), default=0.0)
+        if friction not in self._properties:
+            self._properties[friction] = self.collisions.contact(friction).properties
+        return self._properties[friction]
 
 
-class CollisionDetector(CollisionGeometry):
-    """Detects the contacts of one robot, as contacts with the properties of a :class:`Collisions`."""
-
-    def __init__(self, collisions: Collisions, robot: Robot) -> None:
-        """See :meth:`Collisions.bind`."""
-        super().__init__(
-            robot,
-            collisions.scene,
-            margin=collisions.margin,
-            self_collision=collisions.self_collision,
-            srdf=collisions.srdf,
-            excluded=collisions.excluded,
-            package_dirs=collisions.package_dirs,
-        )
-        self.collisions = collisions
-        self._properties: dict[float, ContactProperties] = {}
-        self._latest: dict[tuple[str, bytes, float], BoundContact] = {}
-
-    def __reduce__(self) -> tuple[type[CollisionDetector], tuple[Collisions, Robot], dict[str, Any]]:
-        """Return how it is unpickled: coal's geometry is loaded anew."""
-        return CollisionDetector, (self.collisions, self.robot), {"_latest": self._latest}
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> CollisionDetector:
-        """Return a detector of its own that shares the geometry, which never changes."""
-        other = object.__new__(CollisionDetector)
-        vars(other).update(vars(self), _request=contact_request(), _latest=copy.deepcopy(self._latest, memo))
-        return other
-
-    def contacts(self, dynamics: Dynamics, horizon: float = 0.0) -> tuple[list[BoundContact], Array]:
-        """Return what :meth:`detect` finds, with its properties, and the gaps (k,) [m].
-
-        A point of the robot that touched the same plane of the scene in the last call is the same object again.
-        """
-        found = self.detect(dynamics, horizon)
-        members, latest = [], {}
-        for contact in found:
-            if contact.other_joint or contact.other not in self._planes:
-                members.append(self._bound(contact))
-            else:
-                place = contact.name, contact.point.tobytes(), contact.radius
-                latest[place] = self._latest.get(place) or self._bound(contact)
-                members.append(latest[place])
-        self._latest = latest
-        return members, np.array([contact.gap for contact in found])
-
-    def _bound(self, contact: DetectedContact) -> BoundContact:
-        properties = self._properties.get(contact.friction)
-        if properties is None:
-            properties = self._properties[contact.friction] = self.collisions.contact(contact.friction).properties
-        return BoundContact(
-            contact.name, contact.geometry, properties, contact.joint, contact.point, contact.radius,
-            contact.other_joint, contact.other_point, tangent_axes(contact.normal), contact.normal_owner,
-            contact.other_radius, contact.directions, contact.rim_radii, contact.other_link,
-        )  # fmt: skip
-
-
-def _friction_of(*shapes: Shape) -> float:
-    """Return the smallest coefficient of friction that the description gives to these shapes; 0 where it gives none."""
-    return min((shape.friction for shape in shapes if shape.friction is not None), default=0.0)
+def _place(contact: BoundContact) -> tuple[str, bytes]:
+    """Return which point of the robot touches what."""
+    return contact.name, contact.offset.tobytes()
 
 
 def _excluded(robot: Robot, pairs: Iterable[tuple[str, str]]) -> set[frozenset[str]]:
     """Return pairs of links.
 
     Raises:
-        InvalidValue: not pairs.
         UnknownName: no such link.
     """
-    pairs = list(pairs)
-    for pair in pairs:
-        if isinstance(pair, str) or len(pair) != 2:
-            raise InvalidValue("excluded links", pair, "pairs of names")
-        for link in pair:
-            robot.link_placement(link)
-    return {frozenset(pair) for pair in pairs}
+    excluded = {frozenset(pair) for pair in pairs}
+    for link in set().union(*excluded):
+        robot.link_placement(link)
+    return excluded
 
 
-def _disabled(srdf: str | os.PathLike[str] | None) -> set[frozenset[str]]:
+def _disabled(srdf: str | os.PathLike[str]) -> set[frozenset[str]]:
     """Return the pairs of links that an SRDF excludes.
 
     Raises:

@@ -36,7 +36,7 @@ START = 30.0
 
 PROGRAM = (
     "from constrained_sim.compilation.detached_process import detached; lock = detached(sys.argv[2])\n"
-    "if lock: from constrained_sim.compilation.build import compile_kernels; compile_kernels()"
+    "if lock: from constrained_sim.precompile import compile_kernels; compile_kernels()"
 )
 """Ends at once, and leaves a process that compiles."""
 

@@ -22,7 +22,7 @@ MANY = 50
 
 PROGRAM = (
     "from constrained_sim.compilation.second_process import end_with_the_first; end_with_the_first(); "
-    "from constrained_sim.compilation.build import compile_from_the_end; compile_from_the_end()"
+    "from constrained_sim.precompile import compile_from_the_end; compile_from_the_end()"
 )
 
 LOCK = "second.lock"

@@ -22,8 +22,9 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
+from constrained_sim.contact_solvers.friction_disc import differentiate_disc, nearest_in_disc
 from constrained_sim.contact_solvers.options import OPTIONS, TINY
-from constrained_sim.contact_solvers.rolling_rows import differentiate_disc, differentiate_rolling, map_rolling, nearest
+from constrained_sim.contact_solvers.rolling_rows import differentiate_rolling, map_rolling
 from constrained_sim.contact_solvers.status import OPEN, SLIDING, STICKING
 from constrained_sim.linalg.products import largest_entry
 from constrained_sim.linalg.rank import EPSILON
@@ -62,7 +63,7 @@ def natural_map_at(laws, p, b, u, r):
         y = r[i + 2] - p[i + 2] * u[i + 2]
         F[i + 2] = r[i + 2] - max(0.0, y)
         radius = friction[c] * y if y > 0.0 else 0.0
-        t0, t1 = nearest(r[i] - p[i] * u[i], r[i + 1] - p[i] * u[i + 1], radius, slip[c])
+        t0, t1 = nearest_in_disc(r[i] - p[i] * u[i], r[i + 1] - p[i] * u[i + 1], radius, slip[c])
         F[i], F[i + 1] = r[i] - t0, r[i + 1] - t1
     for j in range(lower.shape[0]):
         i = 3 * friction.shape[0] + j

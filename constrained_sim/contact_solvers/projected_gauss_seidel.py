@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
+from constrained_sim.contact_solvers.friction_disc import nearest_in_disc
 from constrained_sim.contact_solvers.natural_map import error_of
-from constrained_sim.contact_solvers.rolling_rows import nearest, sweep_rolling
+from constrained_sim.contact_solvers.rolling_rows import sweep_rolling
 
 
 @kernel
@@ -33,7 +34,7 @@ def projected_gauss_seidel(problem, r, tolerance, iterations):
             r[i + 2] = max(0.0, r[i + 2] - p[i + 2] * (np.dot(G[i + 2], r) + b[i + 2]))
             z0 = r[i] - p[i] * (np.dot(G[i], r) + b[i])
             z1 = r[i + 1] - p[i + 1] * (np.dot(G[i + 1], r) + b[i + 1])
-            r[i], r[i + 1] = nearest(z0, z1, friction[c] * r[i + 2] if r[i + 2] > 0.0 else 0.0, slip[c])
+            r[i], r[i + 1] = nearest_in_disc(z0, z1, friction[c] * r[i + 2] if r[i + 2] > 0.0 else 0.0, slip[c])
         for j in range(lower.shape[0]):
             i = 3 * friction.shape[0] + j
             r[i] = min(max(r[i] - p[i] * (np.dot(G[i], r) + b[i]), lower[j]), upper[j])

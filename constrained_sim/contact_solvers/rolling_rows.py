@@ -25,6 +25,7 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
+from constrained_sim.contact_solvers.friction_disc import differentiate_disc, nearest_in_disc
 from constrained_sim.contact_solvers.options import TINY
 from constrained_sim.validation import Array
 
@@ -59,16 +60,6 @@ def lengths_of(rolling, count):
 
 
 @kernel(inline=True)
-def nearest(z0, z1, radius, direction):
-    """Return the point of the disc of `radius` nearest to z, or the one opposite to a known direction of motion."""
-    if direction[0] != 0.0 or direction[1] != 0.0:
-        return -radius * direction[0], -radius * direction[1]
-    length = np.hypot(z0, z1)
-    shrink = radius / length if length > radius else 1.0
-    return shrink * z0, shrink * z1
-
-
-@kernel(inline=True)
 def moment_limit(moment, push):
     """Return the bound of a moment under the normal impulse max(0, push)."""
     return moment[RADIUS] + moment[COEFFICIENT] * max(push, 0.0)
@@ -81,36 +72,11 @@ def map_rolling(rolling, u, p, r, F):
     for moment in rolling:
         n, both = 3 * int(moment[CONTACT]) + 2, moment[SIZE] > 1.0
         z0, z1 = r[i] - p[i] * u[i], r[i + 1] - p[i] * u[i + 1] if both else 0.0
-        x0, x1 = nearest(z0, z1, moment_limit(moment, r[n] - p[n] * u[n]), moment[DIRECTION:])
+        x0, x1 = nearest_in_disc(z0, z1, moment_limit(moment, r[n] - p[n] * u[n]), moment[DIRECTION:])
         F[i] = r[i] - x0
         if both:
             F[i + 1] = r[i + 1] - x1
         i += int(moment[SIZE])
-
-
-@kernel(inline=True)
-def differentiate_disc(d0, d1, shrink, coefficient, p_t, p_n, B, C):
-    """Set the first two rows of B and C (3, 3) where the force of two rows is at its limit, in place.
-
-    That is ``r - radius d`` with ``d = z / |z|`` the direction of ``z = r_t - p_t u_t``, and a radius that is the
-    `coefficient` times ``r_n - p_n u_n``.
-
-    Args:
-        d0: of d.
-        d1: of d.
-        shrink: radius per length of z; 0 where d is fixed.
-        coefficient: of friction.
-        p_t: scale of both rows.
-        p_n: scale of the normal row.
-        B: what multiplies a change of r.
-        C: what multiplies a change of u.
-    """
-    B[0, 0], B[0, 1] = 1.0 - shrink * d1 * d1, shrink * d0 * d1
-    B[1, 0], B[1, 1] = shrink * d0 * d1, 1.0 - shrink * d0 * d0
-    C[0, 0], C[0, 1] = shrink * p_t * d1 * d1, -shrink * p_t * d0 * d1
-    C[1, 0], C[1, 1] = -shrink * p_t * d0 * d1, shrink * p_t * d0 * d0
-    B[0, 2], B[1, 2] = -coefficient * d0, -coefficient * d1
-    C[0, 2], C[1, 2] = coefficient * p_n * d0, coefficient * p_n * d1
 
 
 @kernel
@@ -169,7 +135,7 @@ def sweep_rolling(rolling, G, b, r):
         step = 1.0 / stiffness if stiffness > 0.0 else 0.0
         z0 = r[i] - step * (np.dot(G[i], r) + b[i])
         z1 = r[i + 1] - step * (np.dot(G[i + 1], r) + b[i + 1]) if size > 1 else 0.0
-        x0, x1 = nearest(z0, z1, radius, moment[DIRECTION:])
+        x0, x1 = nearest_in_disc(z0, z1, radius, moment[DIRECTION:])
         r[i] = x0
         if size > 1:
             r[i + 1] = x1

@@ -57,7 +57,7 @@ COMPILED = NEWTON, INTERIOR_POINT
 
 
 @kernel
-def solve_quick(G, b, laws, start, tolerance, steps, may_stick):
+def solve_quick(G, b, laws, start, tolerance, newton_first, may_stick):
     """Solve a contact problem as :func:`solve_contacts` does, as far as methods are compiled.
 
     Args:
@@ -66,22 +66,22 @@ def solve_quick(G, b, laws, start, tolerance, steps, may_stick):
         laws: of the rows, a :class:`~constrained_sim.contact_solvers.scaled_problem.ContactLaws`.
         start: (n,) impulses from which Newton's method begins; (0,): from a few iterations of Gauss-Seidel.
         tolerance: error of impulses that is good enough [N s].
-        steps: 0: all contacts stick, or the problem is left to others.
-        may_stick: whether all contacts may stick; if it is known that not all do, it is Newton's turn.
+        newton_first: whether Newton's method is the first choice; else all contacts stick, or others do the problem.
+        may_stick: whether all contacts may stick; not asked where Newton's method is not the first choice.
 
     Returns:
         (r (n,), status (k + m + d,), which of the methods found r and how many iterations all of them took, relative
         residual, impulse scale, whether r solves the problem); if it does not, r is where this ended.
     """
     problem = scaled_problem(G, b, laws)
-    if may_stick:
+    if may_stick or not newton_first:
         stuck = solve_sticking(G, b)
         r, u = stuck.copy(), matvec(G, stuck)
         u += b
         status, error, magnitude = judge_sticking(laws, problem.p, b, u, r)
         if error <= max(OPTIONS.accuracy * magnitude, tolerance):
             return r, status, (BY_STICKING, 0), error / magnitude, magnitude, True
-        if not steps:
+        if not newton_first:
             return stuck, status, (BY_STICKING, 0), error / magnitude, magnitude, False
     wanted = accuracy_of(laws, problem.p, b, tolerance)
     r, error, how = begin_newton(problem, start), np.inf, (BY_STICKING, 0)
@@ -168,19 +168,19 @@ class ContactMethod:
         yield from (entry for entry in SCHEDULE if entry[0] != first)
 
     @cached_property
-    def quick_steps(self) -> int:
-        """Newton's steps that ``solve_quick`` may do, where that comes first."""
-        return dict(SCHEDULE)[NEWTON] if self.name == NAMES[NEWTON] else 0
+    def newton_first(self) -> bool:
+        """Whether Newton's method is the first choice."""
+        return self.name == NAMES[NEWTON]
 
     @cached_property
     def without_newton(self) -> ContactMethod:
         """What to begin with where Newton's method would be the first and is not likely to do."""
-        return replace(self, name=NAMES[INTERIOR_POINT]) if self.quick_steps else self
+        return replace(self, name=NAMES[INTERIOR_POINT]) if self.newton_first else self
 
     @cached_property
     def after_quick(self) -> ContactMethod:
         """What to go on with where the quick methods led to no solution."""
-        return replace(self, name=NAMES[PIVOTING]) if self.quick_steps else self
+        return replace(self, name=NAMES[PIVOTING]) if self.newton_first else self
 
     def quick_solution(
         self, impulse: Array, status: npt.NDArray[np.int64], how: tuple[int, int], residual: float, magnitude: float
@@ -215,7 +215,7 @@ def solve_contacts(
     """
     method = ContactMethod(method) if isinstance(method, str) else method
     begin = no_values() if start is None else finite_array("start", start, problem.b.shape)
-    *quick, solved = solve_quick(problem.G, problem.b, problem.laws, begin, method.tolerance, method.quick_steps, True)
+    *quick, solved = solve_quick(problem.G, problem.b, problem.laws, begin, method.tolerance, method.newton_first, True)
     return method.quick_solution(*quick) if solved else solve_fallback(problem, method, tuple(quick), begin)
 
 
@@ -230,8 +230,7 @@ def solve_fallback(problem: ContactProblem, method: ContactMethod, quick: Quick,
         return _follow_schedule(problem, method, quick, start)
     nearly = replace(problem, friction=np.minimum(problem.friction, OPTIONS.strong_friction))
     found = solve_contacts(nearly, method, start if start.size else None)
-    steps = ContactMethod().quick_steps
-    *held, solved = solve_quick(problem.G, problem.b, problem.laws, found.impulse, method.tolerance, steps, True)
+    *held, solved = solve_quick(problem.G, problem.b, problem.laws, found.impulse, method.tolerance, True, True)
     if solved:
         return method.quick_solution(*held)
     return found if found.converged else _follow_schedule(problem, method, quick, start)

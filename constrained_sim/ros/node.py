@@ -17,11 +17,11 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.parameter import Parameter
 
 from constrained_sim.compilation.background import BACKGROUND
-from constrained_sim.compilation.build import load_kernels
 from constrained_sim.compilation.progress import PROGRESS
 from constrained_sim.config import CHANGEABLE, Config, configured_solver, read_config
 from constrained_sim.exceptions import ConfigError, ConstrainedSimError, NoAnswer, UnknownName, listed
 from constrained_sim.linalg.blas_threads import single_threaded_blas
+from constrained_sim.precompile import load_kernels
 from constrained_sim.ros import simulation_interfaces
 from constrained_sim.ros.callbacks import SERVICE_PERIOD
 from constrained_sim.ros.clock_owner import CLOCK, ClockOwner

@@ -33,7 +33,7 @@ class Direct(FullRankSolver):
         """
         self._factorize = lookup("factorization", factorization, FACTORIZATIONS)
         self.factorization = factorization
-        self.held_rows = DIRECT if factorization == "lu" else None
+        self.compiled_factorization = DIRECT if factorization == "lu" else None
 
     def _factor(self, system: System, space: RowSpace) -> FullRankFactorization:
         return self._factorize(system, space)

@@ -18,7 +18,7 @@ class NullSpace(FullRankSolver):
     """
 
     name = "null_space"
-    held_rows = NULL_SPACE
+    compiled_factorization = NULL_SPACE
 
     def _factor(self, system: System, space: RowSpace) -> FullRankFactorization:
         return _Bases(system.M, space.scaled(system.J))

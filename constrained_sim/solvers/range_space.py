@@ -21,7 +21,7 @@ class RangeSpace(FullRankSolver):
     """
 
     name = "range_space"
-    held_rows = RANGE_SPACE
+    compiled_factorization = RANGE_SPACE
 
     def _factor(self, system: System, space: RowSpace) -> FullRankFactorization:
         return _Delassus(system, space)

@@ -121,7 +121,7 @@ class Solver(ABC):
         supported: the constraints that it can do, in words.
         does_dry_friction: whether it can do dry joint friction.
         decides_contacts: whether it solves contacts itself, in :meth:`solve_normal_contacts`.
-        held_rows: its factorisation among those of :mod:`~constrained_sim.solvers.held_rows`; None: it has no kernel.
+        compiled_factorization: that of its kernel, see :mod:`~constrained_sim.solvers.held_rows`; None: it has none.
         calls: how many systems it has factored.
     """
 
@@ -129,7 +129,7 @@ class Solver(ABC):
     needs_robot = False
     does_dry_friction = True
     decides_contacts = False
-    held_rows: int | None = None
+    compiled_factorization: int | None = None
     calls = 0
     supported = "every constraint and contact"
 

@@ -121,9 +121,9 @@ def solve_rows(model, settings, phase, problem, start):
         residual, magnitude, solved = 0.0, 1.0, True
     elif not solved:
         lower, upper = np.append(np.zeros(one_sided), -most), np.append(np.full(one_sided, np.inf), most)
-        may_stick = settings.newton_steps == 0 or m > 0 or active.compliance.shape[0] > 0
+        may_stick = m > 0 or active.compliance.shape[0] > 0
         laws = ContactLaws(friction, slip, lower, upper, active.moments)
-        budget = QuickBudget(settings.tolerance, settings.newton_steps, may_stick)
+        budget = QuickBudget(settings.tolerance, settings.newton_first, may_stick)
         x, _, _, impulse, status, how, residual, magnitude, solved = quick_contacts(
             TreeInertia(M, robot.parents), f, (held_J, goal), (J, offset), active.compliance, laws, start, budget
         )

@@ -52,7 +52,7 @@ def run_steps(model, settings, law, limits, arguments, asked, states, records):
     all_q, all_v, all_tau, all_impulses, all_axes, all_energy, all_moments = records
     status = np.zeros(begin.gaps.shape[0], dtype=np.int64)
     found = StepForces(impulse, outputs.joint_friction, outputs.moments, lam, status, outputs.energy)
-    _, corrects, passes, factorization, tolerance, newton_steps, goes_on = settings
+    _, corrects, passes, factorization, tolerance, newton_first, goes_on = settings
     unknown, steps, calls = np.empty(0), 0, 0
     for i in range(all_q.shape[0]):
         begins = is_one_active(soft, may_act, begin.distances, begin.s, h)
@@ -65,7 +65,7 @@ def run_steps(model, settings, law, limits, arguments, asked, states, records):
             tau = np.maximum(np.minimum(wanted, most), least)
         target = targets[min(i, targets.shape[0] - 1)]
         acting = StepArguments(Efforts(tau, efforts.damping), wrenches, target, excluded, user_forces)
-        this = StepSettings(h, corrects, passes, factorization, tolerance, newton_steps, goes_on)
+        this = StepSettings(h, corrects, passes, factorization, tolerance, newton_first, goes_on)
         reached, _, held = advance(model, this, begin, acceleration, acting, unknown, found, end)
         calls += held
         if reached != DONE or not are_finite(end.q, end.v):

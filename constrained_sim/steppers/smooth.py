@@ -10,7 +10,7 @@ from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.dynamics.dynamics import Dynamics, difference
-from constrained_sim.energy import CONSTRAINTS, KINETIC, PROJECTION
+from constrained_sim.energy import CONSTRAINTS, KINETIC, PROJECTION, TERMS
 from constrained_sim.forward_dynamics import acceleration_rows
 from constrained_sim.integrators import RK4
 from constrained_sim.solvers import RobotSystem, Solver
@@ -38,10 +38,6 @@ class Smooth(Stepper):
         """Return whether `constraint` is bilateral."""
         return not constraint.is_unilateral
 
-    def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array, deflection: Array | None = None) -> Evaluation:
-        """Start at (q, v) and time `t` with these constraints."""
-        return self.evaluate(bound, t, q, v, deflection)
-
     def step(
         self, start: Evaluation, efforts: Efforts, wrenches: tuple[Wrench, ...], solver: Solver, method: ContactMethod
     ) -> StepOutcome:
@@ -50,26 +46,16 @@ class Smooth(Stepper):
         q, v, integrals = self.integrator.step(field, self.robot, start.t, start.q, start.v, self.dt)
         end = self.evaluate(start.bound, start.t + self.dt, q, v)
         rows = start.bound.bilateral.dim
-        energy = np.zeros(9)
+        energy = np.zeros(TERMS)
         energy[: KINETIC + 1] = integrals[rows:]
         a = (v - start.v) / self.dt
         if isinstance(self.stabilization, Projection):
-            end, energy[PROJECTION] = self._project(end, self.stabilization, solver)
+            end, energy[PROJECTION] = self.project(self.stabilization, end, solver)
         lam = start.bound.rows(integrals[:rows] / self.dt, np.zeros(0))
         rest = read_only(np.zeros(self.robot.nv))
         moved = difference(self.robot, start.q, end.q) / self.dt
         axes = end.contact.axes
         return StepOutcome(end, a, read_only(lam), axes, rest, NO_CONTACT, (), energy, field.motion, np.zeros(0), moved)
-
-    def _project(self, end: Evaluation, projection: Projection, solver: Solver) -> tuple[Evaluation, float]:
-        """Return the state projected onto the constraints, and the energy [J] that this brings in."""
-        held, energy = self.hold_positions(projection, end, solver)
-        if np.abs(held.s_bilateral).max(initial=0.0) <= projection.velocity_tolerance:
-            return held, energy
-        system = RobotSystem(self._here, held.J_bilateral, held.bound.bilateral.members)
-        v = projection.velocity(solver, system, held.v, held.s_bilateral)
-        gained = 0.5 * float((v - held.v) @ held.M @ (v + held.v))
-        return self.evaluate(held.bound, held.t, held.q, v), energy + gained
 
 
 class _Field:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.energy import CONSTRAINTS, CONTACTS, DAMPING, GRAVITY_CORIOLIS, KINETIC
+from constrained_sim.energy import CONSTRAINTS, CONTACTS, DAMPING, GRAVITY_CORIOLIS, KINETIC, TERMS
 from constrained_sim.linalg.products import ANY_ORDER
 
 
@@ -50,7 +50,7 @@ def energy_of(v, v_plus, M, impulses):
         M: (nv, nv) inertia.
         impulses: (6, nv) generalised impulses [N m s, N s] of the causes in the order of ``FORCES``.
     """
-    terms = np.zeros(9)
+    terms = np.zeros(TERMS)
     for i in range(v.shape[0]):
         mean, change = 0.5 * (v[i] + v_plus[i]), 0.0
         for cause in range(KINETIC):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
+from constrained_sim.energy import ACTUATORS, CAUSES, CONSTRAINTS, CONTACTS, DAMPING, EXTERNAL, GRAVITY_CORIOLIS
 from constrained_sim.linalg.products import matvec, vecdot, vecmat
 from constrained_sim.steppers.step_energy import attribute_friction_work, attribute_work, energy_of
 
@@ -29,12 +30,12 @@ def enter_loads(h, joints, efforts, v, forces, impulses):
     added = np.empty_like(bias)
     impulses[:] = 0.0
     for i in range(added.shape[0]):
-        impulses[0, i] = h * (pull[i] - 0.25 * h * stiffness[i] * v[i] - bias[i])
-        impulses[2, i] = h * external[i]
+        impulses[GRAVITY_CORIOLIS, i] = h * (pull[i] - 0.25 * h * stiffness[i] * v[i] - bias[i])
+        impulses[EXTERNAL, i] = h * external[i]
         added[i] = h * damping[i] + 0.25 * h**2 * stiffness[i]
     for i in range(actuation.shape[0]):
         k = actuation[i]
-        impulses[1, k] = h * constant[i]
+        impulses[ACTUATORS, k] = h * constant[i]
         added[k] += h * feedback[i]
     return added
 
@@ -63,19 +64,19 @@ def enter_solution(h, joints, efforts, active, solution, J_bilateral, found, imp
     )
     n, d = active.rows.shape[0], friction_dofs.shape[0]
     for i in range(x.shape[0]):
-        impulses[0, i] -= 0.25 * h**2 * stiffness[i] * x[i]
-        impulses[3, i] = -h * damping[i] * x[i]
+        impulses[GRAVITY_CORIOLIS, i] -= 0.25 * h**2 * stiffness[i] * x[i]
+        impulses[DAMPING, i] = -h * damping[i] * x[i]
     for i in range(actuation.shape[0]):
         k = actuation[i]
-        impulses[1, k] -= h * feedback[i] * x[k]
+        impulses[ACTUATORS, k] -= h * feedback[i] * x[k]
     for i in range(d):
         joint_friction[i] = impulse[n + i]
-        impulses[3, friction_dofs[i]] += impulse[n + i]
-    impulses[4], found.moments[:] = vecmat(impulse[:n], J[:n]), 0.0
+        impulses[DAMPING, friction_dofs[i]] += impulse[n + i]
+    impulses[CONTACTS], found.moments[:] = vecmat(impulse[:n], J[:n]), 0.0
     if active.turning.shape[0]:
         found.moments[active.turning] = impulse[n + d :]
-        impulses[4] += vecmat(impulse[n + d :], J[n + d :])
-    found.lam[:], impulses[5] = solution.lam, vecmat(solution.lam, J_bilateral)
+        impulses[CONTACTS] += vecmat(impulse[n + d :], J[n + d :])
+    found.lam[:], impulses[CONSTRAINTS] = solution.lam, vecmat(solution.lam, J_bilateral)
 
 
 @kernel(spliced=True)
@@ -110,15 +111,15 @@ def enter_correction(friction_dofs, begin, total, active, solution, found, end):
     x, v_plus, n, d, energy = end.v, solution.x, active.rows.shape[0], friction_dofs.shape[0], found.energy
     M, lam, J_bilateral, J_begin = end.M, found.lam, end.J_bilateral, begin.J_bilateral
     row_impulses, joint_friction, turning = solution.impulse[:n], solution.impulse[n : n + d], solution.impulse[n + d :]
-    change, J = np.zeros((6, x.shape[0])), active.J
+    change, J = np.zeros((CAUSES, x.shape[0])), active.J
     for i in range(x.shape[0]):
-        change[0, i] = total[i] - vecdot(M[i], x)
+        change[GRAVITY_CORIOLIS, i] = total[i] - vecdot(M[i], x)
     for i in range(d):
-        change[3, friction_dofs[i]] = joint_friction[i] - found.joint_friction[i]
-    change[4] = vecmat(row_impulses - found.impulse[active.rows], J[:n])
-    change[5] = vecmat(solution.lam - lam, J_bilateral)
+        change[DAMPING, friction_dofs[i]] = joint_friction[i] - found.joint_friction[i]
+    change[CONTACTS] = vecmat(row_impulses - found.impulse[active.rows], J[:n])
+    change[CONSTRAINTS] = vecmat(solution.lam - lam, J_bilateral)
     if turning.shape[0]:
-        change[4] += vecmat(turning - found.moments[active.turning], J[n + d :])
+        change[CONTACTS] += vecmat(turning - found.moments[active.turning], J[n + d :])
         found.moments[active.turning] = turning
     energy += energy_of(x, v_plus, M, change)
     found.impulse[active.rows], found.status[active.chosen] = row_impulses, solution.status[: active.chosen.shape[0]]

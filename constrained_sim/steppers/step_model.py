@@ -19,6 +19,7 @@ from constrained_sim.contact.rolling import TurningRows
 from constrained_sim.contact.soft_contacts import SoftContacts
 from constrained_sim.dynamics.springs import SpringTable
 from constrained_sim.dynamics.tree import Tree
+from constrained_sim.energy import CAUSES
 from constrained_sim.robot import Robot
 from constrained_sim.steppers.packed_step import Sizes, State, state_size, unpack_state
 from constrained_sim.validation import Array
@@ -133,14 +134,14 @@ class StepOptions(NamedTuple):
     Attributes:
         theta: of the new velocity in the mean velocity.
         activation_distance: predicted gap up to which a contact or a limit takes part [m, rad].
-        rest_speed: velocity up to which a state is at rest [m/s, rad/s].
+        negligible_speed: velocity up to which a state is at rest [m/s, rad/s].
         position_tolerance: drift up to which positions stay as they are [m, rad].
         impact_speed: see :func:`~constrained_sim.steppers.contact_selection.closing_contacts` [m/s].
     """
 
     theta: float
     activation_distance: float
-    rest_speed: float
+    negligible_speed: float
     position_tolerance: float
     impact_speed: float
 
@@ -173,7 +174,7 @@ class StepSettings(NamedTuple):
         passes: over its prediction, see :attr:`~constrained_sim.steppers.substeps.Substeps.memory`.
         factorization: of the rows that are held, one of :mod:`~constrained_sim.solvers.held_rows`.
         tolerance: error of impulses that is good enough [N s].
-        newton_steps: see :func:`~constrained_sim.contact_solvers.solve.solve_quick`.
+        newton_first: see :func:`~constrained_sim.contact_solvers.solve.solve_quick`.
         goes_on: whether the step goes on with contact problems that are not solved, which its caller judges; else it
             ends there.
     """
@@ -183,7 +184,7 @@ class StepSettings(NamedTuple):
     passes: int
     factorization: int
     tolerance: float
-    newton_steps: int
+    newton_first: bool
     goes_on: bool
 
 
@@ -233,7 +234,7 @@ class WorkSpace(NamedTuple):
 def work_space(sizes: Sizes, pose: Any, end_pose: Any) -> WorkSpace:
     """Return the work space of steps with these `sizes`, at whose poses nothing has been computed."""
     middle = unpack_state(np.zeros(state_size(sizes)), sizes)
-    return WorkSpace(middle, pose, end_pose, np.zeros(sizes.nv), np.zeros((6, sizes.nv)), np.zeros(sizes.nv))
+    return WorkSpace(middle, pose, end_pose, np.zeros(sizes.nv), np.zeros((CAUSES, sizes.nv)), np.zeros(sizes.nv))
 
 
 @structref.register

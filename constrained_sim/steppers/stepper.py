@@ -19,7 +19,7 @@ from constrained_sim.contact.features import ContactGeometry
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.dynamics.dynamics import Dynamics, integrate, potential_energy
 from constrained_sim.exceptions import InvalidValue, NotSupported
-from constrained_sim.impact import Impact, ImpactLaw, impact_at
+from constrained_sim.impact import Impact, ImpactLaw, bouncing, impact_at
 from constrained_sim.integrators import INTEGRATORS, Integrator
 from constrained_sim.posture import JointFeedback
 from constrained_sim.robot import Robot
@@ -172,6 +172,7 @@ class Stepper(ABC):
         supported: the constraints that it can do, in words.
         does_dry_friction: whether it can do dry joint friction.
         does_feedback: whether it can remove drift by Baumgarte's feedback.
+        bounce_velocity: approach speed [m/s, rad/s] below which restitution counts as 0: so bounces end in contact.
         memory: what a step takes over from the one before; set again, it makes a step that failed undone.
     """
 
@@ -179,7 +180,8 @@ class Stepper(ABC):
     default_integrator: str
     does_dry_friction = True
     does_feedback = True
-    memory: Any = ()
+    bounce_velocity: float
+    memory: Any = None
     supported = "every constraint and contact"
 
     def __init__(self, robot: Robot, dt: float, integrator: Integrator, stabilization: Stabilization) -> None:
@@ -216,6 +218,15 @@ class Stepper(ABC):
             NotSupported: names the first of them.
         """
         check_supported("stepper", self, constraints)
+
+    def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array, deflection: Array | None = None) -> Evaluation:
+        """Forget the past and evaluate (q, v) at time `t`, with springs (soft, 2) of soft contacts; None: relaxed."""
+        self._forget()
+        return self.evaluate(bound, t, q, v, deflection)
+
+    def _forget(self) -> None:
+        """Forget what a step takes over from the one before."""
+        self.memory = None
 
     def evaluate(
         self, bound: ConstraintSet, t: float, q: Array, v: Array, deflection: Array | None = None
@@ -262,13 +273,40 @@ class Stepper(ABC):
         self._here.update_inertia(here.q, here.t)
         return impact_at(self._here, here.bound, here.v, closing, solver, method, law)
 
-    def hold_positions(
+    def collide(self, here: Evaluation, closing: npt.NDArray[np.intp], solver: Solver, method: ContactMethod) -> Impact:
+        """Resolve an impact as :meth:`impact` does, after which contacts faster than :attr:`bounce_velocity` bounce."""
+        law = ImpactLaw(bouncing(here.bound, closing, here.contact.s_normal, self.bounce_velocity))
+        return self.impact(here, closing, solver, method, law)
+
+    def project(
         self,
         projection: Projection,
         end: Evaluation,
         solver: Solver,
         held: npt.NDArray[np.int64] = NO_CONTACT,
         rows: npt.NDArray[np.int64] = NO_CONTACT,
+    ) -> tuple[Evaluation, float]:
+        """Project a configuration and its velocity onto the bilateral rows and the contacts `held`, see `_project_q`.
+
+        Returns:
+            The state there, and the energy [J] that this brings in.
+        """
+        there, energy = self._project_q(projection, end, solver, held, rows)
+        J = there.J_contact[rows]
+        s = J @ there.v
+        if max(np.abs(there.s_bilateral).max(initial=0.0), np.abs(s).max(initial=0.0)) <= projection.velocity_tolerance:
+            return there, energy
+        system = RobotSystem(self._here, there.J_bilateral, there.bound.bilateral.members)
+        v = there.v + projection.tangent_step(solver, system, there.s_bilateral, J, s)
+        return there.with_velocity(v), energy + 0.5 * float((v - there.v) @ there.M @ (v + there.v))
+
+    def _project_q(
+        self,
+        projection: Projection,
+        end: Evaluation,
+        solver: Solver,
+        held: npt.NDArray[np.int64],
+        rows: npt.NDArray[np.int64],
     ) -> tuple[Evaluation, float]:
         """Project a configuration onto the bilateral rows and the contacts `held`, if they have drifted.
 
@@ -305,10 +343,6 @@ class Stepper(ABC):
         if end is start:
             return end, 0.0
         return end, potential_energy(self.robot, end.q) - potential_energy(self.robot, start.q)
-
-    @abstractmethod
-    def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array, deflection: Array | None = None) -> Evaluation:
-        """Forget the past and evaluate (q, v) at time `t`, with springs (soft, 2) of soft contacts; None: relaxed."""
 
     @abstractmethod
     def step(

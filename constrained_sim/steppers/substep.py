@@ -72,7 +72,8 @@ def advance(model, settings, begin, acceleration, arguments, near, found, end):
         :data:`DONE`.
     """
     robot, work, h, theta = borrowed(model.robot), borrowed(model.work), settings.h, model.options.theta
-    rest_speed, middle, impulses, x, v = model.options.rest_speed, work.middle, work.impulses, work.x, begin.v
+    negligible_speed, v = model.options.negligible_speed, begin.v
+    middle, impulses, x = work.middle, work.impulses, work.x
     pull = spring_effort(robot.springs, begin.q, v.shape[0])
     com = middle_coms((1.0 - theta) * h, begin.M, v, begin.frames, robot.free_rows)
     configure(model, work.pose, begin.q, (1.0 - theta) * h, v, com, middle)
@@ -86,7 +87,7 @@ def advance(model, settings, begin, acceleration, arguments, near, found, end):
     for done in range(settings.passes + 1):
         if done:
             if done == settings.passes and (
-                exceeds(v, rest_speed) or exceeds(x, rest_speed) or not exceeds(middle.v, rest_speed)
+                exceeds(v, negligible_speed) or exceeds(x, negligible_speed) or not exceeds(middle.v, negligible_speed)
             ):
                 break  # else what stopped within the last step would have forces at a velocity that it does not have
             expected[:] = x
@@ -102,7 +103,7 @@ def advance(model, settings, begin, acceleration, arguments, near, found, end):
     masses, frames = (begin.M, middle.M), (begin.frames, middle.frames)
     flown = end_velocities(h, masses, v, impulses, robot.gravity, robot.free_rows, frames)
     active = arrive(model, settings, begin, com + theta * h * flown, arguments, found, end)
-    if not (exceeds(v, rest_speed) or exceeds(middle.v, rest_speed) or exceeds(x, rest_speed)):
+    if not (exceeds(v, negligible_speed) or exceeds(middle.v, negligible_speed) or exceeds(x, negligible_speed)):
         return DONE, predicted, calls
     if not settings.corrects:
         return PREDICTED, predicted, calls

@@ -114,9 +114,9 @@ class SubstepRunner:
         loads = tuple(inputs.efforts), tuple(inputs.wrenches), targets, inputs.excluded, inputs.user_forces
         if self.interpreted is not None:
             self.interpreted.begin(begin.t, h, inputs)
-        factorization = -1 if solver.held_rows is None else solver.held_rows
+        factorization = -1 if solver.compiled_factorization is None else solver.compiled_factorization
         goes_on = self.interpreted is not None
-        settings = h, kind != TRIAL, passes, factorization, method.tolerance, method.quick_steps, goes_on
+        settings = h, kind != TRIAL, passes, factorization, method.tolerance, method.newton_first, goes_on
         reached, calls, rows, members, how, residual, magnitude, dynamics, inconsistent = step(
             self.model, settings, kind == WHOLE, packed_state(begin, sizes), acceleration, loads, near, (record, status)
         )

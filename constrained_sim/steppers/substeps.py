@@ -113,7 +113,7 @@ class Substeps(Stepper):
     def _can_compile(self, begin: Evaluation, inputs: StepInputs) -> bool:
         """Whether the kernels of a whole step can do what is declared, with the solver that is chosen."""
         known = begin.bound.is_of_arrays and self.robot.tree is not None and self.stabilization.metric == "mass"
-        if not known or inputs.solver.held_rows is None:
+        if not known or inputs.solver.compiled_factorization is None:
             return False
         step.wait_if_overdue()
         return not step.runs_source()

@@ -9,12 +9,11 @@ import numpy.typing as npt
 
 from constrained_sim.actuators import Efforts
 from constrained_sim.constrained_dynamics import NOTHING_KNOWN
-from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact.contact_set import TOUCHING
 from constrained_sim.contact.speeds import STOP_SPEED
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.energy import EnergyTerms
-from constrained_sim.impact import Impact, ImpactLaw, bouncing
+from constrained_sim.impact import Impact
 from constrained_sim.integrators import Midpoint
 from constrained_sim.posture import JointFeedback
 from constrained_sim.solvers import Solver
@@ -32,9 +31,6 @@ from constrained_sim.steppers.substep_runner import CLOSING, TRIAL, WHOLE
 from constrained_sim.steppers.substeps import IMPACT_DEPTH, Substeps
 from constrained_sim.validation import Array
 from constrained_sim.wrench import Wrench, wrench_table
-
-BOUNCE_VELOCITY = 1e-2
-"""Approach speed [m/s, rad/s] below which restitution counts as 0."""
 
 MOST_TOUCHING = 12
 """Contacts that touch at the instants of touchdown that split one step, in sum, before what would touch down in its
@@ -94,12 +90,8 @@ class TimeStepping(Substeps):
 
     name = "time_stepping"
     default_integrator = Midpoint.name
+    bounce_velocity = 1e-2
     _ahead = 1
-
-    def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array, deflection: Array | None = None) -> Evaluation:
-        """Start at (q, v) and time `t` with these constraints."""
-        self._forget()
-        return self.evaluate(bound, t, q, v, deflection)
 
     def step(
         self,
@@ -163,8 +155,9 @@ class TimeStepping(Substeps):
         axes, acceleration = np.empty((steps, *contact.axes.shape)), self._acceleration.copy()
         moments = np.empty((steps, contacts.resistance.dim))
         records = q, v, taus, impulses, axes, energy, moments
+        factorization = int(solver.compiled_factorization or 0)
         settings = StepSettings(
-            self.dt, True, self._passes, int(solver.held_rows or 0), method.tolerance, method.quick_steps, False
+            self.dt, True, self._passes, factorization, method.tolerance, method.newton_first, False
         )
         acting = StepArguments(inputs.efforts, wrenches, targets, NO_CONTACT, NO_FORCES)
         done, t, calls = run_steps(
@@ -360,8 +353,7 @@ class TimeStepping(Substeps):
 
     def _impact(self, here: Evaluation, touching: npt.NDArray[np.intp], inputs: StepInputs) -> Impact:
         """Resolve the impact of all contacts that touch."""
-        law = ImpactLaw(bouncing(here.bound, touching, here.contact.s_normal, BOUNCE_VELOCITY))
-        impact = self.impact(here, touching, inputs.solver, inputs.method, law)
+        impact = self.collide(here, touching, inputs.solver, inputs.method)
         return replace(impact, early=int((here.contact.gaps[touching] > TOUCHING).sum()))
 
 

@@ -9,23 +9,22 @@ import numpy.typing as npt
 
 from constrained_sim.actuators import Efforts
 from constrained_sim.constrained_dynamics import ConstrainedSolution, ContactRows, solve_constrained_dynamics
-from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact.soft_forces import soft_status
 from constrained_sim.contact.speeds import REST_SPEED
 from constrained_sim.contact_solvers import ContactMethod
-from constrained_sim.contact_solvers.contact_modes import Mode
-from constrained_sim.contact_solvers.max_margin_forces import max_margin_forces
 from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.contact_solvers.problem import ContactSolution
 from constrained_sim.dynamics.dynamics import difference
 from constrained_sim.energy import IMPACT_LOSSES, EnergyTerms
 from constrained_sim.exceptions import NonFiniteMotion
 from constrained_sim.forward_dynamics import acceleration_rows
-from constrained_sim.impact import Impact, ImpactLaw, bouncing
+from constrained_sim.impact import Impact, ImpactLaw
 from constrained_sim.integrators import Adaptive, Integrator
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import RobotSystem, Solver
 from constrained_sim.stabilization import Baumgarte, Projection
+from constrained_sim.steppers.event_driven.contact_modes import Mode
+from constrained_sim.steppers.event_driven.max_margin_forces import max_margin_forces
 from constrained_sim.steppers.event_driven.segment import DEPTH, RESTING, Segment, StepInputs
 from constrained_sim.steppers.event_driven.singular_crossing import SingularCrossing
 from constrained_sim.steppers.stepper import Evaluation, StepOutcome, Stepper
@@ -34,9 +33,6 @@ from constrained_sim.wrench import Wrench
 
 INSTANT = 1e-11
 """[s] Within which what is about to touch touches now, and events count as those of one instant."""
-
-BOUNCE_VELOCITY = 1e-6
-"""Approach speed [m/s] below which restitution counts as 0, so that bounces end in contact."""
 
 APPROACH_RATIO = 1e-7
 """Approach in a Painleve impact, relative to their largest speed: too small to matter, too large to be overlooked."""
@@ -63,11 +59,11 @@ class EventDriven(Stepper):
     joint friction. What approaches when it touches goes through
     the impact map, as often as anything approaches. Then the mode that follows is the solution of the contact problem
     at acceleration level, of everything closed at once: so any number of events may share an instant. Restitution
-    counts as 0 below ``BOUNCE_VELOCITY``, where a sequence of ever smaller bounces ends in contact.
+    counts as 0 below ``bounce_velocity``, where a sequence of ever smaller bounces ends in contact.
 
     Indeterminate forces are those of least norm inside the cones; where contacts resist rolling or spinning, any inside
     their bounds. Where these reach a bound though nothing slips or turns, forces that are farther inside go on from
-    there (:mod:`~constrained_sim.contact_solvers.max_margin_forces`); the motion is the same.
+    there (:mod:`~constrained_sim.steppers.event_driven.max_margin_forces`); the motion is the same.
 
     With friction at acceleration level there may be no solution (Painleve's paradox: pressing more makes a sliding
     contact sink faster). Then forces grow beyond all bounds in no time: a Painleve impact, one without collision,
@@ -93,16 +89,12 @@ class EventDriven(Stepper):
     default_integrator = Adaptive.name
     integrator: Adaptive
     memory: SingularCrossing | None = None
+    bounce_velocity = 1e-6
 
     @classmethod
     def takes(cls, integrator: Integrator) -> bool:
         """Return whether `integrator` is the adaptive one."""
         return isinstance(integrator, Adaptive)
-
-    def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array, deflection: Array | None = None) -> Evaluation:
-        """Start at (q, v) and time `t` with these constraints."""
-        self.memory = None
-        return self.evaluate(bound, t, q, v, deflection)
 
     def step(
         self, start: Evaluation, efforts: Efforts, wrenches: tuple[Wrench, ...], solver: Solver, method: ContactMethod
@@ -155,7 +147,7 @@ class EventDriven(Stepper):
         for _ in range(MOST_EVENTS):
             touching = _touching(here)
             if (touching & (here.contact.s_normal < -RESTING)).any():
-                here = self._collide(here, np.flatnonzero(touching), inputs, ledger)
+                here = ledger.after(here, self.collide(here, np.flatnonzero(touching), inputs.solver, inputs.method))
                 continue
             candidates = np.flatnonzero(touching & _stays(here, inputs.feedback))
             dynamics = self._here
@@ -237,15 +229,6 @@ class EventDriven(Stepper):
             np.concatenate([upper, np.where(np.isnan(joint_friction), most, joint_friction)]),
         )
 
-    def _collide(
-        self, here: Evaluation, closing: npt.NDArray[np.intp], inputs: StepInputs, ledger: _Ledger
-    ) -> Evaluation:
-        """Return the state after the impact of `closing`."""
-        law = ImpactLaw(bouncing(here.bound, closing, here.contact.s_normal, BOUNCE_VELOCITY))
-        impact = self.impact(here, closing, inputs.solver, inputs.method, law)
-        ledger.impacts.append(impact)
-        return here.with_velocity(impact.v_plus)
-
     def _painleve_impact(
         self, here: Evaluation, closing: npt.NDArray[np.intp], approach: Array, inputs: StepInputs, ledger: _Ledger
     ) -> Evaluation:
@@ -265,23 +248,14 @@ class EventDriven(Stepper):
         wanted = speed * approach / np.abs(approach).max() - leaving
         approach_velocity[contact_set.normals[closing]] = np.where(approach < 0.0, wanted, 0.0)
         law = ImpactLaw(np.zeros(here.bound.dim), approach_velocity=approach_velocity)
-        impact = self.impact(here, closing, inputs.solver, inputs.method, law)
-        ledger.impacts.append(impact)
-        return here.with_velocity(impact.v_plus)
+        return ledger.after(here, self.impact(here, closing, inputs.solver, inputs.method, law))
 
     def _hold(self, end: Evaluation, mode: Mode, inputs: StepInputs, ledger: _Ledger) -> Evaluation:
         """Remove drift: of closed gaps, of bilateral rows, and of the velocities of all that is held."""
         projection = self.stabilization
         if not isinstance(projection, Projection):
             return end
-        firm, energy = self.hold_positions(projection, end, inputs.solver, mode.closed, mode.held)
-        J = firm.J_contact[mode.held]
-        s = J @ firm.v
-        if max(np.abs(firm.s_bilateral).max(initial=0.0), np.abs(s).max(initial=0.0)) > projection.velocity_tolerance:
-            system = RobotSystem(self._here, firm.J_bilateral, firm.bound.bilateral.members)
-            v = firm.v + projection.tangent_step(inputs.solver, system, firm.s_bilateral, J, s)
-            energy += 0.5 * float((v - firm.v) @ firm.M @ (v + firm.v))
-            firm = firm.with_velocity(v)
+        firm, energy = self.project(projection, end, inputs.solver, mode.closed, mode.held)
         ledger.energy += EnergyTerms(projection=energy).as_array()
         return firm
 
@@ -295,6 +269,11 @@ class _Ledger:
         self._change: Array = np.zeros(len(start.v))
         self.energy: Array = EnergyTerms().as_array()
         self.impacts: list[Impact] = []
+
+    def after(self, here: Evaluation, impact: Impact) -> Evaluation:
+        """Take an impact, and return the state after it."""
+        self.impacts.append(impact)
+        return here.with_velocity(impact.v_plus)
 
     def add_segment(self, begin: Evaluation, end: Evaluation, integrals: Array) -> None:
         """Add a segment without events."""

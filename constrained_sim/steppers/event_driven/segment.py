@@ -16,7 +16,6 @@ from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact.features import ContactGeometry
 from constrained_sim.contact.soft_forces import soft_forces
 from constrained_sim.contact_solvers import ContactMethod
-from constrained_sim.contact_solvers.contact_modes import Mode
 from constrained_sim.dynamics.dynamics import Dynamics, integrate, tangent_rate
 from constrained_sim.energy import CONSTRAINTS, CONTACTS, DAMPING, FORCES
 from constrained_sim.exceptions import NonFiniteMotion
@@ -26,6 +25,7 @@ from constrained_sim.linalg.rank import EPSILON
 from constrained_sim.solvers import RobotSystem, Solver
 from constrained_sim.solvers.solver import Factorization
 from constrained_sim.stabilization import Baumgarte
+from constrained_sim.steppers.event_driven.contact_modes import Mode
 from constrained_sim.steppers.event_driven.singular_crossing import (
     ENTER_SIGMA,
     LOOKAHEAD,

@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from constrained_sim.contact_solvers.contact_modes import FrictionBlocks
 from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.linalg.rank import BALANCE_TOLERANCE
+from constrained_sim.steppers.event_driven.contact_modes import FrictionBlocks
 from constrained_sim.validation import Array
 
 
