@@ -12,6 +12,9 @@ from constrained_sim.robot import Robot
 from constrained_sim.servo import JointTargets
 from constrained_sim.validation import Array
 
+QUICK_TRIES, MOST_TRIES = 10, 60
+"""Steps tried to find which joint feedback is at its limit: before joints are looked at one by one, and in all."""
+
 Command = Array | JointFeedback
 """(nu,) efforts [N m, N], or the feedback that finds them."""
 
@@ -91,21 +94,37 @@ class Actuators:
         damping = command.damping + h * command.stiffness
         return Efforts(np.where(damping > 0.0, constant, self._slowed(self._robot.clamp(constant), v)), damping)
 
-    def within_limits(self, asked: Efforts, given: Array, v: Array) -> Efforts | None:
-        """Return what to try in place of `asked`; None: all is within the limits.
+    def within_limits(self, law: Efforts, tried: Efforts, rates: Array, v: Array, tries: int) -> Efforts | None:
+        """Return what to try in place of the efforts of a step; None: it was the step of feedback within its limits.
 
-        A joint whose feedback asked for more than its limit gives that much, constantly.
+        That is the one with ``tau = clip(constant - damping v'(tau))``: a linear complementarity problem with one
+        solution, where contacts stay as they are. Each joint follows its law, or gives what its limit allows,
+        constantly, while its law asks for more. Changing what is wrong of all joints at once takes few tries; changing
+        that of the first one only always comes to an end (Murty, Note on a Bard-type scheme for solving the
+        complementarity problem, 1974). Where contacts prevent that too, all efforts are constant.
 
         Args:
-            asked: efforts of a step that was tried.
-            given: (nu,) what they came to [N m, N].
-            v: (nv,) velocity at its beginning.
+            law: what the feedback asks for.
+            tried: efforts of the step that was tried.
+            rates: (nu,) velocities of the joints at which they acted [rad/s, m/s].
+            v: (nv,) velocity at the beginning.
+            tries: how many steps were tried before this one.
         """
-        allowed = self._slowed(self._robot.clamp(given), v)
-        beyond = (allowed != given) & (asked.damping > 0.0)
-        if not beyond.any():
+        wanted = law.at(rates)
+        allowed = self._slowed(self._robot.clamp(wanted), v)
+        follows = (law.damping == 0.0) | (tried.damping > 0.0)
+        is_wrong = (law.damping > 0.0) & np.where(follows, wanted != allowed, tried.constant != allowed)
+        if not is_wrong.any() or tries > MOST_TRIES:
             return None
-        return Efforts(np.where(beyond, allowed, asked.constant), np.where(beyond, 0.0, asked.damping))
+        if tries == MOST_TRIES:
+            return Efforts(np.where(law.damping > 0.0, allowed, law.constant), self._nothing)
+        if tries >= QUICK_TRIES:
+            is_wrong &= np.arange(len(is_wrong)) == np.argmax(is_wrong)
+        limited = np.where(is_wrong, wanted != allowed, ~follows)
+        return Efforts(
+            np.where(limited, np.where(is_wrong, allowed, tried.constant), law.constant),
+            np.where(limited, 0.0, law.damping),
+        )
 
     def _slowed(self, tau: Array, v: Array) -> Array:
         """Return what is left of the efforts `tau` (nu,) where none may drive a joint beyond its velocity limit."""

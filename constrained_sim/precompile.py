@@ -35,7 +35,7 @@ from constrained_sim.exceptions import ConstrainedSimError
 from constrained_sim.objects import WorldObject
 from constrained_sim.posture import Posture
 from constrained_sim.robot import Robot
-from constrained_sim.sensors import Imu, SensorSet, Twist
+from constrained_sim.sensors import ForceTorque, Imu, SensorSet, Twist
 from constrained_sim.simulator import Simulator
 from constrained_sim.solvers import SOLVERS, make_solver
 from constrained_sim.solvers.solver import System
@@ -185,7 +185,7 @@ def _measure() -> None:
     """Read sensors of a leg on a rod; put a box beside it; take out drift of contacts beside bilateral constraints."""
     leg, q = _leg()
     rod = PointDistance("rod", "shank", FOOT, point_b=(1.0, 0.0, 0.0))
-    sensors = SensorSet(leg, [Imu("imu", "shank"), Twist("twist", "shank")], period=1e-3)
+    sensors = SensorSet(leg, [Imu("imu", "shank"), Twist("twist", "shank"), ForceTorque("knee", "shank")], period=1e-3)
     for solver, stepper in itertools.product(("range_space", "kokkevis"), ("time_stepping", "event_driven")):
         sim = Simulator(leg, [rod], stepper, solver, q=q, dt=1e-3)
         sensors.measure(sim.step())

@@ -93,7 +93,7 @@ class Robot:
         Raises:
             UnknownName: an actuated joint that the model does not have.
             InvalidValue: one that is named twice, or a value of the wrong kind.
-            ModelError: a mimicking joint.
+            ModelError: a mimicking joint, or joints that are not in depth-first order.
         """
         instance("model", self.model, pin.Model, "a pinocchio.Model")
         object.__setattr__(self, "actuated_joints", actuated_of(tuple(self.model.names)[1:], self.actuated_joints))
@@ -104,6 +104,25 @@ class Robot:
         for name, joint in zip(self.model.names, self.model.joints, strict=True):
             if "Mimic" in joint.shortname():
                 raise ModelError(f"joint {name!r}: got one that mimics another, allowed: a JointCoupling in its place")
+        self._check_order()
+
+    def _check_order(self) -> None:
+        """Refuse joints that are not in depth-first order, on which Pinocchio's inertia matrix depends.
+
+        Raises:
+            ModelError: names the first of them.
+        """
+        parents, names, branch = self.model.parents, self.model.names, [0]
+        for joint in range(1, self.model.njoints):
+            while branch and branch[-1] != parents[joint]:
+                branch.pop()
+            if not branch:
+                before, parent = names[joint - 1], names[parents[joint]]
+                raise ModelError(
+                    f"joint {names[joint]!r}: got it after {before!r}, allowed: joints depth-first, all that move with "
+                    f"{parent!r} before those of another branch"
+                )
+            branch.append(joint)
 
     def __repr__(self) -> str:
         """Say what it is, not every number of it."""

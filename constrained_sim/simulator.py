@@ -514,18 +514,19 @@ class Simulator:
             NonFiniteMotion: the state at its end is not finite.
         """
         actuators, memory = self._actuators, self._stepper.memory
-        efforts = actuators.efforts(command, here.q, here.v, self.dt)
+        law = efforts = actuators.efforts(command, here.q, here.v, self.dt)
+        tries = 0
         while True:
             outcome = self._stepper.step(here, efforts, acting, self._solver, self._method)
             if not are_finite(outcome.end.q, outcome.end.v):
                 raise NonFiniteMotion("the equations of motion gave NaN or infinity")
             if not isinstance(command, JointFeedback):
                 return outcome, efforts.constant
-            given = efforts.at(outcome.damped_velocity[self.robot.actuation])
-            limited = actuators.within_limits(efforts, given, here.v)
-            if limited is None:
-                return outcome, given
-            self._stepper.memory, efforts = memory, limited
+            rates = outcome.damped_velocity[self.robot.actuation]
+            other = actuators.within_limits(law, efforts, rates, here.v, tries)
+            if other is None:
+                return outcome, efforts.at(rates)
+            self._stepper.memory, efforts, tries = memory, other, tries + 1
 
     def run(
         self,

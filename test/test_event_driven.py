@@ -714,3 +714,19 @@ def test_feedback_on_speeds_alone_leaves_soft_contacts_as_they_are():
             warnings.simplefilter("error")
             ends.append(sim.run(0.05).q[-1])
     assert (ends[0] == ends[1]).all()
+
+
+@pytest.mark.parametrize("dt", [1e-3, 13e-3])
+def test_dry_friction_alone_stops_a_turntable(dt: float) -> None:
+    """Nothing else acts, so that friction is all that there is: ``v^2 / 2 a`` to rest."""
+    table, inertia, friction, speed = link("table", 1.0, inertia=(0.1, 0.1, 0.1)), 0.1, 0.5, 1.0
+    robot = Robot.from_urdf(urdf('<link name="base"/>', table, joint("axle", "continuous", "base", "table", (0, 0, 1))))
+    robot = robot.with_joints({"axle": {"friction": friction}})
+    sim = Simulator(robot, v=[speed], dt=dt, **EVENTS)
+    way = speed**2 * inertia / (2.0 * friction)
+    sim.run(0.1)
+    assert sim.state.v[0] == pytest.approx(speed - friction / inertia * sim.state.t, abs=1e-9)
+    sim.run(0.2)
+    cos, sin = sim.state.q
+    assert np.arctan2(sin, cos) == pytest.approx(way, abs=1e-8)
+    assert abs(sim.state.v[0]) < 1e-9

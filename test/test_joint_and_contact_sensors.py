@@ -3,9 +3,9 @@
 import numpy as np
 import pinocchio as pin
 import pytest
-from mechanisms import double_pendulum, leg_config, random_state, random_tree, simulator
+from mechanisms import LIMIT, double_pendulum, joint, leg_config, link, random_state, random_tree, simulator, urdf
 
-from constrained_sim import ContactSwitch, Encoder, Imu, SensorSet, Twist
+from constrained_sim import Collisions, ContactSwitch, Encoder, Imu, Robot, SensorSet, Twist
 from constrained_sim.config import read_config
 from constrained_sim.exceptions import InvalidValue, UnknownName
 
@@ -66,6 +66,26 @@ def test_noise_of_an_encoder():
     ]
     deviation = np.std(errors, axis=0) / [np.hypot(0.02, 0.001 / np.sqrt(12)), 0.3]
     assert deviation == pytest.approx([1.0, 1.0], abs=5 / np.sqrt(2 * 3000))
+
+
+def test_both_links_of_a_contact_are_pressed():
+    """Two sliders pressed together with 10 N: whichever of them is the first of the pair."""
+    box = '<box size="0.2 0.2 0.2"/>'
+    sliders = [link(name, 1.0, shape=box) for name in ("left", "right")]
+    joints = [
+        joint(f"to {name}", "prismatic", "base", name, (1, 0, 0), (x, 0, 0), LIMIT)
+        for name, x in (("left", -0.1), ("right", 0.1))
+    ]
+    robot = Robot.from_urdf(urdf('<link name="base"/>', *sliders, *joints))
+    sim = simulator(robot, [0.0, 0.0], collisions=Collisions(self_collision=True))
+    sensors = SensorSet(robot, [ContactSwitch(name, name, threshold=9.99) for name in ("left", "right")], PERIOD)
+    for _ in range(20):
+        result = sim.step([10.0, -10.0])
+    now = sensors.measure(result)
+    assert (now["left"].is_pressed[0], now["right"].is_pressed[0]) == (1, 1)
+    for _ in range(2):
+        result = sim.step([9.9, -9.9])
+    assert not any(reading.is_pressed[0] for reading in sensors.measure(result).values())
 
 
 def test_a_switch_is_on_while_its_link_is_pressed_hard_enough():

@@ -3,9 +3,9 @@
 import numpy as np
 import pinocchio as pin
 import pytest
-from mechanisms import inertia_of, placement
+from mechanisms import inertia_of, linear_momentum, placement
 
-from constrained_sim import Collisions, JointCoupling, JointLimit, Plane, Robot, Simulator
+from constrained_sim import Collisions, JointCoupling, JointLimit, Plane, Robot, Simulator, assemble
 from constrained_sim.exceptions import ModelError
 
 UPRIGHT = (0, 0, 0.1, 0, 0, 0, 1)
@@ -474,6 +474,58 @@ def test_an_equality_that_is_not_active_is_told() -> None:
     robot = Robot.from_mjcf(mjcf(hinge(), weld))
     assert not robot.constraints
     assert any("active='false'" in line for line in robot.ignored)
+
+
+def test_anchor_of_a_weld_with_a_relative_pose() -> None:
+    """MuJoCo holds ``x1 + R1 p = x2 + R2 anchor``: here at rest where the second body is 0.7 m away, not 1 m."""
+    turn = pin.rpy.rpyToMatrix(0.2, 0.3, -0.4)
+    x, y, z, w = pin.Quaternion(turn).coeffs()
+    weld = (
+        f'<equality><weld body1="one" body2="two" relpose="1 0.1 0.2 {w} {x} {y} {z}" anchor="0.3 0.2 0.1"/></equality>'
+    )
+    free = "".join(
+        f'<body name="{name}"><freejoint/><geom type="sphere" size="0.1" contype="0" conaffinity="0"/></body>'
+        for name in ("one", "two")
+    )
+    robot = Robot.from_mjcf(mjcf(f"<worldbody>{free}</worldbody>", weld))
+    q = assemble(robot, robot.neutral(), ()).q
+    one, two = placement(robot, q, "one"), placement(robot, q, "two")
+    assert two.act(np.array([0.3, 0.2, 0.1])) == pytest.approx(one.act(np.array([1, 0.1, 0.2])), abs=1e-8)
+    assert one.rotation.T @ two.rotation == pytest.approx(turn, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"), [("", (0, 1)), ("0.2", (0.2, 1)), ("0.2 -3", (0.2, -3)), ("1 2 0 0 0", (1, 2))]
+)
+def test_a_short_polynomial_has_the_default_slope(text: str, line: tuple[float, float]) -> None:
+    """As in MuJoCo the numbers that are not given stay 0 1 0 0 0."""
+    given = f'polycoef="{text}"' if text else ""
+    two = hinge(more='<body name="c"><joint name="k"/><geom type="sphere" size="0.1"/></body>')
+    robot = Robot.from_mjcf(mjcf(two, f'<equality><joint joint1="k" joint2="j" {given}/></equality>'))
+    (coupling,) = robot.constraints
+    assert (coupling.offset, coupling.ratio) == line
+
+
+def test_stated_inertia_where_no_geom_has_any() -> None:
+    """``inertiafromgeom="true"`` counts where there is a geom to take it from."""
+    inner = '<body name="c"><joint/><inertial pos="0 0 0.1" mass="2" diaginertia="1 1 1"/></body>'
+    bodies = hinge(more=inner, inertial='<geom type="sphere" size="0.1"/>')
+    robot = Robot.from_mjcf(mjcf(bodies, '<compiler inertiafromgeom="true"/>'))
+    assert robot.model.inertias[2].mass == 2.0
+    assert robot.model.inertias[1].mass == pytest.approx(1000.0 * 4.0 / 3.0 * np.pi * 0.1**3)
+    assert not robot.ignored
+
+
+def test_a_free_body_with_rotors_keeps_its_momentum() -> None:
+    """Their inertia counts where it is turned, and is told where it would be a mass that moves but weighs nothing."""
+    free = '<joint name="f" type="free" armature="0.5"/><geom type="box" size="0.1 0.2 0.3"/>'
+    robot = Robot.from_mjcf(mjcf(f'<worldbody><body name="b">{free}</body></worldbody>'), gravity=(0, 0, 0))
+    assert list(robot.model.armature) == [0, 0, 0, 0.5, 0.5, 0.5]
+    assert any("armature of the translation of free joints" in line for line in robot.ignored)
+    sim = Simulator(robot, v=[1.0, -0.5, 0.3, 1.0, 2.0, 0.5])
+    before = linear_momentum(robot, sim.state.q, sim.state.v)
+    sim.run(0.5)
+    assert linear_momentum(robot, sim.state.q, sim.state.v) == pytest.approx(before, rel=1e-3)
 
 
 # -- MuJoCo itself

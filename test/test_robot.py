@@ -7,7 +7,7 @@ import pinocchio as pin
 import pytest
 from mechanisms import ROOT, block, chain, double_pendulum, joint, leg, link, point_of, simulator, solo12, urdf
 
-from constrained_sim import Robot, Simulator
+from constrained_sim import Robot, Simulator, constrained_acceleration
 from constrained_sim.exceptions import InvalidValue, LightJoint, ModelError, UnknownName
 
 LEG = ROOT / "urdf" / "leg.urdf"
@@ -326,3 +326,22 @@ def test_a_moving_link_cannot_be_called_the_world():
     with pytest.raises(ModelError, match="'world' moves"):
         Robot.from_urdf(urdf(*parts), floating_base=True)
     assert Robot.from_urdf(urdf(*parts)).link_placement("world")[0] == 0
+
+
+def test_joints_are_depth_first() -> None:
+    """Pinocchio's inertia matrix is wrong otherwise: one branch after the other is accepted."""
+
+    def tree(order: list[tuple[str, str]]) -> pin.Model:
+        model, inertia = pin.Model(), pin.Inertia.Random()
+        for parent, name in order:
+            model.addJoint(model.getJointId(parent), pin.JointModelRY(), pin.SE3.Random(), name)
+            model.appendBodyToJoint(model.getJointId(name), inertia, pin.SE3.Identity())
+        return model
+
+    depth_first = [("universe", "base"), ("base", "a"), ("a", "c"), ("base", "b")]
+    robot = Robot(tree(depth_first), ())
+    q = v = tau = np.array([0.1, -0.3, 0.5, 0.2])
+    a = constrained_acceleration(robot, q, v, np.zeros(0), ()).a
+    assert a == pytest.approx(pin.aba(robot.model, robot.model.createData(), q, v, 0.0 * tau), rel=1e-9)
+    with pytest.raises(ModelError, match=r"joint 'c': got it after 'b'.*depth-first.*'a'"):
+        Robot(tree([depth_first[k] for k in (0, 1, 3, 2)]), ())

@@ -42,6 +42,7 @@ from constrained_sim import (
     Plane,
     PointAnchor,
     PointContact,
+    PointDistance,
     Robot,
     SensorSet,
     Simulator,
@@ -438,6 +439,20 @@ def test_members_between_two_links():
         total = newton_euler(robot, result, joints) - external
         expected = placement(robot, result.middle.q, name).actInv(pin.Force(total)).vector
         assert relative(wrench_on(robot, result, name), expected) < 1e-10
+
+
+def test_a_rod_holds_what_it_is_fastened_to():
+    """A tool on an arm, hung up on a rod: the cut carries the weight less what the rod pulls, as an anchor's would."""
+    arm, tool = link("arm", 2.0, (0.5, 0, 0)), link("tool", 1.0, (0.1, 0, 0))
+    joints = joint("j", "continuous", "base", "arm"), joint("f", "fixed", "arm", "tool", origin=(1, 0, 0))
+    robot = Robot.from_urdf(urdf('<link name="base"/>', arm, tool, *joints))
+    pull = GRAVITY * (2.0 * 0.5 + 1.0 * 1.1) / 1.2  # moments about the hinge
+    rod = PointDistance("held", "tool", (0.2, 0, 0), "world", (1.2, 0, 1.0))
+    for held in (rod, PointAnchor("held", "tool", (0.2, 0, 0), normals=[(0, 0, 1)])):
+        result = Simulator(robot, [held], q=robot.neutral()).step()
+        reading = SensorSet(robot, [ForceTorque("ft", "tool")], 1e-3).measure(result)["ft"]
+        assert reading.force == pytest.approx([0, 0, GRAVITY - pull], abs=1e-9)
+        assert reading.torque == pytest.approx([0, 0.2 * pull - 0.1 * GRAVITY, 0], abs=1e-9)
 
 
 def test_couplings_are_efforts_in_joints():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from mechanisms import double_pendulum
+from mechanisms import LIMIT, double_pendulum, joint, link, urdf
 from scipy.integrate import solve_ivp
 
 from constrained_sim import PointContact, Robot, Servo, Simulator, Trajectory, Wrench
@@ -47,7 +47,7 @@ def test_a_step_is_the_one_that_was_derived(integrator, stiffness, damping):
 
 @pytest.mark.parametrize(
     ("stepper", "stiffness", "damping"),
-    [("smooth", 1e2, 1.0), *(("time_stepping", 10.0**k, d) for k in (2, 6, 10) for d in (0.0, 1.0, 1e5))],
+    [(name, 10.0**k, d) for name in ("smooth", "time_stepping") for k in (2, 6, 10) for d in (0.0, 1.0, 1e5)],
 )
 def test_stable_at_any_gain_and_exact_at_rest(stepper, stiffness, damping):
     """Gravity bends the joints by effort / stiffness, which is that of a statics problem."""
@@ -223,3 +223,48 @@ def test_trajectories_hold_what_was_given():
     servo, sim = Servo(robot, 80.0, 3.0), Simulator(robot, q=[0.4, -0.9])
     results = [sim.step(servo.targets([0.0, 0.0])) for _ in range(3)]
     assert np.array_equal(Trajectory.from_results(results, 2, 2, 2).tau, [result.tau_applied for result in results])
+
+
+def limited(first: float, second: float) -> Robot:
+    """Return an arm of two joints without gravity whose links push each other; with effort limits."""
+    links = [link(name, 1.0, (0.3, 0, 0), (0.01, 0.02, 0.02)) for name in ("upper", "lower")]
+    limits = [LIMIT.replace('effort="100"', f'effort="{effort}"') for effort in (first, second)]
+    joints = (
+        joint("shoulder", "revolute", "base", "upper", more=limits[0]),
+        joint("elbow", "revolute", "upper", "lower", origin=(0.6, 0, 0), more=limits[1]),
+    )
+    return Robot.from_urdf(urdf('<link name="base"/>', *links, *joints), gravity=(0, 0, 0))
+
+
+@pytest.mark.parametrize("stepper", ["time_stepping", "event_driven", "smooth"])
+@pytest.mark.parametrize(("stiffness", "damping"), [(1e4, 300.0), (1e3, 60.0), (100.0, 5.0)])
+def test_limits_of_coupled_joints(stepper: str, stiffness: float, damping: float) -> None:
+    """Each effort is what the law asks for at the end of the step, cut off at the limit: not what others made it ask.
+
+    Of event_driven, within the step at its mean velocity; of smooth, at the velocity to first order.
+    In a first try without limits the strong joint throws the weak one far ahead, so that its law asks to pull back.
+    """
+    limits, goal, h = np.array([80.0, 20.0]), np.array([1.0, -1.0]), 1e-3
+    robot = limited(*limits)
+    servo, sim, at_limit = Servo(robot, stiffness, damping), Simulator(robot, dt=h, stepper=stepper), 0
+    for step in range(300):
+        q = sim.state.q
+        tau = sim.step(servo.targets(goal)).tau_applied
+        assert step or tau == pytest.approx([80.0, -20.0])
+        v = (sim.state.q - q) / h if stepper == "event_driven" else sim.state.v
+        expected = np.clip(stiffness * (goal - q - h * v) - damping * v, -limits, limits)
+        accuracy = {"time_stepping": 0.01, "event_driven": 0.01, "smooth": 0.2}[stepper]  # of the velocity [rad/s]
+        assert np.abs(tau - expected).max() < accuracy * (damping + h * stiffness)
+        at_limit += np.abs(tau).max() == limits.max()
+    assert stiffness < 1e3 or at_limit > 50
+
+
+def test_a_limited_servo_of_the_smooth_stepper() -> None:
+    """Far from its goal a joint gives its limit all the time: q = tau t^2 / 2 I."""
+    robot, t = wheel(effort=2.0), 0.5
+    servo = Servo(robot, 3000.0, 500.0)
+    for integrator in ("rk4", "midpoint"):
+        sim = Simulator(robot, stepper="smooth", integrator=integrator, dt=0.01)
+        for _ in range(50):
+            assert sim.step(servo.targets([9.0])).tau_applied == pytest.approx([2.0])
+        assert sim.state.q[0] == pytest.approx(2.0 * t**2 / (2.0 * INERTIA), rel=1e-12)

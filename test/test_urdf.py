@@ -5,9 +5,10 @@ import types
 
 import numpy as np
 import pytest
-from mechanisms import LIMIT, joint, link, urdf
+from mechanisms import GRAVITY, LIMIT, joint, link, placement, point_of, urdf
 
-from constrained_sim import Collisions, Plane, Robot, Simulator
+from constrained_sim import Collisions, Plane, Robot, Simulator, constrained_acceleration
+from constrained_sim.dynamics.dynamics import Dynamics, integrate
 from constrained_sim.exceptions import MissingLibrary, ModelError, UnphysicalInertia
 
 BASE = '<link name="base"/>'
@@ -255,3 +256,26 @@ def test_infinite_limits_are_no_limits(bounds: tuple[str, str]) -> None:
     lower, upper = robot.position_limits
     assert lower[0] == (-1.0 if bounds[0] == "-1" else -np.inf)
     assert upper[0] == np.inf
+
+
+@pytest.mark.parametrize("axis", [None, (0, 1, 0), (1, 1, 0), (0, 0, 1), (0, 0, -1)])
+def test_axis_of_a_planar_joint_is_the_normal_of_its_plane(axis: tuple[int, int, int] | None) -> None:
+    """Gravity pulls along the plane only; without an axis it is x. What hangs on the body goes with it."""
+    tag = f'<axis xyz="{" ".join(map(str, axis))}"/>' if axis else ""
+    plane = (
+        f'<joint name="plane" type="planar"><parent link="base"/><child link="body"/><origin xyz="1 2 3"/>{tag}</joint>'
+    )
+    tip = joint("hinge", "continuous", "body", "tip", (1, 0, 0), origin=(0.1, 0.2, 0.3))
+    robot = Robot.from_urdf(urdf('<link name="base"/>', link("body", 2.0, (0.1, 0, 0)), link("tip", 0.5), plane, tip))
+    normal = np.array(axis or (1, 0, 0)) / np.linalg.norm(axis or (1, 0, 0))
+    assert point_of(robot, robot.neutral(), "body") == pytest.approx([1, 2, 3])
+    assert point_of(robot, robot.neutral(), "tip") == pytest.approx([1.1, 2.2, 3.3])
+    assert placement(robot, robot.neutral(), "tip").rotation == pytest.approx(np.eye(3), abs=1e-12)
+    q, v = robot.neutral(), np.zeros(robot.nv)
+    a = constrained_acceleration(robot, q, v, np.zeros(robot.nu), ()).a
+    fall = np.array([0, 0, -GRAVITY])
+    here = Dynamics.at(robot, q, v)
+    assert here.joint_axes[:2, :3].T @ a[:2] == pytest.approx(fall - normal * (normal @ fall), abs=1e-9)
+    moved = point_of(robot, integrate(robot, q, np.array([0.3, -0.2, 0.4, 0.0])), "body") - [1, 2, 3]
+    assert normal @ moved == pytest.approx(0.0, abs=1e-12)
+    assert np.linalg.norm(moved) > 0.3

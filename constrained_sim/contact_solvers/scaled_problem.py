@@ -91,8 +91,9 @@ def inverse_diagonal(diagonal, laws):
 def stopping_impulse(laws, p, b):
     """Return the largest impulse [N s] that stops a row of velocity b (n,) by itself, p times b; positive.
 
-    Of rows whose force is bounded no more than that: along a surface what friction gives beside the largest normal one.
-    A point that moves next to no body, as one near the axis of a hinge, would need any impulse to be stopped.
+    Of rows whose force is bounded the nearest that they may have; along a surface no more than friction gives beside
+    the largest normal one. A point that moves next to no body, as one near the axis of a hinge, would need any impulse
+    to be stopped.
     """
     friction, _, lower, upper, rolling = laws
     contacts, normal = friction.shape[0], TINY
@@ -100,7 +101,8 @@ def stopping_impulse(laws, p, b):
         normal = max(normal, p[3 * c + 2] * abs(b[3 * c + 2]))
     for j in range(lower.shape[0]):
         i = 3 * contacts + j
-        normal = max(normal, min(p[i] * abs(b[i]), max(-lower[j], upper[j])))
+        least, most = max(lower[j], -upper[j]), max(-lower[j], upper[j])
+        normal = max(normal, min(max(p[i] * abs(b[i]), least), most))
     largest = normal
     for c in range(contacts):
         along = p[3 * c] * max(abs(b[3 * c]), abs(b[3 * c + 1]))

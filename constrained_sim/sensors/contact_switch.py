@@ -32,7 +32,7 @@ class ContactSwitch(Sensor):
 
     Attributes:
         name: unique among the sensors of the robot.
-        link: link whose contacts count: declared ones, and those of its collision geometry.
+        link: link whose contacts count: declared ones, and those of its collision geometry, whichever body is first.
         rate: readings per simulated second [Hz]; 0: one every control period.
         threshold: sum of normal forces at which it turns on [N], above 0.
     """
@@ -51,5 +51,7 @@ class ContactSwitch(Sensor):
 
     def exact(self, robot: Robot, result: StepResult) -> ContactSwitchReading:
         """Return whether it is on for `robot` after the step `result`, see :meth:`Sensor.exact`."""
-        force = sum(contact.normal_force for contact in result.contact_forces.values() if contact.link == self.link)
+        members, forces = result.outcome.end.bound.contacts.members, result.contact_forces
+        touching = [member.name for member in members if self.link in (member.link, member.other_link)]
+        force = sum(forces[name].normal_force for name in touching)
         return ContactSwitchReading(np.array([float(force >= self.threshold)]))

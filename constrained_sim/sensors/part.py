@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 import pinocchio as pin
 
-from constrained_sim.constraints import FrameAnchor, PointAnchor
 from constrained_sim.dynamics import kinematics
 from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at, motion_at
 from constrained_sim.exceptions import InvalidValue, UnknownName
@@ -50,7 +49,7 @@ class Part(NamedTuple):
     def external_force(self, robot: Robot, result: StepResult, dynamics: Dynamics) -> Array:
         """Return (6,) what acts on this part from outside, gravity and the cut aside, as :meth:`holding_force` does.
 
-        That is contacts and anchors with the world and with links outside the part, and applied wrenches; the
+        That is contacts, anchors and rods with the world and with links outside the part, and applied wrenches; the
         mean forces of a step, at the configuration of `dynamics`. Efforts in joints, also those of couplings, limits
         and custom constraints, act between the bodies that the joint connects: they are no external forces.
         """
@@ -64,11 +63,11 @@ class Part(NamedTuple):
                 if sign:
                     total += sign * _about_origin(*at_point)
         for constraint in bound.bilateral.members:
-            declaration = constraint.declaration
-            if isinstance(declaration, (PointAnchor, FrameAnchor)):
-                sign = self._sign(robot, declaration.link_a, declaration.link_b)
+            links = constraint.declaration.links
+            if links:
+                sign = self._sign(robot, *links)
                 if sign:
-                    wrench = constraint.wrench(dynamics, result.multipliers(constraint.name), declaration.link_a)
+                    wrench = constraint.wrench(dynamics, result.multipliers(constraint.name), links[0])
                     total += sign * _about_origin(constraint.wrench_point(dynamics), wrench[:3], wrench[3:])
         for applied in result.wrenches:
             if self._sign(robot, applied.link):

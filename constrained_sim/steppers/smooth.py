@@ -24,7 +24,8 @@ from constrained_sim.wrench import Wrench
 class Smooth(Stepper):
     """Integrates ``M a + h = S^T tau + J_ext^T w - D v + J^T lam`` with ``J a = -gamma - feedback``.
 
-    Efforts and external wrenches are constant during a step. What the integrator leaves of drift is removed by
+    Efforts and external wrenches are constant during a step, those of joint feedback too: they are what it asks for at
+    the end of the step, see :meth:`_velocity_ahead`. What the integrator leaves of drift is removed by
     Baumgarte's feedback within the acceleration, or by a projection of position and velocity after the step. Forces of
     the result are means over the step, integrated like the motion; so is the work of each cause.
     """
@@ -42,6 +43,9 @@ class Smooth(Stepper):
         self, start: Evaluation, efforts: Efforts, wrenches: tuple[Wrench, ...], solver: Solver, method: ContactMethod
     ) -> StepOutcome:
         """Advance by dt, see the class."""
+        ahead = self._velocity_ahead(start, efforts, wrenches, solver) if efforts.damping.any() else None
+        if ahead is not None:
+            efforts = Efforts(efforts.at(ahead[self.robot.actuation]), np.zeros(self.robot.nu))
         field = _Field(self, start.bound, efforts, wrenches, solver)
         q, v, integrals = self.integrator.step(field, self.robot, start.t, start.q, start.v, self.dt)
         end = self.evaluate(start.bound, start.t + self.dt, q, v)
@@ -53,9 +57,29 @@ class Smooth(Stepper):
             end, energy[PROJECTION] = self.project(self.stabilization, end, solver)
         lam = start.bound.rows(integrals[:rows] / self.dt, np.zeros(0))
         rest = read_only(np.zeros(self.robot.nv))
-        moved = difference(self.robot, start.q, end.q) / self.dt
+        moved = difference(self.robot, start.q, end.q) / self.dt if ahead is None else ahead
         axes = end.contact.axes
         return StepOutcome(end, a, read_only(lam), axes, rest, NO_CONTACT, (), energy, field.motion, np.zeros(0), moved)
+
+    def _velocity_ahead(
+        self, start: Evaluation, efforts: Efforts, wrenches: tuple[Wrench, ...], solver: Solver
+    ) -> Array:
+        """Return (nv,) the velocity v' = v + h a at the end of the step, to first order, under joint feedback.
+
+        ``(M + h D) a = f - D v + J^T lam``, f without the damping D of the feedback. An explicit integrator would not
+        be stable with large D; with the effort ``constant - D v'`` during the whole step it is (Tan, Liu and Turk,
+        Stable proportional-derivative controllers, 2011).
+        """
+        h, dynamics, bilateral = self.dt, self._here, start.bound.bilateral
+        dynamics.update(start.q, start.v, start.t)
+        feedback = self.stabilization if isinstance(self.stabilization, Baumgarte) else None
+        J, _, b = acceleration_rows(bilateral, dynamics, feedback)
+        added = np.zeros(self.robot.nv)
+        added[self.robot.actuation] = h * efforts.damping
+        system = RobotSystem(dynamics, J, bilateral.members, added)
+        force = known_forces(dynamics, efforts, wrenches).sum(axis=0)
+        motion = solve_constrained_dynamics(solver, system, force, b, ContactRows.none(self.robot.nv))
+        return start.v + h * motion.x
 
 
 class _Field:

@@ -168,12 +168,14 @@ class Bodies:
         return JointEntry(joint, name, kind, pin.SE3(np.eye(3), pos), axis, reference)
 
     def _weigh(self, body: Body) -> None:
-        """Find the inertia of a body: stated, or that of its geoms."""
+        """Find the inertia of a body: stated, or that of its geoms; stated in any case where no geom has a mass."""
         stated = body.element.findall("inertial")
         by_geoms = self._compiler.settings.get("inertiafromgeom", "auto")
         if by_geoms == "true" or (by_geoms == "auto" and not stated):
             body.inertia = self._geoms.inertia(body.geoms)
-            if stated:
+            if stated and not body.inertia.mass:
+                body.inertia = self._stated_inertia(stated[0])
+            elif stated:
                 self._ignored.add("<inertial> beside inertiafromgeom='true'", stated[0])
         elif stated:
             body.inertia = self._stated_inertia(stated[0])

@@ -67,6 +67,7 @@ def _connect(name: str, element: Tag, scenery: Scenery) -> Constraint:
 
 
 def _weld(name: str, element: Tag, scenery: Scenery) -> Constraint:
+    """Return ``x1 + R1 p = x2 + R2 anchor`` and ``R1 turned = R2``, with p and turned of relpose."""
     if element.get("site1") is not None:
         (body1, one), (body2, two) = (_site(element, key, scenery) for key in ("site1", "site2"))
         return FrameAnchor(name, body1, one, body2, two)
@@ -74,7 +75,8 @@ def _weld(name: str, element: Tag, scenery: Scenery) -> Constraint:
     x, y, z, *quaternion = numbers(element, "relpose", (0.0,) * 7)
     if any(quaternion):
         turned = pin.Quaternion(*quaternion).normalized().matrix()
-        return FrameAnchor(name, body1, pin.SE3(turned, np.array([x, y, z])), body2, pin.SE3.Identity())
+        place = np.array([x, y, z]) - turned @ numbers(element, "anchor", (0.0, 0.0, 0.0))
+        return FrameAnchor(name, body1, pin.SE3(turned, place), body2, pin.SE3.Identity())
     return FrameAnchor(name, body1, pin.SE3.Identity(), body2, _relative(scenery, body1, body2))
 
 
@@ -98,7 +100,8 @@ def _line(element: Tag) -> tuple[float, float]:
     Raises:
         ModelError: it has higher powers.
     """
-    offset, ratio, *rest = [*numbers(element, "polycoef", (0.0, 1.0)), 0.0]
+    given = numbers(element, "polycoef", ())
+    offset, ratio, *rest = (*given, *(0.0, 1.0, 0.0)[len(given) :])
     if any(rest):
         raise ModelError(f"'polycoef' of {where(element)}: got {element.get('polycoef')!r}, allowed: no higher powers")
     return offset, ratio

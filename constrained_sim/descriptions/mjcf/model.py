@@ -100,7 +100,11 @@ class ModelBuilder:
         friction = 0.0 if "frictionloss" in self._disabled else not_negative(element, "frictionloss", 0.0)
         if friction and entry.type == "free":
             raise ModelError(f"frictionloss of {what}: got {friction:g} of a free joint, allowed: 0")
-        self._set(added, damping=damping, armature=not_negative(element, "armature", 0.0), friction=friction)
+        armature = not_negative(element, "armature", 0.0)
+        self._set(added, damping=damping, armature=armature, friction=friction)
+        if armature and entry.type == "free":
+            self.model.armature[added.idx_v : added.idx_v + 3] = 0.0
+            self._ignored.add("armature of the translation of free joints", element, "use <freejoint>, which has none")
         self._set(added, effort=np.inf, velocity=np.inf)
         self._set_limits(entry, added)
         stiffness = 0.0 if "spring" in self._disabled else not_negative(element, "stiffness", 0.0)

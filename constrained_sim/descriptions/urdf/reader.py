@@ -22,6 +22,7 @@ from constrained_sim.descriptions.urdf.xacro_file import expanded, is_xacro
 from constrained_sim.descriptions.vocabulary import Ignored, needed, not_negative, number, numbers
 from constrained_sim.exceptions import ModelError, UnphysicalInertia
 from constrained_sim.joint_properties import property_of, set_property_of
+from constrained_sim.validation import Array
 
 AXES = {"revolute": True, "continuous": True, "prismatic": True, "planar": True, "floating": False, "fixed": False}
 """Types of joints, and whether they have an axis."""
@@ -153,10 +154,29 @@ def _model(root: Element, floating_base: bool) -> pin.Model:
         model = pin.buildModelFromXML(text, *([pin.JointModelFreeFlyer()] if floating_base else []))
     except (RuntimeError, ValueError, IndexError) as error:
         raise ModelError(f"not a valid URDF: {error}") from error
+    for joint in plain.iter("joint"):
+        if joint.get("type") == "planar":
+            given = joint.find("axis")
+            axis = numbers(Element("axis") if given is None else given, "xyz", (1, 0, 0))
+            _turn_planar(model, joint.get("name", ""), np.array(axis, dtype=np.float64))
     for key in LIMITS:
         values = property_of(model, key)
         set_property_of(model, key, np.where(np.abs(values) == NO_LIMIT, np.copysign(np.inf, values), values))
     return model
+
+
+def _turn_planar(model: pin.Model, name: str, axis: Array) -> None:
+    """Turn a planar joint, whose plane is x, y for Pinocchio, by the least rotation that takes z to the `axis` (3,)."""
+    joint = model.getJointId(name)
+    turn = pin.SE3(pin.Quaternion.FromTwoVectors(np.array([0, 0, 1.0]), axis).matrix(), np.zeros(3))
+    model.jointPlacements[joint] = model.jointPlacements[joint] * turn
+    model.inertias[joint] = turn.actInv(model.inertias[joint])
+    for child in range(joint + 1, model.njoints):
+        if model.parents[child] == joint:
+            model.jointPlacements[child] = turn.actInv(model.jointPlacements[child])
+    for frame in model.frames:
+        if frame.parentJoint == joint and frame.type != pin.FrameType.JOINT:
+            frame.placement = turn.actInv(frame.placement)
 
 
 def _couplings(joints: dict[str, Element], ignored: Ignored) -> Iterator[JointCoupling]:
