@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -39,8 +40,9 @@ from constrained_sim.constraints import (
     Constraint,
 )
 from constrained_sim.contact_solvers import METHODS
-from constrained_sim.exceptions import InvalidValue
+from constrained_sim.exceptions import InvalidValue, MovedByAssembly
 from constrained_sim.integrators import INTEGRATORS
+from constrained_sim.joints import single_joints
 from constrained_sim.package_paths import find_config
 from constrained_sim.parameter_file import load_parameters
 from constrained_sim.robot import Robot
@@ -317,11 +319,22 @@ class Config:
             collisions=self.collisions,
         )
         sim.reset(self.q if q is None else q, self.v if v is None else v, assemble=options.assemble)
+        if options.assemble and q is None:
+            self._warn_of_assembly(sim.state.q)
         own = {constraint.name for constraint in self.robot.constraints}
         for constraint in self.constraints if constraints is None else constraints:
             if constraint.name not in own:
                 sim.add(constraint, assemble=options.assemble and not constraint.is_unilateral)
         return sim
+
+    def _warn_of_assembly(self, q: Array) -> None:
+        """Warn of initial positions in the file that are others once all constraints hold, at `q` (nq,)."""
+        given = self.parameters.get("initial", {}).get("positions", {})
+        joints, tolerance = single_joints(self.robot.joint_models), self.simulation.position_tolerance
+        positions = {name: (float(given[name]), joints[name].position(q)) for name in given if name in joints}
+        moved = {name: (old, now) for name, (old, now) in positions.items() if abs(now - old) > tolerance}
+        if moved:
+            warnings.warn(MovedByAssembly(moved), stacklevel=3)
 
     def sensor_set(self) -> SensorSet:
         """Return the sensors, to be read once per control period from the reset on.

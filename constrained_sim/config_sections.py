@@ -30,6 +30,10 @@ MakeRobot = Callable[[str, str | Path, tuple[tuple[str, Any], ...]], Robot]
 """Reads the description of a robot: its kind, the file or text, and options of the reader."""
 
 
+WORDS = {str: "a text", float: "a number", int: "a whole number", bool: "true or false", tuple: "a list"}
+"""What a value has to be, as a parameter file says it."""
+
+
 class Section:
     """A mapping of which every key must be taken.
 
@@ -65,7 +69,7 @@ class Section:
         if kind is tuple and isinstance(value, (list, tuple, np.ndarray)):
             return tuple(value)
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise ConfigError(f"{self.where}.{key}: got {shown(value)}, allowed: a value of type {kind.__name__}")
+            raise ConfigError(f"{self.where}.{key}: got {shown(value)}, allowed: {WORDS.get(kind, kind.__name__)}")
         return value
 
     def take_fields(self, options: type) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -311,6 +311,22 @@ class LightJoint(Explained, UserWarning):
             "<inertial>, or the joints an armature (Robot.with_joints)"
         )
         self.joint, self.share = joint, share
+
+
+class MovedByAssembly(Explained, UserWarning):
+    """Initial positions at which the constraints do not hold, and which ``assemble`` has moved.
+
+    Attributes:
+        positions: what was given and where the joint is now [rad, m], by joint.
+    """
+
+    def __init__(self, positions: Mapping[str, tuple[float, float]]) -> None:
+        """Say which joints were moved."""
+        self._say(
+            "the simulation begins elsewhere than the file says, as constraints have to hold (assemble: true): "
+            + ", ".join(f"{name} at {now:.6g}, given {given:.6g}" for name, (given, now) in positions.items())
+        )
+        self.positions = dict(positions)
 
 
 class WrongDerivative(Explained, UserWarning):

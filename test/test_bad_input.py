@@ -23,6 +23,7 @@ from constrained_sim.exceptions import (
     InvalidValue,
     KernelsNotKept,
     LightJoint,
+    MovedByAssembly,
     NonFiniteMotion,
     ThreadsNotBounded,
     UnknownName,
@@ -544,7 +545,7 @@ def test_errors_go_through_a_pickle():
 
     warnings = (
         InexactContact(1e-7), LightJoint("wrist", 1e-9), CoarseStep("foot", 1e-3, 0.5), KernelsNotKept(None),
-        ThreadsNotBounded("OPENBLAS_NUM_THREADS"),
+        ThreadsNotBounded("OPENBLAS_NUM_THREADS"), MovedByAssembly({"hip": (0.5, 0.4)}),
     )  # fmt: skip
     for error in (UnknownName("link", "hand", ["foot"]), InvalidValue("tau", [1.0], "two"), cs_error(), *warnings):
         other = pickle.loads(pickle.dumps(error))

@@ -1,18 +1,19 @@
 """Configuration files: what is read, what is refused, and that they make the simulation they describe."""
 
+import warnings
 from importlib.metadata import files
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 import yaml
-from mechanisms import ROOT, leg_config, urdf
+from mechanisms import ROOT, joint, leg_config, urdf
 from mechanisms import link as link_of
 from test_objects import DOOR
 
 from constrained_sim import PointAnchor, PointContact, load_config
 from constrained_sim.config import read_config
-from constrained_sim.exceptions import ConfigError, ConstrainedSimError, InvalidValue, UnknownName
+from constrained_sim.exceptions import ConfigError, ConstrainedSimError, InvalidValue, MovedByAssembly, UnknownName
 from constrained_sim.package_paths import resolve_path
 from constrained_sim.parameter_file import load_parameters
 
@@ -196,6 +197,22 @@ def test_initial_state(tmp_path):
     assert config.v.tolist() == [0, 0, 0.5, 0, 0, 0, 0, 0, 2]
     values["initial"]["base_twist"] = [1, 2, 3, 4, 5, 6]
     assert read_config(values).v[:6].tolist() == [1, 2, 3, 4, 5, 6]
+
+
+def test_positions_that_assembly_moves_are_told():
+    """Of a mimicking pair each goes half of the way; those within the tolerance, as of rounded digits, are not."""
+    links = [link_of(name, 1.0) for name in ("one", "two")]
+    first = joint("first", "continuous", "base", "one")
+    second = joint("second", "continuous", "one", "two", more='<mimic joint="first" multiplier="1"/>')
+    text = urdf('<link name="base"/>', *links, first, second)
+    values = {"robot": {"urdf": text}, "assemble": True, "initial": {"positions": {"first": 0.25, "second": 0.2500001}}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_config(values).simulator()
+    values["initial"]["positions"]["second"] = 0.75
+    with pytest.warns(MovedByAssembly, match="first at 0.5, given 0.25, second at 0.5, given 0.75"):
+        sim = read_config(values).simulator()
+    assert sim.largest_violation()[0] < 1e-9
 
 
 @pytest.mark.parametrize(

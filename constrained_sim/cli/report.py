@@ -6,13 +6,12 @@ from typing import Annotated, Optional
 import typer
 
 from constrained_sim.cli.texts import Json, write_json
-from constrained_sim.cli.view import Robot
 
 
 def report_command(
     bag: Annotated[Path, typer.Argument(help="Directory of a recording (rosbag2).", exists=True, file_okay=False)],
     output: Annotated[Optional[Path], typer.Option(help="HTML file (default: beside the recording, .html).")] = None,
-    robot: Robot = "",
+    robot: Annotated[str, typer.Option(help="Parameter file or shipped robot that a foreign recording is of.")] = "",
     as_json: Json = False,
 ) -> None:
     """Write a report of a recording: summary, warnings, interactive plots, parameters, versions, how to replay it.

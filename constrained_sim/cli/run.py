@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from constrained_sim.config import Config
     from constrained_sim.trajectory import Trajectory
 
+NODE_ONLY = ("duration", "record", "record_topics", "command_timeout")
+"""Parameters of the node that would change what comes out here, or where it goes."""
+
 
 def run_command(
     robot: Annotated[str, typer.Argument(help="Parameter file (also package://NAME/PATH), or a robot of the package.")],
@@ -66,6 +69,9 @@ def run_command(
 def _notes(config: "Config") -> list[str]:
     """Return what is in a parameter file and does nothing here."""
     notes = [str(text) for text in getattr(config.robot, "ignored", ())]
+    unused = [name for name in NODE_ONLY if getattr(config.node, name)]
+    if unused:
+        notes.append(f"used by the node only: {', '.join(unused)}; here there are --duration, --bag and --output")
     if config.sensors:
         notes.append(f"sensors are read by the node only: {', '.join(sensor.name for sensor in config.sensors)}")
     return notes

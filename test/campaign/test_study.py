@@ -231,6 +231,14 @@ def test_a_push_on_no_link_is_refused(tmp_path):
     assert not (tmp_path / "results").exists()
 
 
+@pytest.mark.parametrize(("controller", "named"), [("hopp", "hopp"), ("nowhere.py:law", "nowhere")])
+def test_a_controller_that_does_not_exist_is_refused(controller, named, tmp_path):
+    """Before the study begins."""
+    with pytest.raises(ConstrainedSimError, match=named):
+        leg_study(controller=controller).run(directory=tmp_path / "results")
+    assert not (tmp_path / "results").exists()
+
+
 def test_a_value_that_no_simulation_takes_is_a_row():
     """The others are done."""
     results = leg_study(variations={"contacts.foot.friction": {"grid": [-1.0, 0.5]}}, duration=0.01, runs=2).run()

@@ -51,6 +51,16 @@ def test_a_run_gives_what_python_gives(program, tmp_path):
     assert summary["impacts"] == len(expected.impacts) > 0
 
 
+def test_what_only_the_node_does_is_told(program):
+    """A duration or a recording that is set has no effect here: the options say it."""
+    sets = "--set", "duration=0.1", "--set", "record=rec"
+    notes = json.loads(program("run", "leg", "--duration", 0.01, *sets, "--json"))["notes"]
+    assert any("used by the node only: duration, record;" in note for note in notes)
+    assert not any(
+        "by the node only: dur" in n for n in json.loads(program("run", "leg", "--duration", 0.01, "--json"))["notes"]
+    )
+
+
 def test_a_bag_holds_the_run(cli, tmp_path):
     """States, forces and impacts with their stamps; and a picture of it can be drawn."""
     from rosbags.highlevel import AnyReader
