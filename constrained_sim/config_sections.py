@@ -14,7 +14,7 @@ import numpy as np
 from constrained_sim.collision.detector import Collisions
 from constrained_sim.collision.scene import Box, Mesh, SceneBody, Sphere
 from constrained_sim.constraints import CONSTRAINTS, Constraint, CustomConstraint, PointContact
-from constrained_sim.contact import Law, Plane, make_law
+from constrained_sim.contact import LAWS, Law, Plane, make_law
 from constrained_sim.descriptions.format import is_held_by_world
 from constrained_sim.exceptions import ConfigError, InvalidValue, UnknownName, shown
 from constrained_sim.objects.world_object import HERE, PRIMITIVES, WorldObject, primitive
@@ -78,13 +78,15 @@ class Section:
 
     def take_declaration(self, kind: type[T]) -> T:
         """Return a `kind`, a dataclass, of this name: the keys are its fields, without more keys beside them."""
-        hints, values = get_type_hints(kind), {}
-        for f in fields(kind):  # type: ignore[arg-type]
-            if f.name != "name":
-                values[f.name] = self.take(f.name, _kind_of(hints[f.name], f.default), f.default)
+        values = self.take_attributes(kind, "name")
         self.finish()
         make: Callable[..., T] = kind
         return make(self.name, **values)
+
+    def take_attributes(self, kind: type, *left_out: str) -> dict[str, Any]:
+        """Return the values of the fields of the dataclass `kind` but those `left_out`, by the types of the fields."""
+        hints, taken = get_type_hints(kind), [f for f in fields(kind) if f.name not in left_out]
+        return {f.name: self.take(f.name, _kind_of(hints[f.name], f.default), f.default) for f in taken}
 
     def section(self, key: str) -> Section:
         """Return the mapping under `key`, empty if there is none."""
@@ -225,17 +227,7 @@ def read_collisions(top: Section, base: Path, always: bool = False) -> Collision
     """Read the scene and how collision geometry touches it; None where there is neither, unless it is `always` used."""
     scene = {section.name: _read_body(section, base) for section in top.named_sections("scene")}
     section = top.section("collisions")
-    keys: dict[str, tuple[type, Any]] = {
-        "friction": (float, None),
-        "restitution": (float, 0.0),
-        "restitution_law": (str, "newton"),
-        "torsional_friction": (float, 0.0),
-        "rolling_friction": (float, 0.0),
-        "margin": (float, 0.02),
-        "self_collision": (bool, False),
-        "package_dirs": (tuple, ()),
-    }
-    values = {key: section.take(key, kind, default) for key, (kind, default) in keys.items()}
+    values = section.take_attributes(Collisions, "scene", "law", "srdf", "excluded")
     law, srdf = section.take("law", str, "rigid"), section.take("srdf", str, "")
     section.finish()
     if not (scene or values["self_collision"] or always):
@@ -266,21 +258,12 @@ def _read_body(section: Section, base: Path) -> SceneBody:
 
 def read_contact(section: Section) -> PointContact:
     """Read a PointContact; the keys are those of constrained_sim/msg/Contact."""
-    contact = PointContact(
-        section.name,
-        section.take("link", str),
-        section.take("point", tuple, (0.0, 0.0, 0.0)),
-        Plane(section.take("normal", tuple, (0.0, 0.0, 1.0)), section.take("offset", float, 0.0)),
-        _read_law(section),
-        section.take("friction", float, 0.0),
-        section.take("restitution", float, 0.0),
-        section.take("radius", float, 0.0),
-        section.take("restitution_law", str, "newton"),
-        section.take("torsional_friction", float, 0.0),
-        section.take("rolling_friction", float, 0.0),
-    )
+    values = section.take_attributes(PointContact, "name", "point", "surface", "law")
+    values["point"] = section.take("point", tuple, (0.0, 0.0, 0.0))
+    values["surface"] = Plane(section.take("normal", tuple, (0.0, 0.0, 1.0)), section.take("offset", float, 0.0))
+    values["law"] = _read_law(section)
     section.finish()
-    return contact
+    return PointContact(section.name, **values)
 
 
 def _read_law(section: Section) -> Law:
@@ -290,7 +273,9 @@ def _read_law(section: Section) -> Law:
     return make_law(name, {key: value for key, value in parameters.items() if value is not None})
 
 
-LAW_PARAMETERS = ("stiffness", "damping", "dissipation", "exponent", "tangential_stiffness", "tangential_damping")
+LAW_PARAMETERS = tuple(
+    dict.fromkeys(f.name for law in LAWS.values() for f in fields(law) if f.name != "law")  # type: ignore[arg-type]
+)
 
 
 def read_constraint(section: Section) -> Constraint:

@@ -15,7 +15,6 @@ from constrained_sim.collision.detector import Collisions
 from constrained_sim.constraint_manager import ConstraintManager
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact.contact_set import TOUCHING
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.dynamics.dynamics import potential_energy
 from constrained_sim.energy import EnergyTerms
@@ -479,12 +478,16 @@ class Simulator:
         self._evaluation = outcome.end
         self.steps += 1
         self._actuators.advance(commanded)
-        self._applied = [(wrench, end) for wrench, end in self._applied if end > self.steps]
+        self._drop_ended()
         self._energy += outcome.energy
         self.early_impacts += sum(impact.early for impact in outcome.impacts)
         return StepResult(
             self.state, read_only(outcome.a), read_only(given), outcome, acting, self.dt, self.robot, self.collisions
         )
+
+    def _drop_ended(self) -> None:
+        """Forget the wrenches that have acted for as long as they were to."""
+        self._applied = [(wrench, end) for wrench, end in self._applied if end > self.steps]
 
     def _step_into_contacts(
         self, here: Evaluation, command: Command, acting: tuple[Wrench, ...]
@@ -659,7 +662,7 @@ class Simulator:
         trajectory = Trajectory.from_run(run, np.array(times))
         self._stepper.memory = run.memory
         self._evaluation, self.steps, self._energy = run.end, self.steps + done, energy
-        self._applied = [(wrench, end) for wrench, end in self._applied if end > self.steps]
+        self._drop_ended()
         return trajectory, run.may_go_on
 
     def kinetic_energy(self) -> float:
@@ -682,7 +685,7 @@ class Simulator:
     def active_rows(self) -> tuple[int, int]:
         """Return how many rows are bilateral or belong to a contact that touches, and how many are independent."""
         here = self._evaluation
-        touching = np.flatnonzero(here.contact.gaps <= TOUCHING)
+        touching = here.touching
         J = np.vstack([here.J_bilateral, here.contact.J[here.bound.contacts.rows_of(touching)]])
         return len(J), System(here.M, J, self.robot.inertia_parents).row_space.rank
 
@@ -728,8 +731,7 @@ class Simulator:
 
     def _jump_onto(self, here: Evaluation) -> Impact:
         """Return the impact that brings a state onto its bilateral constraints; closed contacts take part."""
-        closed = np.flatnonzero(here.contact.gaps <= TOUCHING)
-        return self._stepper.impact(here, closed, self._solver, self._method)
+        return self._stepper.impact(here, here.touching, self._solver, self._method)
 
     def _with_detected(self) -> Evaluation:
         """Return the present state with the contacts that the collision geometry has there."""

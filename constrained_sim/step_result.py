@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from constrained_sim.contact_solvers.status import ContactStatus
 from constrained_sim.dynamics.dynamics import integrate, kinematics_at
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.impact import Impact
@@ -20,14 +20,6 @@ from constrained_sim.wrench import Wrench
 
 if TYPE_CHECKING:
     from constrained_sim.collision.detector import Collisions
-
-
-class ContactStatus(IntEnum):
-    """Whether a contact carries force, and whether it slips."""
-
-    OPEN = 0
-    STICKING = 1
-    SLIDING = 2
 
 
 STATUSES = tuple(ContactStatus)

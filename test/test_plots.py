@@ -12,6 +12,7 @@ import pytest
 from mechanisms import leg_config, solo12
 
 from constrained_sim import Collisions, Plane, Posture, Robot, Simulator, Trajectory, load_config
+from constrained_sim.contact_solvers.status import ContactStatus
 from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.plots import from_bag
 from constrained_sim.plots.contact_status import status_of
@@ -23,7 +24,6 @@ from constrained_sim.plots.page import MOST_ROWS, Panel, split_pages, split_rows
 from constrained_sim.plots.recording import ContactSeries
 from constrained_sim.plots.style import COLOURS, STATUS_COLOURS, Span, line, spans, thinned
 from constrained_sim.shipped import shipped_robots
-from constrained_sim.step_result import ContactStatus
 
 OPEN, STICKING, SLIDING = ContactStatus
 

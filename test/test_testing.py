@@ -9,9 +9,10 @@ import pytest
 from mechanisms import ROOT
 
 from constrained_sim import Wrench, load_config
+from constrained_sim.contact_solvers.status import ContactStatus
 from constrained_sim.exceptions import ConfigError, InvalidValue, SimulationFailed, UnknownName, ViolatedConstraint
 from constrained_sim.ros.world import World
-from constrained_sim.step_result import ContactForce, ContactStatus
+from constrained_sim.step_result import ContactForce
 from constrained_sim.testing import DirectRobot, assert_throughout, required_friction
 
 CONFIG = ROOT / "config" / "leg.yaml"

@@ -56,10 +56,10 @@ from constrained_sim import (
     resolve_impact,
 )
 from constrained_sim.contact_solvers.rolling_rows import no_rolling
+from constrained_sim.contact_solvers.status import ContactStatus
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.dynamics.kinematics import velocity_at
 from constrained_sim.exceptions import NonFiniteState, NotSupported
-from constrained_sim.step_result import ContactStatus
 from constrained_sim.steppers.midpoint_friction import correct_midpoint_friction
 
 pytestmark = pytest.mark.xdist_group("time stepping")  # they share a few drops

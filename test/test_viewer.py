@@ -8,9 +8,9 @@ from mechanisms import ROOT
 from viewing import choose, click_at, open_page, pixels, set_number, wait_until
 
 from constrained_sim import Collisions, Plane, Robot, Simulator, Trajectory, WorldObject, load_config
+from constrained_sim.contact_solvers.status import ContactStatus
 from constrained_sim.controllers import CONTROLLERS
 from constrained_sim.exceptions import ConstrainedSimError, InvalidValue
-from constrained_sim.step_result import ContactStatus
 from constrained_sim.trajectory import Setup
 from constrained_sim.viewer.film import FilmOptions, film
 from constrained_sim.viewer.page import Page

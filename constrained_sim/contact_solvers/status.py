@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
+
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
@@ -13,7 +15,16 @@ from constrained_sim.contact_solvers.rolling_rows import (
     moment_limit,
 )
 
-OPEN, STICKING, SLIDING = 0, 1, 2
+
+class ContactStatus(IntEnum):
+    """Whether a contact carries force, and whether it slips."""
+
+    OPEN = 0
+    STICKING = 1
+    SLIDING = 2
+
+
+OPEN, STICKING, SLIDING = map(int, ContactStatus)
 
 
 @kernel

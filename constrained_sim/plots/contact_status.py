@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from constrained_sim.step_result import ContactStatus
+from constrained_sim.contact_solvers.status import ContactStatus
 from constrained_sim.validation import Array
 
 ON_CONE = 1.0 - 1e-6
@@ -13,7 +13,7 @@ ON_CONE = 1.0 - 1e-6
 
 
 def status_of(forces: Array, normal: Array, friction: float) -> npt.NDArray[np.int64]:
-    """Return (n,) the :class:`~constrained_sim.step_result.ContactStatus` that mean forces tell of.
+    """Return (n,) the :class:`~constrained_sim.contact_solvers.status.ContactStatus` that mean forces tell of.
 
     Args:
         forces: (n, 3) on the robot [N], world axes.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from constrained_sim.contact_solvers.status import ContactStatus
 from constrained_sim.optional import optional
 from constrained_sim.plots.recording import ContactSeries
 from constrained_sim.plots.style import IMPACT, STATUS_COLOURS, STATUS_NAMES, spans, thinned
-from constrained_sim.step_result import ContactStatus
 from constrained_sim.validation import Array
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from constrained_sim.validation import Array
 
 UNKNOWN = -1
-"""Status of a contact that nobody recorded, beside :class:`~constrained_sim.step_result.ContactStatus`."""
+"""Status of a contact that nobody recorded, beside :class:`~constrained_sim.contact_solvers.status.ContactStatus`."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class ContactSeries:
         force: (n, 3) mean force on the robot [N], world axes; NaN while the contact is absent.
         normal: (n,) force along the normal [N]; NaN where the normal is unknown.
         friction: (n,) Coulomb coefficient in effect; NaN where it is unknown.
-        status: (n,) of :class:`~constrained_sim.step_result.ContactStatus`, or :data:`UNKNOWN`.
+        status: (n,) of :class:`~constrained_sim.contact_solvers.status.ContactStatus`, or :data:`UNKNOWN`.
         limb: that the contact's link belongs to; empty: unknown.
     """
 

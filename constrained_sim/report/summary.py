@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from constrained_sim.contact_solvers.status import ContactStatus
 from constrained_sim.plots.from_bag import BagMessages
 from constrained_sim.plots.recording import JointSeries, Recording
-from constrained_sim.step_result import ContactStatus
 from constrained_sim.validation import Array
 
 FROZEN = 3

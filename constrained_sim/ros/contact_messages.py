@@ -8,10 +8,10 @@ from geometry_msgs.msg import Vector3, Wrench, WrenchStamped
 from std_msgs.msg import ColorRGBA, Header
 from visualization_msgs.msg import Marker, MarkerArray
 
+from constrained_sim.contact_solvers.status import ContactStatus
 from constrained_sim.dynamics.dynamics import kinematics_at
 from constrained_sim.ros.conversions import point, vector
 from constrained_sim.ros.world import Period
-from constrained_sim.step_result import ContactStatus
 
 COLOURS = {ContactStatus.STICKING: (0.1, 0.7, 0.2), ContactStatus.SLIDING: (0.9, 0.5, 0.1)}
 OPEN_COLOUR = (0.5, 0.5, 0.5)

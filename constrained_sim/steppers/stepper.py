@@ -15,6 +15,7 @@ from constrained_sim.constrained_dynamics import ConstrainedSolution
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint import check_supported
 from constrained_sim.constraints.constraint_set import ConstraintSet
+from constrained_sim.contact.contact_set import TOUCHING
 from constrained_sim.contact.features import ContactGeometry
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.dynamics.dynamics import Dynamics, integrate, potential_energy
@@ -63,6 +64,11 @@ class Evaluation:
     s_bilateral: Array
     deflection: Array
     turning: Array
+
+    @property
+    def touching(self) -> npt.NDArray[np.intp]:
+        """Contacts that are closed, and one-sided rows at their bound; ascending."""
+        return np.flatnonzero(self.contact.gaps <= TOUCHING)
 
     def with_velocity(self, v: Array) -> Evaluation:
         """Return the same configuration at the velocity `v` (nv,); rows of bilateral constraints change by J."""

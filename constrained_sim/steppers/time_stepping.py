@@ -296,7 +296,7 @@ class TimeStepping(Substeps):
                 if _gaps_ahead(here)[closing[0]] > TOUCHING:
                     parts.append(self._fly_to_touchdown(here, closing, rest, inputs, parts).checked())
                     here, rest, settled = parts[-1].end, rest - parts[-1].h, NO_CONTACT
-                touching = np.flatnonzero(here.contact.gaps <= TOUCHING)
+                touching = here.touching
                 touched += max(touching.size, 1)
                 if not (here.contact.gaps[closing] <= TOUCHING).any():
                     continue  # what touches is soft, or forces have changed since the prediction and nothing does yet

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from constrained_sim.constraints import Constraint, PointContact
+from constrained_sim.contact_solvers.status import ContactStatus
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.plots.contact_status import status_of
 from constrained_sim.robot import Robot
-from constrained_sim.step_result import ContactStatus
 from constrained_sim.validation import Array
 from constrained_sim.viewer.frame import ShownContact
 

@@ -11,8 +11,8 @@ import numpy as np
 import pinocchio as pin
 import scipy
 
+from constrained_sim.contact_solvers.status import ContactStatus
 from constrained_sim.robot import Robot
-from constrained_sim.step_result import ContactStatus
 from constrained_sim.validation import Array
 from constrained_sim.viewer.camera import size_of
 from constrained_sim.viewer.frame import Frame, ShownContact

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pinocchio as pin
 
+from constrained_sim.contact_solvers.status import ContactStatus
 from constrained_sim.robot import Robot
-from constrained_sim.step_result import ContactStatus, StepResult
+from constrained_sim.step_result import StepResult
 from constrained_sim.validation import Array
 
 PICTURE_PERIOD = 1.0 / 30.0

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
+from constrained_sim.contact_solvers.status import ContactStatus
 from constrained_sim.joints import single_joints
 from constrained_sim.objects import WorldObject
 from constrained_sim.robot import Robot
-from constrained_sim.step_result import ContactStatus
 from constrained_sim.validation import Array
 from constrained_sim.viewer.described_objects import DescribedObjects
 from constrained_sim.viewer.frame import Frame, ShownAnchor, ShownContact, ShownImpact

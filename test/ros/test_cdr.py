@@ -15,6 +15,7 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Header
 
 from constrained_sim import load_config
+from constrained_sim.contact_solvers.status import ContactStatus
 from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.msg import ContactForce, ContactForces, ObjectState, ObjectStates
 from constrained_sim.ros.cdr import Form, serialise
@@ -24,7 +25,6 @@ from constrained_sim.ros.message_types import type_name
 from constrained_sim.ros.period_messages import PeriodMessages
 from constrained_sim.servo import JointCommand
 from constrained_sim.step_result import ContactForce as ContactResult
-from constrained_sim.step_result import ContactStatus
 
 
 def header(sec=0, nanosec=0):

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from constrained_sim.config import Config, whole_nanoseconds
+from constrained_sim.contact_solvers.status import ContactStatus
 from constrained_sim.exceptions import InvalidValue, NotSupported
 from constrained_sim.ros.controller import States
 from constrained_sim.ros.conversions import xyz
 from constrained_sim.ros.odometry_reader import BaseMotion
-from constrained_sim.step_result import ContactForce, ContactStatus
+from constrained_sim.step_result import ContactForce
 from constrained_sim.testing.ros.session import stamp
 from constrained_sim.testing.snapshot import Snapshot
 from constrained_sim.trajectory import ImpactRecord
