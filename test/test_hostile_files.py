@@ -46,7 +46,7 @@ PARAMETER_FILES = {
     "NUL in a path": ('robot: {urdf: "a\\0b"}', "null byte"),
     "NUL in a package": ('robot: {urdf: "package://a\\0b/c"}', "package"),
     "two documents": ("a: 1\n---\nb: 2\n", "single document"),
-    "long text": (ROBOT + "dt: " + "x" * 400_000, "float"),
+    "long text": (ROBOT + "dt: " + "x" * 400_000, "a number"),
     "tab": ("a:\n\t- b\n", "not valid YAML"),
 }
 
