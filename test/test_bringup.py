@@ -194,6 +194,31 @@ def test_feet_without_geometry_get_a_sole_and_are_named():
     assert ["on a line" in note for note in bolt.notes] == [True]
 
 
+def places(contacts):
+    """Return name, link, point and radius of contacts."""
+    return [(contact.name, contact.link, tuple(contact.point), contact.radius) for contact in contacts]
+
+
+@pytest.mark.parametrize("path", ["talos_data/robots/talos_reduced.urdf", "solo_description/robots/solo12.urdf"])
+def test_named_feet_have_the_soles_that_are_proposed(path):
+    """All of them, and one alone: corners of a sole, a ball with its radius."""
+    description = read_description(ROBOTS + path)
+    proposed = plan_for(description).contacts
+    links = list(dict.fromkeys(contact.link for contact in proposed))
+    assert places(plan_for(description, links).contacts) == places(proposed)
+    alone = [contact for contact in proposed if contact.link == links[-1]]
+    assert places(plan_for(description, links[-1:]).contacts) == places(alone)
+
+
+def test_named_feet_without_geometry_are_points():
+    """A link and a frame: their origins; what is at rest is no foot."""
+    description = read_description(ROBOTS + "talos_data/robots/talos_reduced.urdf")
+    feet = ["left_sole_link", "right_sole_link"]
+    assert places(plan_for(description, feet).contacts) == [(foot, foot, (0.0, 0.0, 0.0), 0.0) for foot in feet]
+    with pytest.raises(InvalidValue, match="foot: got 'world', allowed: a link or frame that moves"):
+        plan_for(description, ["world"])
+
+
 def rotation(angle):
     """Return a rotation about y by `angle` [rad]."""
     return pin.utils.rotate("y", angle)

@@ -13,8 +13,9 @@ import pinocchio as pin
 from constrained_sim.bringup.sole import Points, Sole, assumed_sole, has_area, sole_of
 from constrained_sim.collision.shapes import Shape, robot_shapes
 from constrained_sim.constraints import PointContact
+from constrained_sim.descriptions import CollisionElement
 from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at
-from constrained_sim.exceptions import ConstrainedSimError, NothingCollides
+from constrained_sim.exceptions import ConstrainedSimError, InvalidValue, NothingCollides
 from constrained_sim.robot import Robot, checked_robot
 from constrained_sim.validation import Array, number
 
@@ -47,6 +48,11 @@ class _End(NamedTuple):
     points: Points
     described: bool
 
+    @property
+    def lowest(self) -> float:
+        """Height of its lowest point [m]."""
+        return float(self.points.heights.min())
+
 
 def propose_contacts(robot: Robot, q: Any, friction: float = 0.8) -> tuple[PointContact, ...]:
     """Return contact points on the limbs that reach lowest at `q`, at most four on each.
@@ -74,21 +80,32 @@ def propose_contacts(robot: Robot, q: Any, friction: float = 0.8) -> tuple[Point
     return propose_feet(robot, q, friction).contacts
 
 
-def propose_feet(robot: Robot, q: Any, friction: float = 0.8) -> Feet:
+def propose_feet(robot: Robot, q: Any, friction: float = 0.8, links: Sequence[str] = ()) -> Feet:
     """Return what :func:`propose_contacts` returns, and where its soles are assumed.
 
+    Args:
+        robot: the robot.
+        q: (nq,) configuration in which its feet are below it.
+        friction: Coulomb coefficient of all contacts.
+        links: links or frames that are its feet, each with its own sole: the origin where it has no collision geometry;
+            none: the ends of limbs that reach lowest.
+
     Raises:
-        InvalidValue: no configuration of the robot, or a negative friction.
+        InvalidValue: no configuration of the robot, a negative friction, or a link that is at rest in the world.
+        UnknownName: a link or frame that does not exist.
     """
     q = checked_robot(robot).checked_configuration(q)
     number("friction", friction, 0.0)
     dynamics = kinematics_at(robot, q)
-    ends = {joint: end for joint in limb_ends(robot) if (end := _end(robot, dynamics, joint))}
+    if links:
+        named = [_named_end(robot, dynamics, link) for link in links]
+        return Feet(_contacts(robot, dynamics, named, [sole_of(foot.points) for foot in named], friction), ())
+    ends = [end for joint in limb_ends(robot) if (end := _end(robot, dynamics, joint))]
     if not ends:
         return Feet((), ())
-    lowest = {joint: float(end.points.heights.min()) for joint, end in ends.items()}
-    height = max(float(dynamics.placements[1:, 3, 2].max()) - min(lowest.values()), 1e-3)
-    feet = [ends[joint] for joint, low in lowest.items() if low <= min(lowest.values()) + LEVEL * height]
+    lowest = min(end.lowest for end in ends)
+    height = max(float(dynamics.placements[1:, 3, 2].max()) - lowest, 1e-3)
+    feet = [end for end in ends if end.lowest <= lowest + LEVEL * height]
     soles, assumed = [sole_of(foot.points) for foot in feet], []
     if not has_area(np.vstack([sole.places for sole in soles])):
         assumed = [foot.links[0] for foot in feet if not foot.described]
@@ -96,8 +113,7 @@ def propose_feet(robot: Robot, q: Any, friction: float = 0.8) -> Feet:
             sole if foot.described else assumed_sole(foot.points, height)
             for foot, sole in zip(feet, soles, strict=True)
         ]
-    found = [_contacts(robot, dynamics, *pair, friction) for pair in zip(feet, soles, strict=True)]
-    return Feet(tuple(contact for contacts in found for contact in contacts), tuple(assumed))
+    return Feet(_contacts(robot, dynamics, feet, soles, friction), tuple(assumed))
 
 
 def limb_ends(robot: Robot) -> list[int]:
@@ -125,33 +141,53 @@ def is_legged(robot: Robot, feet: Sequence[PointContact]) -> bool:
 
 def _end(robot: Robot, dynamics: Dynamics, joint: int) -> _End | None:
     """Return what could touch the ground of what `joint` carries; None where it carries no link."""
-    placement = dynamics.placement(joint)
+    elements = [e for e in robot.collision_elements if robot.link_placement(e.link)[0] == joint]
+    if end := _geometry(robot, dynamics, elements):
+        return end
+    frames = [f for f in robot.model.frames if f.parentJoint == joint and f.type != pin.FrameType.SENSOR]
+    origins = [_origin(robot, dynamics, f.name) for f in frames if robot.links.get(f.name)]
+    return min(origins, key=lambda end: end.lowest, default=None)
+
+
+def _named_end(robot: Robot, dynamics: Dynamics, link: str) -> _End:
+    """Return what could touch the ground of one link or frame: its origin where it has no collision geometry.
+
+    Raises:
+        UnknownName: no such link or frame.
+        InvalidValue: one that is at rest in the world.
+    """
+    if robot.link_placement(link)[0] == 0:
+        raise InvalidValue("foot", link, "a link or frame that moves")
+    elements = [element for element in robot.collision_elements if element.link == link]
+    return _geometry(robot, dynamics, elements) or _origin(robot, dynamics, link)
+
+
+def _origin(robot: Robot, dynamics: Dynamics, link: str) -> _End:
+    """Return the origin of a link or frame."""
+    joint, placement = robot.link_placement(link)
+    place = dynamics.placement(joint).act(placement.translation)
+    return _End((link,), Points(place[None], np.zeros(1)), described=False)
+
+
+def _geometry(robot: Robot, dynamics: Dynamics, elements: Sequence[CollisionElement]) -> _End | None:
+    """Return what could touch the ground of collision geometry; None where there is none that can be loaded."""
     links: list[str] = []
-    places, radii = [np.zeros((0, 3))], [np.zeros(0)]
-    for shape in _shapes(robot, joint):
+    places, radii = [], []
+    for shape in _shapes(robot, elements):
+        placement = dynamics.placement(shape.joint)
         points, radius = _points(shape, placement)
         links += [shape.link] * len(points)
         places.append(points @ placement.rotation.T + placement.translation)
         radii.append(np.full(len(points), radius))
-    if links:
-        return _End(tuple(links), Points(np.vstack(places), np.concatenate(radii)), described=True)
-    frames = [f for f in robot.model.frames if f.parentJoint == joint and f.type != pin.FrameType.SENSOR]
-    origins = {
-        f.name: placement.act(robot.link_placement(f.name)[1].translation) for f in frames if robot.links.get(f.name)
-    }
-    if not origins:
-        return None
-    lowest = min(origins, key=lambda name: float(origins[name][2]))
-    return _End((lowest,), Points(origins[lowest][None], np.zeros(1)), described=False)
+    return _End(tuple(links), Points(np.vstack(places), np.concatenate(radii)), described=True) if links else None
 
 
-def _shapes(robot: Robot, joint: int) -> list[Shape]:
-    """Return the collision geometry that `joint` carries; nothing where it cannot be loaded."""
+def _shapes(robot: Robot, elements: Sequence[CollisionElement]) -> list[Shape]:
+    """Return the shapes of elements of the description; nothing where one cannot be loaded."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NothingCollides)
-            elements = tuple(e for e in robot.collision_elements if robot.link_placement(e.link)[0] == joint)
-            return robot_shapes(replace(robot, collision_elements=elements)) if elements else []
+            return robot_shapes(replace(robot, collision_elements=tuple(elements))) if elements else []
     except ConstrainedSimError:
         return []
 
@@ -167,7 +203,15 @@ def _points(shape: Shape, placement: pin.SE3) -> tuple[Array, float]:
     return np.array([rim + sign * way for rim in shape.cap_centers for way in across for sign in (1.0, -1.0)]), 0.0
 
 
-def _contacts(robot: Robot, dynamics: Dynamics, foot: _End, sole: Sole, friction: float) -> list[PointContact]:
+def _contacts(
+    robot: Robot, dynamics: Dynamics, feet: Sequence[_End], soles: Sequence[Sole], friction: float
+) -> tuple[PointContact, ...]:
+    """Return the points of the soles of feet as contacts."""
+    found = [_foot_contacts(robot, dynamics, *pair, friction) for pair in zip(feet, soles, strict=True)]
+    return tuple(contact for contacts in found for contact in contacts)
+
+
+def _foot_contacts(robot: Robot, dynamics: Dynamics, foot: _End, sole: Sole, friction: float) -> list[PointContact]:
     """Return the points of the sole of a foot as contacts."""
     links = [foot.links[owner] for owner in sole.owners]
     counts: dict[str, int] = {}

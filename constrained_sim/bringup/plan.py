@@ -99,7 +99,7 @@ def plan_for(
 
     Args:
         description: that was read.
-        feet: links or frames whose origins touch the ground; none: see :func:`propose_contacts`.
+        feet: links or frames that touch the ground; none: see :func:`propose_contacts`.
         dt: step and control period [s].
         friction: Coulomb coefficient of all contacts.
         frequency: wanted of the joints' feedback [Hz].
@@ -108,10 +108,8 @@ def plan_for(
         ConstrainedSimError: a name or a value that is not allowed.
     """
     kind, robot, proposed = description
-    if feet:
-        proposed = Feet(tuple(PointContact(name, name, (0.0, 0.0, 0.0)) for name in feet), ())
-    elif proposed is None and robot.floating_base:
-        proposed = propose_feet(robot, assembled(robot, comfortable(robot)))
+    if feet or (proposed is None and robot.floating_base):
+        proposed = propose_feet(robot, assembled(robot, comfortable(robot)), links=feet)
     found = proposed or Feet((), ())
     contacts = tuple(replace(contact, friction=friction) for contact in found.contacts)
     q = _rounded(robot, propose_posture(robot, contacts))
