@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from constrained_sim.bringup.plan import Plan
+from constrained_sim.constraints import PointContact
 from constrained_sim.exceptions import ConfigError
 from constrained_sim.joints import single_joints
 
@@ -34,6 +35,25 @@ POSTURE = Posture(ROBOT, CONFIG.q, STIFFNESS, DAMPING, ROBOT.clamp(STANDING))
 def efforts(t, q, v):
     """Return (nu,) the efforts [N m, N] at time t [s], configuration q (nq,) and velocity v (nv,)."""
     return POSTURE.efforts(q, v)
+'''
+
+AT_REST = '''"""Lets {name} rest: it has no joint that a posture could hold."""
+
+from pathlib import Path
+
+import numpy as np
+
+from constrained_sim import load_config
+
+CONFIG = load_config(Path(__file__).with_name("{name}.yaml"))
+
+ROBOT = CONFIG.robot
+CONTACTS = [constraint for constraint in CONFIG.constraints if constraint.kind == "point_contact"]
+
+
+def efforts(t, q, v):
+    """Return (nu,) the efforts [N m, N] at time t [s], configuration q (nq,) and velocity v (nv,)."""
+    return np.zeros(ROBOT.nu)
 '''
 
 TEST = '''"""{name} stays where it is put; if it stands on feet, the ground carries its weight."""
@@ -105,31 +125,54 @@ def parameter_text(plan: Plan, description: str) -> str:
     lines += ["/**:", "  ros__parameters:", "    robot:", f"      {plan.format}: {_quoted(description)}"]
     if plan.format != "mjcf":
         lines.append(f"      floating_base: {'true' if robot.floating_base else 'false'}")
-    lines += ["", "    initial:"]
-    if robot.floating_base:
-        lines.append(f"      base_pose: {_list(plan.q[:7])}   # x y z, quaternion x y z w")
-    lines.append("      positions:")
-    singles = single_joints(robot.joint_models)
-    lines += [f"        {_quoted(name)}: {joint.position(plan.q):.7f}" for name, joint in singles.items()]
-    if robot.constraints:
-        lines.append("    assemble: true                      # the digits above are rounded")
-    lines += [
-        "",
-        "    servo:   # gains of joints that follow commanded positions; the controller's own are in its file",
-    ]
-    for joint, k, d in zip(robot.actuated_joints, plan.gains.stiffness, plan.gains.damping, strict=True):
-        lines.append(f"      {_quoted(joint)}: {{stiffness: {_rounded(k)}, damping: {_rounded(d)}}}")
-    if plan.contacts:
-        lines += ["", "    contacts:"]
-    for contact in plan.contacts:
-        radius = f", radius: {contact.radius:.6g}" if contact.radius else ""
-        point = f"link: {_quoted(contact.link)}, point: {_list(contact.point)}{radius}"
-        lines.append(f"      {_quoted(contact.name)}: {{{point}, friction: {float(contact.friction)}}}")
+    if plan.unheld and robot.nu:  # the node knows no empty list; without one they take the efforts of zero
+        lines.append(f"      actuated_joints: [{', '.join(map(_quoted, robot.actuated_joints))}]")
+    lines += ["", "    initial:", *_initial_lines(plan), *_servo_lines(plan), *_contact_lines(plan.contacts)]
     lines += ["", f"    dt: {plan.dt:.9f}".rstrip("0"), f"    control_period: {plan.dt:.9f}".rstrip("0"), ""]
     return "\n".join(lines)
 
 
+def _initial_lines(plan: Plan) -> list[str]:
+    """Return where the base and the joints begin."""
+    robot = plan.robot
+    lines = [f"      base_pose: {_list(plan.q[:7])}   # x y z, quaternion x y z w"] if robot.floating_base else []
+    singles = single_joints(robot.joint_models)
+    positions = []
+    for name in robot.joint_names[1 if robot.floating_base else 0 :]:
+        joint = robot.joint_models[name]
+        at_start = (
+            f"{singles[name].position(plan.q):.7f}" if name in singles else _list(plan.q[joint.idx_q :][: joint.nq])
+        )
+        positions.append(f"        {_quoted(name)}: {at_start}")
+    lines += ["      positions:", *positions] if positions else []
+    if robot.constraints:
+        lines.append("    assemble: true                      # the digits above are rounded")
+    return lines
+
+
+def _servo_lines(plan: Plan) -> list[str]:
+    """Return the gains of the joints; nothing where none can be held."""
+    if not plan.robot.nu:
+        return []
+    lines = ["", "    servo:   # gains of joints that follow commanded positions; the controller's own are in its file"]
+    for joint, k, d in zip(plan.robot.actuated_joints, plan.gains.stiffness, plan.gains.damping, strict=True):
+        lines.append(f"      {_quoted(joint)}: {{stiffness: {_rounded(k)}, damping: {_rounded(d)}}}")
+    return lines
+
+
+def _contact_lines(contacts: Iterable[PointContact]) -> list[str]:
+    """Return the contacts with the ground."""
+    lines = []
+    for contact in contacts:
+        radius = f", radius: {contact.radius:.6g}" if contact.radius else ""
+        point = f"link: {_quoted(contact.link)}, point: {_list(contact.point)}{radius}"
+        lines.append(f"      {_quoted(contact.name)}: {{{point}, friction: {float(contact.friction)}}}")
+    return ["", "    contacts:", *lines] if lines else []
+
+
 def _controller(plan: Plan, name: str) -> str:
+    if not plan.robot.nu:
+        return AT_REST.format(name=name)
     rows = zip(plan.robot.actuated_joints, *plan.gains[:4], strict=True)
     gains = [f'    "{joint}": ({k:.5g}, {d:.5g}),  # below {kb:.3g}, {db:.3g}' for joint, k, d, kb, db in rows]
     return CONTROLLER.format(name=name, dt=plan.dt, gains="\n".join(gains))

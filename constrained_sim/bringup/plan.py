@@ -18,9 +18,13 @@ from constrained_sim.bringup.statics import Standing, standing_efforts
 from constrained_sim.constraints import PointContact
 from constrained_sim.descriptions.format import format_of
 from constrained_sim.exceptions import ModelError, listed
+from constrained_sim.joints import single_joints
 from constrained_sim.package_paths import resolve_path
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array
+
+NO_GAINS = JointGains(*[np.zeros(0)] * len(JointGains._fields))
+"""Of a robot without joints that a posture could hold."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +39,8 @@ class Plan:
         gains: of its joints.
         standing: efforts and contact forces at rest.
         dt: step and control period [s].
-        notes: what the user should know about the contacts.
+        notes: what the user should know about joints and contacts.
+        unheld: joints with several degrees of freedom, which no posture holds: they take no efforts.
     """
 
     format: str
@@ -46,6 +51,7 @@ class Plan:
     standing: Standing
     dt: float
     notes: tuple[str, ...] = ()
+    unheld: tuple[str, ...] = ()
 
 
 class Description(NamedTuple):
@@ -67,7 +73,7 @@ def read_description(path: str, floating_base: bool | None = None) -> Descriptio
 
     Args:
         path: a file, or ``package://NAME/PATH``.
-        floating_base: None: floating if it seems to have legs. An MJCF says it itself.
+        floating_base: None: floating if it seems to have legs, or has no joints. An MJCF says it itself.
 
     Raises:
         ModelError: no such file, or not a description.
@@ -79,9 +85,12 @@ def read_description(path: str, floating_base: bool | None = None) -> Descriptio
     if kind == "mjcf":
         return Description(kind, Robot.from_mjcf(file), None)
     read = Robot.from_urdf if kind == "urdf" else Robot.from_sdf
-    robot = read(file, floating_base=bool(floating_base))
     if floating_base is not None:
-        return Description(kind, robot, None)
+        return Description(kind, read(file, floating_base=floating_base), None)
+    try:
+        robot = read(file, floating_base=False)
+    except ModelError:  # a body without joints, which can be free only; or what cannot be read anyway
+        return Description(kind, read(file, floating_base=True), None)
     feet = propose_feet(robot, assembled(robot, comfortable(robot)))
     if not is_legged(robot, feet.contacts):
         return Description(kind, robot, None)
@@ -108,14 +117,28 @@ def plan_for(
         ConstrainedSimError: a name or a value that is not allowed.
     """
     kind, robot, proposed = description
+    robot, unheld = _held(robot)
     if feet or (proposed is None and robot.floating_base):
         proposed = propose_feet(robot, assembled(robot, comfortable(robot)), links=feet)
     found = proposed or Feet((), ())
     contacts = tuple(replace(contact, friction=friction) for contact in found.contacts)
     q = _rounded(robot, propose_posture(robot, contacts))
-    gains = suggest_gains(robot, q, dt, contacts, frequency)
-    standing, notes = standing_efforts(robot, q, contacts), _notes(robot, q, contacts, found.assumed)
-    return Plan(kind, robot, contacts, q, gains, standing, dt, notes)
+    gains = suggest_gains(robot, q, dt, contacts, frequency) if robot.nu else NO_GAINS
+    standing = standing_efforts(robot, q, contacts)
+    notes = (*_joint_notes(unheld), *_notes(robot, q, contacts, found.assumed))
+    return Plan(kind, robot, contacts, q, gains, standing, dt, notes, unheld)
+
+
+def _held(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
+    """Return `robot` with efforts in joints of one degree of freedom alone, and the names of the others."""
+    singles = single_joints(robot.joint_models)
+    held = tuple(name for name in robot.actuated_joints if name in singles)
+    return replace(robot, actuated_joints=held), tuple(name for name in robot.actuated_joints if name not in singles)
+
+
+def _joint_notes(unheld: Sequence[str]) -> list[str]:
+    """Return what the user should know of joints with several degrees of freedom."""
+    return [f"{listed(unheld)}: several degrees of freedom, which no posture holds; no efforts there"] if unheld else []
 
 
 def _notes(robot: Robot, q: Array, contacts: Sequence[PointContact], assumed: Sequence[str]) -> tuple[str, ...]:

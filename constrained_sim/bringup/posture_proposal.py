@@ -58,11 +58,15 @@ LEAST_BEND = 0.3
 SOLE = 1e-3
 """[m] Extent of the contacts of a foot across their line, from which on they tell how it is tilted."""
 
+ROOT = 1
+"""Joint that carries the floating base."""
+
 
 def propose_posture(robot: Robot, contacts: Sequence[PointContact] = ()) -> Array:
     """Return a configuration in which `robot` stands on level ground.
 
-    A robot with a fixed base is at its neutral configuration, within its limits, loops assembled. With a floating base
+    A robot with a fixed base is at its neutral configuration, within its limits, loops assembled; so is one that
+    touches the ground with its base alone. With a floating base
     the base is level and joints solve, by bounded least squares,
 
         all contacts equally high, 0.87 of the legs' length below the hips where the legs can bend so far;
@@ -89,6 +93,8 @@ def propose_posture(robot: Robot, contacts: Sequence[PointContact] = ()) -> Arra
     contacts = contacts or propose_contacts(robot, start)
     if not contacts:
         raise InvalidValue("contacts", [], "at least one; the robot has nothing that could be a foot")
+    if all(robot.link_placement(contact.link)[0] == ROOT for contact in contacts):
+        return set_on_ground(robot, assembled(robot, start), contacts)
     legs = _Legs(robot, start, contacts)
     found = [legs.solve(seed) for seed in (0.0, BEND, -BEND)]
     best = min(found, key=lambda candidate: candidate[0])[1]
@@ -121,7 +127,7 @@ class _Legs:
         places = [robot.link_point(contact.link, contact.point) for contact in contacts]
         self._joints, self._offsets = np.array([j for j, _ in places]), np.array([offset for _, offset in places])
         self._radii = np.array([contact.radius for contact in contacts])
-        self._feet = sorted(set(self._joints.tolist()))
+        self._feet = sorted(set(self._joints.tolist()) - {ROOT})  # the base itself stays level
         lower, upper = robot.tangent_limits(start)
         self._lower, self._upper = lower[6:] - 1e-9, upper[6:] + 1e-9
         at_start = kinematics_at(robot, start)
@@ -215,7 +221,7 @@ class _Legs:
     def _chain(self, foot: int) -> list[int]:
         """Return the joints between the base and `foot`, hip first."""
         chain = [foot]
-        while (parent := int(self.robot.model.parents[chain[0]])) > 1:
+        while (parent := int(self.robot.model.parents[chain[0]])) > ROOT:
             chain.insert(0, parent)
         return chain
 

@@ -21,7 +21,9 @@ def new_command(
     folder: Annotated[Path, typer.Option(help="Where to write them.")] = Path(),
     floating_base: Annotated[
         Optional[bool],
-        typer.Option("--floating-base/--fixed-base", help="Whether the root is free (default: if it has legs)."),
+        typer.Option(
+            "--floating-base/--fixed-base", help="Whether the root is free (default: if it has legs, or no joints)."
+        ),
     ] = None,
     feet: Annotated[
         list[str],
@@ -82,8 +84,9 @@ def _print(report: dict[str, Any], folder: Path) -> None:
     print(f"contacts: {', '.join(report['contacts']) or 'none, its base is fixed'}")
     if report["contacts"]:
         print(f"base: {report['q'][2]:.4g} m above the ground")
-    largest = max(report["efforts"], key=lambda joint: abs(report["efforts"][joint]))
-    print(f"largest effort at rest: {report['efforts'][largest]:.4g} N m or N, at {largest}")
+    if report["efforts"]:
+        largest = max(report["efforts"], key=lambda joint: abs(report["efforts"][joint]))
+        print(f"largest effort at rest: {report['efforts'][largest]:.4g} N m or N, at {largest}")
     if report["statics_residual"] > 1e-3:
         print(f"not in equilibrium: {report['statics_residual']:.3g} N m or N are missing; change the posture")
     for note in report["notes"]:

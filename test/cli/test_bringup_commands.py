@@ -49,6 +49,35 @@ def mjcf_dog():
     return f"<mujoco>{settings}<worldbody>{trunk}</worldbody><actuator>{motors}</actuator></mujoco>"
 
 
+def sdf_link(name, place, mass, radius):
+    """Return a link of SDF that is a ball."""
+    moment = 0.4 * mass * radius**2
+    inertial = f"<mass>{mass}</mass><inertia><ixx>{moment}</ixx><iyy>{moment}</iyy><izz>{moment}</izz></inertia>"
+    ball = f"<collision name='c'><geometry><sphere><radius>{radius}</radius></sphere></geometry></collision>"
+    return f"<link name='{name}'><pose>{place} 0 0 0</pose><inertial>{inertial}</inertial>{ball}</link>"
+
+
+def sdf_ball():
+    """Return a free ball without joints as SDF."""
+    return f"<sdf version='1.9'><model name='ball'>{sdf_link('b', '0 0 0.1', 1.0, 0.1)}</model></sdf>"
+
+
+def sdf_cart(caster="ball"):
+    """Return a cart on two wheels and a caster as SDF, the caster on a joint of this type."""
+    wheel = (
+        "<joint name='{0}_joint' type='revolute'><parent>chassis</parent><child>{0}</child>"
+        "<axis><xyz>0 1 0</xyz><limit><effort>5</effort></limit></axis></joint>"
+    )
+    parts = [
+        sdf_link("chassis", "0 0 0.12", 5.0, 0.05),
+        *(sdf_link(name, f"0 {y} 0.08", 0.4, 0.08) for name, y in (("left", 0.15), ("right", -0.15))),
+        sdf_link("caster", "-0.15 0 0.04", 0.2, 0.04),
+        *map(wheel.format, ("left", "right")),
+        f"<joint name='swivel' type='{caster}'><parent>chassis</parent><child>caster</child></joint>",
+    ]
+    return f"<sdf version='1.9'><model name='cart'>{''.join(parts)}</model></sdf>"
+
+
 LEGS = {"fl": (0.2, 0.1), "fr": (0.2, -0.1), "hl": (-0.2, 0.1), "hr": (-0.2, -0.1)}
 WRITTEN = {"dog.sdf": sdf_dog, "dog.xml": mjcf_dog}
 """Robots that a test writes itself, by file."""
@@ -73,9 +102,47 @@ def test_a_robot_stands_after_check_new_run(cli, tmp_path, robot, name, feet):
     assert run["q"] == pytest.approx(config.q.tolist(), abs=5e-3)
     carried = sum(force[2] for force in run["contact_forces"].values())
     assert carried == pytest.approx(9.81 * config.robot.mass if feet else 0.0, rel=1e-4)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", tmp_path, f"test_{name}.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    passes(tmp_path, f"test_{name}.py")
+
+
+def passes(folder, test):
+    """Assert that a test that was written passes."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", folder, test]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+
+
+def test_a_joint_of_several_degrees_of_freedom_takes_no_efforts(cli, tmp_path):
+    """A caster on a ball joint: the wheels are held, the caster begins where the file says; a note names it."""
+    (tmp_path / "cart.sdf").write_text(sdf_cart())
+    report = json.loads(cli("new", "cart.sdf", "--floating-base", "--json").out)
+    assert report["contacts"] == ["left", "right", "caster"]
+    assert list(report["efforts"]) == ["left_joint", "right_joint"]
+    assert ["swivel" in note for note in report["notes"]] == [True]
+    config = load_config(tmp_path / "cart.yaml")
+    assert config.q == pytest.approx(report["q"])
+    assert config.robot.actuated_joints == ("left_joint", "right_joint")
+    passes(tmp_path, "test_cart.py")
+
+
+def test_what_hangs_on_a_ball_joint_alone_is_at_rest(cli, tmp_path):
+    """No joint that a posture could hold: no gains, and a controller without efforts."""
+    hung = sdf_ball().replace(
+        "</model>", "<joint name='j' type='ball'><parent>world</parent><child>b</child></joint></model>"
+    )
+    (tmp_path / "ball.sdf").write_text(hung)
+    cli("new", "ball.sdf")
+    assert load_config(tmp_path / "ball.yaml").servo is None
+    passes(tmp_path, "test_ball.py")
+
+
+def test_a_body_without_joints_is_free_and_rests(cli, tmp_path):
+    """On the ball that it is; nobody has to say that its base floats."""
+    (tmp_path / "ball.sdf").write_text(sdf_ball())
+    report = json.loads(cli("new", "ball.sdf", "--foot", "b", "--json").out)
+    assert report["floating_base"] and report["q"][2] == pytest.approx(0.1)
+    passes(tmp_path, "test_ball.py")
+    assert json.loads(cli("check", "ball.sdf", "--json").out)["floating_base"]
 
 
 def test_nothing_is_overwritten(cli, tmp_path):
