@@ -219,6 +219,23 @@ def test_named_feet_without_geometry_are_points():
         plan_for(description, ["world"])
 
 
+HOPPER = """<mujoco><default><geom friction="0.6 0.005 0.0001"/></default><worldbody><body name="trunk" pos="0 0 0.5">
+<freejoint/><geom type="box" size="0.1 0.1 0.05" mass="3"/><body name="leg"><joint name="hip" axis="0 1 0"/>
+<geom type="capsule" fromto="0 0 0 0 0 -0.4" size="0.02" mass="0.5" friction="0.3 0.005 0.0001"/>
+<geom type="sphere" pos="0 0 -0.4" size="0.03" mass="0.1"/></body></body></worldbody></mujoco>"""
+
+
+def test_contacts_have_the_friction_of_their_geometry():
+    """Of the geom that touches, not of its link; a number that is given is for all."""
+    robot = Robot.from_mjcf(HOPPER)
+    (contact,) = propose_contacts(robot, robot.neutral())
+    assert (contact.radius, contact.friction) == (0.03, 0.6)
+    (contact,) = propose_contacts(robot, robot.neutral(), friction=0.2)
+    assert contact.friction == 0.2
+    solo = solo12()
+    assert {contact.friction for contact in propose_contacts(solo, solo.neutral())} == {0.8}
+
+
 def rotation(angle):
     """Return a rotation about y by `angle` [rad]."""
     return pin.utils.rotate("y", angle)

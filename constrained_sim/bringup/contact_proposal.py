@@ -23,6 +23,10 @@ LEVEL = 0.05
 """Share of the robot's height within which the ends of limbs count as equally low."""
 
 
+FRICTION = 0.8
+"""Coulomb coefficient of contacts on geometry that has none of its own."""
+
+
 class Feet(NamedTuple):
     """Where a robot touches the ground.
 
@@ -40,11 +44,13 @@ class _End(NamedTuple):
 
     Attributes:
         links: that carry the points, one name for each.
+        frictions: Coulomb coefficients of the geometry that the points are of; None: it has none of its own.
         points: in the world.
         described: whether they are of collision geometry; else there is one, the origin of the lowest link.
     """
 
     links: tuple[str, ...]
+    frictions: tuple[float | None, ...]
     points: Points
     described: bool
 
@@ -54,7 +60,7 @@ class _End(NamedTuple):
         return float(self.points.heights.min())
 
 
-def propose_contacts(robot: Robot, q: Any, friction: float = 0.8) -> tuple[PointContact, ...]:
+def propose_contacts(robot: Robot, q: Any, friction: float | None = None) -> tuple[PointContact, ...]:
     """Return contact points on the limbs that reach lowest at `q`, at most four on each.
 
     The end of a limb is a joint that carries no other joint. Its points are those of its collision geometry: corners of
@@ -69,7 +75,7 @@ def propose_contacts(robot: Robot, q: Any, friction: float = 0.8) -> tuple[Point
     Args:
         robot: the robot.
         q: (nq,) configuration in which its feet are below it, as soles lie on the ground.
-        friction: Coulomb coefficient of all contacts.
+        friction: Coulomb coefficient of all contacts; None: that of their geometry, 0.8 where it has none.
 
     Returns:
         contacts with the level ground, named after their link; with a number where a link has several.
@@ -80,13 +86,13 @@ def propose_contacts(robot: Robot, q: Any, friction: float = 0.8) -> tuple[Point
     return propose_feet(robot, q, friction).contacts
 
 
-def propose_feet(robot: Robot, q: Any, friction: float = 0.8, links: Sequence[str] = ()) -> Feet:
+def propose_feet(robot: Robot, q: Any, friction: float | None = None, links: Sequence[str] = ()) -> Feet:
     """Return what :func:`propose_contacts` returns, and where its soles are assumed.
 
     Args:
         robot: the robot.
         q: (nq,) configuration in which its feet are below it.
-        friction: Coulomb coefficient of all contacts.
+        friction: Coulomb coefficient of all contacts; None: that of their geometry, 0.8 where it has none.
         links: links or frames that are its feet, each with its own sole: the origin where it has no collision geometry;
             none: the ends of limbs that reach lowest.
 
@@ -95,7 +101,8 @@ def propose_feet(robot: Robot, q: Any, friction: float = 0.8, links: Sequence[st
         UnknownName: a link or frame that does not exist.
     """
     q = checked_robot(robot).checked_configuration(q)
-    number("friction", friction, 0.0)
+    if friction is not None:
+        number("friction", friction, 0.0)
     dynamics = kinematics_at(robot, q)
     if links:
         named = [_named_end(robot, dynamics, link) for link in links]
@@ -166,20 +173,25 @@ def _origin(robot: Robot, dynamics: Dynamics, link: str) -> _End:
     """Return the origin of a link or frame."""
     joint, placement = robot.link_placement(link)
     place = dynamics.placement(joint).act(placement.translation)
-    return _End((link,), Points(place[None], np.zeros(1)), described=False)
+    return _End((link,), (None,), Points(place[None], np.zeros(1)), described=False)
 
 
 def _geometry(robot: Robot, dynamics: Dynamics, elements: Sequence[CollisionElement]) -> _End | None:
     """Return what could touch the ground of collision geometry; None where there is none that can be loaded."""
     links: list[str] = []
+    frictions: list[float | None] = []
     places, radii = [], []
     for shape in _shapes(robot, elements):
         placement = dynamics.placement(shape.joint)
         points, radius = _points(shape, placement)
         links += [shape.link] * len(points)
+        frictions += [shape.friction] * len(points)
         places.append(points @ placement.rotation.T + placement.translation)
         radii.append(np.full(len(points), radius))
-    return _End(tuple(links), Points(np.vstack(places), np.concatenate(radii)), described=True) if links else None
+    if not links:
+        return None
+    balls = Points(np.vstack(places), np.concatenate(radii))
+    return _End(tuple(links), tuple(frictions), balls, described=True)
 
 
 def _shapes(robot: Robot, elements: Sequence[CollisionElement]) -> list[Shape]:
@@ -204,23 +216,26 @@ def _points(shape: Shape, placement: pin.SE3) -> tuple[Array, float]:
 
 
 def _contacts(
-    robot: Robot, dynamics: Dynamics, feet: Sequence[_End], soles: Sequence[Sole], friction: float
+    robot: Robot, dynamics: Dynamics, feet: Sequence[_End], soles: Sequence[Sole], friction: float | None
 ) -> tuple[PointContact, ...]:
     """Return the points of the soles of feet as contacts."""
-    found = [_foot_contacts(robot, dynamics, *pair, friction) for pair in zip(feet, soles, strict=True)]
-    return tuple(contact for contacts in found for contact in contacts)
+    found = [_foot_contacts(robot, dynamics, *pair) for pair in zip(feet, soles, strict=True)]
+    contacts = tuple(contact for of_foot in found for contact in of_foot)
+    return contacts if friction is None else tuple(replace(contact, friction=friction) for contact in contacts)
 
 
-def _foot_contacts(robot: Robot, dynamics: Dynamics, foot: _End, sole: Sole, friction: float) -> list[PointContact]:
-    """Return the points of the sole of a foot as contacts."""
+def _foot_contacts(robot: Robot, dynamics: Dynamics, foot: _End, sole: Sole) -> list[PointContact]:
+    """Return the points of the sole of a foot as contacts, with the friction of their geometry."""
     links = [foot.links[owner] for owner in sole.owners]
     counts: dict[str, int] = {}
     contacts = []
-    for link, place, radius in zip(links, sole.places, sole.radii, strict=True):
+    for owner, link, place, radius in zip(sole.owners, links, sole.places, sole.radii, strict=True):
         counts[link] = counts.get(link, 0) + 1
         name = f"{link}_{counts[link]}" if links.count(link) > 1 else link
         joint, in_joint = robot.link_placement(link)
         point = (dynamics.placement(joint) * in_joint).actInv(place)
         rounded = tuple(round(float(value), 6) + 0.0 for value in point)
+        own = foot.frictions[owner]
+        friction = FRICTION if own is None else own
         contacts.append(PointContact(name, link, rounded, friction=friction, radius=round(float(radius), 6)))
     return contacts

@@ -60,7 +60,7 @@ class Description(NamedTuple):
     Attributes:
         format: urdf, sdf or mjcf.
         robot: as it is simulated.
-        feet: proposed contacts, of Coulomb coefficient 0.8; None: nobody has looked for them yet.
+        feet: proposed contacts, with the friction of their geometry; None: nobody has looked for them yet.
     """
 
     format: str
@@ -101,7 +101,7 @@ def plan_for(
     description: Description,
     feet: Sequence[str] = (),
     dt: float = 1e-3,
-    friction: float = 0.8,
+    friction: float | None = None,
     frequency: float = 5.0,
 ) -> Plan:
     """Return what is proposed for the robot of a description.
@@ -110,7 +110,7 @@ def plan_for(
         description: that was read.
         feet: links or frames that touch the ground; none: see :func:`propose_contacts`.
         dt: step and control period [s].
-        friction: Coulomb coefficient of all contacts.
+        friction: Coulomb coefficient of all contacts; None: that of their geometry, 0.8 where it has none.
         frequency: wanted of the joints' feedback [Hz].
 
     Raises:
@@ -121,7 +121,9 @@ def plan_for(
     if feet or (proposed is None and robot.floating_base):
         proposed = propose_feet(robot, assembled(robot, comfortable(robot)), links=feet)
     found = proposed or Feet((), ())
-    contacts = tuple(replace(contact, friction=friction) for contact in found.contacts)
+    contacts = found.contacts
+    if friction is not None:
+        contacts = tuple(replace(contact, friction=friction) for contact in contacts)
     q = _rounded(robot, propose_posture(robot, contacts))
     gains = suggest_gains(robot, q, dt, contacts, frequency) if robot.nu else NO_GAINS
     standing = standing_efforts(robot, q, contacts)

@@ -30,7 +30,10 @@ def new_command(
         typer.Option("--foot", metavar="LINK", help="Link or frame that touches the ground; may be repeated."),
     ] = [],  # noqa: B006 - typer reads it, nobody writes it
     dt: Annotated[float, typer.Option(help="Step and control period [s].")] = 0.001,
-    friction: Annotated[float, typer.Option(help="Coulomb coefficient of the contacts.")] = 0.8,
+    friction: Annotated[
+        Optional[float],
+        typer.Option(help="Coulomb coefficient of all contacts (default: that of their geometry, else 0.8)."),
+    ] = None,
     frequency: Annotated[float, typer.Option(help="Wanted of the joints' feedback [Hz].")] = 5.0,
     ask: Annotated[
         Optional[bool], typer.Option("--ask/--no-ask", help="Ask for name and base (default: in a terminal).")

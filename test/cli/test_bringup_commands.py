@@ -49,11 +49,11 @@ def mjcf_dog():
     return f"<mujoco>{settings}<worldbody>{trunk}</worldbody><actuator>{motors}</actuator></mujoco>"
 
 
-def sdf_link(name, place, mass, radius):
-    """Return a link of SDF that is a ball."""
+def sdf_link(name, place, mass, radius, surface=""):
+    """Return a link of SDF that is a ball, with what its `surface` says."""
     moment = 0.4 * mass * radius**2
     inertial = f"<mass>{mass}</mass><inertia><ixx>{moment}</ixx><iyy>{moment}</iyy><izz>{moment}</izz></inertia>"
-    ball = f"<collision name='c'><geometry><sphere><radius>{radius}</radius></sphere></geometry></collision>"
+    ball = f"<collision name='c'><geometry><sphere><radius>{radius}</radius></sphere></geometry>{surface}</collision>"
     return f"<link name='{name}'><pose>{place} 0 0 0</pose><inertial>{inertial}</inertial>{ball}</link>"
 
 
@@ -71,13 +71,14 @@ def sdf_cart(caster="ball"):
     parts = [
         sdf_link("chassis", "0 0 0.12", 5.0, 0.05),
         *(sdf_link(name, f"0 {y} 0.08", 0.4, 0.08) for name, y in (("left", 0.15), ("right", -0.15))),
-        sdf_link("caster", "-0.15 0 0.04", 0.2, 0.04),
+        sdf_link("caster", "-0.15 0 0.04", 0.2, 0.04, SLIPPERY),
         *map(wheel.format, ("left", "right")),
         f"<joint name='swivel' type='{caster}'><parent>chassis</parent><child>caster</child></joint>",
     ]
     return f"<sdf version='1.9'><model name='cart'>{''.join(parts)}</model></sdf>"
 
 
+SLIPPERY = "<surface><friction><ode><mu>0.1</mu></ode></friction></surface>"
 LEGS = {"fl": (0.2, 0.1), "fr": (0.2, -0.1), "hl": (-0.2, 0.1), "hr": (-0.2, -0.1)}
 WRITTEN = {"dog.sdf": sdf_dog, "dog.xml": mjcf_dog}
 """Robots that a test writes itself, by file."""
@@ -122,6 +123,7 @@ def test_a_joint_of_several_degrees_of_freedom_takes_no_efforts(cli, tmp_path):
     config = load_config(tmp_path / "cart.yaml")
     assert config.q == pytest.approx(report["q"])
     assert config.robot.actuated_joints == ("left_joint", "right_joint")
+    assert [contact.friction for contact in config.constraints] == [0.8, 0.8, 0.1]
     passes(tmp_path, "test_cart.py")
 
 
