@@ -186,12 +186,13 @@ def test_humanoids_stand(path, contacts):
 
 
 def test_feet_without_geometry_get_a_sole_and_are_named():
-    """Where they would be on a line; a robot whose feet really are balls on a line is told that it has to step."""
+    """Where they would be on a line; of a robot whose feet really are balls on a line it is said that it tips over."""
     humanoid = plan_for(read_description(ROBOTS + "simple_humanoid_description/urdf/simple_humanoid.urdf"))
     assert ["l_ankle, r_ankle: no collision geometry" in note for note in humanoid.notes] == [True]
     bolt = plan_for(read_description(ROBOTS + "bolt_description/robots/bolt.urdf"))
     assert len(bolt.contacts) == 2
-    assert ["on a line" in note for note in bolt.notes] == [True]
+    assert ["on a line" in note for note in bolt.notes] == [True, False]
+    assert humanoid.stays and not bolt.stays
 
 
 def places(contacts):
@@ -234,6 +235,41 @@ def test_contacts_have_the_friction_of_their_geometry():
     assert contact.friction == 0.2
     solo = solo12()
     assert {contact.friction for contact in propose_contacts(solo, solo.neutral())} == {0.8}
+
+
+ROLLER = """<mujoco><worldbody><body name="roller" pos="0 0 0.5"><freejoint/><inertial pos="0 0 {height}" mass="1"
+diaginertia="0.1 0.1 0.1"/><geom type="capsule" fromto="-0.2 0 0 0.2 0 0" size="0.1"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize(("height", "stays"), [(-0.02, True), (0.02, False)])
+def test_a_line_of_balls_tips_where_the_centre_of_mass_is_above_their_centres(tmp_path, height, stays):
+    """A lying capsule with its mass off the axis: what is said of it is what it does when it is pushed."""
+    path = tmp_path / "roller.xml"
+    path.write_text(ROLLER.format(height=height))
+    plan = plan_for(read_description(str(path)))
+    assert len(plan.contacts) == 2
+    assert plan.stays == stays
+    push = np.array([0, 0, 0, 0.01, 0, 0])
+    run = Simulator(plan.robot, plan.contacts, dt=1e-3, q=plan.q, v=push).run(4.0)
+    assert (np.abs(run.q - plan.q).max() < 0.05) == stays
+
+
+def test_a_fixed_caster_is_proposed_beside_the_wheels(tmp_path):
+    """Geometry of the base that touches as low as the limbs, and no other; not of a robot with legs."""
+    wheels = "".join(
+        f"<body name='{name}' pos='0 {y} 0'><joint axis='0 1 0'/><geom type='sphere' size='0.08'/></body>"
+        for name, y in (("left", 0.15), ("right", -0.15))
+    )
+    base = "<freejoint/><geom type='box' size='.2 .1 .03' pos='0 0 .05'/>"
+    for radius, links in ((0.04, ["left", "right", "cart"]), (0.03, ["left", "right"])):
+        caster = f"<geom type='sphere' size='{radius}' pos='-.15 0 -.04'/>"
+        path = tmp_path / f"cart_{len(links)}.xml"
+        path.write_text(
+            f"<mujoco><worldbody><body name='cart' pos='0 0 .08'>{base}{caster}{wheels}</body></worldbody></mujoco>"
+        )
+        plan = plan_for(read_description(str(path)))
+        assert [contact.link for contact in plan.contacts] == links
+        assert plan.stays == (len(links) == 3)
 
 
 def rotation(angle):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pinocchio as pin
 
-from constrained_sim.bringup.sole import Points, Sole, assumed_sole, has_area, sole_of
+from constrained_sim.bringup.sole import FLAT, Points, Sole, assumed_sole, has_area, sole_of
 from constrained_sim.collision.shapes import Shape, robot_shapes
 from constrained_sim.constraints import PointContact
 from constrained_sim.descriptions import CollisionElement
@@ -22,6 +22,9 @@ from constrained_sim.validation import Array, number
 LEVEL = 0.05
 """Share of the robot's height within which the ends of limbs count as equally low."""
 
+
+ROOT = 1
+"""Joint that carries the floating base."""
 
 FRICTION = 0.8
 """Coulomb coefficient of contacts on geometry that has none of its own."""
@@ -69,6 +72,9 @@ def propose_contacts(robot: Robot, q: Any, friction: float | None = None) -> tup
     lowest point is within 5 % of the robot's height of the lowest of all. The points of one foot are in a plane, see
     :func:`~constrained_sim.bringup.sole.sole_of`.
 
+    Of a robot without legs, as a cart, geometry of the floating base that touches as low as the feet is one more: a
+    caster that is fixed to it. A free body without joints touches with its own geometry.
+
     Where all feet together are a line, on which nothing stands, those without collision geometry get a sole with the
     proportions of a human foot.
 
@@ -106,14 +112,15 @@ def propose_feet(robot: Robot, q: Any, friction: float | None = None, links: Seq
     dynamics = kinematics_at(robot, q)
     if links:
         named = [_named_end(robot, dynamics, link) for link in links]
-        return Feet(_contacts(robot, dynamics, named, [sole_of(foot.points) for foot in named], friction), ())
+        return Feet(_contacts(robot, dynamics, named, [_sole(robot, foot) for foot in named], friction), ())
     ends = [end for joint in limb_ends(robot) if (end := _end(robot, dynamics, joint))]
-    if not ends:
-        return Feet((), ())
-    lowest = min(end.lowest for end in ends)
+    lowest = min((end.lowest for end in ends), default=np.inf)
     height = max(float(dynamics.placements[1:, 3, 2].max()) - lowest, 1e-3)
     feet = [end for end in ends if end.lowest <= lowest + LEVEL * height]
-    soles, assumed = [sole_of(foot.points) for foot in feet], []
+    feet += _base(robot, dynamics, feet)
+    if not feet:
+        return Feet((), ())
+    soles, assumed = [_sole(robot, foot) for foot in feet], []
     if not has_area(np.vstack([sole.places for sole in soles])):
         assumed = [foot.links[0] for foot in feet if not foot.described]
         soles = [
@@ -121,6 +128,22 @@ def propose_feet(robot: Robot, q: Any, friction: float | None = None, links: Seq
             for foot, sole in zip(feet, soles, strict=True)
         ]
     return Feet(_contacts(robot, dynamics, feet, soles, friction), tuple(assumed))
+
+
+def _base(robot: Robot, dynamics: Dynamics, feet: Sequence[_End]) -> list[_End]:
+    """Return the floating base, if it has geometry that touches the ground: alone, or as low as `feet` without legs."""
+    if not robot.floating_base or _has_legs(robot, [foot.links[0] for foot in feet]):
+        return []
+    base = _geometry(robot, dynamics, _elements(robot, ROOT))
+    if base is None or (feet and abs(base.lowest - min(foot.lowest for foot in feet)) > FLAT):
+        return []
+    return [base]
+
+
+def _sole(robot: Robot, foot: _End) -> Sole:
+    """Return the sole of a foot; the base stands level."""
+    on_base = robot.floating_base and robot.link_placement(foot.links[0])[0] == ROOT
+    return sole_of(foot.points, can_be_tilted=not on_base)
 
 
 def limb_ends(robot: Robot) -> list[int]:
@@ -135,9 +158,14 @@ def is_legged(robot: Robot, feet: Sequence[PointContact]) -> bool:
 
     Two limbs or more leave its root link, each with two joints or more, and reach equally low: its legs.
     """
+    return _has_legs(robot, [contact.link for contact in feet])
+
+
+def _has_legs(robot: Robot, feet: Sequence[str]) -> bool:
+    """Return whether links are the feet of legs."""
     branches = set()
-    for contact in feet:
-        joint, _ = robot.link_placement(contact.link)
+    for link in feet:
+        joint, _ = robot.link_placement(link)
         chain = [joint]
         while (joint := int(robot.model.parents[joint])) > (1 if robot.floating_base else 0):
             chain.append(joint)
@@ -148,8 +176,7 @@ def is_legged(robot: Robot, feet: Sequence[PointContact]) -> bool:
 
 def _end(robot: Robot, dynamics: Dynamics, joint: int) -> _End | None:
     """Return what could touch the ground of what `joint` carries; None where it carries no link."""
-    elements = [e for e in robot.collision_elements if robot.link_placement(e.link)[0] == joint]
-    if end := _geometry(robot, dynamics, elements):
+    if end := _geometry(robot, dynamics, _elements(robot, joint)):
         return end
     frames = [f for f in robot.model.frames if f.parentJoint == joint and f.type != pin.FrameType.SENSOR]
     origins = [_origin(robot, dynamics, f.name) for f in frames if robot.links.get(f.name)]
@@ -174,6 +201,11 @@ def _origin(robot: Robot, dynamics: Dynamics, link: str) -> _End:
     joint, placement = robot.link_placement(link)
     place = dynamics.placement(joint).act(placement.translation)
     return _End((link,), (None,), Points(place[None], np.zeros(1)), described=False)
+
+
+def _elements(robot: Robot, joint: int) -> list[CollisionElement]:
+    """Return the collision geometry that `joint` carries."""
+    return [element for element in robot.collision_elements if robot.link_placement(element.link)[0] == joint]
 
 
 def _geometry(robot: Robot, dynamics: Dynamics, elements: Sequence[CollisionElement]) -> _End | None:

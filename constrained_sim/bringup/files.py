@@ -99,7 +99,7 @@ def target_files(name: str, folder: Path) -> tuple[Path, Path, Path]:
 
 
 def write_files(plan: Plan, description: str, name: str, folder: Path) -> list[Path]:
-    """Write ``NAME.yaml``, ``NAME_controller.py`` and ``test_NAME.py``, and return their paths.
+    """Write ``NAME.yaml``, ``NAME_controller.py`` and, for a robot that stays, ``test_NAME.py``; return their paths.
 
     Args:
         plan: for the robot.
@@ -110,12 +110,16 @@ def write_files(plan: Plan, description: str, name: str, folder: Path) -> list[P
     Raises:
         ConfigError: see :func:`target_files`.
     """
-    files = target_files(name, folder)
-    parameters = parameter_text(plan, _reference(description, folder))
-    for path, text in zip(files, (parameters, _controller(plan, name), TEST.format(name=name)), strict=True):
+    parameters, controller, test = target_files(name, folder)
+    texts = {
+        parameters: parameter_text(plan, _reference(description, folder)),
+        controller: _controller(plan, name),
+        **({test: TEST.format(name=name)} if plan.stays else {}),
+    }
+    for path, text in texts.items():
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
-    return list(files)
+    return list(texts)
 
 
 def parameter_text(plan: Plan, description: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from constrained_sim.constraints import PointContact
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.dynamics.dynamics import kinematics_at
+from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import Robot, checked_robot
 from constrained_sim.validation import Array, items
@@ -59,6 +59,12 @@ def contact_places(robot: Robot, q: Array, contacts: Sequence[PointContact]) -> 
     places = [robot.link_point(contact.link, contact.point) for contact in contacts]
     joints, offsets = np.array([joint for joint, _ in places]), np.array([offset for _, offset in places])
     return np.asarray(kinematics_at(robot, q).point_positions(joints, offsets))
+
+
+def center_of_mass(robot: Robot, dynamics: Dynamics) -> Array:
+    """Return (3,) the centre of mass of all moving bodies [m], in the world."""
+    bodies = [(i.mass, dynamics.placement(j).act(i.lever)) for j, i in enumerate(robot.model.inertias) if j and i.mass]
+    return np.asarray(sum(mass * place for mass, place in bodies) / sum(mass for mass, _ in bodies))
 
 
 def checked_contacts(contacts: Any) -> list[PointContact]:

@@ -11,17 +11,26 @@ import numpy as np
 
 from constrained_sim.bringup.contact_proposal import Feet, is_legged, propose_feet
 from constrained_sim.bringup.gains import JointGains, suggest_gains
-from constrained_sim.bringup.ground import contact_places
+from constrained_sim.bringup.ground import center_of_mass, contact_places
 from constrained_sim.bringup.posture_proposal import assembled, comfortable, propose_posture
 from constrained_sim.bringup.sole import has_area
 from constrained_sim.bringup.statics import Standing, standing_efforts
 from constrained_sim.constraints import PointContact
 from constrained_sim.descriptions.format import format_of
+from constrained_sim.dynamics.dynamics import kinematics_at
 from constrained_sim.exceptions import ModelError, listed
 from constrained_sim.joints import single_joints
 from constrained_sim.package_paths import resolve_path
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array
+
+EQUILIBRIUM = 1e-3
+"""[N m, N] What may be missing in the equations of motion of a robot that stays where it is put."""
+
+ROUNDING = 1e-6
+"""[m] Of the places of contacts and of the configuration."""
+
+UNTESTED = "no test is written: it would assert that the robot stays where it is put, and it does not"
 
 NO_GAINS = JointGains(*[np.zeros(0)] * len(JointGains._fields))
 """Of a robot without joints that a posture could hold."""
@@ -40,6 +49,7 @@ class Plan:
         standing: efforts and contact forces at rest.
         dt: step and control period [s].
         notes: what the user should know about joints and contacts.
+        stays: whether it stays where it is put while its joints are held, as far as statics tells.
         unheld: joints with several degrees of freedom, which no posture holds: they take no efforts.
     """
 
@@ -50,7 +60,8 @@ class Plan:
     gains: JointGains
     standing: Standing
     dt: float
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
+    stays: bool
     unheld: tuple[str, ...] = ()
 
 
@@ -127,8 +138,10 @@ def plan_for(
     q = _rounded(robot, propose_posture(robot, contacts))
     gains = suggest_gains(robot, q, dt, contacts, frequency) if robot.nu else NO_GAINS
     standing = standing_efforts(robot, q, contacts)
-    notes = (*_joint_notes(unheld), *_notes(robot, q, contacts, found.assumed))
-    return Plan(kind, robot, contacts, q, gains, standing, dt, notes, unheld)
+    tips = _tips(robot, q, contacts)
+    stays = not tips and float(abs(standing.residual).max()) <= EQUILIBRIUM
+    notes = (*_joint_notes(unheld), *_foot_notes(found.assumed, tips), *([] if stays else [UNTESTED]))
+    return Plan(kind, robot, contacts, q, gains, standing, dt, notes, stays, unheld)
 
 
 def _held(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
@@ -143,17 +156,31 @@ def _joint_notes(unheld: Sequence[str]) -> list[str]:
     return [f"{listed(unheld)}: several degrees of freedom, which no posture holds; no efforts there"] if unheld else []
 
 
-def _notes(robot: Robot, q: Array, contacts: Sequence[PointContact], assumed: Sequence[str]) -> tuple[str, ...]:
-    """Return what the user should know of the feet of a robot that stands at `q` (nq,)."""
+def _tips(robot: Robot, q: Array, contacts: Sequence[PointContact]) -> bool:
+    """Return whether `contacts` are on a line about which the robot tips over at `q` (nq,).
+
+    It rolls on the balls of the contacts, and comes back, where its centre of mass is not above their centres.
+    """
+    places = contact_places(robot, q, contacts) if contacts else np.zeros((0, 3))
+    if not robot.floating_base or not contacts or has_area(places):
+        return False
+    return bool(center_of_mass(robot, kinematics_at(robot, q))[2] > places[:, 2].min() + ROUNDING)
+
+
+def _foot_notes(assumed: Sequence[str], tips: bool) -> list[str]:
+    """Return what the user should know of the feet of a robot."""
     notes = []
     if assumed:
         notes.append(
             f"{listed(assumed)}: no collision geometry that can be read; the sole there is as large as it would be in "
             "man, measure yours"
         )
-    if contacts and not has_area(contact_places(robot, q, contacts)):
-        notes.append("the contacts are on a line, on which a robot stands in balance only: its controller has to step")
-    return tuple(notes)
+    if tips:
+        notes.append(
+            "the contacts are on a line, on which a robot stands in balance only: its controller has to balance, or to "
+            "step"
+        )
+    return notes
 
 
 def _rounded(robot: Robot, q: Array) -> Array:

@@ -11,8 +11,8 @@ import pinocchio as pin
 from scipy.optimize import least_squares
 
 from constrained_sim.assembly import assemble
-from constrained_sim.bringup.contact_proposal import propose_contacts
-from constrained_sim.bringup.ground import checked_contacts, set_on_ground
+from constrained_sim.bringup.contact_proposal import ROOT, propose_contacts
+from constrained_sim.bringup.ground import center_of_mass, checked_contacts, set_on_ground
 from constrained_sim.constraints import PointContact
 from constrained_sim.dynamics.dynamics import Dynamics, integrate, kinematics_at
 from constrained_sim.exceptions import ConstrainedSimError, InvalidValue
@@ -57,9 +57,6 @@ LEAST_BEND = 0.3
 
 SOLE = 1e-3
 """[m] Extent of the contacts of a foot across their line, from which on they tell how it is tilted."""
-
-ROOT = 1
-"""Joint that carries the floating base."""
 
 
 def propose_posture(robot: Robot, contacts: Sequence[PointContact] = ()) -> Array:
@@ -176,7 +173,7 @@ class _Legs:
                 turned = dynamics.placement(foot).rotation @ self._soles[foot].T
                 parts.append(TURNED * np.array([turned[2, 0], turned[2, 1], turned[1, 0]]))
         parts.append(LEVEL * (points[:, 2] - points[:, 2].mean()))
-        parts.append(BALANCE * (self._com(dynamics) - points[:, :2].mean(axis=0)))
+        parts.append(BALANCE * (center_of_mass(self.robot, dynamics)[:2] - points[:, :2].mean(axis=0)))
         if self._loaded.size:
             load = np.abs(self._gravity(dynamics.q)[self._loaded]) / self._strength
             parts.append(LOADED * np.maximum(load - SPARE, 0.0))
@@ -209,14 +206,6 @@ class _Legs:
         points = dynamics.point_positions(self._joints, self._offsets)
         points[:, 2] -= self._radii
         return np.asarray(points)
-
-    def _com(self, dynamics: Any) -> Array:
-        bodies = [
-            (inertia.mass, dynamics.placement(j).act(inertia.lever))
-            for j, inertia in enumerate(self.robot.model.inertias)
-            if j and inertia.mass
-        ]
-        return np.asarray(sum(mass * lever for mass, lever in bodies)[:2] / sum(mass for mass, _ in bodies))
 
     def _chain(self, foot: int) -> list[int]:
         """Return the joints between the base and `foot`, hip first."""

@@ -69,14 +69,14 @@ class Sole(NamedTuple):
     owners: npt.NDArray[np.intp]
 
 
-def sole_of(foot: Points) -> Sole:
+def sole_of(foot: Points, can_be_tilted: bool = True) -> Sole:
     """Return the outermost points of the sole of a `foot`, four at most.
 
     The sole is the largest face that looks down, at most :data:`TILT` off: in the configuration at hand a :data:`LARGE`
     foot may be tilted. Points within :data:`FLAT` of its plane are moved onto it, so that all of them can touch level
-    ground. A sole smaller than :data:`SMALL` is its lowest point.
+    ground. A sole smaller than :data:`SMALL` is its lowest point. What cannot be tilted has a level sole.
     """
-    direction = _direction(foot)
+    direction = _direction(foot) if can_be_tilted else DOWN
     depths = foot.depths(direction)
     sole = np.flatnonzero(depths >= depths.max() - FLAT)
     if np.ptp(foot.places[sole, :2], axis=0).max() < SMALL:

@@ -42,7 +42,8 @@ def new_command(
 ) -> None:
     """Write NAME.yaml, NAME_controller.py and test_NAME.py for a robot that stands; refuses to overwrite.
 
-    Contacts are the lowest points of its legs, the posture is bent and balanced, gains are stable at the period.
+    Contacts are the lowest points of its legs, the posture is bent and balanced, gains are stable at the period. There
+    is no test for a robot that does not stay where it is put, as one on two points.
 
     Examples:
         $ constrained_sim new my_robot.urdf
@@ -84,13 +85,15 @@ def _report(plan: "Plan", name: str, files: list[Path]) -> dict[str, Any]:
 
 def _print(report: dict[str, Any], folder: Path) -> None:
     """Write a report for people."""
+    from constrained_sim.bringup.plan import EQUILIBRIUM
+
     print(f"contacts: {', '.join(report['contacts']) or 'none, its base is fixed'}")
     if report["contacts"]:
         print(f"base: {report['q'][2]:.4g} m above the ground")
     if report["efforts"]:
         largest = max(report["efforts"], key=lambda joint: abs(report["efforts"][joint]))
         print(f"largest effort at rest: {report['efforts'][largest]:.4g} N m or N, at {largest}")
-    if report["statics_residual"] > 1e-3:
+    if report["statics_residual"] > EQUILIBRIUM:
         print(f"not in equilibrium: {report['statics_residual']:.3g} N m or N are missing; change the posture")
     for note in report["notes"]:
         print(f"note: {note}")

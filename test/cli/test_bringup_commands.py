@@ -127,6 +127,19 @@ def test_a_joint_of_several_degrees_of_freedom_takes_no_efforts(cli, tmp_path):
     passes(tmp_path, "test_cart.py")
 
 
+def test_a_cart_stands_on_its_wheels_and_a_fixed_caster(cli, tmp_path):
+    """Without the caster it tips over: this is said, and no test is written that would fail."""
+    (tmp_path / "cart.sdf").write_text(sdf_cart("fixed"))
+    report = json.loads(cli("new", "cart.sdf", "--floating-base", "--json").out)
+    assert report["contacts"] == ["left", "right", "caster"]
+    assert report["notes"] == []
+    passes(tmp_path, "test_cart.py")
+    words = ("new", "cart.sdf", "--name", "tips", "--floating-base", "--foot", "left", "--foot", "right")
+    said = cli(*words).out
+    assert "on a line" in said and "no test is written" in said
+    assert {file.name for file in tmp_path.glob("*tips*")} == {"tips.yaml", "tips_controller.py"}
+
+
 def test_what_hangs_on_a_ball_joint_alone_is_at_rest(cli, tmp_path):
     """No joint that a posture could hold: no gains, and a controller without efforts."""
     hung = sdf_ball().replace(
@@ -138,10 +151,12 @@ def test_what_hangs_on_a_ball_joint_alone_is_at_rest(cli, tmp_path):
     passes(tmp_path, "test_ball.py")
 
 
-def test_a_body_without_joints_is_free_and_rests(cli, tmp_path):
+@pytest.mark.parametrize("feet", [(), ("--foot", "b")])
+def test_a_body_without_joints_is_free_and_rests(cli, tmp_path, feet):
     """On the ball that it is; nobody has to say that its base floats."""
     (tmp_path / "ball.sdf").write_text(sdf_ball())
-    report = json.loads(cli("new", "ball.sdf", "--foot", "b", "--json").out)
+    report = json.loads(cli("new", "ball.sdf", *feet, "--json").out)
+    assert report["notes"] == []
     assert report["floating_base"] and report["q"][2] == pytest.approx(0.1)
     passes(tmp_path, "test_ball.py")
     assert json.loads(cli("check", "ball.sdf", "--json").out)["floating_base"]
