@@ -256,8 +256,7 @@ class Simulator:
             NotSupported: a constraint, or dry joint friction, that it cannot do.
         """
         instance("solver", solver, Solver, "a configured solver, as make_solver returns it").check(self._manager.kinds)
-        if self.robot.friction_dofs.size and not solver.does_dry_friction:
-            raise NotSupported(f"solver {solver.name!r}", "dry joint friction", solver.supported)
+        solver.check_robot(self.robot)
 
     def set_contact_method(self, name: str, tolerance: float | None = None) -> None:
         """Use another contact method from the next step on.

@@ -7,7 +7,6 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterable
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -97,25 +96,47 @@ class BetweenLinks(Bilateral):
         return self.link_a, self.link_b
 
 
-class SupportsSome(Protocol):
-    """What can do some constraints, and not others: a solver or a stepper."""
+class SupportsSome:
+    """What can do some constraints, and not others: a solver or a stepper.
 
+    Attributes:
+        role: what it is, for messages.
+        name: in the registry.
+        supported: the constraints that it can do, in words.
+        does_dry_friction: whether it can do dry joint friction.
+    """
+
+    role: str
     name: str
-    supported: str
+    supported = "every constraint and contact"
+    does_dry_friction = True
 
     def supports(self, constraint: Constraint) -> bool:
-        """Return whether it can do `constraint`."""
+        """Return whether this can do `constraint`."""
+        return True
 
+    def check(self, constraints: Iterable[Constraint]) -> None:
+        """Refuse constraints that this cannot do.
 
-def check_supported(kind: str, by: SupportsSome, constraints: Iterable[Constraint]) -> None:
-    """Refuse constraints that a solver or a stepper, as `kind` says, cannot do.
+        Raises:
+            NotSupported: names the first of them.
+        """
+        for constraint in constraints:
+            if not self.supports(constraint):
+                raise self.refusal(constraint.name)
 
-    Raises:
-        NotSupported: names the first of them.
-    """
-    for constraint in constraints:
-        if not by.supports(constraint):
-            raise NotSupported(f"{kind} {by.name!r}", constraint.name, by.supported)
+    def check_robot(self, robot: Robot) -> None:
+        """Refuse a robot with dry joint friction that this cannot do.
+
+        Raises:
+            NotSupported: it has some.
+        """
+        if robot.friction_dofs.size and not self.does_dry_friction:
+            raise self.refusal("dry joint friction")
+
+    def refusal(self, what: str) -> NotSupported:
+        """Return what says that this cannot do `what`."""
+        return NotSupported(f"{self.role} {self.name!r}", what, self.supported)
 
 
 def sign_on(constraint: BoundConstraint, link: str) -> float:

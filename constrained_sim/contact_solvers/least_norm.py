@@ -32,6 +32,7 @@ from constrained_sim.contact_solvers.scaled_problem import ContactLaws
 from constrained_sim.contact_solvers.semismooth_newton import block_times
 from constrained_sim.contact_solvers.status import OPEN, SLIDING, STICKING
 from constrained_sim.linalg.cholesky import independent_factor, pivoted_factor, range_factor
+from constrained_sim.linalg.elimination import solve
 from constrained_sim.linalg.products import largest_entry
 from constrained_sim.validation import Array
 
@@ -160,7 +161,7 @@ def least_norm(allowed, transposed, goal, r, y, tolerance):
         before = error
         H = transposed @ block_times(slope, Q, allowed.laws.friction.shape[0], NO_ROLLING)
         H += (OPTIONS.accuracy + OPTIONS.norm_damping * min(error / largest, 1.0)) * np.eye(H.shape[0])
-        step = _solve(H, -F)
+        step = solve(H, -F)
         length, x, slope = _minimum_along(allowed, Q @ y, Q @ step, np.dot(goal, step), x)
         y = y + length * step
         F = transposed @ x - goal
@@ -246,15 +247,7 @@ def _where_linear(allowed, transposed, goal, x, distance):
                 slope[j, 0, 0] = 1.0
     H = transposed @ block_times(slope, Q, friction.shape[0], NO_ROLLING)
     H += OPTIONS.accuracy * np.eye(H.shape[0])
-    return _solve(H, goal - transposed @ fixed)
-
-
-@kernel
-def _solve(H, right):
-    """Return ``H^-1 right``; NaN where there are such numbers, or infinite ones: NumPy would raise an error."""
-    if np.isfinite(H).all() and np.isfinite(right).all():
-        return np.linalg.solve(H, right)
-    return np.full_like(right, np.nan)
+    return solve(H, goal - transposed @ fixed)
 
 
 @kernel

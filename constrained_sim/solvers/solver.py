@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.constraints.constraint import Constraint, check_supported
+from constrained_sim.constraints.constraint import SupportsSome
 from constrained_sim.exceptions import InconsistentConstraints, InvalidValue
 from constrained_sim.linalg.inertia_factor import factor_inertia, unwhiten, whiten
 from constrained_sim.linalg.rank import CONSISTENT, EPSILON, regular_rows
@@ -112,38 +111,21 @@ def checked_system(M: Any, J: Any, size: int, rows: int, parents: Any = None) ->
     return system
 
 
-class Solver(ABC):
+class Solver(SupportsSome, ABC):
     """A way to solve ``M x - J^T lam = f, J x = b``; one instance per configuration of options.
 
     Attributes:
-        name: in the registry.
         needs_robot: whether matrices alone are not enough.
-        supported: the constraints that it can do, in words.
-        does_dry_friction: whether it can do dry joint friction.
         decides_contacts: whether it solves contacts itself, in :meth:`solve_normal_contacts`.
         compiled_factorization: that of its kernel, see :mod:`~constrained_sim.solvers.held_rows`; None: it has none.
         calls: how many systems it has factored.
     """
 
-    name: str
+    role = "solver"
     needs_robot = False
-    does_dry_friction = True
     decides_contacts = False
     compiled_factorization: int | None = None
     calls = 0
-    supported = "every constraint and contact"
-
-    def supports(self, constraint: Constraint) -> bool:
-        """Return whether this solver can do `constraint`."""
-        return True
-
-    def check(self, constraints: Iterable[Constraint]) -> None:
-        """Refuse constraints that this solver cannot do.
-
-        Raises:
-            NotSupported: names the first of them.
-        """
-        check_supported("solver", self, constraints)
 
     def factor(self, system: System) -> Factorization:
         """Factor the matrices of `system`, once for many right-hand sides.

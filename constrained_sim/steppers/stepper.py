@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,14 +11,13 @@ import numpy.typing as npt
 
 from constrained_sim.actuators import Efforts
 from constrained_sim.constrained_dynamics import ConstrainedSolution
-from constrained_sim.constraints import Constraint
-from constrained_sim.constraints.constraint import check_supported
+from constrained_sim.constraints.constraint import SupportsSome
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact.contact_set import TOUCHING
 from constrained_sim.contact.features import ContactGeometry
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.dynamics.dynamics import Dynamics, integrate, potential_energy
-from constrained_sim.exceptions import InvalidValue, NotSupported
+from constrained_sim.exceptions import InvalidValue
 from constrained_sim.impact import Impact, ImpactLaw, bouncing, impact_at
 from constrained_sim.integrators import INTEGRATORS, Integrator
 from constrained_sim.posture import JointFeedback
@@ -169,26 +167,21 @@ class Run(NamedTuple):
     may_go_on: bool = False
 
 
-class Stepper(ABC):
+class Stepper(SupportsSome, ABC):
     """Advances a robot by steps of dt.
 
     Attributes:
-        name: in the registry.
         default_integrator: name of the integrator that it takes unless told otherwise.
-        supported: the constraints that it can do, in words.
-        does_dry_friction: whether it can do dry joint friction.
         does_feedback: whether it can remove drift by Baumgarte's feedback.
         bounce_velocity: approach speed [m/s, rad/s] below which restitution counts as 0: so bounces end in contact.
         memory: what a step takes over from the one before; set again, it makes a step that failed undone.
     """
 
-    name: str
+    role = "stepper"
     default_integrator: str
-    does_dry_friction = True
     does_feedback = True
     bounce_velocity: float
     memory: Any = None
-    supported = "every constraint and contact"
 
     def __init__(self, robot: Robot, dt: float, integrator: Integrator, stabilization: Stabilization) -> None:
         """Keep the settings, and allocate the work space.
@@ -205,25 +198,12 @@ class Stepper(ABC):
         if not self.takes(integrator):
             names = [name for name, kind in INTEGRATORS.items() if self.takes(kind())]
             raise InvalidValue(f"integrator of stepper {self.name!r}", integrator.name, ", ".join(names))
-        if robot.friction_dofs.size and not self.does_dry_friction:
-            raise NotSupported(f"stepper {self.name!r}", "dry joint friction", self.supported)
+        self.check_robot(robot)
 
     @classmethod
     def takes(cls, integrator: Integrator) -> bool:
         """Return whether this stepper can use `integrator`."""
         return True
-
-    def supports(self, constraint: Constraint) -> bool:
-        """Return whether this stepper can do `constraint`."""
-        return True
-
-    def check(self, constraints: Iterable[Constraint]) -> None:
-        """Refuse constraints that this stepper cannot do.
-
-        Raises:
-            NotSupported: names the first of them.
-        """
-        check_supported("stepper", self, constraints)
 
     def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array, deflection: Array | None = None) -> Evaluation:
         """Forget the past and evaluate (q, v) at time `t`, with springs (soft, 2) of soft contacts; None: relaxed."""
