@@ -44,6 +44,7 @@ from constrained_sim.ros.requests import Requests
 from constrained_sim.ros.services import Services
 from constrained_sim.ros.simulation_interfaces import SimulationInterfaces
 from constrained_sim.ros.topic_choice import TopicChoice
+from constrained_sim.ros.transitions import refuse_other_transitions
 from constrained_sim.ros.undo import destroyer_of_news
 from constrained_sim.ros.usage import check_command_line, simulator_parameters
 from constrained_sim.ros.world import World
@@ -88,6 +89,7 @@ class SimulationNode(LifecycleNode):
         BACKGROUND.compile_here()  # replays compare the bits of all that it computes
         let_parameters_change(self)
         answer_every_request(self)
+        refuse_other_transitions(self)
         self._began, self._is_loading, self._is_ended = time.monotonic(), False, False
         self._control: Control | None = None
         self._recorder: Recorder | None = None

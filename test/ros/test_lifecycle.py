@@ -91,6 +91,28 @@ def test_transitions_start_and_stop_time(manage):
     assert node.process.wait(30.0) == 0
 
 
+def test_transitions_that_do_not_begin_here_are_refused(manage):
+    """They are answered, the log says which ones do, and the node goes on with the parameters that were set."""
+    node = manage(autostart=False)
+    activate, configure = Transition.TRANSITION_ACTIVATE, Transition.TRANSITION_CONFIGURE
+    wrong = {
+        UNCONFIGURED: (activate, Transition.TRANSITION_DEACTIVATE, 99),
+        INACTIVE: (configure, Transition.TRANSITION_DEACTIVATE),
+        ACTIVE: (configure, Transition.TRANSITION_CLEANUP, activate),
+    }
+    assert node.state == UNCONFIGURED
+    node.client.call(SetParameters, f"{NODE}/set_parameters", parameters=[parameter("dt", 0.0005)])
+    for state, forward in {UNCONFIGURED: configure, INACTIVE: activate, ACTIVE: None}.items():
+        assert [node.change(transition) for transition in wrong[state]] == [False] * len(wrong[state])
+        assert node.state == state
+        assert forward is None or node.change(forward)
+    node.client.wait_for(lambda: node.status and node.status[-1].time > 0.0, "time")
+    assert node.status[-1].dt == 0.0005
+    assert "transition: got 3 in the state unconfigured, allowed: configure (1), shutdown (5)" in node.process.stderr
+    assert "transition: got 2 in the state active, allowed: deactivate (4), shutdown (7)" in node.process.stderr
+    assert "Traceback" not in node.process.stderr
+
+
 UNTOLD = """
 /**:
   ros__parameters:
