@@ -36,7 +36,13 @@ from constrained_sim.ros.node_topics import NodeTopics
 from constrained_sim.ros.outputs import Outputs
 from constrained_sim.ros.pace import make_pace
 from constrained_sim.ros.parameter_services import answer_every_request
-from constrained_sim.ros.parameters import check_types, declare_options, let_parameters_change, nested_parameters
+from constrained_sim.ros.parameters import (
+    check_group_names,
+    check_types,
+    declare_options,
+    let_parameters_change,
+    nested_parameters,
+)
 from constrained_sim.ros.process import COMPILING, begin, finish, leave, on_end
 from constrained_sim.ros.recorder import Recorder, make_recorder
 from constrained_sim.ros.replay import describe
@@ -164,6 +170,7 @@ class SimulationNode(LifecycleNode):
                 f"no parameter robot has come: give its file as --ros-args --params-file FILE, where /**: or "
                 f"{self.get_fully_qualified_name()}: stands above ros__parameters"
             )
+        check_group_names(self)
         config = read_config(parameters)
         world, joints = World(config), JointNames(config.robot, config.node.joints)
         with ExitStack() as undo:

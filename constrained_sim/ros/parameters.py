@@ -17,6 +17,9 @@ from constrained_sim.exceptions import ConfigError
 from constrained_sim.parameter_file import NOT_OURS
 from constrained_sim.ros.attribute_docs import attribute_docs
 
+NAMED = ("contacts", "constraints", "sensors", "scene", "objects")
+"""Groups of which each member has a name of the user's, and values alone below it."""
+
 
 def nested_parameters(node: Node) -> dict[str, Any]:
     """Return the parameters of `node` as nested mappings: ``contacts.foot.link`` becomes three levels.
@@ -47,6 +50,19 @@ def nested_values(parameters: Iterable[Parameter]) -> dict[str, Any]:
         value = parameter.value
         level[key] = value if isinstance(value, (str, bool, int, float)) else tuple(value)
     return nested
+
+
+def check_group_names(node: Node) -> None:
+    """Refuse names with dots of what the user names: there would be another level of parameters.
+
+    Raises:
+        ConfigError: such a name.
+    """
+    for name in node.get_parameters_by_prefix(""):
+        group, *levels = name.split(".")
+        if group in NAMED and len(levels) > 2:
+            allowed = "a name without dots, which separate the levels of ROS parameters"
+            raise ConfigError(f"name in {group}: got {'.'.join(levels[:-1])!r}, allowed: {allowed}")
 
 
 def let_parameters_change(node: Node) -> None:

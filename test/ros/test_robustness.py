@@ -80,21 +80,21 @@ def test_topics_are_those_of_the_contacts(wrenches):
         ({"contacts.a-b.link": "foot", "contacts.a_b.link": "foot"}, "a_b"),
         ({"sensors.9.kind": "imu", "sensors.9.link": "foot"}, "name of a sensor: got '9'"),
         ({"sensors.a b.kind": "imu", "sensors.a b.link": "foot"}, "name of a sensor: got 'a b'"),
+        ({"contacts.tip.1.link": "foot"}, "name in contacts: got 'tip.1', allowed: a name without dots"),
         (
             {"sensors.contact_wrenches.kind": "force_torque", "sensors.contact_wrenches.link": "foot"}
             | {"contacts.wrench.link": "foot"},
             "wrench",
         ),
     ],
-    ids=["long contact", "two of one topic", "digit", "space", "contact and sensor"],
+    ids=["long contact", "two of one topic", "digit", "space", "dot", "contact and sensor"],
 )
 def test_configured_names_are_checked(tmp_path, parameters, expected):
     """One line, exit code 1."""
     lines = ["/**:", "  ros__parameters:"]
     text = CONFIG.read_text()
     for name, value in parameters.items():
-        group, key, field = name.split(".")
-        lines.append(f"    {group}.{key}.{field}: {value}")
+        lines.append(f"    {name}: {value}")
     (tmp_path / "more.yaml").write_text("\n".join(lines))
     (tmp_path / "leg.yaml").write_text(text)
     words = [*arguments(tmp_path / "leg.yaml"), "--params-file", tmp_path / "more.yaml"]
