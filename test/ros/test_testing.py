@@ -21,9 +21,17 @@ from sensor_msgs.msg import JointState
 
 import constrained_sim.testing
 from constrained_sim import Wrench, load_config
-from constrained_sim.exceptions import ConfigError, ConstrainedSimError, InvalidValue, NotSupported, UnknownName
+from constrained_sim.exceptions import (
+    ConfigError,
+    ConstrainedSimError,
+    InvalidValue,
+    NotSupported,
+    UnknownName,
+    ViolatedConstraint,
+)
 from constrained_sim.testing import ControllerFailed, NoAnswer, SimulationFailed
 from constrained_sim.testing.ros import domains
+from constrained_sim.testing.ros.session import refusal
 
 pytest_plugins = ["constrained_sim.testing.fixtures"]
 
@@ -153,6 +161,30 @@ def test_without_a_controller(simulate_directly, simulate_in_ros):
     """The leg falls; nobody is waited for."""
     histories = [[bits(s) for s in simulate(CONFIG).run(0.2)] for simulate in (simulate_directly, simulate_in_ros)]
     assert histories[0] == histories[1]
+
+
+def test_refusals_are_of_the_same_class(simulate):
+    """A reset into the ground raises the same with and without ROS, with the same message."""
+    robot = simulate(CONFIG, stand)
+    with pytest.raises(ViolatedConstraint, match=r"'foot' is violated by .*why ViolatedConstraint\)$"):
+        robot.reset({"slider": 0.1})
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        (str(InvalidValue("dt", 0, "more")), InvalidValue),
+        (str(UnknownName("link", "tail", ["foot"])), UnknownName),
+        ("internal error: ZeroDivisionError()", ConstrainedSimError),
+        ("of another version (constrained_sim why Nothing)", ConstrainedSimError),
+        ("a warning (constrained_sim why CoarseStep)", ConstrainedSimError),
+    ],
+)
+def test_answers_tell_the_class(message, kind):
+    """By the command that a message ends with; the text stays, where that is of one of our errors."""
+    error = refusal(message)
+    assert type(error) is kind
+    assert error.message == message.partition(" (")[0]
 
 
 def test_refusals_over_ros(simulate_in_ros):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
-from constrained_sim.exceptions import ConstrainedSimError, SimulationFailed
+from constrained_sim import exceptions
+from constrained_sim.exceptions import EXPLANATION, ConstrainedSimError, SimulationFailed
 from constrained_sim.msg import ContactForces, Impact, SimulationStatus
 from constrained_sim.srv import Reset, Step
 from constrained_sim.testing.ros.client import NODE, Client
@@ -172,8 +174,20 @@ def accepted(answer: Any) -> Any:
     """Return the response of a service that succeeded.
 
     Raises:
-        ConstrainedSimError: with the message of one that did not.
+        ConstrainedSimError: with the message of one that did not; see :func:`refusal`.
     """
     if not answer.success:
-        raise ConstrainedSimError(answer.message)
+        raise refusal(answer.message)
     return answer
+
+
+def refusal(message: str) -> ConstrainedSimError:
+    """Return the exception that the simulator answered with, of the class that its `message` ends with.
+
+    It has the message alone: the other attributes of the class are not in an answer.
+    """
+    command = re.search(rf"\({EXPLANATION} (\w+)\)$", message)
+    kind = getattr(exceptions, command[1], None) if command else None
+    if not (isinstance(kind, type) and issubclass(kind, ConstrainedSimError)):
+        kind = ConstrainedSimError
+    return kind.__new__(kind, message)
