@@ -62,6 +62,21 @@ def test_names_of_joints():
     assert now.effort == dict(zip(["hip", "knee"], now.tau.tolist(), strict=True))
 
 
+def test_names_that_are_not_there_are_refused():
+    """With those that are; else positions, velocities, efforts and contacts are mappings as others."""
+    now = DirectRobot(CONFIG, stand).run(0.01)[-1]
+    for values, given, kind, known in (
+        (now.position, "joint9", "joint with one degree of freedom", ("slider", "hip", "knee")),
+        (now.velocity, "joint9", "joint with one degree of freedom", ("slider", "hip", "knee")),
+        (now.effort, "slider", "actuated joint with one degree of freedom", ("hip", "knee")),
+        (now.contacts, "feet", "contact", ("foot",)),
+    ):
+        with pytest.raises(UnknownName, match=f"unknown {kind} '{given}', allowed: {', '.join(known)}"):
+            values[given]
+        assert given not in values and values.get(given) is None
+        assert tuple(values) == known and len(values) == len(known)
+
+
 def test_controller_is_asked_once_in_each_period():
     """With four steps in a period efforts hold for four steps, and forces are the mean over them."""
     asked = []

@@ -15,7 +15,7 @@ from constrained_sim.config import Config, control_steps, read_config, whole_nan
 from constrained_sim.exceptions import ConfigError, InvalidValue, UnknownName
 from constrained_sim.parameter_file import load_parameters
 from constrained_sim.robot import WORLD
-from constrained_sim.testing.snapshot import Condition, Snapshot
+from constrained_sim.testing.snapshot import SINGLE_JOINT, Condition, Snapshot
 from constrained_sim.trajectory import ImpactRecord
 from constrained_sim.validation import Array, finite_array, number
 from constrained_sim.wrench import Wrench
@@ -138,7 +138,7 @@ class SimulatedRobot(ABC):
         for what, values in joints.items():
             for name in values:
                 if name not in self.history[0].position:
-                    raise UnknownName("joint with one degree of freedom", name, self.history[0].position)
+                    raise UnknownName(SINGLE_JOINT, name, self.history[0].position)
             finite_array(f"{what} of a reset", list(values.values()), (len(values),))
         snapshot = self._reset(joints["positions"], joints["velocities"])
         self.history = [snapshot]

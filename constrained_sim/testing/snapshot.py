@@ -6,13 +6,40 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
+from constrained_sim.exceptions import UnknownName
 from constrained_sim.joints import single_joints
 from constrained_sim.robot import Robot
 from constrained_sim.step_result import ContactForce
 from constrained_sim.validation import Array
+
+T = TypeVar("T")
+
+SINGLE_JOINT = "joint with one degree of freedom"
+
+
+class ByName(dict[str, T]):
+    """Values by name; a name that is not there is refused with those that are.
+
+    Attributes:
+        kind: what the names are of, e.g. ``"contact"``.
+    """
+
+    def __init__(self, kind: str, values: Mapping[str, T]) -> None:
+        """Hold a copy of `values`."""
+        super().__init__(values)
+        self.kind = kind
+
+    def __missing__(self, name: str) -> T:
+        """Refuse a name.
+
+        Raises:
+            UnknownName: always.
+        """
+        raise UnknownName(self.kind, name, self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,22 +61,29 @@ class Snapshot:
     contacts: Mapping[str, ContactForce]
     _robot: Robot
 
+    def __post_init__(self) -> None:
+        """Let contacts that are not there be refused by name."""
+        object.__setattr__(self, "contacts", ByName("contact", self.contacts))
+
     @cached_property
-    def position(self) -> dict[str, float]:
+    def position(self) -> Mapping[str, float]:
         """Position [rad, m] of every joint with one degree of freedom; of a continuous joint within one turn."""
-        return {name: joint.position(self.q) for name, joint in single_joints(self._robot.joint_models).items()}
+        joints = single_joints(self._robot.joint_models)
+        return ByName(SINGLE_JOINT, {name: joint.position(self.q) for name, joint in joints.items()})
 
     @cached_property
-    def velocity(self) -> dict[str, float]:
+    def velocity(self) -> Mapping[str, float]:
         """Velocity [rad/s, m/s] of every joint with one degree of freedom."""
-        return {name: float(self.v[joint.v]) for name, joint in single_joints(self._robot.joint_models).items()}
+        joints = single_joints(self._robot.joint_models)
+        return ByName(SINGLE_JOINT, {name: float(self.v[joint.v]) for name, joint in joints.items()})
 
     @cached_property
-    def effort(self) -> dict[str, float]:
+    def effort(self) -> Mapping[str, float]:
         """Effort as applied [N m, N] of every actuated joint with one degree of freedom."""
         efforts = dict(zip(self._robot.actuation.tolist(), self.tau.tolist(), strict=True))
         joints = single_joints(self._robot.joint_models)
-        return {name: efforts[joint.v] for name, joint in joints.items() if joint.v in efforts}
+        driven = {name: efforts[joint.v] for name, joint in joints.items() if joint.v in efforts}
+        return ByName(f"actuated {SINGLE_JOINT}", driven)
 
     def __str__(self) -> str:
         """Return time, positions and contacts for people."""
