@@ -98,6 +98,8 @@ class CommandReader:
         begins, begin = {}, STAMP
         for what in ("position", "velocity", "effort"):
             values = list(getattr(message, what))
+            if values and not names:
+                raise InvalidValue("name of a joint command", names, f"one for each {what}: {len(values)}")
             if values and len(values) != len(names):
                 raise InvalidValue(f"{what} of a joint command", values, f"none, or one for each name: {len(names)}")
             driven = [values[place] for place in drives if values]

@@ -107,7 +107,8 @@ class Commands:
     def _in_order(self, message: Float64MultiArray) -> None:
         order = self._joints.order
         try:
-            efforts = finite_array(f"efforts of {', '.join(order)} in ~/commands", list(message.data), (len(order),))
+            joints = ", ".join(order) or "no joint, since none is actuated,"
+            efforts = finite_array(f"efforts of {joints} in ~/commands", list(message.data), (len(order),))
         except ConstrainedSimError as error:
             self._refuse(error)
             return

@@ -14,7 +14,7 @@ from sensor_msgs.msg import JointState
 from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.joints import places_of, single_joints
 from constrained_sim.robot import Robot
-from constrained_sim.validation import Array
+from constrained_sim.validation import Array, finite_array
 
 NANOSECONDS = 1_000_000_000
 
@@ -32,6 +32,17 @@ def to_duration(nanoseconds: int) -> Duration:
 def to_nanoseconds(stamp: Time) -> int:
     """Return the stamp in nanoseconds."""
     return stamp.sec * NANOSECONDS + stamp.nanosec
+
+
+def named_values(what: str, names: Sequence[str], values: Sequence[float]) -> Array:
+    """Return the values of a message (n,), one for each of `names`.
+
+    Raises:
+        InvalidValue: without names, another number of values, NaN or infinity.
+    """
+    if not names:
+        raise InvalidValue(f"names for the {what}", list(names), f"one for each value: {len(values)}")
+    return finite_array(what, list(values), (len(names),))
 
 
 class JointNames:

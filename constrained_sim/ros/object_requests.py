@@ -15,7 +15,7 @@ from constrained_sim.objects import WorldObject
 from constrained_sim.objects.object_motion import object_joints
 from constrained_sim.package_paths import resolve_path
 from constrained_sim.robot import Robot
-from constrained_sim.ros.conversions import pose_values, xyz
+from constrained_sim.ros.conversions import named_values, pose_values, xyz
 from constrained_sim.validation import Array, finite_array, lookup
 
 
@@ -60,7 +60,7 @@ def state_from_request(robot: Robot, q: Array, v: Array, request: Any) -> tuple[
         ("velocity", state.velocity, lambda joint, value: v.__setitem__(joint.v, value)),
     ):
         if names or values:
-            given = finite_array(f"{what} of object {entry.name!r}", values, (len(names),))
+            given = named_values(f"{what} of object {entry.name!r}", names, values)
             for name, value in zip(names, given.tolist(), strict=True):
                 write(lookup(f"joint of object {entry.name!r}", name, joints), value)
     if request.set_base:

@@ -17,7 +17,7 @@ from constrained_sim.contact_solvers import METHODS
 from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.objects.combined_robot import carried_over
 from constrained_sim.ros.constraint_messages import constraint_from_message, constraint_to_message
-from constrained_sim.ros.conversions import NANOSECONDS, pose_values, xyz
+from constrained_sim.ros.conversions import NANOSECONDS, named_values, pose_values, xyz
 from constrained_sim.ros.declarations import (
     contact_from_message,
     contact_to_message,
@@ -169,13 +169,13 @@ class Requests:
         if request.keep_state:
             q, v = carried_over(there, robot, present.q, present.v)
         if joints.position:
-            positions = finite_array("position of a reset", joints.position, (len(names),))
+            positions = named_values("position of a reset", names, joints.position)
             given = robot.configuration(dict(zip(names, positions.tolist(), strict=True)))
             for name in names:
                 joint = robot.joint_models[name]
                 q[joint.idx_q : joint.idx_q + joint.nq] = given[joint.idx_q : joint.idx_q + joint.nq]
         if joints.velocity:
-            velocities = finite_array("velocity of a reset", joints.velocity, (len(names),))
+            velocities = named_values("velocity of a reset", names, joints.velocity)
             for name, velocity in zip(names, velocities, strict=True):
                 if name not in robot.velocity_names:
                     raise UnknownName("joint", name, robot.velocity_names)

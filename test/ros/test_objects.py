@@ -131,6 +131,12 @@ def test_a_door_has_joints_which_may_be_set(scene):
     assert not scene.call(SetObjectState, "set_object_state", state=ObjectState(name="door"), set_base=True).success
 
 
+def test_positions_without_names_are_refused(scene):
+    answer = scene.call(SetObjectState, "set_object_state", state=ObjectState(name="crate", position=[0.5]))
+    assert not answer.success
+    assert "names for the position of object 'crate': got []" in answer.message
+
+
 def test_an_object_may_be_thrown(scene):
     turn = pin.Quaternion(pin.rpy.rpyToMatrix(0.0, 0.0, 1.0))
     state = ObjectState(name="crate")

@@ -166,6 +166,8 @@ REFUSED = {
     "infinite velocity": (JointState(name=["hip"], velocity=[math.inf]), ["inf"]),
     "fewer positions than names": (JointState(name=["hip", "knee"], position=[0.1]), ["position"]),
     "more velocities than names": (JointState(name=["hip"], velocity=[0.1, 0.2]), ["velocity"]),
+    "position without names": (JointState(position=[0.1]), ["names for the position of a reset: got []"]),
+    "velocity without names": (JointState(velocity=[0.1]), ["names for the velocity of a reset: got []"]),
     "names alone": (JointState(name=["hip"]), ["hip"]),
     "foot below the ground": (JointState(name=["slider"], position=[0.1]), ["foot"]),
 }

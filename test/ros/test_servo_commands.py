@@ -85,6 +85,12 @@ def test_what_is_no_command_is_refused(reader, fields, named):
         reader.read(message(**fields))
 
 
+def test_a_command_without_names_is_refused(reader):
+    """It is not the number of values that is wrong."""
+    with pytest.raises(InvalidValue, match=r"name of a joint command: got \[\], allowed: one for each effort: 2"):
+        reader.read(serialise(JointState(effort=[0.1, 0.2])))
+
+
 def test_a_world_without_gains_takes_efforts_alone():
     """A target is refused, and the command before it goes on."""
     parameters = load_parameters(CONFIG)
