@@ -244,6 +244,8 @@ class Control:
             self._after_step(self._steps_wanted)
             if not self._steps_wanted:
                 self._finish_steps("")
+                if self._status_is_old:
+                    self._send_status()
 
     def _wait_for_answer(self) -> None:
         """Wait for commands; repeat the state for controllers that missed it; say who is missing."""
@@ -378,6 +380,11 @@ class Control:
         self._outputs.publish_latched()
         if self._outputs.status_has_newcomers:
             self._send_status()
+
+    @property
+    def _status_is_old(self) -> bool:
+        """Whether time has passed since the last status."""
+        return self._next_status != self._world.stamp + self._status_period
 
     def _send_status(self) -> None:
         health = self._health()

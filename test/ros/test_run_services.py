@@ -61,6 +61,19 @@ def test_step_answers_with_the_last_period(stepped):
         assert stamp(state) == stamp(forces) == START + total * PERIOD
 
 
+def test_the_status_follows_steps(stepped):
+    """Once after each request, of the state that it answers with."""
+    for periods in (5, 1):
+        stepped.settle()
+        stepped.status.clear()
+        answer = stepped.call(Step, "step", periods=periods)
+        stepped.wait_for(lambda: stepped.status, "status")
+        stepped.settle()
+        (status,) = stepped.status
+        assert (status.step, status.state) == (answer.step, SimulationStatus.PAUSED)
+        assert status.time == answer.step * status.dt
+
+
 def test_step_of_no_periods_is_refused(stepped):
     """Zero periods are refused, nothing moves."""
     answer = stepped.call(Step, "step", periods=0)
