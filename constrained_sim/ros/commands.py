@@ -21,6 +21,7 @@ from constrained_sim.ros.hardware_link import HardwareLink
 from constrained_sim.ros.inbox import Inbox
 from constrained_sim.ros.message_json import commands_to_plain, to_json
 from constrained_sim.ros.outputs import Outputs
+from constrained_sim.ros.refusals import Refusals
 from constrained_sim.ros.world import World
 from constrained_sim.servo import JointCommand
 from constrained_sim.validation import finite_array
@@ -41,6 +42,7 @@ class Commands:
         any_stamp: take commands of any stamp: lockstep goes on without its controller, whose answers come late.
         inbox: where they arrive; taking from it merges them.
         hardware: where those of the hardware plugin for ros2_control arrive.
+        refusals: what the log is told of those with something wrong in them.
     """
 
     def __init__(self, node: Node, world: World, joints: JointNames, outputs: Outputs) -> None:
@@ -55,6 +57,7 @@ class Commands:
         self._repeated: int | None = None
         self._warned = -math.inf
         self.any_stamp = False
+        self.refusals = Refusals(self._logger)
         qos = QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy[options.command_reliability.upper()])
         self.inbox = Inbox(node)
         self.inbox.subscribe(JointState, "joint_commands", self._by_name, qos, serialised=True)
@@ -155,7 +158,7 @@ class Commands:
 
     def _refuse(self, error: ConstrainedSimError) -> None:
         self._outputs.counters.commands_refused += 1
-        self._logger.warning(f"refused: {error}", throttle_duration_sec=1.0)
+        self.refusals.tell(str(error))
 
 
 def _seconds(stamp: int) -> str:

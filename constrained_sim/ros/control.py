@@ -177,6 +177,7 @@ class Control:
         while not self._stopped and (self._end is None or self._world.stamp < self._end):
             self._loop_once()
         self._finish_steps("the node ends")
+        self._commands.refusals.tell_more()
 
     @property
     def stopped(self) -> bool:
@@ -193,6 +194,7 @@ class Control:
         if time.monotonic() >= self._next_diagnostics:
             self._next_diagnostics = time.monotonic() + DIAGNOSTICS_PERIOD
             self._watch_recording()
+            self._commands.refusals.tell_more()
             self._publish_latched()
             warnings = [warning for watch in self._watches if (warning := watch())]
             self._outputs.send_diagnostics(self._health("; ".join(warnings)))

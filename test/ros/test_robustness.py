@@ -1,7 +1,9 @@
 """One malformed call must not end the node, nor be without an answer; what is wrong is told."""
 
 import math
+import re
 import time
+from types import SimpleNamespace
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -10,8 +12,10 @@ from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.msg import ParameterType, ParameterValue
 from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 from ros.live import CONFIG, NODE, START_TIME, Process, arguments, free_domain, nanoseconds, stamp
+from std_msgs.msg import Float64MultiArray
 
 from constrained_sim.msg import Contact, SimulationStatus
+from constrained_sim.ros.refusals import REASONS, Refusals
 from constrained_sim.srv import AddContact, ListContacts, RemoveContact, Step
 
 LONGEST = 247 - len("/contact_wrenches/")
@@ -211,6 +215,45 @@ def test_commands_for_joints_without_actuator(simulate):
         status = sim.wait_for(lambda: sim.status, "status")[-1]
         assert status.actuated_joints == ["hip", "knee"]
         assert status.commands_refused == 0
+
+
+def test_each_reason_of_a_refusal_is_logged(simulate):
+    """At once, however soon after another one; of those that come again, how many there were and the last one."""
+    with simulate(clock_mode="realtime", start_paused=True) as sim:
+        sim.meet()
+        for _ in range(3):
+            sim.command(["tail"], [0.0])
+            sim.command(["hip"], [math.nan])
+        sim.publish("/constrained_sim/commands", Float64MultiArray(data=[1.0]))
+        sim.wait_for_refusals(7)
+        told = (
+            "refused: unknown actuated joint 'tail'",
+            "refused: effort of a joint command",
+            "refused: efforts of hip",
+        )
+        sim.wait_for(lambda: all(text in sim.process.stderr for text in told), "three reasons", timeout=5.0)
+        sim.wait_for(lambda: "more, the last one: effort" in sim.process.stderr, "the others", timeout=5.0)
+        assert [sim.process.stderr.count(text) for text in told] == [1, 1, 1]
+        more = re.findall(r"refused (\d+) more", sim.process.stderr)
+        assert sum(map(int, more)) == 4
+
+
+def test_refusals_do_not_fill_the_log():
+    """Of a mistake that varies in every message, a few are told of, and one line each second."""
+    lines = []
+    refusals = Refusals(SimpleNamespace(warning=lines.append))
+    for second in range(3):
+        for number in range(1000):
+            refusals.tell(f"{second} {number}")
+        refusals.tell_more()
+    assert lines[:REASONS] == [f"refused: 0 {number}" for number in range(REASONS)]
+    assert lines[REASONS:] == [
+        f"refused {1000 - REASONS} more, the last one: 0 999",
+        *(f"refused 1000 more, the last one: {second} 999" for second in (1, 2)),
+    ]
+    refusals.tell_more()
+    refusals.tell("2 999")
+    assert lines[-1] == "refused: 2 999"
 
 
 def test_strict_commands(simulate):
