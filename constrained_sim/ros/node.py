@@ -30,6 +30,7 @@ from constrained_sim.ros.control import Control
 from constrained_sim.ros.conversions import JointNames
 from constrained_sim.ros.given_parameters import check_overrides, check_parameter_files
 from constrained_sim.ros.group_parameters import describe_groups
+from constrained_sim.ros.lateness import Lateness
 from constrained_sim.ros.message_types import TRANSFORMS
 from constrained_sim.ros.namesakes import Namesakes
 from constrained_sim.ros.node_topics import NodeTopics
@@ -185,7 +186,11 @@ class SimulationNode(LifecycleNode):
             topics.check_recorded()
             commands = Commands(self, world, joints, outputs)
             pace = make_pace(config.node, world.period_ns * 1e-9)
-            watches = (Namesakes(self).look, lambda: clock.look(outputs.leave_clock))
+            watches = (
+                Namesakes(self).look,
+                Lateness(self, world, outputs).look,
+                lambda: clock.look(outputs.leave_clock),
+            )
             control = Control(self, world, outputs, commands, pace, watches)
             requests = Requests(world, outputs)
             self._fix_parameters(config)  # nothing is refused from here on

@@ -5,6 +5,8 @@ import time
 
 import pytest
 from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.parameter import Parameter
 from ros.live import NODE, PERIOD, START_TIME, stamp
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -25,6 +27,28 @@ def test_fast_takes_commands_and_never_waits(simulate):
         sim.wait_for(lambda: stamp(sim.states[-1]) - first > 5e8, "half a second, which would take 50 s in real time")
         assert list(sim.states[-1].effort) == [0.0, 0.125, -0.25]
         assert sim.fresh_status().late_periods == 0
+
+
+def test_real_time_that_is_not_held_is_logged(simulate):
+    """Once, after a while, with what to do; the diagnostics say so as long as it lasts; it is told of again later."""
+    too_fast, slow = (Parameter("real_time_factor", value=value) for value in (1e4, 0.01))
+    with simulate(clock_mode="realtime", real_time_factor=1e4) as sim:
+        heard = sim.client.subscribe(DiagnosticArray, "/diagnostics")
+
+        def warns():
+            return bool(heard) and "real time is not held" in heard[-1].status[0].message
+
+        def logged():
+            return sim.process.stderr.count("real time is not held")
+
+        sim.wait_for(warns, "warning in the diagnostics")
+        sim.client.spin(2.5)
+        assert logged() == 1 and warns()
+        assert "take a smaller real_time_factor" in sim.process.stderr
+        assert sim.parameters(slow)[0].successful
+        sim.wait_for(lambda: not warns(), "end of the warning")
+        assert sim.parameters(too_fast)[0].successful
+        sim.wait_for(lambda: logged() == 2, "second warning")
 
 
 @pytest.fixture(scope="module")
