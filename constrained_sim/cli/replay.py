@@ -22,14 +22,15 @@ def replay_command(
     from constrained_sim.optional import ros_module
 
     comparison = ros_module("constrained_sim.ros.replay", "replay").replay(bag)
-    counts, difference = dict(sorted(comparison.counts.items())), comparison.difference
+    counts = dict(sorted(comparison.counts.items()))
     for warning in comparison.warnings:
         say(warning)
     if as_json:
-        write_json({"identical": counts, "difference": difference, "warnings": list(comparison.warnings)})
+        told = {"difference": comparison.difference, "is_whole": comparison.is_whole}
+        write_json({"identical": counts, **told, "warnings": list(comparison.warnings)})
     else:
         for topic, count in counts.items():
             print(f"{count:9d}  {topic}: identical")
-        print(f"differs at {difference}" if difference else "the replay is identical, bit by bit")
-    if difference:
+        print(comparison.summary)
+    if not comparison.is_proven:
         raise typer.Exit(DIFFERS)

@@ -83,6 +83,7 @@ class McapScanner:
         found: messages, attachments and metadata records that were read.
         promised: messages, attachments and metadata records by the statistics at the end; None: there are none.
         is_complete: whether the file ends as a finished file does; known after the last record.
+        has_all_data: whether the end of the data was read, behind which there is an index alone; known then, too.
         cut_off: bytes at the end that are no complete record.
         compression: of the chunks, as far as they were unpacked: ``none``, ``zstd`` or ``lz4``.
     """
@@ -102,7 +103,7 @@ class McapScanner:
         self.found = [0, 0, 0]
         self.damages = self.cut_off = 0
         self.compression = "none"
-        self.is_complete = self._has_chunks = self._has_end = False
+        self.is_complete = self.has_all_data = self._has_chunks = self._has_end = False
         self._definition_bytes = self._work = self._candidates = 0
         try:
             status = path.stat()
@@ -383,6 +384,7 @@ class McapScanner:
     def _check_end(self, data_end: Frame) -> None:
         """Note whether summary, footer and magic follow the end of the data."""
         position = data_end.end
+        self.has_all_data = True
         try:
             while True:
                 frame = self._frame(position)

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from itertools import chain, islice
 from pathlib import Path
 from platform import machine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from geometry_msgs.msg import WrenchStamped
 from rclpy.qos import QoSProfile
@@ -35,6 +35,9 @@ from constrained_sim.ros.topic_choice import TopicChoice
 from constrained_sim.ros.topics import RELIABLE, Topic
 from constrained_sim.ros.world import World
 
+if TYPE_CHECKING:
+    from constrained_sim.ros.mcap_scanner import McapScanner
+
 INPUT = type_name(msg.Input)
 NOT_COMPARED = (INPUT, type_name(msg.SimulationStatus), "diagnostic_msgs/msg/DiagnosticArray")
 """What a recording holds beside what follows from the inputs: these depend on the wall clock."""
@@ -47,7 +50,10 @@ PADDING = b"\0"
 
 LIBRARIES = ("numpy", "scipy", "numba", "pin")
 
-EPILOG = "example: replay recordings/leg_bag; exit codes: 0 identical; 1 refused; 2 wrong command line; 3 differs"
+EPILOG = (
+    "example: replay recordings/leg_bag; "
+    "exit codes: 0 identical; 1 refused; 2 wrong command line; 3 differs, or parts of the recording are lost"
+)
 DIFFERS = 3
 """Exit code, as that of `constrained_sim replay`."""
 
@@ -76,12 +82,28 @@ class Comparison:
     Attributes:
         counts: messages that are the same, by topic.
         difference: where and how the first one differs; empty: none does.
+        is_whole: whether all of the recording was there to be compared; one that differs is not read to its end.
         warnings: what may explain a difference.
     """
 
     counts: Mapping[str, int]
     difference: str
+    is_whole: bool
     warnings: tuple[str, ...]
+
+    @property
+    def summary(self) -> str:
+        """Return the result in one line."""
+        if self.difference:
+            return f"differs at {self.difference}"
+        return "the replay is identical, bit by bit" + (
+            "" if self.is_whole else ", to what is left of the recording: parts of it are lost"
+        )
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether nothing differs and nothing is lost."""
+        return self.is_whole and not self.difference
 
 
 class _Produced:
@@ -206,9 +228,17 @@ def replay(directory: Path) -> Comparison:
             if difference:
                 break
             counts[record.topic.name] += 1
-    if scanner.cut_off:
-        warnings = (*warnings, f"the recording is cut off: its last {scanner.cut_off} bytes are part of a message")
-    return Comparison(counts, difference, (*warnings, *scanner.damage))
+    is_whole = bool(difference) or (scanner.is_whole and scanner.has_all_data)
+    return Comparison(counts, difference, is_whole, (*warnings, *_losses(scanner, difference), *scanner.damage))
+
+
+def _losses(scanner: McapScanner, difference: str) -> tuple[str, ...]:
+    """Return what is to be said of the end of a recording, beside its damage, where it was read to its end."""
+    if difference or (scanner.damage and not scanner.cut_off):
+        return ()
+    if scanner.has_all_data:
+        return ("the index at the end of the recording is cut off; no message is in it",) if scanner.cut_off else ()
+    return (f"the recording is cut off: its last {scanner.cut_off} bytes are part of a message, what followed is lost",)
 
 
 def _configuration(beginning: Sequence[Record]) -> dict[str, Any]:
@@ -280,5 +310,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"note: {warning}")
     for topic, count in sorted(comparison.counts.items()):
         print(f"{count:9d}  {topic}: identical")
-    print(f"differs at {comparison.difference}" if comparison.difference else "the replay is identical, bit by bit")
-    return DIFFERS if comparison.difference else 0
+    print(comparison.summary)
+    return 0 if comparison.is_proven else DIFFERS

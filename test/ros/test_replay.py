@@ -2,8 +2,12 @@
 
 import json
 import shutil
+import subprocess
+import sys
 
 import pytest
+from mcap.records import Footer
+from mcap.stream_reader import StreamReader
 from mcap.writer import CompressionType, Writer
 from rclpy.serialization import deserialize_message, serialize_message
 from ros.bags import Bag
@@ -211,7 +215,7 @@ def test_cut_off_recording_is_read_and_recovered(served, tmp_path):
     topics = {record.topic for record in read_records(file)}
     assert 0 < cut < whole
     comparison = replay(folder)
-    assert comparison.difference == ""
+    assert comparison.difference == "" and not comparison.is_whole
     assert any("cut off" in warning for warning in comparison.warnings)
     recovery = recover(folder)
     assert recovery.count == cut and recovery.is_whole
@@ -220,3 +224,52 @@ def test_cut_off_recording_is_read_and_recovered(served, tmp_path):
     bag = Bag(folder)
     assert sum(len(messages) for messages in bag.raw.values()) == cut == bag.metadata["message_count"]
     assert replay(folder).difference == ""
+
+
+def cut(bag, folder, count):
+    """Return a copy of `bag` without the last `count` bytes."""
+    shutil.copytree(bag, folder)
+    file = bag_file(folder)
+    file.write_bytes(file.read_bytes()[:-count])
+    return folder
+
+
+def end_of_data(bag):
+    """Return how many bytes of `bag` begin with the mark at the end of its data."""
+    with bag_file(bag).open("rb") as stream:
+        footer = next(record for record in StreamReader(stream).records if isinstance(record, Footer))
+    return bag_file(bag).stat().st_size - footer.summary_start + DATA_END
+
+
+DATA_END = 13
+"""[bytes] of the record at the end of the data."""
+
+
+@pytest.mark.parametrize("beyond", [0, 200], ids=["between records", "in a record"])
+def test_a_replay_says_that_parts_are_lost(served, tmp_path, capsys, beyond):
+    """By its last line and its exit code, also where what is left ends with a whole record."""
+    folder = cut(served, tmp_path / "cut", end_of_data(served) + beyond)
+    assert main([str(folder)]) == 3
+    *_, last = capsys.readouterr().out.splitlines()
+    assert last == "the replay is identical, bit by bit, to what is left of the recording: parts of it are lost"
+
+
+def test_an_index_that_is_cut_off_is_no_loss(served, tmp_path, capsys):
+    """All messages are before it."""
+    folder = cut(served, tmp_path / "cut", 100)
+    assert main([str(folder)]) == 0
+    first, *_, last = capsys.readouterr().out.splitlines()
+    assert first == "note: the index at the end of the recording is cut off; no message is in it"
+    assert last == "the replay is identical, bit by bit"
+
+
+def test_the_command_tells_of_losses(served, tmp_path):
+    """`constrained_sim replay --json`, by its exit code too."""
+    for count, is_whole in ((end_of_data(served) + 200, False), (1, True)):
+        folder = cut(served, tmp_path / str(count), count)
+        words = [sys.executable, "-m", "constrained_sim", "replay", str(folder), "--json"]
+        run = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+        assert run.returncode == (0 if is_whole else 3), run.stderr
+        told = json.loads(run.stdout)
+        assert (told["is_whole"], told["difference"]) == (is_whole, "")
+        assert "cut off" in run.stderr
