@@ -12,7 +12,10 @@ from constrained_sim.exceptions import listed
 
 
 def refuse_other_transitions(node: Node) -> None:
-    """Let ``~/change_state`` of `node` refuse what rclpy raises an exception for, without an answer."""
+    """Let ``~/change_state`` of `node` refuse what rclpy raises an exception for, without an answer.
+
+    What it tells to be allowed is without *cleanup*, which begins in a state, and which the node refuses.
+    """
     services = {service.srv_name.rpartition("/")[2]: service for service in node.services}
     change, offer = services["change_state"].callback, services["get_available_transitions"].callback
 
@@ -21,7 +24,8 @@ def refuse_other_transitions(node: Node) -> None:
         if any(_is_meant(request.transition, description.transition) for description in offered):
             return change(request, response)
         state = offered[0].start_state.label if offered else "finalized"
-        allowed = listed(f"{one.transition.label} ({one.transition.id})" for one in offered)
+        begin = [one.transition for one in offered if one.transition.id != Transition.TRANSITION_CLEANUP]
+        allowed = listed(f"{transition.label} ({transition.id})" for transition in begin)
         given = request.transition.label or request.transition.id
         node.get_logger().warning(f"transition: got {given} in the state {state}, allowed: {allowed}")
         response.success = False

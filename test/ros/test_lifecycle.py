@@ -109,6 +109,7 @@ def test_transitions_that_do_not_begin_here_are_refused(manage):
     node.client.wait_for(lambda: node.status and node.status[-1].time > 0.0, "time")
     assert node.status[-1].dt == 0.0005
     assert "transition: got 3 in the state unconfigured, allowed: configure (1), shutdown (5)" in node.process.stderr
+    assert "transition: got 4 in the state inactive, allowed: activate (3), shutdown (6)" in node.process.stderr
     assert "transition: got 2 in the state active, allowed: deactivate (4), shutdown (7)" in node.process.stderr
     assert "Traceback" not in node.process.stderr
 
