@@ -99,9 +99,10 @@ class Actuators:
 
         That is the one with ``tau = clip(constant - damping v'(tau))``: a linear complementarity problem with one
         solution, where contacts stay as they are. Each joint follows its law, or gives what its limit allows,
-        constantly, while its law asks for more. Changing what is wrong of all joints at once takes few tries; changing
-        that of the first one only always comes to an end (Murty, Note on a Bard-type scheme for solving the
-        complementarity problem, 1974). Where contacts prevent that too, all efforts are constant.
+        constantly, while its law asks for more; where that is wrong the next try has the other of the two. Changing all
+        joints at once takes few tries; changing the first one only always comes to an end (Murty, Note on a Bard-type
+        scheme for solving the complementarity problem, 1974). Where contacts prevent that too, all efforts are
+        constant.
 
         Args:
             law: what the feedback asks for.
@@ -120,7 +121,7 @@ class Actuators:
             return Efforts(np.where(law.damping > 0.0, allowed, law.constant), self._nothing)
         if tries >= QUICK_TRIES:
             is_wrong &= np.arange(len(is_wrong)) == np.argmax(is_wrong)
-        limited = np.where(is_wrong, wanted != allowed, ~follows)
+        limited = np.where(is_wrong, follows, ~follows)
         return Efforts(
             np.where(limited, np.where(is_wrong, allowed, tried.constant), law.constant),
             np.where(limited, 0.0, law.damping),

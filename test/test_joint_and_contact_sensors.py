@@ -145,3 +145,16 @@ def test_they_are_read_from_a_configuration():
     ):
         with pytest.raises(error, match=what):
             read_config({**leg, "sensors": {name: sensors[name] | change}})
+
+
+def test_errors_do_not_lead_out_of_a_turn():
+    """An encoder of a continuous joint reads -pi to pi, whatever rounding and noise do near the end."""
+    robot = Robot.from_urdf(urdf('<link name="base"/>', link("disc", 1.0), joint("axle", "continuous", "base", "disc")))
+    sim = simulator(robot, [-1.0, 1e-12])
+    coarse, noisy = Encoder("coarse", "axle", resolution=0.05), Encoder("noisy", "axle", position_noise=0.1)
+    every, _ = readings(SensorSet(robot, [coarse, noisy, Encoder("exact", "axle")], PERIOD, seed=1), sim, 50)
+    assert every[0]["exact"].position[0] == pytest.approx(np.pi, abs=1e-3)
+    for now in every:
+        assert all(abs(reading.position[0]) <= np.pi for reading in now.values())
+    assert {np.sign(now["noisy"].position[0]) for now in every} == {1.0, -1.0}
+    assert every[0]["coarse"].position[0] == pytest.approx(3.15 - 2.0 * np.pi)

@@ -154,6 +154,22 @@ def test_continuous_joints_have_no_limits() -> None:
     assert robot.effort_limits.tolist() == [3.0]
 
 
+def test_what_a_joint_that_closes_a_loop_cannot_have_is_told() -> None:
+    """It is an anchor, without a coordinate: what acts along its axis is named, once each; without any nothing is."""
+    acting = (
+        "<limit><lower>-0.1</lower><upper>0.1</upper></limit>"
+        "<dynamics><damping>0.7</damping><friction>0.2</friction><spring_stiffness>3</spring_stiffness></dynamics>"
+        '<mimic joint="j"><multiplier>2</multiplier></mimic>'
+    )
+    tree = link("a"), link("b"), PENDULUM, joint("k", "a", "b", pose='<pose relative_to="a">0 0 -1 0 0 0</pose>')
+    for more, words in (("", ()), (acting, ("damping", "friction", "spring_stiffness", "lower", "upper", "mimic"))):
+        closing = joint("c", "world", "b", "<xyz>0 1 0</xyz>" + more, pose='<pose relative_to="b">0 0 -1 0 0 0</pose>')
+        robot = Robot.from_sdf(sdf(*tree, closing))
+        told = [line for line in robot.ignored if "of a joint that closes a loop" in line]
+        assert len(told) == len(words)
+        assert all(any(f"<{word}>" in line for line in told) for word in words)
+
+
 # -- collision geometry
 
 

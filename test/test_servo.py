@@ -259,6 +259,29 @@ def test_limits_of_coupled_joints(stepper: str, stiffness: float, damping: float
     assert stiffness < 1e3 or at_limit > 50
 
 
+@pytest.mark.parametrize(("stiffness", "damping"), [(200.0, 5.0), (1e3, 10.0), (50.0, 1.0)])
+def test_many_joints_at_their_limits(stiffness: float, damping: float) -> None:
+    """Each effort is the law's at the end of the step, cut off: which are at a limit, and at which, is always found."""
+    count, most, h = 6, 5.0, 1e-3
+    links = [link(f"l{i}", 1.0, (0.15, 0, 0), (0.01, 0.01, 0.01)) for i in range(count)]
+    limit = LIMIT.replace('effort="100"', f'effort="{most}"')
+    joints = [
+        joint(f"j{i}", "revolute", f"l{i - 1}" if i else "base", f"l{i}", origin=(0.3 if i else 0.0, 0, 0), more=limit)
+        for i in range(count)
+    ]
+    robot = Robot.from_urdf(urdf('<link name="base"/>', *links, *joints))
+    servo, sim, rng = Servo(robot, stiffness, damping), Simulator(robot, dt=h), np.random.default_rng(3)
+    goal, free, limited = rng.uniform(-1.0, 1.0, count), 0, 0
+    for _ in range(400):
+        q = sim.state.q
+        result = sim.step(servo.targets(goal))
+        v = result.outcome.damped_velocity
+        expected = np.clip(stiffness * (goal - q - h * v) - damping * v, -most, most)
+        assert result.tau_applied == pytest.approx(expected, abs=1e-9 * most)
+        free, limited = free + np.sum(np.abs(expected) < most), limited + np.sum(np.abs(expected) == most)
+    assert min(free, limited) > 100
+
+
 def test_a_limited_servo_of_the_smooth_stepper() -> None:
     """Far from its goal a joint gives its limit all the time: q = tau t^2 / 2 I."""
     robot, t = wheel(effort=2.0), 0.5

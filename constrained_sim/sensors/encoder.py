@@ -75,4 +75,6 @@ class Encoder(Sensor):
         position = position + self.position_noise * generator.standard_normal(1)
         if self.resolution:
             position = self.resolution * np.round(position / self.resolution)
+        if SingleJoint.of(robot, self.joint).turns:
+            position = position - 2.0 * np.pi * np.round(position / (2.0 * np.pi))
         return EncoderReading(position, velocity + self.velocity_noise * generator.standard_normal(1))

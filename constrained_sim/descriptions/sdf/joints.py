@@ -123,6 +123,17 @@ class Joint:
         ):
             set_joint_property(model, added, key, number)
 
+    def report_unused(self, ignored: Ignored) -> None:
+        """Note what of its axis has no effect where it closes a loop: it is an anchor then, without a coordinate."""
+        what = "of a joint that closes a loop"
+        dynamics = ("damping", "friction", "spring_stiffness")
+        named = [key for key in dynamics if value(self.element, f"axis/dynamics/{key}", 0.0)]
+        named += [
+            end for end, sign in ENDS if sign * value(self.element, f"axis/limit/{end}", sign * np.inf) < NO_LIMIT
+        ]
+        for key in (*named, *(["mimic"] if self.mimic is not None else [])):
+            ignored.add(f"<{key}> {what}", self.element, "cut the loop at another joint")
+
     def _bound(self, key: str) -> float:
         """Return the largest effort or speed; negative ones mean none in SDFormat."""
         bound = value(self.element, f"axis/limit/{key}", np.inf)

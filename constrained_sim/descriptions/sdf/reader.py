@@ -6,7 +6,6 @@ and becomes an anchor. The configuration of the file is the neutral one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from xml.etree.ElementTree import Element
 
 import pinocchio as pin
@@ -82,7 +81,9 @@ class _Builder:
         if lost:
             raise ModelError(f"joints in a circle without a root: {', '.join(lost)}")
         couplings = tuple(self._coupling(joint) for joint in tree if joint.mimic is not None)
-        loops: Iterable[Joint] = (joint for joint in self.joints if first[joint.child] is not joint)
+        loops = [joint for joint in self.joints if first[joint.child] is not joint]
+        for joint in loops:
+            joint.report_unused(self._ignored)
         robot = Robot(self.model, ())
         anchors = (anchor for joint in loops for anchor in anchors_of(joint, self.poses))
         constraints: tuple[Constraint, ...] = (*couplings, *(without_planes(robot, anchor) for anchor in anchors))
