@@ -55,7 +55,7 @@ def _serve(connection: Connection) -> None:
 
 def load_all() -> None:
     """Load what most runs need, and compile what any may need, so that this counts as no run's time."""
-    from constrained_sim.campaign import one_run  # noqa: F401
+    import constrained_sim.campaign.one_run  # noqa: F401
     from constrained_sim.precompile import compile_kernels, compile_missing
 
     compile_missing()

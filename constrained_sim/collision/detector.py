@@ -16,9 +16,9 @@ from constrained_sim.collision.passing import is_passed
 from constrained_sim.collision.scene import SceneBody, checked_scene
 from constrained_sim.collision.shapes import NO_LINE, Feature, Shape, robot_shapes, scene_shape
 from constrained_sim.constraints.point_contact import BoundContact, ContactProperties, PointContact
-from constrained_sim.contact.features import UNDIRECTED, NormalOwner, tangent_axes
+from constrained_sim.contact.features import UNDIRECTED, NormalOwner
 from constrained_sim.contact.laws import Law, Rigid, SoftLaw
-from constrained_sim.contact.surfaces import Plane
+from constrained_sim.contact.surfaces import Plane, tangent_axes
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import WORLD, Robot

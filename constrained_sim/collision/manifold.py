@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact.contact_set import TOUCHING
-from constrained_sim.contact.features import tangent_axes
 from constrained_sim.validation import Array
 
 FEWEST, ENOUGH, MOST_POINTS = 4, 8, 24
@@ -252,8 +251,12 @@ def outline(points, normal):
 
     Gift wrapping; of points in a line the two ends.
     """
-    axes = tangent_axes(normal)
-    x, y = points @ axes[0], points @ axes[1]
+    least = np.argmin(np.abs(normal))
+    t1 = -normal[least] * normal
+    t1[least] += 1.0
+    t1 /= np.sqrt(t1 @ t1)
+    t2 = np.cross(normal, t1)
+    x, y = points @ t1, points @ t2
     start = 0
     for i in range(len(x)):
         if x[i] < x[start] - SAME or (x[i] <= x[start] + SAME and y[i] < y[start]):

@@ -170,18 +170,6 @@ def turn_axes(axes, normal):
 
 
 @kernel
-def tangent_axes(normal):
-    """Return (3, 3) rows t1, t2, n, right-handed, for a unit `normal` (3,): t1 is the world axis most along the plane.
-
-    That axis is projected onto the plane.
-    """
-    axes = np.zeros((3, 3))
-    axes[0, np.argmin(np.abs(normal))] = 1.0
-    turn_axes(axes, normal)
-    return axes
-
-
-@kernel
 def face_each_other(first, second, one, two, rim_radii, normal_owner, axes):
     """Move the points of two features to where these are nearest, and turn `axes` there unless a face says, in place.
 

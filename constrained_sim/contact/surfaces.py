@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from constrained_sim.contact.features import tangent_axes
 from constrained_sim.validation import Array, number, read_only, unit_vector
 
 
@@ -33,5 +33,18 @@ class Plane:
 
     @cached_property
     def axes(self) -> Array:
-        """(3, 3) rows t1, t2, n, see :func:`~constrained_sim.contact.features.tangent_axes`; x, y, z of the ground."""
-        return read_only(tangent_axes(np.array(self.normal)))
+        """(3, 3) rows t1, t2, n, see :func:`tangent_axes`; of level ground x, y, z."""
+        return read_only(tangent_axes(self.normal))
+
+
+def tangent_axes(normal: Array) -> Array:
+    """Return (3, 3) rows t1, t2, n, right-handed, for a unit `normal` (3,): t1 is the world axis most along the plane.
+
+    That axis is projected onto the plane.
+    """
+    x, y, z = n = normal.tolist()
+    least = min(range(3), key=lambda i: abs(n[i]))
+    t1 = [(i == least) - n[least] * n[i] for i in range(3)]
+    length = math.hypot(*t1)
+    a, b, c = t1 = [value / length for value in t1]
+    return np.array([t1, (y * c - z * b, z * a - x * c, x * b - y * a), n])
