@@ -287,6 +287,8 @@ class CollisionDetector:
         points = (np.array([hit.one.point for hit in hits]) - here[3]) @ here[:3].T
         others = (np.array([hit.two.point for hit in hits]) - there[3]) @ there[:3].T
         directions = np.array([(hit.one.line, hit.two.line) for hit in hits])
+        normals = {id(hit.normal): hit.normal for hit in hits}  # those of one face are one array
+        axes = {key: tangent_axes(normal) for key, normal in normals.items()}
         for direction, hit in zip(directions, hits, strict=True):
             if hit.normal_owner != NormalOwner.BOTH:
                 direction[hit.normal_owner] = hit.normal
@@ -295,7 +297,7 @@ class CollisionDetector:
             (
                 BoundContact(
                     f"{pair}{i}", first.link, properties, first.joint, points[i], hit.one.radius, second.joint,
-                    others[i], tangent_axes(hit.normal), hit.normal_owner, hit.two.radius, directions[i],
+                    others[i], axes[id(hit.normal)], hit.normal_owner, hit.two.radius, directions[i],
                     (hit.one.rim, hit.two.rim), link or WORLD,
                 ),
                 hit.gap,

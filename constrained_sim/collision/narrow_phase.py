@@ -130,8 +130,9 @@ def _face_points(
         ]
     if above is not None:
         above = above.placed(here)
+        outwards = -above.normal
         return [
-            ContactPoint(face, feature, -above.normal, gap, NormalOwner.FIRST)
+            ContactPoint(face, feature, outwards, gap, NormalOwner.FIRST)
             for feature, face, gap in _over(second, there, above, margin)
         ]
     return []
