@@ -36,6 +36,7 @@ from constrained_sim.objects.world_object import WorldObject
 from constrained_sim.optional import optional
 from constrained_sim.posture import JointFeedback, Posture, no_feedback
 from constrained_sim.robot import Robot, checked_robot
+from constrained_sim.servo import JointTargets
 from constrained_sim.solvers import DEFAULT, Solver, System, as_solver
 from constrained_sim.stabilization import Projection, Stabilization
 from constrained_sim.state import State
@@ -549,7 +550,8 @@ class Simulator:
 
         Args:
             duration: in whole steps, to the nearest one.
-            controller: ``controller(t, q, v) -> tau`` (nu,); None: zero efforts.
+            controller: ``controller(t, q, v) -> tau``, (nu,) or targets of a :class:`~constrained_sim.servo.Servo`, as
+                :meth:`step` takes them; None: zero efforts.
             sample_period: how often the controller is asked [s], a multiple of dt; None: every step.
             progress: show a progress bar on the standard error stream.
 
@@ -601,7 +603,8 @@ class Simulator:
             parts.append(Trajectory.from_results(results, robot.nq, robot.nv, robot.nu))
             results.clear()
 
-        tau, done, may_compile = np.zeros(robot.nu), 0, True
+        tau: Any = np.zeros(robot.nu)  # or targets, never where a law is compiled
+        done, may_compile = 0, True
         while done < count:
             most, compiled = min(count - done, MOST_AT_ONCE, *(end - self.steps for _, end in self._applied)), None
             if law is not None and may_compile:
@@ -616,7 +619,7 @@ class Simulator:
                 done += len(part.t)
             else:
                 if controller is not None and done % every == 0:
-                    tau = robot.clamp(ask_user(controller, self.state.t, self.state.q, self.state.v))
+                    tau = self._commanded_by(controller)
                 results.append(self.step(tau))
                 done += 1
             report(done)
@@ -624,6 +627,21 @@ class Simulator:
             gather()
         setup = Setup(robot, tuple(self._manager.declared.values()), self.collisions)
         return replace(Trajectory.joined(parts), setup=setup)
+
+    def _commanded_by(self, controller: Controller) -> Array | JointTargets:
+        """Return what a controller commands now.
+
+        Raises:
+            InvalidValue: something else; says when.
+        """
+        now = self.state
+        tau = ask_user(controller, now.t, now.q, now.v)
+        if isinstance(tau, JointTargets):
+            return tau
+        try:
+            return self.robot.clamp(tau)
+        except InvalidValue as error:
+            raise InvalidValue(f"{error.what} at t = {now.t:.9g} s", tau, error.allowed) from None
 
     def _feedback(self, controller: Controller | None) -> JointFeedback | None:
         """Return what compiled steps may evaluate in place of `controller`; None where only the controller will do.

@@ -7,6 +7,7 @@ from scipy.integrate import solve_ivp
 
 from constrained_sim import PointContact, Robot, Servo, Simulator, Trajectory, Wrench
 from constrained_sim.exceptions import InvalidValue, UnknownName
+from constrained_sim.servo import JointTargets
 
 WHEEL = """<robot name="wheel"><link name="base"/><link name="disc"><inertial><mass value="2"/>
   <inertia ixx="{I}" iyy="{I}" izz="{I}" ixy="0" ixz="0" iyz="0"/></inertial></link>
@@ -291,3 +292,27 @@ def test_a_limited_servo_of_the_smooth_stepper() -> None:
         for _ in range(50):
             assert sim.step(servo.targets([9.0])).tau_applied == pytest.approx([2.0])
         assert sim.state.q[0] == pytest.approx(2.0 * t**2 / (2.0 * INERTIA), rel=1e-12)
+
+
+def test_a_controller_may_return_targets() -> None:
+    """In `run` as in a loop of `step`, bit by bit, also where it is asked seldom."""
+    robot, goal = unlimited(), np.array([0.4, -0.3])
+    servo = Servo(robot, 300.0, 20.0)
+
+    def follow(t: float, q: np.ndarray, v: np.ndarray) -> JointTargets:
+        return servo.targets(goal * np.cos(t))
+
+    run = Simulator(robot).run(0.2, follow, sample_period=0.004)
+    sim = Simulator(robot)
+    for k, q in enumerate(run.q):
+        if k % 4 == 0:
+            targets = follow(sim.state.t, sim.state.q, sim.state.v)
+        result = sim.step(targets)
+        assert np.array_equal(result.state.q, q)
+        assert np.array_equal(result.tau_applied, run.tau[k])
+
+
+def test_what_a_controller_returns_is_refused_with_its_time() -> None:
+    """NaN, after some steps that are right."""
+    with pytest.raises(InvalidValue, match=r"tau of axle.* at t = 0\.003 s.*nan"):
+        Simulator(wheel(), dt=1e-3).run(0.01, lambda t, q, v: [np.nan if t > 0.0025 else 1.0])
