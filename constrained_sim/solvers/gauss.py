@@ -20,6 +20,7 @@ ACCURACY = 1e-14
 """Of the program's residuals, relative to its data; what ProxQP reaches in practice is near rounding."""
 
 ACCEPTABLE = 1e-9
+"""Residual, in the same way, up to which what the program ends with counts as a solution."""
 
 
 class Gauss(FullRankSolver):
