@@ -33,6 +33,7 @@ from constrained_sim import (
     PointContact,
     Posture,
     Simulator,
+    WorldObject,
     constrained_acceleration,
     load_config,
     resolve_impact,
@@ -150,6 +151,46 @@ def steps() -> Iterator[tuple[Robot, np.ndarray, list[Row]]]:
         talos.neutral(),
         [Row("talos, collision meshes, on the ground, contact tolerance 1e-7 N s", lying.step)],
     )
+
+
+def stacks() -> Iterator[tuple[Robot, np.ndarray, list[Row]]]:
+    """Boxes on top of each other, which have come to rest: one is the robot, the others objects."""
+    size = 0.2
+    box = f"""<robot name="box"><link name="box"><inertial><mass value="1"/>
+        <inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial>
+        <collision><geometry><box size="{size} {size} {size}"/></geometry></collision></link></robot>"""
+    lowest = Robot.from_urdf(box, floating_base=True)
+    for count in (4, 8):
+        above = [
+            WorldObject.box(f"box_{i}", (size,) * 3, 1.0, 0.5, (0, 0, (i + 0.5) * size, 0, 0, 0, 1))
+            for i in range(1, count)
+        ]
+        robot = lowest.with_objects(above)
+        sim = Simulator(robot, collisions=Collisions({"ground": Plane()}, friction=0.5))
+        q = robot.neutral()
+        q[2] = 0.5 * size
+        sim.reset(q)
+        sim.run(0.05)
+        rows = [Row(f"stack of {count} boxes", sim.step)]
+        yield robot, q, rows + mujoco_stack(count, size)
+
+
+def mujoco_stack(count: int, size: float) -> list[Row]:
+    """Return a row for the same stack in MuJoCo; nothing without it."""
+    try:
+        import mujoco
+    except ImportError:
+        return []
+    geom = f'<geom type="box" size="{" ".join([repr(0.5 * size)] * 3)}" mass="1" friction="0.5"/>'
+    boxes = "".join(f'<body pos="0 0 {(i + 0.5) * size}"><freejoint/>{geom}</body>' for i in range(count))
+    ground = '<geom type="plane" size="1 1 1" friction="0.5"/>'
+    model = mujoco.MjModel.from_xml_string(
+        f'<mujoco><option timestep="0.001"/><worldbody>{ground}{boxes}</worldbody></mujoco>'
+    )
+    data = mujoco.MjData(model)
+    for _ in range(1500):
+        mujoco.mj_step(model, data)
+    return [Row(f"MuJoCo mj_step, the same stack ({data.ncon} contacts)", lambda: mujoco.mj_step(model, data))]
 
 
 def standing() -> dict[str, Standing]:
@@ -271,7 +312,7 @@ def main() -> None:
         fresh_clone.main()
         return
     table = Table("group", "what", "us per call", "pin.aba [us]", "ratio")
-    for group in (steps, solvers, peers):
+    for group in (steps, stacks, solvers, peers):
         if not any(word in group.__name__ for word in sys.argv[1:] or [""]):
             continue
         for robot, q, rows in group():
