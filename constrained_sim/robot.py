@@ -517,7 +517,7 @@ class Robot:
 
     @cached_property
     def mass(self) -> float:
-        """Total mass [kg]."""
+        """Mass of all that moves [kg]."""
         return float(pin.computeTotalMass(self.model))
 
     def weightless_model(self) -> pin.Model:

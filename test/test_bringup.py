@@ -1,5 +1,7 @@
 """A robot that is new: contacts, posture, gains and efforts that are proposed hold what they promise."""
 
+from dataclasses import replace
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -97,6 +99,25 @@ def test_sticking_feet_carry_what_would_slide():
     ]
     assert np.abs(found[1].residual).max() < 1e-12
     np.testing.assert_allclose(found[1].forces, found[0].forces, atol=1e-12)
+
+
+def test_friction_cones_are_round():
+    """On a slope of 0.8 times the friction, down between the two axes of the contacts, a block stands."""
+    friction, height = 0.5, 0.1
+    slope, down = np.arctan(0.8 * friction), np.array([1.0, 1.0, 0.0]) / np.sqrt(2.0)
+    normal = np.cos(slope) * np.array([0, 0, 1.0]) + np.sin(slope) * down
+    turn = pin.Quaternion.FromTwoVectors(np.array([0, 0, 1.0]), normal)
+    box, sides = Robot.from_urdf(BLOCK, floating_base=True), (-0.1, 0.1)
+    contacts = [
+        PointContact(f"{x} {y}", "box", (x, y, -height), Plane(normal), friction=friction) for x in sides for y in sides
+    ]
+    q = box.configuration({}, (*(height * normal), *turn.coeffs()))
+    found = standing_efforts(box, q, contacts)
+    assert np.abs(found.residual).max() < 1e-6
+    along = found.forces @ normal
+    assert (np.linalg.norm(found.forces - np.outer(along, normal), axis=1) <= friction * along * (1.0 + 1e-9)).all()
+    steeper = [replace(contact, friction=0.79 * friction) for contact in contacts]
+    assert np.abs(standing_efforts(box, q, steeper).residual).max() > 0.01
 
 
 def test_what_cannot_stand_says_what_is_missing():

@@ -57,6 +57,7 @@ def test_tree_is_the_same_robot(make):
     for name in single:
         v, w = robot.joint_models[name].idx_v, again.joint_models[name].idx_v
         assert masses[1][w, w] == pytest.approx(masses[0][v, v] - robot.model.armature[v], rel=1e-9)
+        assert (again.damping[w], again.dry_friction[w]) == (robot.damping[v], robot.dry_friction[v])
 
 
 def placements(robot, q):

@@ -22,6 +22,9 @@ from constrained_sim.validation import Array
 EQUILIBRIUM = 1e4
 """Weight of the equations of motion against the size of the forces, in the bounded problem."""
 
+MOST_ROUNDS, SMALL = 20, 1e-9
+"""Rounds of the search for edges of friction cones; share of the forces that may be missing at its end."""
+
 SLACK = 1e-9
 """Share of the largest force by which the forces of least norm may leave their bounds."""
 
@@ -73,7 +76,7 @@ def standing_efforts(robot: Robot, q: Any, contacts: Sequence[PointContact]) -> 
 
         min |W (A x - b)|^2 + |x|^2,    W = 1e4,
 
-    in which f is a nonnegative sum of four edges of each friction cone (inside the cone, so Coulomb's law holds).
+    in which f is a nonnegative sum of edges of each friction cone: four, and those that turn out to be missing.
     Where no forces keep the robot at rest, `residual` tells what is missing.
 
     Args:
@@ -123,11 +126,33 @@ def _is_allowed(robot: Robot, statics: _Statics, x: Array, friction: Array) -> b
 
 
 def _bounded(robot: Robot, statics: _Statics, friction: Array) -> Array:
-    """Return x within limits and cones that comes nearest to equilibrium, then the smallest."""
-    count = len(statics.axes)
+    """Return x within limits and cones that comes nearest to equilibrium, then the smallest.
+
+    Forces are sums of edges of the cones. Those along which a force would reduce most of what is missing are added
+    until no more do (column generation): so the cones are the round ones.
+    """
+    free = len(statics.rows) - len(statics.axes)
+    cone = _first_edges(statics, friction)
+    x = _sum_of_edges(robot, statics, cone)
+    for _ in range(MOST_ROUNDS):
+        missing = statics.rows.T @ x - statics.b
+        edges = _helpful_edges(statics, friction, statics.rows[free:] @ missing)
+        if not len(edges) or np.abs(missing).max() <= SMALL * np.abs(statics.b).max():
+            break
+        cone = np.vstack([cone, edges])
+        other = _sum_of_edges(robot, statics, cone)
+        before, after = (float(np.sum((statics.rows.T @ y - statics.b) ** 2)) for y in (x, other))
+        if not after < before:
+            break
+        x = other
+    return x
+
+
+def _first_edges(statics: _Statics, friction: Array) -> Array:
+    """Return (e, c) four edges of each friction cone, or a normal, as rows of contact forces."""
     edges = []
     for contact, normal in enumerate(statics.normals):
-        one = np.zeros(count)
+        one = np.zeros(len(statics.axes))
         one[normal] = 1.0
         if friction[contact] == 0.0:
             edges.append(one)
@@ -137,7 +162,31 @@ def _bounded(robot: Robot, statics: _Statics, friction: Array) -> Array:
                 edge = one.copy()
                 edge[tangent] = sign * friction[contact]
                 edges.append(edge)
-    cone = np.array(edges).reshape(-1, count)
+    return np.array(edges).reshape(-1, len(statics.axes))
+
+
+def _helpful_edges(statics: _Statics, friction: Array, gradient: Array) -> Array:
+    """Return (e, c) the edge of each cone along which half the square of what is missing falls most, where it falls.
+
+    Args:
+        statics: the equations.
+        friction: (k,) coefficients.
+        gradient: (c,) of that by the contact rows.
+    """
+    edges = []
+    for contact, normal in enumerate(statics.normals):
+        along = gradient[normal - 2 : normal] if friction[contact] else np.zeros(0)
+        length = float(np.linalg.norm(along))
+        if length and gradient[normal] - friction[contact] * length < 0.0:
+            edge = np.zeros(len(statics.axes))
+            edge[normal], edge[normal - 2 : normal] = 1.0, -friction[contact] / length * along
+            edges.append(edge)
+    return np.array(edges).reshape(-1, len(statics.axes))
+
+
+def _sum_of_edges(robot: Robot, statics: _Statics, cone: Array) -> Array:
+    """Return the best x whose contact forces are nonnegative sums of the rows of `cone` (e, c)."""
+    count = len(statics.axes)
     free = len(statics.rows) - count
     rows = np.vstack([statics.rows[:free], cone @ statics.rows[free:]])
     lower, upper = np.full(len(rows), -np.inf), np.full(len(rows), np.inf)

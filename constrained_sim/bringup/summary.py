@@ -46,7 +46,7 @@ class JointFacts:
         actuated: whether it takes efforts.
         lower: least position [rad, m].
         upper: largest position [rad, m].
-        effort: largest effort [N m, N].
+        effort: largest effort, of either sign [N m, N].
         velocity: largest speed [rad/s, m/s].
         damping: viscous [N m s/rad, N s/m].
         friction: Coulomb effort of dry friction [N m, N].
@@ -93,7 +93,7 @@ class RobotSummary:
 
     Attributes:
         name: of the robot.
-        mass: total [kg].
+        mass: of all that moves [kg].
         nq: length of a configuration.
         nv: degrees of freedom.
         floating_base: whether its root is free.
@@ -219,7 +219,8 @@ def _joint(robot: Robot, name: str) -> JointFacts:
     joint = robot.joint_models[name]
     i = joint.idx_v
     lower, upper = (float(limits[i]) for limits in robot.position_limits)
-    efforts = dict(zip(robot.actuation.tolist(), robot.effort_limits.tolist(), strict=True))
+    largest = np.maximum(robot.effort_limits, -robot.least_efforts)
+    efforts = dict(zip(robot.actuation.tolist(), largest.tolist(), strict=True))
     return JointFacts(
         name,
         _kind(joint),

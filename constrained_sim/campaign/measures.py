@@ -47,7 +47,7 @@ class Fell:
 
     Attributes:
         link: whose origin counts; empty: the root of a floating base.
-        below: height [m] along the world's z axis; NaN: half of what it is in the beginning.
+        below: height [m] along the world's z axis; NaN: lower than in the beginning by half of that height.
         tilt: angle between the link's z axis and the world's [rad].
     """
 
@@ -58,7 +58,7 @@ class Fell:
     def of(self, run: FinishedRun) -> bool:
         """Return whether it did at the end of any step."""
         begin, heights, uprights = _heights(run, self.link)
-        below = 0.5 * begin if np.isnan(self.below) else self.below
+        below = begin - 0.5 * abs(begin) if np.isnan(self.below) else self.below
         return bool((heights < below).any() or (np.arccos(np.clip(uprights, -1.0, 1.0)) > self.tilt).any())
 
 
@@ -94,13 +94,16 @@ class EffortShare:
 
     def of(self, run: FinishedRun) -> float:
         """Return the largest share over all steps and joints; joints without limit have none."""
-        limits = run.config.robot.effort_limits
-        return float((np.abs(run.trajectory.tau) / limits).max(initial=0.0))
+        robot, tau = run.config.robot, run.trajectory.tau
+        limits = np.where(tau > 0.0, robot.effort_limits, robot.least_efforts)
+        return float(np.divide(tau, limits, out=np.zeros_like(tau), where=tau != 0.0).max(initial=0.0))
 
 
 @dataclass(frozen=True)
 class TrackingError:
     """How far the actuated joints are from where they began, or from a reference, root of the mean square [rad, m].
+
+    Continuous joints the shorter way.
 
     Attributes:
         reference: function ``reference(t)`` (nu,) of the positions of the actuated joints; None: the initial ones.
@@ -117,7 +120,10 @@ class TrackingError:
             goal = np.array([joint.position(run.config.q) for joint in joints])
         else:
             goal = np.array([self.reference(t) for t in trajectory.t.tolist()])
-        return float(np.sqrt(np.mean(np.square(positions - goal))))
+        turns = [joint.turns for joint in joints]
+        errors = positions - goal
+        errors[:, turns] -= 2.0 * np.pi * np.round(errors[:, turns] / (2.0 * np.pi))
+        return float(np.sqrt(np.mean(np.square(errors))))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import numpy as np
 
 from constrained_sim.constraints import PointContact
 from constrained_sim.contact.surfaces import Plane
+from constrained_sim.dynamics.dynamics import dynamics_at, potential_energy
 from constrained_sim.energy import FORCES
 from constrained_sim.joints import SingleJoint, single_joints
 from constrained_sim.plots.contact_status import status_of
@@ -21,20 +22,19 @@ from constrained_sim.plots.recording import (
     Recording,
     Table,
 )
-from constrained_sim.plots.violations import violations
+from constrained_sim.plots.violations import sampled, violations
 from constrained_sim.robot import Robot
 from constrained_sim.trajectory import Setup, Trajectory
 from constrained_sim.validation import Array
 
 WORKS = {
-    "gravity_coriolis": "gravity",
     "actuators": "actuators",
     "external": "external wrenches",
     "damping": "joint damping and friction",
     "contacts": "contacts",
     "constraints": "constraints",
 }
-"""Terms of the energy audit, by what a picture calls them."""
+"""Terms of the energy audit by what a picture calls them, but those of gravity: it shows potential energy instead."""
 
 
 def recording_of(trajectory: Trajectory, setup: Setup | None = None, title: str = "") -> Recording:
@@ -56,7 +56,7 @@ def recording_of(trajectory: Trajectory, setup: Setup | None = None, title: str 
             t,
             {name: _unknown(force) for name, force in trajectory.contact_forces.items()},
             _impacts(trajectory),
-            _energy(trajectory),
+            _energy(trajectory, None),
             _residuals(trajectory),
         )
     limbs = Limbs(setup.robot)
@@ -74,7 +74,7 @@ def recording_of(trajectory: Trajectory, setup: Setup | None = None, title: str 
         t,
         contacts,
         _impacts(trajectory),
-        _energy(trajectory),
+        _energy(trajectory, setup.robot),
         _residuals(trajectory),
         violations(trajectory, setup),
     )
@@ -161,17 +161,28 @@ def _impacts(trajectory: Trajectory) -> ImpactSeries:
     )
 
 
-def _energy(trajectory: Trajectory) -> Table:
-    """Return the work of all causes, and what has become of it, added up [J]."""
-    terms = trajectory.energy
-    columns = {text: np.cumsum(terms[name]) for name, text in WORKS.items() if name in terms}
+def _energy(trajectory: Trajectory, robot: Robot | None) -> Table:
+    """Return the work of all causes, added up, and the energy of the `robot` [J]; without it the work alone.
+
+    What no cause accounts for is the error of integration, since the first step: what was before that is not recorded.
+    """
+    terms, rows = trajectory.energy, sampled(trajectory)
+    works = {text: np.cumsum(terms[name])[rows] for name, text in WORKS.items() if name in terms}
     if "impact_losses" in terms:
-        columns["impacts"] = -np.cumsum(terms["impact_losses"])
+        works["impacts"] = -np.cumsum(terms["impact_losses"])[rows]
     if "projection" in terms:
-        columns["removal of drift"] = np.cumsum(terms["projection"])
-    if "kinetic" in terms and "impact_losses" in terms:
-        columns["kinetic energy, change"] = np.cumsum(terms["kinetic"] - terms["impact_losses"])
-    return Table(trajectory.t, columns)
+        works["removal of drift"] = np.cumsum(terms["projection"])[rows]
+    if robot is None or not works or not len(rows):
+        return Table(trajectory.t[rows], works)
+    kinetic, potential = np.array([_energies(robot, trajectory.q[i], trajectory.v[i]) for i in rows]).T
+    unexplained = kinetic + potential - sum(works.values())
+    energies = {"kinetic energy": kinetic, "potential energy": potential}
+    return Table(trajectory.t[rows], {**energies, **works, "integration": unexplained - unexplained[0]})
+
+
+def _energies(robot: Robot, q: Array, v: Array) -> tuple[float, float]:
+    """Return kinetic and potential energy [J] at q (nq,) and v (nv,)."""
+    return 0.5 * float(v @ dynamics_at(robot, q, v).M @ v), potential_energy(robot, q)
 
 
 def _residuals(trajectory: Trajectory) -> Table:

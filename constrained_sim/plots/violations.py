@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from constrained_sim.constraints import BoundConstraint, PointContact
 from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at
@@ -13,9 +14,15 @@ from constrained_sim.trajectory import Setup, Trajectory
 from constrained_sim.validation import Array
 
 INSTANTS = 1000
-"""At which violations are computed: as many as a page has pixels for."""
+"""At which violations and energies are computed: as many as a page has pixels for."""
 
 Violation = Callable[[Dynamics], float]
+
+
+def sampled(trajectory: Trajectory) -> npt.NDArray[np.intp]:
+    """Return the steps of which a picture shows what takes long to compute, the first and the last among them."""
+    count = len(trajectory.t)
+    return np.unique(np.linspace(0, count - 1, INSTANTS).astype(np.intp)) if count else np.zeros(0, dtype=np.intp)
 
 
 def violations(trajectory: Trajectory, setup: Setup) -> Table:
@@ -26,7 +33,7 @@ def violations(trajectory: Trajectory, setup: Setup) -> Table:
     if not len(trajectory.t):
         return Table()
     found = dict(_violations_of(setup, trajectory.q[0]))
-    rows = np.unique(np.linspace(0, len(trajectory.t) - 1, INSTANTS).astype(int))
+    rows = sampled(trajectory)
     values = np.empty((len(rows), len(found)))
     for k, i in enumerate(rows):
         dynamics = kinematics_at(setup.robot, trajectory.q[i], float(trajectory.t[i]))

@@ -5,13 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from campaign.studies import FOLDER, LEG, leg_study
+from mechanisms import joint, link, urdf
 
-from constrained_sim import Posture, load_config
+from constrained_sim import Posture, Robot, Simulator, load_config
 from constrained_sim.campaign import Study, Uniform, do_run, read_study
 from constrained_sim.campaign.distributions import read_distribution
 from constrained_sim.campaign.expression import Expression
+from constrained_sim.campaign.measures import EffortShare, Fell, FinishedRun, TrackingError
 from constrained_sim.campaign.sampling import Draws
 from constrained_sim.campaign.table import table_of
+from constrained_sim.config import Config
 from constrained_sim.exceptions import ConfigError, ConstrainedSimError, InvalidValue, UnknownName
 from constrained_sim.parameter_file import load_parameters
 from constrained_sim.shipped import shipped_robots
@@ -256,3 +259,41 @@ def test_expressions():
         Expression("c", ("a",))
     with pytest.raises(ConfigError):
         Expression("a <", ("a",))
+
+
+def measured(measure, robot, trajectory, q=None):
+    """Return a measure of a run that no study made."""
+    config = Config(robot, (), robot.neutral() if q is None else q, np.zeros(robot.nv))
+    return measure.of(FinishedRun(config, trajectory, 0.0))
+
+
+def test_continuous_joints_are_compared_the_shorter_way():
+    """From just below pi a wheel turns on by 5 mrad: to just above -pi."""
+    robot = Robot.from_urdf(urdf('<link name="base"/>', link("wheel", 1.0), joint("w", "continuous", "base", "wheel")))
+    q = np.array([np.cos(np.pi - 1e-3), np.sin(np.pi - 1e-3)])
+    run = Simulator(robot, q=q, v=[0.05]).run(0.1)
+    assert measured(TrackingError(), robot, run, q) == pytest.approx(5e-3 / np.sqrt(3.0), rel=0.02)
+    turning = Simulator(robot, v=[4.0]).run(3.0)
+    assert measured(TrackingError(lambda t: [4.0 * t]), robot, turning) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("limits", "effort", "share"), [("-10 1", -5, 0.5), ("-1 10", -1, 1), ("-10 0", -5, 0.5), ("-10 0", 0, 0)]
+)
+def test_effort_share_is_of_the_limit_on_that_side(limits, effort, share):
+    """Actuators may be stronger one way; one that cannot push has no share where it does not."""
+    body = '<body><joint name="j" type="slide" axis="1 0 0"/><geom type="sphere" size="0.1" mass="1"/></body>'
+    motor = f'<actuator><motor joint="j" ctrlrange="{limits}" ctrllimited="true"/></actuator>'
+    robot = Robot.from_mjcf(f'<mujoco><option gravity="0 0 0"/><worldbody>{body}</worldbody>{motor}</mujoco>')
+    run = Simulator(robot).run(0.01, lambda t, q, v: [float(effort)])
+    assert measured(EffortShare(), robot, run) == share
+    assert robot.summary().joints[0].effort == 10.0
+
+
+def test_what_begins_below_the_ground_has_not_fallen():
+    """It falls where it loses half of the height that it had, on either side of zero."""
+    robot = Robot.from_urdf(urdf(link("body", 1.0)), floating_base=True, gravity=(0, 0, 0))
+    for height, v, fell in ((-0.5, 0.0, False), (-0.5, -1.0, True), (0.5, 0.0, False), (0.5, -1.0, True)):
+        q = robot.configuration({}, (0, 0, height, 0, 0, 0, 1))
+        run = Simulator(robot, q=q, v=[0, 0, v, 0, 0, 0]).run(0.3)
+        assert measured(Fell(), robot, run, q) is fell

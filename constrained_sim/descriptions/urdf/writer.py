@@ -23,7 +23,7 @@ SHAPES = {
 
 
 def urdf_of(robot: Robot) -> str:
-    """Return the tree of `robot` as URDF: links, joints, inertias, limits, and its collision geometry as looks.
+    """Return the tree of `robot` as URDF: links, joints with limits and losses, inertias, its geometry as looks.
 
     URDF has no closed loops, and no joints with several degrees of freedom but ``floating``: the former are left out,
     the latter are of this type, whatever they are. The frame of a joint that no link has becomes the link
@@ -88,6 +88,9 @@ class _Writer:
             limits["upper"] = self._model.upperPositionLimit[model.idx_q]
         finite = {key: f"{np.clip(value, -1e9, 1e9):.17g}" for key, value in limits.items()}
         SubElement(joint, "limit", finite)
+        losses = {key: float(property_of(self._model, key)[model.idx_v]) for key in ("damping", "friction")}
+        if any(losses.values()):
+            SubElement(joint, "dynamics", {key: f"{value:.17g}" for key, value in losses.items()})
 
     def _connect(self, name: str, kind: str, parent: str, child: str, placement: pin.SE3) -> Element:
         joint = SubElement(self._root, "joint", name=name, type=kind)
