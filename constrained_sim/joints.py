@@ -81,6 +81,11 @@ def single_joints(joint_models: Mapping[str, pin.JointModel]) -> dict[str, Singl
     }
 
 
+def within_a_turn(angle: Array) -> Array:
+    """Return what is left of `angle` (...) [rad] without whole turns: -pi to pi, and bit by bit itself within."""
+    return np.asarray(angle - 2.0 * np.pi * np.round(angle / (2.0 * np.pi)))
+
+
 def places_of(
     joints: Sequence[SingleJoint],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:

@@ -89,30 +89,39 @@ def propose_contacts(robot: Robot, q: Any, friction: float | None = None) -> tup
     Raises:
         InvalidValue: no configuration of the robot, or a negative friction.
     """
-    return propose_feet(robot, q, friction).contacts
+    return with_friction(propose_feet(robot, q).contacts, friction)
 
 
-def propose_feet(robot: Robot, q: Any, friction: float | None = None, links: Sequence[str] = ()) -> Feet:
+def with_friction(contacts: tuple[PointContact, ...], friction: float | None) -> tuple[PointContact, ...]:
+    """Return `contacts` with this Coulomb coefficient; None: as they are.
+
+    Raises:
+        InvalidValue: a negative friction.
+    """
+    if friction is None:
+        return contacts
+    number("friction", friction, 0.0)
+    return tuple(replace(contact, friction=friction) for contact in contacts)
+
+
+def propose_feet(robot: Robot, q: Any, links: Sequence[str] = ()) -> Feet:
     """Return what :func:`propose_contacts` returns, and where its soles are assumed.
 
     Args:
         robot: the robot.
         q: (nq,) configuration in which its feet are below it.
-        friction: Coulomb coefficient of all contacts; None: that of their geometry, 0.8 where it has none.
         links: links or frames that are its feet, each with its own sole: the origin where it has no collision geometry;
             none: the ends of limbs that reach lowest.
 
     Raises:
-        InvalidValue: no configuration of the robot, a negative friction, or a link that is at rest in the world.
+        InvalidValue: no configuration of the robot, or a link that is at rest in the world.
         UnknownName: a link or frame that does not exist.
     """
     q = checked_robot(robot).checked_configuration(q)
-    if friction is not None:
-        number("friction", friction, 0.0)
     dynamics = kinematics_at(robot, q)
     if links:
         named = [_named_end(robot, dynamics, link) for link in links]
-        return Feet(_contacts(robot, dynamics, named, [_sole(robot, foot) for foot in named], friction), ())
+        return Feet(_contacts(robot, dynamics, named, [_sole(robot, foot) for foot in named]), ())
     ends = [end for joint in limb_ends(robot) if (end := _end(robot, dynamics, joint))]
     lowest = min((end.lowest for end in ends), default=np.inf)
     height = max(float(dynamics.placements[1:, 3, 2].max()) - lowest, 1e-3)
@@ -127,7 +136,7 @@ def propose_feet(robot: Robot, q: Any, friction: float | None = None, links: Seq
             sole if foot.described else assumed_sole(foot.points, height)
             for foot, sole in zip(feet, soles, strict=True)
         ]
-    return Feet(_contacts(robot, dynamics, feet, soles, friction), tuple(assumed))
+    return Feet(_contacts(robot, dynamics, feet, soles), tuple(assumed))
 
 
 def _base(robot: Robot, dynamics: Dynamics, feet: Sequence[_End]) -> list[_End]:
@@ -248,12 +257,11 @@ def _points(shape: Shape, placement: pin.SE3) -> tuple[Array, float]:
 
 
 def _contacts(
-    robot: Robot, dynamics: Dynamics, feet: Sequence[_End], soles: Sequence[Sole], friction: float | None
+    robot: Robot, dynamics: Dynamics, feet: Sequence[_End], soles: Sequence[Sole]
 ) -> tuple[PointContact, ...]:
     """Return the points of the soles of feet as contacts."""
     found = [_foot_contacts(robot, dynamics, *pair) for pair in zip(feet, soles, strict=True)]
-    contacts = tuple(contact for of_foot in found for contact in of_foot)
-    return contacts if friction is None else tuple(replace(contact, friction=friction) for contact in contacts)
+    return tuple(contact for of_foot in found for contact in of_foot)
 
 
 def _foot_contacts(robot: Robot, dynamics: Dynamics, foot: _End, sole: Sole) -> list[PointContact]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from constrained_sim.bringup.contact_proposal import Feet, is_legged, propose_feet
+from constrained_sim.bringup.contact_proposal import Feet, is_legged, propose_feet, with_friction
 from constrained_sim.bringup.gains import JointGains, suggest_gains
 from constrained_sim.bringup.ground import center_of_mass, contact_places
 from constrained_sim.bringup.posture_proposal import assembled, comfortable, propose_posture
@@ -132,9 +132,7 @@ def plan_for(
     if feet or (proposed is None and robot.floating_base):
         proposed = propose_feet(robot, assembled(robot, comfortable(robot)), links=feet)
     found = proposed or Feet((), ())
-    contacts = found.contacts
-    if friction is not None:
-        contacts = tuple(replace(contact, friction=friction) for contact in contacts)
+    contacts = with_friction(found.contacts, friction)
     q = _rounded(robot, propose_posture(robot, contacts))
     gains = suggest_gains(robot, q, dt, contacts, frequency) if robot.nu else NO_GAINS
     standing = standing_efforts(robot, q, contacts)

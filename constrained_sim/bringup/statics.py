@@ -134,34 +134,35 @@ def _bounded(robot: Robot, statics: _Statics, friction: Array) -> Array:
     free = len(statics.rows) - len(statics.axes)
     cone = _first_edges(statics, friction)
     x = _sum_of_edges(robot, statics, cone)
+    missing = statics.rows.T @ x - statics.b
     for _ in range(MOST_ROUNDS):
-        missing = statics.rows.T @ x - statics.b
         edges = _helpful_edges(statics, friction, statics.rows[free:] @ missing)
         if not len(edges) or np.abs(missing).max() <= SMALL * np.abs(statics.b).max():
             break
         cone = np.vstack([cone, edges])
         other = _sum_of_edges(robot, statics, cone)
-        before, after = (float(np.sum((statics.rows.T @ y - statics.b) ** 2)) for y in (x, other))
-        if not after < before:
+        left = statics.rows.T @ other - statics.b
+        if not left @ left < missing @ missing:
             break
-        x = other
+        x, missing = other, left
     return x
+
+
+def _edge(statics: _Statics, contact: int, along: Array) -> Array:
+    """Return (c,) contact rows of a normal force of 1 on a contact, and of one `along` (2,) its surface; or (0,)."""
+    normal, edge = statics.normals[contact], np.zeros(len(statics.axes))
+    edge[normal], edge[normal - len(along) : normal] = 1.0, along
+    return edge
 
 
 def _first_edges(statics: _Statics, friction: Array) -> Array:
     """Return (e, c) four edges of each friction cone, or a normal, as rows of contact forces."""
-    edges = []
-    for contact, normal in enumerate(statics.normals):
-        one = np.zeros(len(statics.axes))
-        one[normal] = 1.0
-        if friction[contact] == 0.0:
-            edges.append(one)
-            continue
-        for tangent in (normal - 2, normal - 1):
-            for sign in (-1.0, 1.0):
-                edge = one.copy()
-                edge[tangent] = sign * friction[contact]
-                edges.append(edge)
+    around = np.array([[-1.0, 0.0], [1.0, 0.0], [0.0, -1.0], [0.0, 1.0]])
+    edges = [
+        _edge(statics, contact, along)
+        for contact, coefficient in enumerate(friction)
+        for along in (coefficient * around if coefficient else np.zeros((1, 0)))
+    ]
     return np.array(edges).reshape(-1, len(statics.axes))
 
 
@@ -178,9 +179,7 @@ def _helpful_edges(statics: _Statics, friction: Array, gradient: Array) -> Array
         along = gradient[normal - 2 : normal] if friction[contact] else np.zeros(0)
         length = float(np.linalg.norm(along))
         if length and gradient[normal] - friction[contact] * length < 0.0:
-            edge = np.zeros(len(statics.axes))
-            edge[normal], edge[normal - 2 : normal] = 1.0, -friction[contact] / length * along
-            edges.append(edge)
+            edges.append(_edge(statics, contact, -friction[contact] / length * along))
     return np.array(edges).reshape(-1, len(statics.axes))
 
 

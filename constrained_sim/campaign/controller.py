@@ -64,6 +64,21 @@ def make_controller(
     return efforts
 
 
+def check_named(name: str, options: Mapping[str, Any], config: Config, robot_name: str, folder: Path) -> None:
+    """Refuse the name of a controller that no run can have; arguments as of :func:`make_controller`.
+
+    Nothing of the user's is called: a class is made for a run only.
+
+    Raises:
+        ConfigError: what is named cannot be loaded, or options for no controller.
+        UnknownName: no such mode or option.
+    """
+    if ":" in name:
+        find_object(name, folder)
+    else:
+        make_controller(name, options, config, robot_name, folder)
+
+
 def _posture(config: Config, options: Mapping[str, Any]) -> Posture:
     """Return the posture of the initial configuration."""
     for name in options:

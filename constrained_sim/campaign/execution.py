@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 
 from constrained_sim.campaign.cluster import client_of, end_on_workers
-from constrained_sim.campaign.controller import make_controller
+from constrained_sim.campaign.controller import check_named
 from constrained_sim.campaign.one_run import described_robot
 from constrained_sim.campaign.process import Result, do_runs, end_processes
-from constrained_sim.campaign.references import find_object
 from constrained_sim.campaign.results import Results
 from constrained_sim.campaign.study import Study
 from constrained_sim.campaign.table import TableDirectory, trajectory_file
@@ -152,10 +151,8 @@ def _check_keys(study: Study) -> None:
         for push in inputs.pushes:
             config.robot.link_placement(push.link)
             config.robot.link_placement(push.axes)
-        if isinstance(study.controller, str) and ":" in study.controller:
-            find_object(study.controller, study.folder)
-        elif isinstance(study.controller, str):
-            make_controller(study.controller, inputs.options, config, study.robot, study.folder)
+        if isinstance(study.controller, str):
+            check_named(study.controller, inputs.options, config, study.robot, study.folder)
 
 
 def _results(study: Study, executor: Executor | None, workers: int, left: Any) -> contextlib.closing[Any]:

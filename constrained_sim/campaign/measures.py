@@ -13,7 +13,7 @@ from constrained_sim.config import Config
 from constrained_sim.constraints import PointContact
 from constrained_sim.dynamics.dynamics import kinematics_at
 from constrained_sim.exceptions import ConfigError, InvalidValue, UnknownName
-from constrained_sim.joints import SingleJoint
+from constrained_sim.joints import SingleJoint, within_a_turn
 from constrained_sim.trajectory import Trajectory
 from constrained_sim.validation import Array, lookup, number
 
@@ -122,7 +122,7 @@ class TrackingError:
             goal = np.array([self.reference(t) for t in trajectory.t.tolist()])
         turns = [joint.turns for joint in joints]
         errors = positions - goal
-        errors[:, turns] -= 2.0 * np.pi * np.round(errors[:, turns] / (2.0 * np.pi))
+        errors[:, turns] = within_a_turn(errors[:, turns])
         return float(np.sqrt(np.mean(np.square(errors))))
 
 

@@ -228,7 +228,7 @@ class CollisionDetector:
         """
         margin = max(self.collisions.margin, FORESIGHT * horizon * self._largest_speed(dynamics))
         found = [pair for name in self._planes for pair in self._of_plane(name, dynamics, horizon, margin)]
-        self._on_planes = {_place(contact): contact for contact, _ in found}
+        self._on_planes = {_place(contact.name, contact.offset): contact for contact, _ in found}
         if len(self._pairs):
             self._request.security_margin = margin
             placements = dynamics.placements
@@ -259,13 +259,15 @@ class CollisionDetector:
 
     def _on_plane(self, shape: Shape, feature: Feature, name: str, number: int) -> BoundContact:
         """Return contact `number` of a shape's feature, joint's frame, with a plane of the scene."""
+        called = f"{shape.name}/{name}#{number}"
+        if (known := self._on_planes.get(_place(called, feature.point))) is not None:
+            return known
         plane, radii = self._planes[name], (feature.rim, 0.0)
-        contact = BoundContact(
-            f"{shape.name}/{name}#{number}", shape.link, self._properties_of(shape), shape.joint, feature.point,
-            feature.radius, 0, plane.offset * np.asarray(plane.normal), plane.axes, rim_radii=radii,
+        return BoundContact(
+            called, shape.link, self._properties_of(shape), shape.joint, feature.point, feature.radius, 0,
+            plane.offset * np.asarray(plane.normal), plane.axes, rim_radii=radii,
             directions=np.array([feature.line, NO_LINE]) if feature.rim else UNDIRECTED,
         )  # fmt: skip
-        return self._on_planes.get(_place(contact), contact)
 
     def _feature_at(self, place: int) -> Feature:
         """Return the feature, joint's frame, at a point near a plane."""
@@ -313,9 +315,9 @@ class CollisionDetector:
         return self._properties[friction]
 
 
-def _place(contact: BoundContact) -> tuple[str, bytes]:
-    """Return which point of the robot touches what."""
-    return contact.name, contact.offset.tobytes()
+def _place(name: str, point: Array) -> tuple[str, bytes]:
+    """Return which `point` (3,) of the robot touches what: the contact's `name` says the bodies."""
+    return name, point.tobytes()
 
 
 def _excluded(robot: Robot, pairs: Iterable[tuple[str, str]]) -> set[frozenset[str]]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from constrained_sim.joints import SingleJoint
+from constrained_sim.joints import SingleJoint, within_a_turn
 from constrained_sim.robot import Robot
 from constrained_sim.sensors.sensor import Sensor
 from constrained_sim.step_result import StepResult
@@ -76,5 +76,5 @@ class Encoder(Sensor):
         if self.resolution:
             position = self.resolution * np.round(position / self.resolution)
         if SingleJoint.of(robot, self.joint).turns:
-            position = position - 2.0 * np.pi * np.round(position / (2.0 * np.pi))
+            position = within_a_turn(position)
         return EncoderReading(position, velocity + self.velocity_noise * generator.standard_normal(1))

@@ -43,10 +43,10 @@ class Smooth(Stepper):
         self, start: Evaluation, efforts: Efforts, wrenches: tuple[Wrench, ...], solver: Solver, method: ContactMethod
     ) -> StepOutcome:
         """Advance by dt, see the class."""
-        ahead = self._velocity_ahead(start, efforts, wrenches, solver) if efforts.damping.any() else None
-        if ahead is not None:
-            efforts = Efforts(efforts.at(ahead[self.robot.actuation]), np.zeros(self.robot.nu))
-        field = _Field(self, start.bound, efforts, wrenches, solver)
+        field, ahead = _Field(self, start.bound, efforts, wrenches, solver), None
+        if efforts.damping.any():
+            ahead = self._velocity_ahead(start, field)
+            field.efforts = Efforts(efforts.at(ahead[self.robot.actuation]), np.zeros(self.robot.nu))
         q, v, integrals = self.integrator.step(field, self.robot, start.t, start.q, start.v, self.dt)
         end = self.evaluate(start.bound, start.t + self.dt, q, v)
         rows = start.bound.bilateral.dim
@@ -61,25 +61,17 @@ class Smooth(Stepper):
         axes = end.contact.axes
         return StepOutcome(end, a, read_only(lam), axes, rest, NO_CONTACT, (), energy, field.motion, np.zeros(0), moved)
 
-    def _velocity_ahead(
-        self, start: Evaluation, efforts: Efforts, wrenches: tuple[Wrench, ...], solver: Solver
-    ) -> Array:
+    def _velocity_ahead(self, start: Evaluation, field: _Field) -> Array:
         """Return (nv,) the velocity v' = v + h a at the end of the step, to first order, under joint feedback.
 
         ``(M + h D) a = f - D v + J^T lam``, f without the damping D of the feedback. An explicit integrator would not
         be stable with large D; with the effort ``constant - D v'`` during the whole step it is (Tan, Liu and Turk,
         Stable proportional-derivative controllers, 2011).
         """
-        h, dynamics, bilateral = self.dt, self._here, start.bound.bilateral
-        dynamics.update(start.q, start.v, start.t)
-        feedback = self.stabilization if isinstance(self.stabilization, Baumgarte) else None
-        J, _, b = acceleration_rows(bilateral, dynamics, feedback)
         added = np.zeros(self.robot.nv)
-        added[self.robot.actuation] = h * efforts.damping
-        system = RobotSystem(dynamics, J, bilateral.members, added)
-        force = known_forces(dynamics, efforts, wrenches).sum(axis=0)
-        motion = solve_constrained_dynamics(solver, system, force, b, ContactRows.none(self.robot.nv))
-        return start.v + h * motion.x
+        added[self.robot.actuation] = self.dt * field.efforts.damping
+        _, _, motion = field.solve(start.t, start.q, start.v, added)
+        return start.v + self.dt * motion.x
 
 
 class _Field:
@@ -91,18 +83,23 @@ class _Field:
         self, stepper: Smooth, bound: ConstraintSet, efforts: Efforts, wrenches: tuple[Wrench, ...], solver: Solver
     ) -> None:
         self._dynamics, self._bilateral = Dynamics(stepper.robot), bound.bilateral
-        self._efforts, self._wrenches, self._solver = efforts, wrenches, solver
+        self.efforts, self._wrenches, self._solver = efforts, wrenches, solver
         feedback = stepper.stabilization
         self._feedback = feedback if isinstance(feedback, Baumgarte) else None
 
     def __call__(self, t: float, q: Array, v: Array) -> tuple[Array, Array]:
-        dynamics, robot = self._dynamics, self._dynamics.robot
-        dynamics.update(q, v, t)
-        forces = known_forces(dynamics, self._efforts, self._wrenches)
-        J, _, b = acceleration_rows(self._bilateral, dynamics, self._feedback)
-        system = RobotSystem(dynamics, J, self._bilateral.members)
-        motion = self.motion = solve_constrained_dynamics(
-            self._solver, system, forces.sum(axis=0), b, ContactRows.none(robot.nv)
-        )
+        forces, J, motion = self.solve(t, q, v)
+        self.motion = motion
         forces[CONSTRAINTS] += motion.lam @ J
-        return motion.x, np.concatenate([motion.lam, forces @ v, [v @ dynamics.M @ motion.x]])
+        return motion.x, np.concatenate([motion.lam, forces @ v, [v @ self._dynamics.M @ motion.x]])
+
+    def solve(
+        self, t: float, q: Array, v: Array, added: Array | None = None
+    ) -> tuple[Array, Array, ConstrainedSolution]:
+        """Return forces (6, nv) of the causes, rows J (m, nv) and the motion, with what is `added` (nv,) to inertia."""
+        dynamics = self._dynamics
+        dynamics.update(q, v, t)
+        forces = known_forces(dynamics, self.efforts, self._wrenches)
+        J, _, b = acceleration_rows(self._bilateral, dynamics, self._feedback)
+        system, none = RobotSystem(dynamics, J, self._bilateral.members, added), ContactRows.none(len(v))
+        return forces, J, solve_constrained_dynamics(self._solver, system, forces.sum(axis=0), b, none)

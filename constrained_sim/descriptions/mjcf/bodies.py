@@ -171,12 +171,11 @@ class Bodies:
         """Find the inertia of a body: stated, or that of its geoms; stated in any case where no geom has a mass."""
         stated = body.element.findall("inertial")
         by_geoms = self._compiler.settings.get("inertiafromgeom", "auto")
-        if by_geoms == "true" or (by_geoms == "auto" and not stated):
+        asks_geoms = by_geoms == "true" or (by_geoms == "auto" and not stated)
+        if asks_geoms:
             body.inertia = self._geoms.inertia(body.geoms)
-            if stated and not body.inertia.mass:
-                body.inertia = self._stated_inertia(stated[0])
-            elif stated:
-                self._ignored.add("<inertial> beside inertiafromgeom='true'", stated[0])
+        if stated and asks_geoms and body.inertia.mass:
+            self._ignored.add("<inertial> beside inertiafromgeom='true'", stated[0])
         elif stated:
             body.inertia = self._stated_inertia(stated[0])
 

@@ -113,7 +113,7 @@ def _check_joint(joint: Element, ignored: Ignored) -> None:
     if kind not in AXES:
         raise ModelError(f"{what}: got type {kind!r}, allowed: {', '.join(AXES)}")
     axis = joint.find("axis")
-    if AXES[kind] and axis is not None and np.linalg.norm(numbers(axis, "xyz", (1, 0, 0))) < 1e-9:
+    if AXES[kind] and axis is not None and np.linalg.norm(_axis(joint)) < 1e-9:
         raise ModelError(f"axis of {what}: got {axis.get('xyz')!r}, allowed: a vector of non-zero length")
     dynamics = joint.find("dynamics")
     if dynamics is not None:
@@ -136,6 +136,12 @@ def _check_joint(joint: Element, ignored: Ignored) -> None:
             raise ModelError(f"limits of {what}: got lower {lower:g}, upper {upper:g}; allowed: lower <= upper")
 
 
+def _axis(joint: Element) -> Array:
+    """Return the (3,) axis of a joint, as given; x where there is none."""
+    axis = joint.find("axis")
+    return np.array((1.0, 0.0, 0.0) if axis is None else numbers(axis, "xyz", (1.0, 0.0, 0.0)))
+
+
 def _model(root: Element, floating_base: bool) -> pin.Model:
     """Return Pinocchio's reading of the links and joints, without what it does not need for the model."""
     plain = Element("robot", name=root.get("name") or "robot")
@@ -156,9 +162,7 @@ def _model(root: Element, floating_base: bool) -> pin.Model:
         raise ModelError(f"not a valid URDF: {error}") from error
     for joint in plain.iter("joint"):
         if joint.get("type") == "planar":
-            given = joint.find("axis")
-            axis = numbers(Element("axis") if given is None else given, "xyz", (1, 0, 0))
-            _turn_planar(model, joint.get("name", ""), np.array(axis, dtype=np.float64))
+            _turn_planar(model, joint.get("name", ""), _axis(joint))
     for key in LIMITS:
         values = property_of(model, key)
         set_property_of(model, key, np.where(np.abs(values) == NO_LIMIT, np.copysign(np.inf, values), values))
