@@ -27,7 +27,7 @@ from constrained_sim.contact_solvers.solve import BY_STICKING, ContactMethod, so
 from constrained_sim.contact_solvers.sticking import judge_sticking, solve_sticking
 from constrained_sim.exceptions import ContactNotSolved, InexactContact
 from constrained_sim.linalg.cholesky import independent_factor, substitute_twice
-from constrained_sim.linalg.inertia_factor import factor_inertia, unwhiten_one, whiten, whiten_one
+from constrained_sim.linalg.inertia_factor import factor_inertia, solve_inertia, unwhiten_one, whiten, whiten_one
 from constrained_sim.linalg.products import entries, gram, matvec, vecdot, vecmat
 from constrained_sim.linalg.rank import LARGE_PIVOT, MOTION_ROUNDING
 from constrained_sim.solvers import Solver, System
@@ -426,8 +426,7 @@ def _is_held(rows, held, M):
 @kernel
 def free_motion(M, parents, f):
     """Return the x (nv,) with ``M x = f``, and the relative residual of that."""
-    L = factor_inertia(M, parents)
-    x = unwhiten_one(L, parents, whiten_one(L, parents, f))
+    x = solve_inertia(M, parents, f)
     return x, dynamics_residual(M, x, f, np.zeros_like(f))
 
 

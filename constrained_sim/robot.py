@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pinocchio as pin
 
+from constrained_sim.dynamics.momentum import cyclic_rows
 from constrained_sim.dynamics.springs import SpringTable, spring_effort, spring_energy
 from constrained_sim.dynamics.tree import Tree, contract, tree_of
 from constrained_sim.exceptions import InvalidValue, ModelError, UnknownName
@@ -45,9 +46,6 @@ if TYPE_CHECKING:
     from constrained_sim.objects.world_object import WorldObject
 
 WORLD = "world"
-
-TURNING_AXES = {f"JointModel{kind}" for kind in ("Composite", "SphericalZYX", "Universal", "Ellipsoid")}
-"""Pinocchio's joints whose motion subspace depends on their own position."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -416,6 +414,11 @@ class Robot:
         return np.array(free, dtype=np.int64), np.array([model.idx_vs[joint] for joint in free], dtype=np.int64)
 
     @cached_property
+    def cyclic_rows(self) -> npt.NDArray[np.int64]:
+        """(c,) see :func:`~constrained_sim.dynamics.momentum.cyclic_rows`."""
+        return cyclic_rows(self.model)
+
+    @cached_property
     def effort_limits(self) -> Array:
         """(nu,) largest effort [N m, N]; infinite where the description gives none."""
         return self._effort_range[1]
@@ -454,11 +457,6 @@ class Robot:
         lower[at_v], upper[at_v] = self.model.lowerPositionLimit[at_q], self.model.upperPositionLimit[at_q]
         given = lower <= upper
         return np.where(given, lower, -np.inf), np.where(given, upper, np.inf)
-
-    @cached_property
-    def has_turning_axes(self) -> bool:
-        """Whether the axes of a joint turn with its own position, in the frame of the link that it moves."""
-        return any(joint.shortname() in TURNING_AXES for joint in self.model.joints)
 
     @cached_property
     def _scalar_joints(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:

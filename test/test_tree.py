@@ -13,7 +13,6 @@ from constrained_sim.dynamics.tree import (
     find_axes,
     find_bodies,
     inertia,
-    kinetic_gradient,
     move,
     place,
     pose_of,
@@ -108,28 +107,14 @@ def test_inertia_weight_and_potential_energy(model):
         assert abs(potential_energy(tree, pose.placements) - energy) < 1e-14 * abs(energy)
 
 
-def test_bias_forces_and_kinetic_gradient(model):
-    """Bias forces are Pinocchio's nonlinear effects; the gradient is ``C^T v`` with its Coriolis matrix."""
+def test_bias_forces(model):
+    """They are Pinocchio's nonlinear effects."""
     data = model.createData()
     for q, v in states(model):
         tree, pose = placed(model, q)
         expected = pin.nonLinearEffects(model, data, q, v)
         scale = np.abs(expected).max()
         assert np.abs(bias_forces(tree, pose, v) - expected).max() < 1e-14 * scale
-        C = pin.computeCoriolisMatrix(model, data, q, v)
-        assert np.abs(kinetic_gradient(tree, pose, v) - C.T @ v).max() < 1e-14 * scale
-
-
-def test_kinetic_gradient_of_a_pendulum_on_a_pendulum():
-    """By Lagrange: dT/dq1 = 0, dT/dq2 = -m l1 l2 sin(q2) w1 (w1 + w2) for two point masses on massless rods."""
-    model, l1, l2, m = pin.Model(), 0.7, 0.4, 1.3
-    first = model.addJoint(0, pin.JointModelRY(), pin.SE3.Identity(), "first")
-    second = model.addJoint(first, pin.JointModelRY(), pin.SE3(np.eye(3), np.array([0.0, 0.0, -l1])), "second")
-    model.appendBodyToJoint(second, pin.Inertia(m, np.array([0.0, 0.0, -l2]), np.zeros((3, 3))), pin.SE3.Identity())
-    q, v = np.array([0.3, 0.9]), np.array([1.1, -2.3])
-    tree, pose = placed(model, q)
-    expected = [0.0, -m * l1 * l2 * np.sin(q[1]) * v[0] * (v[0] + v[1])]
-    assert np.abs(kinetic_gradient(tree, pose, v) - expected).max() < 1e-15
 
 
 def test_far_from_the_origin_nothing_is_lost(model):

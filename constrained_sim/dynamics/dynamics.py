@@ -163,22 +163,9 @@ class Dynamics:
         self.v, self.h = v, pin.nonLinearEffects(self.robot.model, self._data, self.q, v)
         return self.h
 
-    def inertia_rate(self, v: Array) -> Array:
-        """Return C (nv, nv) with ``dM/dt = C + C^T`` at the velocity `v` (nv,): as a rule Pinocchio's Coriolis matrix.
-
-        At the configuration of the last :meth:`update`.
-        That leaves out how a joint's own motion turns its axes. For robots with such joints this is half a difference
-        of fourth order, ``dM/dt = (8 (M(e) - M(-e)) - (M(2 e) - M(-2 e))) / (12 e)``, exact to 1e-12 of M |v|.
-        """
-        model, q = self.robot.model, self.q
-        if not self.robot.has_turning_axes:
-            return pin.computeCoriolisMatrix(model, self._data, q, v).reshape(len(v), len(v))
-        e = 1e-3 / max(1.0, float(np.abs(v).max()))
-        M = [
-            pin.crba(model, self._articulated_data, pin.integrate(model, q, step * v), pin.Convention.WORLD).copy()
-            for step in (e, -e, 2.0 * e, -2.0 * e)
-        ]
-        return np.asarray(8.0 * (M[0] - M[1]) - (M[2] - M[3]), dtype=np.float64) / (24.0 * e)
+    def gravity_forces(self) -> Array:
+        """Return the forces of gravity (nv,) among the bias forces, at the configuration of the last :meth:`update`."""
+        return np.array(pin.computeGeneralizedGravity(self.robot.model, self._articulated_data, self.q))
 
     def with_com_at(self, q: Array, joints: npt.NDArray[np.int64], coms: Array) -> Array:
         """Return `q` (nq,) with free-flyers on the world moved so that all that each carries balances at `coms`.

@@ -222,7 +222,7 @@ def middle_coms(h, M, v, frames, rows):
 def end_velocities(h, inertias, v, impulses, gravity, rows, frames):
     """Return (r, 3) the velocities of the centres of mass at the end of a step [m/s], world axes.
 
-    The arguments are those of :func:`end_momentum`, without what is known at the end only.
+    The arguments are those of :func:`free_flyer_momentum`, without what is known at the end only.
     """
     found, (M, M_middle), (begin, middle) = np.empty((rows.shape[0], 3)), inertias, frames
     for i in range(rows.shape[0]):
@@ -247,27 +247,20 @@ def _velocity(M, v, row):
 
 
 @kernel
-def end_momentum(h, inertias, v, inertial, impulses, gravity, rows, frames):
-    """Return (nv,) the generalised momentum at the end of a step.
-
-    ``d(M v)/dt = dM/dt v - h + f``. With ``dM/dt = C + C^T``, C the Coriolis matrix, this is ``C^T v - g + f``: for a
-    coordinate that M does not depend on, momentum changes by forces only. The rows of free-flyers are exact.
+def free_flyer_momentum(h, inertias, v, impulses, gravity, rows, frames):
+    """Return (r, 6) the rows of free-flyers of the generalised momentum at the end of a step, exact.
 
     Args:
         h: length of the step [s].
         inertias: (nv, nv) each: at the beginning, where the forces were evaluated, and at the end.
         v: (nv,) velocity at the beginning.
-        inertial: (nv,) what is to be added to the bias forces of the evaluation, whose impulses are among those below,
-            so that ``C^T v - g`` is left.
         impulses: (6, nv) generalised impulses of the causes in the order of ``FORCES``.
         gravity: (3,) [m/s^2], world axes.
         rows: (r,) first rows of the free-flyers in v.
         frames: (r, 4, 3) each: their placements at the beginning, where the forces were evaluated, and at the end.
     """
     (M, M_middle, M_end), (begin, middle, end) = inertias, frames
-    total = generalized_momentum(M, v, impulses)
-    for i in range(total.shape[0]):
-        total[i] += h * inertial[i]
+    found = np.empty((rows.shape[0], 6))
     for i in range(rows.shape[0]):
         k, (gx, gy, gz) = rows[i], gravity
         pull = h * M[k, k]
@@ -276,9 +269,9 @@ def end_momentum(h, inertias, v, inertial, impulses, gravity, rows, frames):
         px, py, pz = in_axes(px + fx + pull * gx, py + fy + pull * gy, pz + fz + pull * gz, end[i])
         sx, sy, sz = in_axes(sx + tx, sy + ty, sz + tz, end[i])
         x, y, z = _centre(M_end, k)
-        total[k], total[k + 1], total[k + 2] = px, py, pz
-        total[k + 3], total[k + 4], total[k + 5] = sx + y * pz - z * py, sy + z * px - x * pz, sz + x * py - y * px
-    return total
+        found[i, 0], found[i, 1], found[i, 2] = px, py, pz
+        found[i, 3], found[i, 4], found[i, 5] = sx + y * pz - z * py, sy + z * px - x * pz, sz + x * py - y * px
+    return found
 
 
 @kernel(inline=True)
@@ -306,13 +299,3 @@ def _about_centre(force, com, frame):
     tx, ty, tz = in_world(nx - (y * fz - z * fy), ny - (z * fx - x * fz), nz - (x * fy - y * fx), frame)
     px, py, pz = in_world(fx, fy, fz, frame)
     return px, py, pz, tx, ty, tz
-
-
-@kernel
-def generalized_momentum(M, v, impulses):
-    """Return (nv,) ``M v`` plus the sum of `impulses` (6, nv)."""
-    total = matvec(M, v)
-    for cause in range(impulses.shape[0]):
-        for i in range(total.shape[0]):
-            total[i] += impulses[cause, i]
-    return total

@@ -503,46 +503,6 @@ def bias_forces(tree, pose, v):
     return _along_axes(tree, axes, forces)
 
 
-@kernel
-def kinetic_gradient(tree, pose, v):
-    """Return (nv,) what the generalised momentum M v gains beside all forces: ``C^T v``, with C of Coriolis.
-
-    An entry of M v is the momentum of all that a degree of freedom carries along its axis s, and the axis changes at
-    the rate ``v_i x s``. (In coordinates, by Lagrange's equations, the derivative of the kinetic energy by q.) The
-    bodies have been found.
-    """
-    n, bodies, axes = tree.kinds.shape[0], pose.bodies, pose.base_axes
-    moving, momenta = np.zeros((2, n, 6))
-    _velocities(tree, axes, v, moving)
-    for joint in range(n - 1, 0, -1):
-        v0, v1, v2, w0, w1, w2 = six(moving, joint)
-        l0, l1, l2, h0, h1, h2 = _momentum(bodies, joint, v0, v1, v2, w0, w1, w2)
-        momenta[joint, 0] += l0
-        momenta[joint, 1] += l1
-        momenta[joint, 2] += l2
-        momenta[joint, 3] += h0
-        momenta[joint, 4] += h1
-        momenta[joint, 5] += h2
-        parent = tree.parents[joint]
-        for i in range(6):
-            momenta[parent, i] += momenta[joint, i]
-    gradient = np.empty(axes.shape[0])
-    for joint in range(1, n):
-        v0, v1, v2, w0, w1, w2 = six(moving, joint)
-        l0, l1, l2, h0, h1, h2 = six(momenta, joint)
-        for k in range(tree.at_v[joint], tree.at_v[joint + 1]):
-            a0, a1, a2, b0, b1, b2 = six(axes, k)
-            gradient[k] = (
-                l0 * (w1 * a2 - w2 * a1 + v1 * b2 - v2 * b1)
-                + l1 * (w2 * a0 - w0 * a2 + v2 * b0 - v0 * b2)
-                + l2 * (w0 * a1 - w1 * a0 + v0 * b1 - v1 * b0)
-                + h0 * (w1 * b2 - w2 * b1)
-                + h1 * (w2 * b0 - w0 * b2)
-                + h2 * (w0 * b1 - w1 * b0)
-            )
-    return gradient
-
-
 @kernel(inline=True)
 def _along_axes(tree, axes, forces):
     """Return (nv,) the efforts along the joint axes that give each body its force (n, 6); forces add up on the way."""

@@ -97,3 +97,10 @@ def unwhiten_one(L, parents, f):
             j = parents[j]
         solved[i] /= L[i, i]
     return solved
+
+
+@kernel
+def solve_inertia(M, parents, f):
+    """Return the x (nv,) with ``M x = f``; the arguments are those of :func:`factor_inertia`."""
+    L = factor_inertia(M, parents)
+    return unwhiten_one(L, parents, whiten_one(L, parents, f))

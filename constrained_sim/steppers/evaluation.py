@@ -21,7 +21,6 @@ from constrained_sim.dynamics.tree import (
     find_axes,
     find_bodies,
     inertia,
-    kinetic_gradient,
     move,
     place,
     potential_energy,
@@ -109,19 +108,9 @@ def inertial_forces(model, pose, v):
 
 
 @kernel(stage=True, spliced=True)
-def momentum_gain(model, pose, bias, v):
-    """Return (nv,) inertial forces of which a step makes its momentum, see ``free_flyer.end_momentum``.
-
-    They are those at the velocity v (nv,) found, not at the one extrapolated for the prediction: on a fast robot the
-    difference would feed itself.
-
-    Args:
-        model: see :func:`~constrained_sim.steppers.substep.advance`.
-        pose: in the middle of the step.
-        bias: (nv,) bias forces there, at constant axes.
-        v: (nv,) mean velocity.
-    """
-    return bias - pose.weight + kinetic_gradient(borrowed(model.robot).tree, pose, v)
+def gravity_forces(model, pose):
+    """Return (nv,) gravity forces at the `pose`, of which the inertia has been evaluated."""
+    return pose.weight
 
 
 @kernel(stage=True, spliced=True)

@@ -98,10 +98,9 @@ class InterpretedSubstepModel(InterpretedModel):
         """Return (nv,) Coriolis, centrifugal and gravity forces."""
         return pose.dynamics.bias_at(v)
 
-    def momentum_gain(self, pose: Place, bias: Array, v: Array) -> Array:
-        """Return (nv,) inertial forces of which a step makes its momentum."""
-        rate = pose.dynamics.inertia_rate(v)
-        return bias - pose.dynamics.bias_at(v) + v @ rate + rate @ v
+    def gravity_forces(self, pose: Place) -> Array:
+        """Return (nv,) gravity forces."""
+        return pose.dynamics.gravity_forces()
 
     def external_forces(self, pose: Place, wrenches: WrenchTable) -> Array:
         """Return (nv,) the efforts of external `wrenches`."""

@@ -57,6 +57,7 @@ class RobotModel(NamedTuple):
         springs: in joints.
         free: (r,) the free-flyers on the world.
         free_rows: (r,) the first row of each in v.
+        cyclic_rows: (c,) see :func:`~constrained_sim.dynamics.momentum.cyclic_rows`.
         others: (nv - d,) degrees of freedom without dry friction.
         parents_of_others: (nv - d,) the parent of each among them, see :func:`~constrained_sim.dynamics.tree.contract`.
     """
@@ -70,6 +71,7 @@ class RobotModel(NamedTuple):
     springs: SpringTable
     free: npt.NDArray[np.intp]
     free_rows: npt.NDArray[np.intp]
+    cyclic_rows: npt.NDArray[np.int64]
     others: npt.NDArray[np.int64]
     parents_of_others: npt.NDArray[np.int64]
 
@@ -88,6 +90,7 @@ def robot_model(robot: Robot) -> RobotModel:
         springs=robot.spring_table,
         free=free,
         free_rows=free_rows,
+        cyclic_rows=robot.cyclic_rows,
         others=others,
         parents_of_others=parents_of_others,
     )

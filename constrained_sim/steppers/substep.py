@@ -11,16 +11,17 @@ import numpy as np
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.dynamics.free_flyer import (
-    end_momentum,
     end_velocities,
     expected_velocity,
-    generalized_momentum,
+    free_flyer_momentum,
     hold_axes,
     middle_coms,
     turn_axes,
 )
+from constrained_sim.dynamics.momentum import bend_path, cyclic_momentum, generalized_momentum, give_momentum
 from constrained_sim.dynamics.springs import spring_effort
 from constrained_sim.energy import PROJECTION
+from constrained_sim.linalg.inertia_factor import solve_inertia
 from constrained_sim.linalg.products import matvec, vecmat
 from constrained_sim.steppers.borrowed import borrowed
 from constrained_sim.steppers.contact_selection import active_rows, active_set, candidate_rows, spread
@@ -30,9 +31,9 @@ from constrained_sim.steppers.evaluation import (
     evaluate_inertia,
     evaluate_rows,
     external_forces,
+    gravity_forces,
     hold,
     inertial_forces,
-    momentum_gain,
 )
 from constrained_sim.steppers.midpoint_friction import (
     LEAST_SHARE,
@@ -107,9 +108,7 @@ def advance(model, settings, begin, acceleration, arguments, near, found, end):
         return DONE, predicted, calls
     if not settings.corrects:
         return PREDICTED, predicted, calls
-    inertial = momentum_gain(model, work.pose, work.bias, carried + (1.0 - theta) * (x - carried))
-    inertias, placements = (begin.M, middle.M, end.M), (begin.frames, middle.frames, end.frames)
-    total = end_momentum(h, inertias, v, inertial, impulses, robot.gravity, robot.free_rows, placements)
+    total = final_momentum(model, settings, begin, carried, acceleration, end)
     reached, more = correct(model, settings, begin, total, acceleration, active, found, end)
     return reached, predicted, calls + more
 
@@ -180,6 +179,42 @@ def arrive(model, settings, begin, coms, arguments, found, end):
         found.energy[PROJECTION] += hold(model, arguments.targets[1], held, found.status, work.end_pose, end)
     evaluate_inertia(model, work.end_pose, end)
     return active
+
+
+@kernel(stage=True, spliced=True)
+def final_momentum(model, settings, begin, v, last, end):
+    """Return (nv,) the generalised momentum at the end of a step, with all impulses of the prediction.
+
+    That of the velocity by the equation of motion in the middle; what of momentum is known exactly is made so, see
+    :mod:`~constrained_sim.dynamics.momentum`. Bias forces are those at the velocity in the middle as found, not at the
+    one extrapolated for the prediction.
+
+    Args:
+        model: see :func:`advance`.
+        settings: see :func:`advance`.
+        begin: the state at the beginning.
+        v: (nv,) velocity there, along the axes in the middle.
+        last: (nv,) acceleration of the last step.
+        end: the state at the end.
+    """
+    robot, work, h, theta = borrowed(model.robot), borrowed(model.work), settings.h, model.options.theta
+    middle, x, impulses, rows = work.middle, work.x, work.impulses, robot.free_rows
+    between(1.0 - theta, v, x, middle.v)
+    if settings.passes == 1:
+        bend_path(h, 1.0 - theta, v, x, last, rows, middle.v)
+    bias = inertial_forces(model, work.pose, middle.v)
+    hold_axes(bias, h, theta, middle.M, v, x, rows)
+    reached = x + solve_inertia(middle.M, robot.parents, h * (work.bias - bias))
+    total = matvec(end.M, turn_axes(theta * h, reached, rows))
+    inertias, placements = (begin.M, middle.M, end.M), (begin.frames, middle.frames, end.frames)
+    carried = free_flyer_momentum(h, inertias, begin.v, impulses, robot.gravity, rows, placements)
+    for i in range(rows.shape[0]):
+        give_momentum(end.M, np.arange(rows[i], rows[i] + 6), carried[i], total)
+    if robot.cyclic_rows.shape[0]:
+        inertial = work.bias - gravity_forces(model, work.pose)
+        cyclic = cyclic_momentum(h, begin.M, begin.v, impulses, inertial, robot.cyclic_rows)
+        give_momentum(end.M, robot.cyclic_rows, cyclic, total)
+    return total
 
 
 @kernel(stage=True, spliced=True)
