@@ -6,6 +6,7 @@ from collections import deque
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from constrained_sim.posture import JointFeedback, feedback_efforts
 from constrained_sim.robot import Robot
@@ -94,6 +95,19 @@ class Actuators:
         damping = command.damping + h * command.stiffness
         return Efforts(np.where(damping > 0.0, constant, self._slowed(self._robot.clamp(constant), v)), damping)
 
+    def first_try(self, law: Efforts, v: Array) -> Efforts:
+        """Return what to try first of the efforts of a step: joints are limited that are at its beginning.
+
+        A target far away asks for efforts that no number of a step could hold.
+
+        Args:
+            law: what the feedback asks for.
+            v: (nv,) velocity at the beginning.
+        """
+        wanted = law.at(v[self._robot.actuation])
+        allowed = self._slowed(self._robot.clamp(wanted), v)
+        return self._limited(law, (law.damping > 0.0) & (wanted != allowed), allowed)
+
     def within_limits(self, law: Efforts, tried: Efforts, rates: Array, v: Array, tries: int) -> Efforts | None:
         """Return what to try in place of the efforts of a step; None: it was the step of feedback within its limits.
 
@@ -121,11 +135,12 @@ class Actuators:
             return Efforts(np.where(law.damping > 0.0, allowed, law.constant), self._nothing)
         if tries >= QUICK_TRIES:
             is_wrong &= np.arange(len(is_wrong)) == np.argmax(is_wrong)
-        limited = np.where(is_wrong, follows, ~follows)
-        return Efforts(
-            np.where(limited, np.where(is_wrong, allowed, tried.constant), law.constant),
-            np.where(limited, 0.0, law.damping),
-        )
+        return self._limited(law, np.where(is_wrong, follows, ~follows), np.where(is_wrong, allowed, tried.constant))
+
+    @staticmethod
+    def _limited(law: Efforts, is_limited: npt.NDArray[np.bool_], allowed: Array) -> Efforts:
+        """Return the efforts (nu,) with those that are limited constantly what is `allowed`."""
+        return Efforts(np.where(is_limited, allowed, law.constant), np.where(is_limited, 0.0, law.damping))
 
     def _slowed(self, tau: Array, v: Array) -> Array:
         """Return what is left of the efforts `tau` (nu,) where none may drive a joint beyond its velocity limit."""

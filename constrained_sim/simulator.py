@@ -517,8 +517,8 @@ class Simulator:
             NonFiniteMotion: the state at its end is not finite.
         """
         actuators, memory = self._actuators, self._stepper.memory
-        law = efforts = actuators.efforts(command, here.q, here.v, self.dt)
-        tries = 0
+        law, tries = actuators.efforts(command, here.q, here.v, self.dt), 0
+        efforts = actuators.first_try(law, here.v)
         while True:
             outcome = self._stepper.step(here, efforts, acting, self._solver, self._method)
             if not are_finite(outcome.end.q, outcome.end.v):

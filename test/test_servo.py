@@ -5,7 +5,7 @@ import pytest
 from mechanisms import LIMIT, double_pendulum, joint, link, urdf
 from scipy.integrate import solve_ivp
 
-from constrained_sim import PointContact, Robot, Servo, Simulator, Trajectory, Wrench
+from constrained_sim import PointContact, Robot, Servo, Simulator, Trajectory, Wrench, load_config
 from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.servo import JointTargets
 
@@ -136,6 +136,20 @@ def test_efforts_stay_within_the_limits_and_reach_them():
     for _ in range(begin):
         again.step([limit])
     assert again.state.q[0] == pytest.approx(0.5 * limit / INERTIA * (begin * 1e-3) ** 2, rel=1e-9)
+
+
+@pytest.mark.parametrize("goal", [{"position": 1e6}, {"position": -1e12}, {"velocity": 1e6}])
+def test_a_target_far_away_takes_the_largest_effort_only(goal):
+    """Both joints of a leg are told what they cannot reach: they get their limits, as efforts at the limits give."""
+    config = load_config("package://constrained_sim/config/leg.yaml")
+    servo, pushed = config.simulator(), config.simulator()
+    targets = Servo(config.robot, 60.0, 1.5).targets(**{what: [value] * 2 for what, value in goal.items()})
+    limits = config.robot.effort_limits * np.sign(next(iter(goal.values())))
+    for _ in range(200):
+        assert servo.step(targets).tau_applied == pytest.approx(limits)
+        pushed.step(limits)
+    assert np.array_equal(servo.state.q, pushed.state.q)
+    assert np.array_equal(servo.state.v, pushed.state.v)
 
 
 def test_velocities_are_followed_and_limits_of_velocity_hold():

@@ -4,10 +4,10 @@ By Lagrange, ``d(M v)/dt = dT/dq + f`` with T the kinetic energy. A coordinate t
 gains what forces give it, and nothing else. So are the rows of free-flyers known, see
 :mod:`~constrained_sim.dynamics.free_flyer`.
 
-A step has a velocity by the equation of motion in its middle, ``M (v' - v) = h (f - bias)``, where such momenta are right
-to second order only. Of all changes of velocity that make them right, that of these coordinates alone has the least
-kinetic energy: ``min dv^T M dv`` with ``S M dv = dp`` is ``dv = S^T (S M S^T)^-1 dp``, S the rows. So the other joints
-move as the equation of motion says, and what carries them takes what is left of the momentum.
+A step has a velocity by the equation of motion in its middle, ``M (v' - v) = h (f - bias)``, where such momenta are
+right to second order only. Of all changes of velocity that make them right, that of these coordinates alone has the
+least kinetic energy: ``min dv^T M dv`` with ``S M dv = dp`` is ``dv = S^T (S M S^T)^-1 dp``, S the rows. So the other
+joints move as the equation of motion says, and what carries them takes what is left of the momentum.
 
 To solve for the other velocities by momentum too, ``M' v' = p'``, is of second order as well, but not stable: M changes
 within a step by more than its smallest eigenvalue where light links turn fast, as in a rope.
@@ -22,6 +22,9 @@ import pinocchio as pin
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.linalg.elimination import solve
 from constrained_sim.linalg.products import entries, matvec, vecdot, vecmat
+
+EXCESS = 0.1
+"""Share of the kinetic energy that one step may err by: of chains that lash, steps that are of use err by 0.03."""
 
 SAME_INERTIA = 1e-12
 """Change of an entry ``M_ij / sqrt(M_ii M_jj)`` of the inertia that is rounding."""
@@ -38,28 +41,38 @@ def generalized_momentum(M, v, impulses):
 
 
 @kernel
-def bend_path(h, share, v, v_plus, last, free_rows, between):
-    """Put a velocity that was interpolated on the parabola through three, in place.
-
-    Those at the ends of a step, and at the beginning of the step before, of the same length. With s the `share`,
-    ``v(s h) = v + s (1 + s) / 2 (v' - v) + s (1 - s) / 2 h a``. Free-flyers, whose axes turn, are left.
+def largest_energy(h, M, v, mean, impulses, inertial):
+    """Return the kinetic energy that there may be at the end of a step [J]: what there was, and the work of all forces.
 
     Args:
         h: length of the step [s].
-        share: of the step that has passed, s.
-        v: (nv,) velocity at the beginning.
-        v_plus: (nv,) at the end.
-        last: (nv,) mean acceleration of the step before.
-        free_rows: (r,) first rows of the free-flyers in v.
-        between: (nv,) on the straight line, ``v + s (v' - v)``; changed.
+        M: (nv, nv) inertia at the beginning.
+        v: (nv,) velocity there.
+        mean: (nv,) velocity in the step.
+        impulses: (6, nv) generalised impulses of the causes of motion, with those of the bias forces [N m s, N s].
+        inertial: (nv,) Coriolis and centrifugal forces among the bias forces, which do no work.
     """
-    bend = 0.5 * share * (1.0 - share)
-    first = 0
-    for k in range(free_rows.shape[0] + 1):
-        end = free_rows[k] if k < free_rows.shape[0] else v.shape[0]
-        for i in range(first, end):
-            between[i] += bend * (h * last[i] - (v_plus[i] - v[i]))
-        first = end + 6
+    work = 0.0
+    for i in range(v.shape[0]):
+        impulse = h * inertial[i]
+        for cause in range(impulses.shape[0]):
+            impulse += impulses[cause, i]
+        work += impulse * mean[i]
+    return 0.5 * vecdot(v, matvec(M, v)) + abs(work)
+
+
+@kernel
+def bounded_momentum(M, v, most):
+    """Return (nv,) M v; less of it where the kinetic energy is far beyond the `most` that there may be [J].
+
+    It is where joints turn by about a radian within a step. There no step is accurate; without a bound the next one
+    would begin with what this one errs.
+    """
+    momentum = matvec(M, v)
+    energy = 0.5 * vecdot(v, momentum)
+    if energy > (1.0 + EXCESS) * most:
+        momentum *= np.sqrt(most / energy)
+    return momentum
 
 
 @kernel

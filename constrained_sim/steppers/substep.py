@@ -18,7 +18,13 @@ from constrained_sim.dynamics.free_flyer import (
     middle_coms,
     turn_axes,
 )
-from constrained_sim.dynamics.momentum import bend_path, cyclic_momentum, generalized_momentum, give_momentum
+from constrained_sim.dynamics.momentum import (
+    bounded_momentum,
+    cyclic_momentum,
+    generalized_momentum,
+    give_momentum,
+    largest_energy,
+)
 from constrained_sim.dynamics.springs import spring_effort
 from constrained_sim.energy import PROJECTION
 from constrained_sim.linalg.inertia_factor import solve_inertia
@@ -108,7 +114,7 @@ def advance(model, settings, begin, acceleration, arguments, near, found, end):
         return DONE, predicted, calls
     if not settings.corrects:
         return PREDICTED, predicted, calls
-    total = final_momentum(model, settings, begin, carried, acceleration, end)
+    total = final_momentum(model, settings, begin, carried, expected, end)
     reached, more = correct(model, settings, begin, total, acceleration, active, found, end)
     return reached, predicted, calls + more
 
@@ -182,36 +188,38 @@ def arrive(model, settings, begin, coms, arguments, found, end):
 
 
 @kernel(stage=True, spliced=True)
-def final_momentum(model, settings, begin, v, last, end):
+def final_momentum(model, settings, begin, v, expected, end):
     """Return (nv,) the generalised momentum at the end of a step, with all impulses of the prediction.
 
     That of the velocity by the equation of motion in the middle; what of momentum is known exactly is made so, see
-    :mod:`~constrained_sim.dynamics.momentum`. Bias forces are those at the velocity in the middle as found, not at the
-    one extrapolated for the prediction.
+    :mod:`~constrained_sim.dynamics.momentum`. Bias forces are those at a velocity between the expected one and the one
+    found. With s the share of the step before its middle, ``v + s (1 + s) / 2 (v' - v) + s (1 - s) / 2 h a`` is on the
+    parabola through the velocities at both ends, and at the beginning of the step before, whose acceleration a is
+    expected to go on.
 
     Args:
         model: see :func:`advance`.
         settings: see :func:`advance`.
         begin: the state at the beginning.
         v: (nv,) velocity there, along the axes in the middle.
-        last: (nv,) acceleration of the last step.
+        expected: (nv,) the velocity at the end of which bias forces were made; changed.
         end: the state at the end.
     """
     robot, work, h, theta = borrowed(model.robot), borrowed(model.work), settings.h, model.options.theta
     middle, x, impulses, rows = work.middle, work.x, work.impulses, robot.free_rows
-    between(1.0 - theta, v, x, middle.v)
-    if settings.passes == 1:
-        bend_path(h, 1.0 - theta, v, x, last, rows, middle.v)
+    between(1.0 - 0.5 * theta, expected, x, expected)
+    between(1.0 - theta, v, expected, middle.v)
     bias = inertial_forces(model, work.pose, middle.v)
-    hold_axes(bias, h, theta, middle.M, v, x, rows)
+    hold_axes(bias, h, theta, middle.M, v, expected, rows)
     reached = x + solve_inertia(middle.M, robot.parents, h * (work.bias - bias))
-    total = matvec(end.M, turn_axes(theta * h, reached, rows))
+    inertial = work.bias - gravity_forces(model, work.pose)
+    most = largest_energy(h, begin.M, begin.v, 0.5 * (v + reached), impulses, inertial)
+    total = bounded_momentum(end.M, turn_axes(theta * h, reached, rows), most)
     inertias, placements = (begin.M, middle.M, end.M), (begin.frames, middle.frames, end.frames)
     carried = free_flyer_momentum(h, inertias, begin.v, impulses, robot.gravity, rows, placements)
     for i in range(rows.shape[0]):
         give_momentum(end.M, np.arange(rows[i], rows[i] + 6), carried[i], total)
     if robot.cyclic_rows.shape[0]:
-        inertial = work.bias - gravity_forces(model, work.pose)
         cyclic = cyclic_momentum(h, begin.M, begin.v, impulses, inertial, robot.cyclic_rows)
         give_momentum(end.M, robot.cyclic_rows, cyclic, total)
     return total
