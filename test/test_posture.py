@@ -383,7 +383,7 @@ def test_a_solver_without_kernels_changes_rounding_only(solver, scene):
 def test_in_fast_motion_a_solver_changes_rounding_only(solver):
     """Where legs turn by half a radian in a step, and take their feet back onto the ground in several steps."""
     sim, _ = pushed_solo()
-    for _ in range(4):
+    for _ in range(5):
         twin = copy.deepcopy(sim)
         twin.set_solver(solver)
         one, other = (which.step(np.full(sim.robot.nu, 100.0)) for which in (sim, twin))
