@@ -669,3 +669,37 @@ def test_a_box_slides_on_over_a_seam(stepper: str, dt: float, begin: float) -> N
     trajectory = sim.run(0.25)  # it is over both then, its middle before the seam
     assert sim.state.v[0] == pytest.approx(1.0, abs=1e-12)
     assert trajectory.q[-1, 0] == pytest.approx(begin + 0.25, abs=1e-12)
+
+
+@pytest.mark.parametrize("stepper", ["time_stepping", "event_driven"])
+@pytest.mark.parametrize("friction", [0.0, 0.8])
+def test_can_tips_onto_its_end_face(stepper: str, friction: float) -> None:
+    """It falls flat from its rim: an impact takes what it has gained, as it does of a box; nothing else is lost."""
+    robot, tilt = body("cylinder", 1.0, [0.015, 0.015, 0.011]), 0.2
+    height = 0.2 * np.cos(tilt) + 0.15 * np.sin(tilt)
+    q = robot.configuration({}, (0.0, 0.0, height, 0.0, np.sin(tilt / 2), 0.0, np.cos(tilt / 2)))
+    scene = Collisions({"ground": Plane()}, friction=friction)
+    sim = Simulator(robot, stepper=stepper, dt=1e-3, collisions=scene, q=q)
+    trajectory = sim.run(0.5)
+    assert sim.state.q[2] == pytest.approx(0.2, abs=1e-9)
+    assert sim.energy.impact_losses == pytest.approx(robot.mass * 9.81 * (height - 0.2), rel=1e-4)
+    assert abs(sim.integration_energy()) < 1e-5
+    forces = sum(trajectory.contact_forces.values())[:, 2]
+    assert np.nanmax(forces) < 1.1 * robot.mass * 9.81
+
+
+@pytest.mark.parametrize("stepper", ["time_stepping", "event_driven"])
+@pytest.mark.parametrize("dt", [1e-3, 4e-3])
+def test_can_that_was_dropped_comes_to_stand(stepper: str, dt: float) -> None:
+    """It rocks on its rim, ever faster, until it stands: the audit of energy closes on the way."""
+    robot = body("cylinder", 1.0, [0.015, 0.015, 0.011])
+    q = robot.configuration(
+        {}, (0.0, 0.0, 0.35, *np.array([0.05, -0.02, 0.3, 1.0]) / np.linalg.norm([0.05, 0.02, 0.3, 1.0]))
+    )
+    sim = Simulator(robot, stepper=stepper, dt=dt, collisions=Collisions({"ground": Plane()}, friction=0.8), q=q)
+    begin = sim.mechanical_energy()
+    sim.run(1.2)
+    assert sim.state.q[2] == pytest.approx(0.2, abs=1e-8)
+    assert np.abs(sim.state.v).max() < 1e-6
+    assert sim.energy.impact_losses == pytest.approx(begin - sim.mechanical_energy(), rel=1e-3)
+    assert abs(sim.integration_energy()) < 1e-4

@@ -150,7 +150,7 @@ class CollisionDetector:
         pairs += self._self_pairs(apart) if collisions.self_collision else []
         self._pairs = np.array(pairs, dtype=np.int64).reshape(-1, 2)
         self._stack()
-        self._request = contact_request()
+        self._request, self._gravity = contact_request(), float(np.linalg.norm(robot.gravity))
         self._properties: dict[float, ContactProperties] = {}
         self._on_planes: dict[tuple[str, bytes], BoundContact] = {}
 
@@ -248,10 +248,11 @@ class CollisionDetector:
         """Yield the contacts of all shapes of the robot with a plane."""
         plane, points, placements = self._planes[name], self._shape_points, dynamics.placements
         normal = np.asarray(plane.normal)
-        manifold.place_rims(self._rims, placements, normal, points.points, self._circles)
-        places, gaps = manifold.near_plane(
-            points, placements, dynamics.velocities, normal, plane.offset, margin, horizon
+        velocities, ahead = dynamics.velocities, (FORESIGHT * horizon, self._gravity)
+        manifold.place_rims(
+            self._rims, placements, velocities, (normal, plane.offset), ahead, points.points, self._circles
         )
+        places, gaps = manifold.near_plane(points, placements, velocities, normal, plane.offset, margin, horizon)
         for index in np.flatnonzero(places[:, 0] >= 0):
             for i, (place, gap) in enumerate(zip(places[index].tolist(), gaps[index].tolist(), strict=True)):
                 if place >= 0 and gap <= margin:

@@ -154,20 +154,28 @@ class ShapePoints(NamedTuple):
 
 
 @kernel
-def place_rims(rims, placements, normal, points, circles):
+def place_rims(rims, placements, velocities, plane, ahead, points, circles):
     """Write the points of cylinders that may touch a plane into `points`: the lowest of each rim, and three around.
+
+    The lowest is followed around the rim, unless the rim may come to lie flat: there the lowest point would jump to the
+    other side, away from what the cylinder has stood on.
 
     Args:
         rims: of the cylinders, :class:`CylinderRims`.
         placements: of the joints.
-        normal: (3,) of the plane, world frame.
+        velocities: (njoints, 2, 3) linear and angular, in the joints' axes.
+        plane: its normal (3,), world frame, and offset [m].
+        ahead: time within which a rim may come to lie [s], and magnitude of gravity [m/s^2].
         points: (n, 3) of all shapes [m], joints' frames; changed.
         circles: (n,) is filled for these points with the place in `middles` as one list of the end cap whose lowest
             point it is; -1 where it is not, or all of the rim are.
     """
     starts, joints, middles, axes, aside, radii = rims
+    normal, offset = plane
     for c in range(len(starts)):
-        local = placements[joints[c], :3] @ normal
+        joint = joints[c]
+        local = placements[joint, :3] @ normal
+        height = placements[joint, 3] @ normal - offset
         down = axes[c] * (axes[c] @ local) - local
         length = np.sqrt(down @ down)
         lies = length > FLAT
@@ -178,7 +186,31 @@ def place_rims(rims, placements, normal, points, circles):
             for i, direction in enumerate((down, across, -down, -across)):
                 points[at + i] = middles[c, cap] + radii[c] * direction
                 circles[at + i] = -1
-            circles[at] = 2 * c + cap if lies else -1
+            ends = points[at], points[at + 2]
+            is_followed = lies and not _may_lie(ends, local, height, velocities[joint], ahead)
+            circles[at] = 2 * c + cap if is_followed else -1
+
+
+@kernel
+def _may_lie(ends, local, height, velocity, ahead):
+    """Return whether the highest point of a rim may soon come to a plane.
+
+    It falls on as it does, and by gravity. While the lowest point is open that may be hit, and turn the body: then the
+    highest comes no faster than the body moves.
+
+    Args:
+        ends: the lowest and the highest point (3,) of the rim [m], joint's frame.
+        local: (3,) normal of the plane, joint's axes.
+        height: of the joint's origin above the plane [m].
+        velocity: (2, 3) linear and angular, joint's axes.
+        ahead: time [s] and magnitude of gravity [m/s^2].
+    """
+    (lowest, highest), (time, gravity) = ends, ahead
+    v, w = velocity[0].copy(), velocity[1].copy()
+    closing = -(highest @ np.cross(local, w) + v @ local)
+    if lowest @ local + height > TOUCHING:
+        closing = np.sqrt(v @ v) + np.sqrt((w @ w) * (highest @ highest))
+    return highest @ local + height <= TOUCHING + time * (max(closing, 0.0) + gravity * time)
 
 
 @kernel
