@@ -13,7 +13,6 @@ from constrained_sim.exceptions import InvalidValue
 from constrained_sim.ros.cdr import Form, deserialise, serialise
 from constrained_sim.ros.conversions import NANOSECONDS, JointNames, to_nanoseconds
 from constrained_sim.servo import JointCommand
-from constrained_sim.validation import finite_array, sparse_array
 
 STAMP = 2
 """Numbers of the stamp, before those of the joints."""
@@ -102,14 +101,11 @@ class CommandReader:
                 raise InvalidValue("name of a joint command", names, f"one for each {what}: {len(values)}")
             if values and len(values) != len(names):
                 raise InvalidValue(f"{what} of a joint command", values, f"none, or one for each name: {len(names)}")
-            driven = [values[place] for place in drives if values]
-            sparse_array(f"{what} of a joint command", driven, (len(driven),))
+            is_alone = what == "effort" and not (message.position or message.velocity)
+            _check_numbers(what, {names[place]: values[place] for place in drives if values}, not is_alone)
             begins[what], begin = begin if values else None, begin + len(values)
         if names and not any(value is not None for value in begins.values()):
             raise InvalidValue("joint command", "names alone", "efforts, positions or velocities, one a name")
-        if begins["position"] is None and begins["velocity"] is None:
-            efforts = [message.effort[place] for place in drives]
-            finite_array("effort of a joint command", efforts, (len(efforts),))
         if len(drives) < len(names):
             self._ignored([name for place, name in enumerate(names) if place not in drives])
         known = _Known(Form(message), drives, (begins["effort"], begins["position"], begins["velocity"]))
@@ -118,6 +114,18 @@ class CommandReader:
         numbers = known.form.numbers(serialise(message))
         assert numbers is not None, "a form knows its own message"
         return to_nanoseconds(message.header.stamp), known.commands(numbers)
+
+
+def _check_numbers(what: str, values: dict[str, float], may_be_nan: bool) -> None:
+    """Check the numbers of a command by joint.
+
+    Raises:
+        InvalidValue: one is infinite, or NaN where it may not be.
+    """
+    is_wrong = math.isinf if may_be_nan else lambda value: not math.isfinite(value)
+    wrong = {name: value for name, value in values.items() if is_wrong(value)}
+    if wrong:
+        raise InvalidValue(f"{what} of a joint command", wrong, "finite numbers" + ", or NaN" * may_be_nan)
 
 
 def _is_allowed(command: JointCommand) -> bool:

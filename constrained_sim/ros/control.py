@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from rclpy.node import Node
 from rclpy.task import Future
@@ -13,7 +14,7 @@ from constrained_sim.exceptions import InvalidValue
 from constrained_sim.msg import SimulationStatus
 from constrained_sim.ros.callbacks import SERVICE_PERIOD, Callbacks
 from constrained_sim.ros.commands import Commands
-from constrained_sim.ros.health import Health
+from constrained_sim.ros.health import Counters, Health
 from constrained_sim.ros.outputs import Outputs
 from constrained_sim.ros.pace import Pace, Realtime
 from constrained_sim.ros.world import World
@@ -75,6 +76,7 @@ class Control:
         waits = self._options.wait_for_first_command or self._options.wait_for_subscriber or self._options.record
         self._started = not waits
         self._repeated = self._warned = time.monotonic()
+        self._told = Counters()
         self._text = self.failure = self._recording_problem = ""
         self._status_period = round(1e9 / self._options.status_rate)
         self._next_status = world.stamp
@@ -88,13 +90,14 @@ class Control:
         """Whether periods are simulated on request only."""
         return self._paused
 
-    def pause(self, on: bool) -> None:
-        """Pause or go on; a pause ends steps that were requested."""
+    def pause(self, on: bool) -> str:
+        """Pause or go on; a pause ends steps that were requested. Return what the status says now."""
         self._paused = on
         self._pace.restart()
         if on:
             self._finish_steps("paused")
-        self.changed("paused" if on else "running")
+        self.changed("paused" if on else "running" if self._active else "inactive")
+        return self._message
 
     def activate(self, on: bool) -> None:
         """Let time go on, unless it is paused, or stand still: transitions of a managed node."""
@@ -157,6 +160,7 @@ class Control:
         self._commands.hardware.send_state()
         self._outputs.restart_counters()
         self._waiting_since = None
+        self._was_overdue = False
         self._rate_from = (time.monotonic(), self._world.stamp)
         self._pace.restart()
         self._end_free_run()
@@ -265,11 +269,7 @@ class Control:
         else:
             self._commands.inbox.wait(SERVICE_PERIOD)
         self._publish_latched()
-        if now - self._repeated > REPEAT_AFTER:
-            if self._repeated == self._waiting_since:
-                self._send_status()  # which says that it waits
-            self._repeated = now
-            self._outputs.states.repeat_state()
+        self._repeat(now)
         gives_up = self._options.duration and self._options.lockstep_action == "warn"
         if gives_up and now - self._waiting_since > self._patience:
             self._give_up(f"lockstep: no answer for {now - self._waiting_since:.1f} s{self._dropped}")
@@ -282,6 +282,15 @@ class Control:
                 f"{now - self._waiting_since:.1f} s; {publishers} publisher(s) of commands, "
                 f"{self._outputs.states.subscribers} subscriber(s) of joint_states are connected{self._dropped}"
             )
+
+    def _repeat(self, now: float) -> None:
+        """Publish the state again for those who missed it, and the status where there is something new to say."""
+        if now - self._repeated <= REPEAT_AFTER:
+            return
+        if self._repeated == self._waiting_since or self._outputs.counters != self._told:
+            self._send_status()  # it waits, or it has dropped or refused commands meanwhile
+        self._repeated = now
+        self._outputs.states.repeat_state()
 
     @property
     def _dropped(self) -> str:
@@ -362,9 +371,7 @@ class Control:
         if self._waiting_since is None:
             self._waiting_since = self._repeated = now
             self.changed(f"waiting for {' and '.join(missing)}")
-        if now - self._repeated > REPEAT_AFTER:
-            self._repeated = now
-            self._outputs.states.repeat_state()
+        self._repeat(now)
         if self._options.duration and now - self._waiting_since > max(self._patience, START_PATIENCE):
             self._give_up(f"waited for {' and '.join(missing)} for {now - self._waiting_since:.1f} s")
         self._publish_latched()
@@ -394,11 +401,17 @@ class Control:
         if now - self._rate_from[0] > 1.0:
             self._rate_from = (now, self._world.stamp)
         self._next_status = self._world.stamp + self._status_period
+        self._told = replace(self._outputs.counters)
         self._outputs.send_status(health)
 
     def _health(self, warning: str = "") -> Health:
         factor, problem = self._real_time_factor(), self._outputs.recording_problem
-        return Health(self._node.get_fully_qualified_name(), self._state(), self._text, factor, problem, warning)
+        return Health(self._node.get_fully_qualified_name(), self._state(), self._message, factor, problem, warning)
+
+    @property
+    def _message(self) -> str:
+        """What the status says: what happened last, of a frozen simulation why it is frozen."""
+        return self._world.frozen or self._text
 
     def _real_time_factor(self) -> float:
         then, stamp = self._rate_from

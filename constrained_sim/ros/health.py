@@ -125,7 +125,7 @@ def diagnostics_message(world: World, health: Health, counters: Counters) -> Dia
     status = DiagnosticStatus(
         level=DiagnosticStatus.ERROR if health.state == states.FROZEN or counters.records_lost else level,
         name=f"{health.node}: simulation",
-        message="; ".join(filter(None, [*troubles, health.text])) or "running",
+        message="; ".join(dict.fromkeys(filter(None, [*troubles, health.text]))) or "running",
         hardware_id=world.config.robot.model.name,
         values=[KeyValue(key=key, value=str(value)) for key, value in values.items()],
     )

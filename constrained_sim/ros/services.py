@@ -108,8 +108,7 @@ class Services:
             raise ConstrainedSimError(result.reason)
 
     def _pause(self, request: Any, response: Any) -> None:
-        self._control.pause(request.data)
-        response.message = "paused" if request.data else "running"
+        response.message = self._control.pause(request.data)
 
     async def _step(self, request: Any, response: Any) -> Any:
         try:

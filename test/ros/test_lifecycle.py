@@ -7,6 +7,7 @@ from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 from rclpy.parameter import Parameter
 from ros.bags import Bag
 from ros.live import CONFIG, NODE, URDF, Client, Process, arguments, free_domain, lifecycle_state
+from std_srvs.srv import SetBool
 
 from constrained_sim.msg import SimulationStatus
 from constrained_sim.srv import Step
@@ -89,6 +90,18 @@ def test_transitions_start_and_stop_time(manage):
     node.client.wait_for(lambda: node.status[-1].time > then, "more time")
     assert node.change(Transition.TRANSITION_ACTIVE_SHUTDOWN)
     assert node.process.wait(30.0) == 0
+
+
+def test_inactive_node_does_not_say_that_it_runs(manage):
+    """The end of a pause lets no time go on: service and status say why, until the node is active."""
+    node = manage()
+    node.client.wait_for(lambda: node.status and node.status[-1].time > 0.0, "time")
+    assert node.change(Transition.TRANSITION_DEACTIVATE)
+    assert node.client.call(SetBool, f"{NODE}/pause", data=False).message == "inactive"
+    node.time()
+    assert (node.status[-1].state, node.status[-1].message) == (SimulationStatus.PAUSED, "inactive")
+    assert node.change(Transition.TRANSITION_ACTIVATE)
+    assert node.client.call(SetBool, f"{NODE}/pause", data=False).message == "running"
 
 
 def test_transitions_that_do_not_begin_here_are_refused(manage):

@@ -167,6 +167,23 @@ def test_wall_clock_guard_says_who_is_missing(lockstep):
     assert stamp(answer(lockstep, state)) == stamp(state) + PERIOD
 
 
+def test_waiting_node_tells_what_it_drops(simulate):
+    """The status shows the count of dropped and refused commands long before the guard reacts."""
+    with simulate(clock_mode="lockstep", lockstep_timeout=600.0) as sim:
+        state = answer(sim, sim.wait_for(lambda: sim.states, "state")[0])
+        sim.wait_for(lambda: sim.status and sim.status[-1].state == SimulationStatus.WAITING, "status of waiting")
+        for number in range(1, 4):
+            sim.command(["hip"], [5.0], stamp=Time(sec=7))
+            sim.command(["tail"], [5.0], stamp=state.header.stamp)
+            told = (SimulationStatus.WAITING, number, number)
+            last = lambda: (sim.status[-1].state, sim.status[-1].commands_dropped, sim.status[-1].commands_refused)  # noqa: E731
+            sim.wait_for(lambda told=told, last=last: last() == told, "counts")
+        count = len(sim.status)
+        sim.client.spin(1.0)
+        assert len(sim.status) == count  # nothing new, nothing told
+        assert stamp(answer(sim, state)) == stamp(state) + PERIOD
+
+
 def test_lockstep_waits_for_every_controller(simulate):
     """With lockstep_commands 2 one answer is not enough; two let one period pass, and both act."""
     with simulate(clock_mode="lockstep", lockstep_commands=2) as sim:

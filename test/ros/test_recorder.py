@@ -14,14 +14,19 @@ from typing import TypeVar
 
 import pytest
 from rclpy.serialization import serialize_message
+from ros.live import CONFIG
 from rosbags.highlevel import AnyReader
 from std_msgs.msg import String
 
+from constrained_sim import load_config
 from constrained_sim.exceptions import ConfigError
+from constrained_sim.msg import SimulationStatus
 from constrained_sim.ros import recorder as recorder_module
 from constrained_sim.ros.bag import RecordedTopic, read_records
+from constrained_sim.ros.health import Counters, Health, diagnostics_message
 from constrained_sim.ros.recorder import Recorder
 from constrained_sim.ros.recover import recover
+from constrained_sim.ros.world import World
 
 T = TypeVar("T")
 
@@ -200,6 +205,18 @@ def test_full_disk_is_told_and_its_losses_counted(tmp_path: Path, limit: int) ->
     assert (there > 100) == (limit >= 200_000)
     if there:
         assert recover(tmp_path / "bag").count == there == len(texts(tmp_path / "bag")["/filler"])
+
+
+def test_diagnostics_say_once_what_keeps_messages_from_being_recorded() -> None:
+    """The problem is the last thing that happened too: both are told, and what is equal is told once."""
+    world = World(load_config(CONFIG))
+    told = {
+        text: diagnostics_message(
+            world, Health("/simulator", SimulationStatus.RUNNING, text, 1.0, "disk full", "late"), Counters()
+        ).status[0].message
+        for text in ("disk full", "paused", "")
+    }  # fmt: skip
+    assert told == {"disk full": "disk full; late", "paused": "disk full; late; paused", "": "disk full; late"}
 
 
 def test_folder_that_exists_is_refused(tmp_path: Path) -> None:

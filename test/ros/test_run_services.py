@@ -289,6 +289,21 @@ def test_state_that_turns_infinite_freezes_the_simulation(stepped):
     assert stepped.fresh_status().state == SimulationStatus.PAUSED
 
 
+def test_frozen_simulation_keeps_its_reason(stepped):
+    """Whatever is asked for afterwards, the status says at which step and why; a pause answers with it."""
+    request = JointState(name=["hip"], velocity=[1e200])
+    assert stepped.call(Reset, "reset", joints=request).success
+    why = stepped.call(Step, "step", periods=1).message
+    stepped.settle()
+    stepped.status.clear()
+    assert stepped.call(RemoveContact, "remove_contact", name=names_of_contacts(stepped)[0]).success
+    assert [stepped.call(SetBool, "pause", data=on).message for on in (False, True)] == [why, why]
+    stepped.wait_for(lambda: len(stepped.status) >= 3, "a status of each request")
+    assert {(status.state, status.message) for status in stepped.status} == {(SimulationStatus.FROZEN, why)}
+    stepped.reset()
+    assert stepped.call(SetBool, "pause", data=True).message == stepped.fresh_status().message == "paused"
+
+
 def test_services_have_their_documented_names(stepped):
     """Every service of this package that exists is private to the node."""
     ours = {

@@ -91,6 +91,27 @@ def test_a_command_without_names_is_refused(reader):
         reader.read(serialise(JointState(effort=[0.1, 0.2])))
 
 
+@pytest.mark.parametrize(
+    ("fields", "refusal"),
+    [
+        ({"effort": [1.0, NAN]}, "effort of a joint command: got {'hip': nan}, allowed: finite numbers"),
+        ({"effort": [NAN, math.inf]}, "effort of a joint command: got {'knee': nan, 'hip': inf}"),
+        (
+            {"position": [-math.inf, NAN]},
+            "position of a joint command: got {'knee': -inf}, allowed: finite numbers, or NaN",
+        ),
+        ({"position": [0.0, 0.0], "velocity": [NAN, math.inf]}, "velocity of a joint command: got {'hip': inf}"),
+    ],
+)
+def test_a_refusal_names_the_joints_whose_numbers_are_wrong(reader, fields, refusal):
+    """Those and no others, of a command of a new form as of a known one."""
+    for _ in range(2):
+        with pytest.raises(InvalidValue) as caught:
+            reader.read(message(**fields))
+        assert refusal in str(caught.value)
+        reader.read(message(**{what: [0.0, 0.0] for what in fields}))
+
+
 def test_a_world_without_gains_takes_efforts_alone():
     """A target is refused, and the command before it goes on."""
     parameters = load_parameters(CONFIG)

@@ -42,6 +42,23 @@ def test_command_timeout(simulate, action):
         sim.wait_for(lambda: sim.status[-1].message == "commands come again", "status")
 
 
+def test_reset_is_no_command(simulate):
+    """After a reset no command is overdue, and nobody says that one came; the next timeout is told as the first was."""
+    with simulate(clock_mode="fast", start_paused=True, command_timeout=TIMEOUT_NS * 1e-9) as sim:
+        sim.meet()
+        for times in (1, 2):
+            sim.command(["hip"], [0.25])
+            sim.wait_for_commands()
+            sim.step(21)
+            sim.wait_for(lambda: [m for m in sim.status if m.message == "no command for 0.02 s: zero"], "status")
+            sim.wait_for(lambda times=times: sim.process.stderr.count("no command for 0.02 s") == times, "log")
+            sim.reset()
+            sim.step(21)
+            assert not [m for m in sim.status if m.message == "commands come again"]
+            sim.status.clear()
+        assert "commands come again" not in sim.process.stderr
+
+
 def test_guard_pauses(simulate):
     """With `pause` the simulation pauses where its controller is silent, says so, and can be taken up again."""
     with simulate(clock_mode="lockstep", lockstep_timeout=GUARD, lockstep_action="pause") as sim:
