@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -42,8 +43,8 @@ from constrained_sim.sensors import (
 class SensorTopics:
     """Publishes what the sensors read: ``NAME/imu``, ``NAME/wrench`` and so on, as the broadcasters of ros2_control do.
 
-    Stamps are the ends of the control periods in which sensors read; ``frame_id`` is the sensor's link, after the
-    configured prefix.
+    The stamp of a reading is that of the state which it shows: the end of the control period in which the sensor reads,
+    of a delayed one that of an earlier period. ``frame_id`` is the sensor's link, after the configured prefix.
     """
 
     def __init__(self, topics: Topics, config: Config) -> None:
@@ -52,6 +53,7 @@ class SensorTopics:
         self._members = {sensor.name: sensor for sensor in config.sensors}
         self._topics, self._forms = {}, {}
         self._last: dict[str, Callable[[], bytes]] = {}
+        self._stamps: deque[int] = deque(maxlen=1 + max(self._sensors.late.values(), default=0))
         for name, sensor in self._members.items():
             format_ = FORMATS[sensor.kind]
             header = Header(frame_id=config.node.frame_prefix + sensor.link if sensor.link else "")
@@ -62,11 +64,14 @@ class SensorTopics:
         """Begin anew after a reset: periods and noise."""
         self._sensors.reset()
         self._last.clear()
+        self._stamps.clear()
 
     def send(self, period: Period) -> None:
         """Publish what is read at the end of `period`."""
+        self._stamps.append(period.stamp)
         for name, reading in self._sensors.measure(period.result).items():
-            make = self._last[name] = partial(self._message, name, reading, period.stamp)
+            shown = self._stamps[-1 - self._sensors.late[name]]
+            make = self._last[name] = partial(self._message, name, reading, shown)
             self._topics[name].offer(make, period.stamp)
 
     def greet(self) -> None:

@@ -31,6 +31,7 @@ class SensorSet:
     Attributes:
         robot: that carries them.
         members: the sensors, in the order of declaration.
+        late: number of control periods by which the state that each shows is older than its reading.
     """
 
     def __init__(self, robot: Robot, sensors: Iterable[Sensor], period: float, seed: int = 0) -> None:
@@ -57,13 +58,13 @@ class SensorSet:
             sensor.check(robot)
         self._seed = whole_number("seed of sensors", seed, 0)
         self._every = {sensor.name: _periods(sensor, period) for sensor in self.members}
-        self._late = {sensor.name: _periods_late(sensor, period) for sensor in self.members}
+        self.late = {sensor.name: _periods_late(sensor, period) for sensor in self.members}
         self.reset()
 
     def reset(self) -> None:
         """Begin anew: the count of periods, delayed states, and the noise of every sensor."""
         self._count = 0
-        self._past: deque[StepResult] = deque(maxlen=1 + max(self._late.values(), default=0))
+        self._past: deque[StepResult] = deque(maxlen=1 + max(self.late.values(), default=0))
         self._generators = {sensor.name: _generator(self._seed, sensor.name) for sensor in self.members}
 
     def measure(self, result: StepResult) -> dict[str, tuple[Array, ...]]:
@@ -80,7 +81,7 @@ class SensorSet:
         self._past.append(result)
         readings = {}
         for sensor in self.members:
-            late = self._late[sensor.name]
+            late = self.late[sensor.name]
             if self._count % self._every[sensor.name] == 0 and late < len(self._past):
                 then = self._past[-1 - late]  # the robot may have had other objects beside it
                 readings[sensor.name] = sensor.measure(then.robot, then, self._generators[sensor.name])

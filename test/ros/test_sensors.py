@@ -10,6 +10,7 @@ from std_msgs.msg import Bool
 
 from constrained_sim.config import read_config
 from constrained_sim.parameter_file import load_parameters
+from constrained_sim.ros.replay import replay
 
 START = round(START_TIME * 1e9)
 GROUP = {
@@ -103,6 +104,17 @@ def test_stamps_rates_and_frames(node):
     assert {message.header.frame_id for message in wrench} == {"leg/foot"}
 
 
+def test_delayed_reading_has_the_stamp_of_the_state_that_it_shows(node):
+    """The encoder shows the joint of two periods before, with the stamp of then; a reset begins anew."""
+    for _ in range(2):
+        stepped(node, 40, velocities={"knee": 3.0})
+        node.wait_for(lambda: len(node.knee) == 38 and len(node.states) >= 40, "all readings")
+        knee = {stamp(state): state.position[state.name.index("knee")] for state in node.states}
+        assert [stamp(message) for message in node.knee] == [START + k * PERIOD for k in range(1, 39)]
+        assert all(abs(message.position[0] - knee[stamp(message)]) <= 0.0005 for message in node.knee)
+        assert abs(knee[START + 38 * PERIOD] - knee[START + 40 * PERIOD]) > 0.001  # two periods make a difference
+
+
 def test_covariances_are_those_of_the_noise(node):
     """Squares of the standard deviations on the diagonals."""
     _, (message, *_), _ = stepped(node, 4)
@@ -159,11 +171,15 @@ def test_messages_tell_how_they_are_meant(node):
 
 
 def test_readings_are_recorded(run_to_end):
-    """The bag holds every reading with its stamp, and the clock of its period comes after it."""
+    """The bag holds each reading with its stamp, before the clock of its period; a replay gives the same."""
     bag = run_to_end("none", 0.1, clock_mode="fast", **PARAMETERS)
     for topic, kind, every in (("/body/imu", Imu, 4), ("/ankle/wrench", WrenchStamped, 1)):
         messages = [deserialize_message(data, kind) for data in bag.raw[topic]]
         assert [stamp(message) for message in messages] == [START + k * PERIOD for k in range(every, 101, every)]
+    delayed = [stamp(deserialize_message(data, JointState)) for data in bag.raw["/knee/joint_state"]]
+    assert delayed == [START + k * PERIOD for k in range(1, 99)]
+    assert bag.log_times["/knee/joint_state"] == [START + k * PERIOD for k in range(3, 101)]
+    assert replay(bag.path).difference == ""
     order = [
         topic for topic in bag.topics_in_order() if topic in ("/joint_states", "/body/imu", "/ankle/wrench", "/clock")
     ]
