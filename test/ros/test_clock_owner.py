@@ -3,6 +3,7 @@
 import contextlib
 
 import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from ros.live import Client, Process, arguments, free_domain
 from rosgraph_msgs.msg import Clock
 
@@ -76,6 +77,64 @@ def test_of_two_that_begin_together_one_goes_on(world):
     client.spin(2.5)
     assert len(publishers(client)) == 1
     assert len(leaves()) == 1
+
+
+@pytest.mark.parametrize("together", [False, True], ids=["one after the other", "together"])
+def test_namesakes_publish_one_clock(world, together):
+    """Two nodes of one name in one namespace: one leaves time to the other as if they had different names."""
+    client, clocks, start = world
+    processes = [start("twin")]
+    if not together:
+        client.wait_for(lambda: len(clocks) > 100, "clock")
+    processes.append(start("twin"))
+    leaves = lambda: ["publishes /clock already" in process.complaints for process in processes]  # noqa: E731
+    client.wait_for(lambda: any(leaves()), "word of the one that leaves")
+    client.wait_for(lambda: publishers(client) == ["/twin"], "one clock")
+    client.spin(2.5)
+    assert publishers(client) == ["/twin"] and sum(leaves()) == 1
+    assert together or leaves() == [False, True]
+    count = len(clocks)
+    client.wait_for(lambda: len(clocks) > count + 100, "clock")
+    times = [message.clock.sec * 10**9 + message.clock.nanosec for message in clocks[count:]]
+    assert times == sorted(times)
+
+
+def test_a_node_that_was_killed_leaves_the_clock_to_its_successor(world):
+    """DDS lists its clock for many seconds yet, but nobody hears it: the next node of the name publishes at once."""
+    client, clocks, start = world
+    first = start("again")
+    client.wait_for(lambda: len(clocks) > 100, "clock")
+    first.popen.kill()
+    first.wait(10.0)
+    client.spin(0.5)
+    clocks.clear()
+    second = start("again")
+    client.wait_for(lambda: len(clocks) > 100, "clock of the second node")
+    client.spin(2.5)
+    assert "publishes /clock" not in second.complaints
+    assert len(publishers(client)) == 2, "the first one is not listed any more: nothing was tested"
+
+
+def test_the_end_of_the_clock_is_told(world):
+    """The owner ends: the other, which must not let time jump, says what stands still until the owner is back."""
+    client, clocks, start = world
+    first = start("first")
+    client.wait_for(lambda: len(clocks) > 100, "clock")
+    second = start("second")
+    client.wait_for(lambda: is_running(client, "second"), "second node")
+    client.wait_for(lambda: publishers(client) == ["/first"], "one clock")
+    heard = client.subscribe(DiagnosticArray, "/diagnostics")
+    of_second = lambda: [m.status[0] for m in heard if m.status[0].name.startswith("/second/")]  # noqa: E731
+    client.wait_for(lambda: of_second() and of_second()[-1].level == DiagnosticStatus.OK, "all well")
+    first.stop()
+    told = "nobody publishes /clock any more: nodes with use_sim_time stand still"
+    client.wait_for(lambda: told in of_second()[-1].message, "word of the second node")
+    assert of_second()[-1].level == DiagnosticStatus.WARN
+    client.spin(2.5)
+    assert second.complaints.count(told) == 1 and publishers(client) == []
+    start("first")
+    client.wait_for(lambda: publishers(client) == ["/first"], "clock of the first node")
+    client.wait_for(lambda: of_second()[-1].level == DiagnosticStatus.OK, "all well again")
 
 
 def test_user_decides(world):
