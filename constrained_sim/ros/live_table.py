@@ -84,7 +84,8 @@ def _head(values: LiveValues, is_there: bool, waited: float) -> Rows:
         return [("state", f"{phase} ({waited:.0f} s)")]
     rows = [("state", phase)]
     if values.time is not None:
-        rows.append(("time", f"{values.time:.3f} s from zero, {status.real_time_factor:.2f} of real time"))
+        speed = f", {status.real_time_factor:.2f} of real time" if is_there else ""
+        rows.append(("time", f"{values.time:.3f} s from zero{speed}"))
     rows.append(("solver", f"{status.solver}, {status.stepper}, {status.clock_mode}"))
     rows += [*_energy(status), ("residual", _residual(status)), ("impacts", _impacts(values))]
     if values.odometry is not None:
@@ -124,7 +125,8 @@ def _residual(status: SimulationStatus) -> str:
 
 
 def _impacts(values: LiveValues) -> str:
-    return f"{values.impact_rate:.0f} per second, {values.impacts} so far took {values.energy_lost:.3g} J"
+    since = f"{values.counted_from:.3f} s" if values.counted_from else "zero"
+    return f"{values.impact_rate:.0f} per second, {values.impacts} since {since} took {values.energy_lost:.3g} J"
 
 
 def _base(pose: Pose) -> str:

@@ -45,8 +45,9 @@ class LiveValues:
         robot: from its description; None before it comes, or where it cannot be read here.
         limbs: of the robot.
         ungrouped: why joints cannot be grouped by limb; empty where they can.
-        impacts: number since the monitor began, or the last reset.
+        impacts: number since `counted_from`.
         energy_lost: by them [J].
+        counted_from: simulated seconds from zero: 0 since the last reset, more where the monitor came later.
     """
 
     def __init__(self) -> None:
@@ -58,7 +59,7 @@ class LiveValues:
         self.robot: Robot | None = None
         self.limbs: Limbs | None = None
         self.ungrouped = ""
-        self.impacts, self.energy_lost = 0, 0.0
+        self.impacts, self.energy_lost, self.counted_from = 0, 0.0, 0.0
         self._compiles = False
         self._forces: dict[type, dict[str, deque[float]]] = {ContactForces: {}, ConstraintForces: {}}
         self._impact_times: deque[float] = deque()
@@ -77,7 +78,9 @@ class LiveValues:
             case Odometry():
                 self.odometry = message
             case SimulationStatus():
-                if self.status is not None and message.step < self.status.step:
+                if self.status is None:
+                    self.counted_from = message.time
+                elif message.step < self.status.step:
                     self._forget()
                 self.status = message
             case Impact():
@@ -91,7 +94,7 @@ class LiveValues:
                     self._compiles = True
 
     def phase(self, is_there: bool) -> str:
-        """Return what the simulation is doing; before its first status, how far its start has come.
+        """Return what the simulation is doing; before its first status, how its start goes; that it is gone.
 
         Args:
             is_there: whether a simulator publishes its status.
@@ -100,6 +103,8 @@ class LiveValues:
         if status is None:
             loading = COMPILING if self._compiles else "the simulator loads its kernels"
             return loading if is_there else "waiting for a simulator"
+        if not is_there:
+            return "the simulator is gone; this is the last it told"
         if status.state == SimulationStatus.WAITING and status.step == 0:
             return status.message or "waiting for the first command"
         told = f": {status.message}" if status.state == SimulationStatus.FROZEN else ""
@@ -137,7 +142,7 @@ class LiveValues:
 
     def _forget(self) -> None:
         """Count anew after a reset."""
-        self.impacts, self.energy_lost = 0, 0.0
+        self.impacts, self.energy_lost, self.counted_from = 0, 0.0, 0.0
         self._forces = {ContactForces: {}, ConstraintForces: {}}
         self._impact_times.clear()
 

@@ -114,12 +114,25 @@ def test_energy_and_largest_residual():
 
 
 def test_impacts_are_counted_over_a_second_and_anew_after_a_reset():
-    """Three within the last second, four in all; none after a reset."""
+    """Three within the last second, four since the table knows the simulation; none after a reset."""
     struck = [Impact(header=header(time), energy_lost=0.5) for time in (0.5, 1.6, 1.9, 2.0)]
-    known = values(status(2.0), *struck, states(2.1))
-    assert row(text(known), "impacts") == "3 per second, 4 so far took 2 J"
+    known = values(status(0.25), *struck, status(2.0), states(2.1))
+    assert row(text(known), "impacts") == "3 per second, 4 since 0.250 s took 2 J"
     known.keep(status(0.0))
-    assert row(text(known), "impacts") == "0 per second, 0 so far took 0 J"
+    assert row(text(known), "impacts") == "0 per second, 0 since zero took 0 J"
+
+
+def test_a_simulator_that_is_gone_does_not_run():
+    """The last values stay, but no pace; a new simulator runs, and is counted from its zero."""
+    known = values(status(2.0, real_time_factor=1.0), states(2.25), Impact(header=header(2.1), energy_lost=0.5))
+    shown = text(known, is_there=False)
+    assert row(shown, "state") == "the simulator is gone; this is the last it told"
+    assert row(shown, "time") == "2.250 s from zero"
+    assert row(shown, "impacts") == "1 per second, 1 since 2.000 s took 0.5 J"
+    assert "state the simulator is gone" in live_line(known, is_there=False, waited=3.0)
+    known.keep(status(0.0, state=SimulationStatus.WAITING))
+    assert row(text(known), "state") == "waiting for the first command"
+    assert row(text(known), "impacts") == "0 per second, 0 since zero took 0 J"
 
 
 def test_base_of_a_floating_robot():
