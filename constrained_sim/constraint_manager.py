@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Iterable
 
 import numpy as np
@@ -14,7 +15,7 @@ from constrained_sim.constraints.check import warn_of_wrong_derivatives
 from constrained_sim.constraints.constraint import checked_constraints
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.dynamics.dynamics import Dynamics
-from constrained_sim.exceptions import DuplicateName, InvalidValue, UnknownName, ViolatedConstraint
+from constrained_sim.exceptions import DuplicateName, InvalidValue, NothingCollides, UnknownName, ViolatedConstraint
 from constrained_sim.objects.combined_robot import carried_over
 from constrained_sim.robot import Robot
 from constrained_sim.stabilization import ACCEPTABLE_VIOLATION
@@ -198,6 +199,17 @@ class ConstraintManager:
         name, gap = self._detected.deepest(q, t, new)
         if gap < -self.tolerance:
             raise ViolatedConstraint(name, -gap, self.tolerance, "where its bodies overlap")
+
+    def warn_of_missing_geometry(self) -> None:
+        """Warn where collision geometry is asked for, and there is none.
+
+        Warns:
+            NothingCollides: beside the robot there is no object either.
+        """
+        wanted = self.collisions is not None and (self.collisions.scene or self.collisions.self_collision)
+        if wanted and not self._robot.collision_elements:
+            text = "the robot has no collision geometry: of all contacts only the declared ones act"
+            warnings.warn(text, NothingCollides, stacklevel=3)
 
     def has_unchecked(self, bound: ConstraintSet) -> bool:
         """Return whether :meth:`check_user_code` has not seen all that is `bound`."""

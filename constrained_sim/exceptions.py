@@ -292,7 +292,7 @@ class UnphysicalInertia(Explained, UserWarning):
 
 
 class NothingCollides(Explained, UserWarning):
-    """A robot whose description has no collision geometry, in a simulation with collisions."""
+    """A robot whose description has no collision geometry, in a simulation with a scene that it could meet."""
 
 
 class LightJoint(Explained, UserWarning):

@@ -308,6 +308,7 @@ class Simulator:
 
         Warns:
             LightJoint: a joint that moves next to no inertia at q.
+            NothingCollides: a scene, but no collision geometry.
         """
         q = self.robot.neutral() if q is None else self.robot.checked_configuration(q)
         v = np.zeros(self.robot.nv) if v is None else finite_array("v", v, (self.robot.nv,))
@@ -327,6 +328,7 @@ class Simulator:
         self._manager.remember_targets(q)
         self._initial_energy = self.mechanical_energy()
         self._warn_of_light_joint()
+        self._manager.warn_of_missing_geometry()
 
     def add(self, constraint: Constraint, assemble: bool = False, enabled: bool = True) -> Impact | None:
         """Make a constraint or contact active from now on.

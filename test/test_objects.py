@@ -1,5 +1,6 @@
 """Objects beside the robot: one world of several trees, whose bodies touch, come and go."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -25,9 +26,11 @@ from constrained_sim.exceptions import (
     DuplicateName,
     InvalidValue,
     ModelError,
+    NothingCollides,
     UnknownName,
     ViolatedConstraint,
 )
+from constrained_sim.objects.combined_robot import carried_over
 from constrained_sim.shipped import shipped_robots
 
 FLOOR = {"floor": Plane()}
@@ -330,6 +333,26 @@ def test_a_simulation_without_its_objects_again_goes_on_as_if_there_had_been_non
     fresh.apply(PUSH, 0.8)
     assert np.array_equal(follow(never), follow(again))
     assert np.array_equal(follow(fresh)[:, 1:], follow(leg.with_objects([box(x=3.0)]).with_objects([]))[:, 1:])
+
+
+def test_a_robot_without_geometry_is_told_that_only_declared_contacts_act(config):
+    """Where there is a scene for it; not while or because objects come and go, nor where nothing is asked for."""
+    told = "no collision geometry: of all contacts only the declared ones act"
+    robot = config.robot
+    assert not robot.collision_elements and config.constraints
+    for collisions in (Collisions(FLOOR), Collisions(self_collision=True)):
+        with pytest.warns(NothingCollides, match=told):
+            replace(config, collisions=collisions).simulator()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        replace(config, collisions=Collisions()).simulator()
+        beside, scene = robot.with_objects([box(x=3.0)]), Collisions(FLOOR)
+        q = carried_over(robot, beside, config.q, config.v)[0]
+        sim = Simulator(beside, config.constraints, collisions=scene, q=q)
+        sim.step()
+        sim = sim.with_objects([])
+        sim.step()
+        sim.with_objects([box(x=3.0)]).with_objects([]).step()
 
 
 def test_a_far_object_changes_nothing_of_the_robot(leg):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -15,7 +14,7 @@ from constrained_sim.collision.shapes import Shape, robot_shapes
 from constrained_sim.constraints import PointContact
 from constrained_sim.descriptions import CollisionElement
 from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at
-from constrained_sim.exceptions import ConstrainedSimError, InvalidValue, NothingCollides
+from constrained_sim.exceptions import ConstrainedSimError, InvalidValue
 from constrained_sim.robot import Robot, checked_robot
 from constrained_sim.validation import Array, number
 
@@ -238,9 +237,7 @@ def _geometry(robot: Robot, dynamics: Dynamics, elements: Sequence[CollisionElem
 def _shapes(robot: Robot, elements: Sequence[CollisionElement]) -> list[Shape]:
     """Return the shapes of elements of the description; nothing where one cannot be loaded."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NothingCollides)
-            return robot_shapes(replace(robot, collision_elements=tuple(elements))) if elements else []
+        return robot_shapes(replace(robot, collision_elements=tuple(elements))) if elements else []
     except ConstrainedSimError:
         return []
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,7 +19,7 @@ from constrained_sim.collision.flat_faces import flattened
 from constrained_sim.collision.manifold import FLAT, RIM, outline
 from constrained_sim.collision.scene import Box, Mesh, Sphere, hull_of, hull_points, load_mesh, placement_of
 from constrained_sim.descriptions import CollisionElement
-from constrained_sim.exceptions import ConfigError, InvalidValue, MissingLibrary, ModelError, NothingCollides
+from constrained_sim.exceptions import ConfigError, InvalidValue, MissingLibrary, ModelError
 from constrained_sim.package_paths import resolve_path
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array, read_only
@@ -409,10 +408,8 @@ def robot_shapes(robot: Robot, package_dirs: Sequence[str] = ()) -> list[Shape]:
     Raises:
         ModelError: a robot without a description, or an element that cannot be loaded.
     """
-    if not robot.collision_elements:
-        if not robot.urdf:
-            raise ModelError("collision geometry needs a robot read from a URDF, SDF or MJCF that has some")
-        warnings.warn("the robot has no collision geometry: it touches nothing", NothingCollides, stacklevel=2)
+    if not (robot.collision_elements or robot.urdf):
+        raise ModelError("collision geometry needs a robot read from a URDF, SDF or MJCF that has some")
     folders = [*package_dirs, *_folders(robot)]
     return [_shape_of(robot, element, folders) for element in robot.collision_elements]
 
