@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from constrained_sim.energy import EnergyTerms
-from constrained_sim.exceptions import InvalidValue
+from constrained_sim.exceptions import ConfigError, InvalidValue
 from constrained_sim.impact import Impact
 from constrained_sim.late_imports import call_late
 from constrained_sim.step_result import StepResult
@@ -167,7 +167,8 @@ class Trajectory:
             setup: what was simulated; None: as :attr:`setup`. Without one there are no limits, limbs and cones.
 
         Raises:
-            InvalidValue: a path at which no such file can be written, or a run that holds nothing of these kinds.
+            ConfigError: a file that cannot be written.
+            InvalidValue: a path for another kind of file, or a run that holds nothing of these kinds.
             UnknownName: no such kind.
             MissingLibrary: the one that draws.
         """
@@ -305,7 +306,7 @@ def _path(value: str | os.PathLike[str]) -> str:
 
 
 def _write(target: str, arrays: Mapping[str, Array]) -> None:
-    """Write `arrays` beside the file `target`, then in its place.
+    """Write `arrays` into the file `target`.
 
     Raises:
         InvalidValue: a path at which no file can be written.
@@ -313,9 +314,8 @@ def _write(target: str, arrays: Mapping[str, Array]) -> None:
     try:
         with written_whole(Path(target)) as part, part.open("wb") as file:
             np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise InvalidValue("path of a trajectory", target, f"one that can be written ({reason})") from error
+    except ConfigError as error:
+        raise InvalidValue("path of a trajectory", target, f"one that can be written ({error.message})") from error
 
 
 def _read(source: str) -> dict[str, Array]:

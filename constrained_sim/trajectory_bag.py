@@ -20,6 +20,7 @@ from constrained_sim.recorded_configuration import CONFIGURATION
 from constrained_sim.shipped import share_folder
 from constrained_sim.trajectory import Trajectory
 from constrained_sim.validation import Array
+from constrained_sim.whole_file import written_whole
 
 NANOSECONDS = 1_000_000_000
 JOINTS, BASE, WRENCH, IMPULSE, NUMBER, TEXT, OBJECT, OBJECTS = (
@@ -50,6 +51,7 @@ def write_bag(trajectory: Trajectory, config: Config, directory: Path) -> None:
     come first. Stamps begin at the configured start time.
 
     Raises:
+        ConfigError: it cannot be written; nothing of it is left.
         MissingLibrary: the one that writes bags.
     """
     bags = optional("rosbags.rosbag2", "writing a bag")
@@ -60,7 +62,8 @@ def write_bag(trajectory: Trajectory, config: Config, directory: Path) -> None:
         store.register(typing.get_types_from_msg(definition, kind))
     start = round(config.node.start_time * NANOSECONDS)
     rows = sorted(_Messages(store.types, trajectory, config, start).rows(), key=lambda row: row[2])
-    with bags.Writer(directory, version=9, storage_plugin=bags.StoragePlugin.MCAP) as writer:
+    mcap = bags.StoragePlugin.MCAP
+    with written_whole(directory) as part, bags.Writer(part, version=9, storage_plugin=mcap) as writer:
         connections: dict[str, Any] = {}
         for topic, kind, stamp, message in rows:
             if topic not in connections:

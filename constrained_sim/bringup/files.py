@@ -10,6 +10,7 @@ from constrained_sim.bringup.plan import Plan
 from constrained_sim.constraints import PointContact
 from constrained_sim.exceptions import ConfigError
 from constrained_sim.joints import single_joints
+from constrained_sim.whole_file import write_texts
 
 CONTROLLER = '''"""Holds {name} in its initial configuration: a place to begin."""
 
@@ -108,7 +109,7 @@ def write_files(plan: Plan, description: str, name: str, folder: Path) -> list[P
         folder: that exists.
 
     Raises:
-        ConfigError: see :func:`target_files`.
+        ConfigError: see :func:`target_files`; or they cannot be written, and none is.
     """
     parameters, controller, test = target_files(name, folder)
     texts = {
@@ -116,10 +117,7 @@ def write_files(plan: Plan, description: str, name: str, folder: Path) -> list[P
         controller: _controller(plan, name),
         **({test: TEST.format(name=name)} if plan.stays else {}),
     }
-    for path, text in texts.items():
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    return list(texts)
+    return write_texts(texts)
 
 
 def parameter_text(plan: Plan, description: str) -> str:

@@ -25,7 +25,7 @@ from constrained_sim.campaign.results import Results
 from constrained_sim.campaign.study import Study
 from constrained_sim.campaign.table import TableDirectory, trajectory_file
 from constrained_sim.config import read_config
-from constrained_sim.exceptions import InvalidValue, ModelError, StudyInterrupted
+from constrained_sim.exceptions import ConfigError, InvalidValue, ModelError, StudyInterrupted
 from constrained_sim.optional import optional
 
 BLOCK_TIME = 0.5
@@ -257,7 +257,7 @@ def _interruptions(table: TableDirectory, state: Progress) -> Iterator[None]:
         yield
     except Exception as error:
         why = f"{type(error).__name__}: {error}"
-        with contextlib.suppress(OSError):  # a full disk is the reason already
+        with contextlib.suppress(ConfigError):  # a full disk is the reason already
             table.flush()
         raise StudyInterrupted(str(table.path), table.written, state.runs, why) from error
     except BaseException:

@@ -17,7 +17,7 @@ from constrained_sim.campaign.statistics import Correlation, partial_rank_correl
 from constrained_sim.campaign.table import trajectory_file
 from constrained_sim.optional import optional
 from constrained_sim.validation import Array
-from constrained_sim.whole_file import written_whole
+from constrained_sim.whole_file import write_texts
 
 STYLE = """
 body { font: 15px/1.5 sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
@@ -41,15 +41,15 @@ MOST_TICKS = 6
 
 
 def write_report(results: Results, path: Path) -> None:
-    """Write the report of `results` into the file `path`, beside its place first.
+    """Write the report of `results` into the file `path`.
 
     Raises:
+        ConfigError: it cannot be written.
         MissingLibrary: the one that draws.
     """
     parts = [_head(results), _endings(results), _distributions(results), _influences(results), _worst(results)]
     text = f"<!doctype html><html lang=en><meta charset=utf-8><title>Study</title><style>{STYLE}</style>"
-    with written_whole(path) as part:
-        part.write_text(text + "".join(parts), encoding="utf-8")
+    write_texts({path: text + "".join(parts)})
 
 
 class Influence(NamedTuple):

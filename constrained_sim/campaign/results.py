@@ -135,6 +135,7 @@ class Results:
         """Write a page (HTML) about the results.
 
         Raises:
+            ConfigError: it cannot be written.
             MissingLibrary: the one that draws.
         """
         from constrained_sim.campaign.report import write_report

@@ -1,4 +1,4 @@
-"""The table of a study on disk: Parquet files in a directory, each written beside its place and renamed."""
+"""The table of a study on disk: Parquet files in a directory, each written whole."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from constrained_sim.campaign.one_run import Row
 from constrained_sim.campaign.study import COLUMNS, Study, kind_of
 from constrained_sim.exceptions import ConfigError
 from constrained_sim.optional import optional
-from constrained_sim.whole_file import written_whole
+from constrained_sim.whole_file import remove_unfinished, write_texts, writing, written_whole
 
 MOST_ROWS = 5000
 """Rows that wait to be written."""
@@ -78,11 +78,12 @@ class TableDirectory:
         """Make the directory, and return which runs are done already.
 
         Raises:
-            ConfigError: it is in use, holds results though they are not wanted, or those of another study.
+            ConfigError: it is in use, cannot be written, or holds results: not wanted ones, or those of another study.
         """
         about = self.path / ABOUT
-        self.path.mkdir(parents=True, exist_ok=True)
-        self._take_lock()
+        with writing(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._take_lock()
         if about.exists():
             if not resume:
                 raise ConfigError(f"{str(self.path)!r} holds results already, allowed: --resume, or another directory")
@@ -92,8 +93,7 @@ class TableDirectory:
                     f"{self._study.fingerprint}), allowed: the same study, or another directory"
                 )
         self._write_about()
-        for left in self.path.glob("*.writing"):  # of a process that was killed
-            left.unlink()
+        remove_unfinished(self.path)
         done = np.zeros(self._study.runs, dtype=np.bool_)
         for part in self.parts():
             runs = optional("pyarrow.parquet", "the table of a study").read_table(part, columns=["run"])["run"]
@@ -110,7 +110,7 @@ class TableDirectory:
         """Take `rows`, and write those that wait when they are many, or have waited long.
 
         Raises:
-            OSError: nothing can be written; the rows still wait.
+            ConfigError: nothing can be written; the rows still wait.
         """
         self._waiting += rows
         if len(self._waiting) >= MOST_ROWS or time.monotonic() - self._written > LONGEST:
@@ -120,7 +120,7 @@ class TableDirectory:
         """Write all that waits.
 
         Raises:
-            OSError: nothing can be written; the rows still wait.
+            ConfigError: nothing can be written; the rows still wait.
         """
         self._written = time.monotonic()
         if not self._waiting:
@@ -138,11 +138,12 @@ class TableDirectory:
         """Write the file of a trajectory.
 
         Raises:
-            OSError: it cannot be written.
+            ConfigError: it cannot be written.
         """
-        folder = self.path / TRAJECTORIES
-        folder.mkdir(exist_ok=True)
-        with written_whole(trajectory_file(self.path, run)) as part:
+        file = trajectory_file(self.path, run)
+        with writing(file):
+            file.parent.mkdir(exist_ok=True)
+        with written_whole(file) as part:
             part.write_bytes(content)
 
     def drop_trajectories(self, but: Iterable[int]) -> None:
@@ -172,8 +173,7 @@ class TableDirectory:
         study = self._study
         about = {"fingerprint": study.fingerprint, "runs": study.runs, "seed": study.seed, "passed": study.passed}
         about |= {"variations": list(study.variations), "measures": list(study.measures)}
-        with written_whole(self.path / ABOUT) as part:
-            part.write_text(json.dumps(about, indent=2), encoding="utf-8")
+        write_texts({self.path / ABOUT: json.dumps(about, indent=2)})
 
 
 def read_about(directory: Path) -> dict[str, Any]:

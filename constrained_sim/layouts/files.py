@@ -9,6 +9,7 @@ from constrained_sim.exceptions import ConfigError
 from constrained_sim.layouts.foxglove import foxglove_text
 from constrained_sim.layouts.plotjuggler import plotjuggler_text
 from constrained_sim.layouts.rviz import rviz_text
+from constrained_sim.whole_file import write_texts
 
 ENDINGS = {".rviz": rviz_text, ".foxglove.json": foxglove_text, ".plotjuggler.xml": plotjuggler_text}
 """What makes each file, by how its name ends."""
@@ -28,14 +29,11 @@ def write_layouts(config: Config, name: str, folder: Path) -> list[Path]:
         folder: that exists.
 
     Raises:
-        ConfigError: one of the files is there already, or there is no such folder.
+        ConfigError: one of the files is there already or cannot be written, or there is no such folder.
     """
     if not folder.is_dir():
         raise ConfigError(f"there is no directory {str(folder)!r}")
     texts = {folder / file: text for file, text in layout_texts(config, name).items()}
     if there := [str(path) for path in texts if path.exists()]:
         raise ConfigError(f"{', '.join(there)}: there already, and not overwritten; allowed: another folder")
-    for path, text in texts.items():
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    return list(texts)
+    return write_texts(texts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from constrained_sim.plots.page import Sheet, draw_pages
 from constrained_sim.plots.recording import Recording
 from constrained_sim.plots.residuals import residuals
 from constrained_sim.validation import lookup
+from constrained_sim.whole_file import written_whole
 
 KINDS: dict[str, Callable[[Recording], Sheet | None]] = {
     "contact_forces": contact_forces,
@@ -71,6 +73,7 @@ def write_figures(recording: Recording, path: Path, kinds: Iterable[str] = KINDS
     a single page is written to `path` itself.
 
     Raises:
+        ConfigError: a file that cannot be written.
         InvalidValue: a suffix that is none of :data:`SUFFIXES`, or a recording that holds nothing of these kinds.
         UnknownName: no such kind.
         MissingLibrary: the one that draws.
@@ -86,15 +89,19 @@ def write_figures(recording: Recording, path: Path, kinds: Iterable[str] = KINDS
         return [path]
     files = [_file(path, picture, len(pictures)) for picture in pictures]
     for file, picture in zip(files, pictures, strict=True):
-        picture.figure.savefig(file)
+        with written_whole(file) as part:
+            picture.figure.savefig(part)
     return files
 
 
 def _write_pdf(pictures: Iterable[Picture], path: Path) -> None:
     pages = optional("matplotlib.backends.backend_pdf", "plotting").PdfPages
-    with pages(path) as document:
+    content = io.BytesIO()  # a full disk would make its end fail once more, with another error
+    with pages(content) as document:
         for picture in pictures:
             document.savefig(picture.figure)
+    with written_whole(path) as part:
+        part.write_bytes(content.getvalue())
 
 
 def _file(path: Path, picture: Picture, count: int) -> Path:

@@ -17,6 +17,7 @@ from constrained_sim.plots.from_bag import BagMessages, read_messages
 from constrained_sim.recorded_configuration import RecordedConfiguration
 from constrained_sim.report.chart import chart
 from constrained_sim.report.summary import summary, warnings
+from constrained_sim.whole_file import write_texts
 
 PAGE = Template("""<!DOCTYPE html>
 <html lang="en">
@@ -64,10 +65,10 @@ def write_report(bag: Path, output: Path, config: Config | None = None) -> None:
         config: what it is of; None: what the recording itself says, if it does.
 
     Raises:
-        ConfigError: it is no recording.
+        ConfigError: it is no recording, or the file cannot be written.
         MissingLibrary: the one that reads bags, or plotly.
     """
-    output.write_text(report(bag, read_messages(bag), config), encoding="utf-8")
+    write_texts({output: report(bag, read_messages(bag), config)})
 
 
 def report(bag: Path, messages: BagMessages, config: Config | None = None) -> str:

@@ -16,6 +16,7 @@ from constrained_sim.validation import Array
 from constrained_sim.viewer.browser import Browser
 from constrained_sim.viewer.page import Page
 from constrained_sim.viewer.recording_panel import Recording
+from constrained_sim.whole_file import written_whole
 
 SUFFIXES = ".mp4", ".gif"
 """Of files that films are written to."""
@@ -62,6 +63,7 @@ def film(source: Recording, path: Path, options: FilmOptions | None = None) -> i
     """Draw `source` into a film (.mp4, .gif); return its number of pictures.
 
     Raises:
+        ConfigError: it cannot be written.
         MissingLibrary: viser, or the one that writes films.
         MissingProgram: Chromium.
         NoAnswer: the browser draws nothing.
@@ -75,7 +77,7 @@ def film(source: Recording, path: Path, options: FilmOptions | None = None) -> i
     else:
         style = {"fps": options.rate, "macro_block_size": 2, "quality": 7}
     count = 0
-    with imageio.get_writer(path, **style) as writer:
+    with written_whole(path) as part, imageio.get_writer(part, **style) as writer:
         for picture in pictures(source, options):
             writer.append_data(picture)
             count += 1

@@ -188,6 +188,30 @@ def test_a_full_disk_costs_what_was_not_written(study, tmp_path, monkeypatch):
     assert study.run(directory=tmp_path, resume=True).runs == study.runs
 
 
+def test_a_full_disk_at_the_beginning_and_at_the_report_is_refused(study, tmp_path, monkeypatch):
+    """Nothing is left of what could not be written; what a process that was killed left behind goes with the next."""
+
+    def full(file):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", full)
+        with pytest.raises(ConfigError, match=r"cannot write .*study\.json': No space left"):
+            study.run(directory=tmp_path / "results")
+    assert [path.name for path in tmp_path.rglob("*")] == ["results", ".lock"]
+    for folder in (tmp_path / "results" / "part.writing", tmp_path / "results" / "trajectories" / "run.writing"):
+        folder.mkdir(parents=True)
+        (folder / "half").write_text("")
+    results = study.run(directory=tmp_path / "results")
+    assert not list(tmp_path.rglob("*.writing"))
+    page = tmp_path / "report.html"
+    page.write_text("before")
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(ConfigError, match=r"cannot write .*report\.html': No space left"):
+        results.report(page)
+    assert page.read_text() == "before"
+
+
 def test_memory_does_not_grow_with_the_number_of_runs(tmp_path, monkeypatch):
     """Rows go to the disk as they come: 400 runs more keep nothing; their rows would be 110 kB."""
     monkeypatch.setattr("constrained_sim.campaign.table.MOST_ROWS", 20)

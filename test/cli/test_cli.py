@@ -1,7 +1,9 @@
 """The command constrained_sim: what it writes, its exit codes, and the same numbers as from Python."""
 
+import contextlib
 import json
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -17,6 +19,9 @@ from constrained_sim.controllers import LegController
 from constrained_sim.dynamics.dynamics import kinematics_at
 from constrained_sim.shipped import shipped_robots
 from constrained_sim.testing.simulated_robot import read_parameters
+
+ROOM = 1000
+"""[bytes] Less than the least file that a command writes beside others."""
 
 COMMANDS = "run", "check", "new", "plot", "layouts", "replay", "recover", "view", "film", "compile", "list", "version"
 
@@ -181,6 +186,46 @@ def test_a_bag_is_not_written_over(cli, tmp_path):
     (tmp_path / "bag").mkdir()
     assert "new directory" in cli("run", "leg", "--bag", "bag", code=1).err
     assert not list((tmp_path / "bag").iterdir())
+
+
+@pytest.fixture
+def full_disk():
+    """Return a context in which the disk takes :data:`ROOM` bytes of a file."""
+
+    @contextlib.contextmanager
+    def full():
+        sizes = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM, sizes[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, sizes)
+
+    return full
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "leg", "--duration", 0.05, "--output", "new.npz"],
+        ["run", "leg", "--duration", 0.05, "--output", "run.npz"],
+        ["run", "leg", "--duration", 0.05, "--plot", "run.pdf"],
+        ["run", "leg", "--duration", 0.05, "--plot", "new.png"],
+        ["run", "leg", "--duration", 0.05, "--bag", "new"],
+        ["plot", "bag"],
+        ["report", "bag"],
+        ["layouts", "leg"],
+        ["new", shipped_robots()["leg"].parents[1] / "urdf" / "leg.urdf", "--name", "mine"],
+    ],
+)
+def test_a_full_disk_is_one_line_and_leaves_all_as_it_was(cli, tmp_path, full_disk, words):
+    """A file is there whole or not at all; one that is there already stays, and a folder is gone again."""
+    cli("run", "leg", "--duration", 0.05, "--output", "run.npz", "--plot", "run.pdf", "--bag", "bag")
+    before = {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")}
+    with full_disk():
+        error = cli(*words, code=1).err.splitlines()[-1]
+    assert error.startswith("constrained_sim: ") and "cannot write" in error and "File too large" in error
+    assert {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")} == before
 
 
 def test_a_function_of_the_user_controls(cli, tmp_path):
