@@ -10,6 +10,14 @@ from typing import Any
 from constrained_sim.exceptions import ConfigError
 from constrained_sim.optional import optional
 
+METADATA = "metadata.yaml"
+"""What the recorder writes last."""
+
+
+def is_bag(directory: Path) -> bool:
+    """Return whether `directory` is a recording, be it one that was cut off."""
+    return (directory / METADATA).is_file() or any(directory.glob("*.mcap"))
+
 
 @contextmanager
 def bag_reader(directory: Path) -> Iterator[Any]:
@@ -19,14 +27,13 @@ def bag_reader(directory: Path) -> Iterator[Any]:
         ConfigError: it is no recording, or a damaged one.
         MissingLibrary: the one that reads bags.
     """
-    if not (directory / "metadata.yaml").is_file():
-        raise ConfigError(f"{str(directory)!r} is not a rosbag2 directory (no metadata.yaml in it)")
+    saves = f"`constrained_sim recover {directory}` saves what is whole in it"
+    if not (directory / METADATA).is_file():
+        cut_off = f"; {saves}" if is_bag(directory) else ""
+        raise ConfigError(f"{str(directory)!r} is not a rosbag2 directory (no {METADATA} in it){cut_off}")
     library = optional("rosbags.highlevel", "reading a recording")
     try:
         with library.AnyReader([directory]) as reader:
             yield reader
     except library.AnyReaderError as error:
-        raise ConfigError(
-            f"cannot read the recording {str(directory)!r}: {error}; "
-            f"`constrained_sim recover {directory}` saves what is whole in it"
-        ) from error
+        raise ConfigError(f"cannot read the recording {str(directory)!r}: {error}; {saves}") from error

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from constrained_sim.config import Config, read_config
+from constrained_sim.exceptions import InvalidValue, listed
+from constrained_sim.joints import single_joints
 from constrained_sim.robot import Robot
 
 INPUT, TEXT, BASE = "constrained_sim/msg/Input", "std_msgs/msg/String", "nav_msgs/msg/Odometry"
 
 DESCRIPTION, CONFIGURATION = "robot_description", "configuration"
 """Topics of texts; the second is in the bags of runs without ROS, which hold no inputs."""
+
+
+def check_joints(robot: Robot, recorded: Iterable[str]) -> None:
+    """Refuse a `robot` that a recording with the joints `recorded` cannot be of.
+
+    Raises:
+        InvalidValue: it lacks some of them.
+    """
+    known = single_joints(robot.joint_models)
+    if missing := [name for name in recorded if name not in known]:
+        raise InvalidValue("robot", robot, f"one with the recorded joints {listed(missing)}")
 
 
 @dataclass

@@ -301,6 +301,18 @@ class Trajectory:
         return cls(t, q, v, tau, forces, multipliers, energy, impacts, moments)
 
 
+def check_robot(trajectory: Trajectory, robot: Robot) -> None:
+    """Refuse a `robot` that `trajectory` cannot be of.
+
+    Raises:
+        InvalidValue: one of another size.
+    """
+    sizes = ("configurations", trajectory.q, robot.nq), ("velocities", trajectory.v, robot.nv)
+    for what, table, size in (*sizes, ("efforts", trajectory.tau, robot.nu)):
+        if table.shape[1] != size:
+            raise InvalidValue("robot", robot, f"one whose {what} have {table.shape[1]} numbers")
+
+
 def _path(value: str | os.PathLike[str]) -> str:
     return path("path of a trajectory", value)
 

@@ -14,7 +14,7 @@ from constrained_sim.plots.from_bag import BagMessages
 from constrained_sim.plots.from_trajectory import recording_of
 from constrained_sim.plots.recording import Table
 from constrained_sim.recorded_configuration import INPUT
-from constrained_sim.report.chart import rows_of
+from constrained_sim.report.chart import chart, rows_of
 from constrained_sim.report.document import report, write_report
 from constrained_sim.report.summary import warnings
 
@@ -113,6 +113,19 @@ def test_efforts_at_their_limits_and_large_residuals_are_warned_of(landing):
     residual, effort = warnings(bad, messages_with())
     assert "dynamics: 0.001 at 0.100 s" in residual
     assert "knee: effort at its limit" in effort and "first at 0.201 s" in effort
+
+
+def test_what_is_too_large_for_short_numbers_is_drawn_without_complaint(landing, recwarn):
+    """A run that blew up: its largest values stay what they are."""
+    pytest.importorskip("plotly")
+    recording = recording_of(landing)
+    knee = recording.joints["knee"]
+    values = np.where(recording.joint_times > 0.2, 1e200, np.nan)
+    blown = replace(recording, joints={**recording.joints, "knee": replace(knee, velocity=values)})
+    lines = [trace.y for trace in chart(blown).data if trace.name == "knee"]
+    assert max(float(np.nanmax(line)) for line in lines) == 1e200
+    assert np.float32 in [line.dtype for line in lines]
+    assert not [str(one.message) for one in recwarn.list]
 
 
 def test_rows_are_there_only_for_what_was_recorded(landing):

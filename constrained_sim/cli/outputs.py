@@ -39,6 +39,13 @@ def checked_outputs(output: Path | None, plot: Path | None, bag: Path | None, fi
     return writers
 
 
+def beside(source: Path, suffix: str) -> Path:
+    """Return the file of this `suffix` beside a `source`, also where that is the folder of the shell."""
+    named = source if source.name.strip(".") else source.resolve()
+    whole = source.resolve()
+    return named.parent / f"{whole.name if whole.is_dir() else whole.stem}{suffix}"
+
+
 def check_picture(option: str, path: Path) -> None:
     """Refuse a picture that cannot be drawn.
 

@@ -35,13 +35,13 @@ def plot_command(
 
         $ constrained_sim plot recordings/leg_bag --kind contact_forces --output forces.png
     """
-    from constrained_sim.cli.outputs import check_picture
+    from constrained_sim.cli.outputs import beside, check_picture
     from constrained_sim.cli.parameters import find_robot
     from constrained_sim.plots.figures import KINDS, write_figures
     from constrained_sim.plots.reading import read
     from constrained_sim.testing.simulated_robot import read_parameters
 
-    pictures = output or source.with_name(f"{source.resolve().stem}.pdf")
+    pictures = output or beside(source, ".pdf")
     check_picture("output", pictures)
     recording = read(source, read_parameters(find_robot(robot), {}) if robot else None)
     for note in recording.notes:

@@ -23,13 +23,13 @@ def report_command(
 
         $ constrained_sim report recordings/leg_bag --output leg.html
     """
-    from constrained_sim.cli.outputs import check_output
+    from constrained_sim.cli.outputs import beside, check_output
     from constrained_sim.cli.parameters import find_robot
     from constrained_sim.optional import optional
     from constrained_sim.report.document import write_report
     from constrained_sim.testing.simulated_robot import read_parameters
 
-    page = output or bag.with_name(f"{bag.resolve().name}.html")
+    page = output or beside(bag, ".html")
     check_output("output", page, (".html",))
     optional("plotly", "a report")
     write_report(bag, page, read_parameters(find_robot(robot), {}) if robot else None)

@@ -56,6 +56,7 @@ def source_of(text: str, robot: str = "", controller: str = "none") -> "Source":
     Raises:
         ConstrainedSimError: it is none of them, or cannot be read.
     """
+    from constrained_sim.bag_reader import is_bag
     from constrained_sim.cli.controllers import controller_of
     from constrained_sim.cli.parameters import find_robot
     from constrained_sim.exceptions import ConfigError
@@ -67,7 +68,7 @@ def source_of(text: str, robot: str = "", controller: str = "none") -> "Source":
 
     path = Path(text)
     config = read_parameters(find_robot(robot), {}) if robot else None
-    if (path / "metadata.yaml").is_file():
+    if is_bag(path):
         return BagSource(path, config)
     if path.suffix == ".npz":
         if config is None:

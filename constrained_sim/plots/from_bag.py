@@ -25,7 +25,7 @@ from constrained_sim.plots.recording import (
     Recording,
     Table,
 )
-from constrained_sim.recorded_configuration import RecordedConfiguration
+from constrained_sim.recorded_configuration import RecordedConfiguration, check_joints
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array
 
@@ -80,6 +80,7 @@ def read_bag(directory: Path, config: Config | None = None) -> Recording:
 
     Raises:
         ConfigError: it is no recording, or a damaged one.
+        InvalidValue: a `config` of another robot.
         MissingLibrary: the one that reads bags.
     """
     return read_messages(directory).recording(directory.resolve().name, config)
@@ -167,7 +168,13 @@ class BagMessages:
             self._links[contact.name] = contact.link
 
     def recording(self, title: str, config: Config | None = None) -> Recording:
-        """Return all that was taken, with limits and limbs of the robot of `config`; None: that the recording tells."""
+        """Return all that was taken, with limits and limbs of the robot of `config`; None: that the recording tells.
+
+        Raises:
+            InvalidValue: a `config` of another robot.
+        """
+        if config is not None:
+            check_joints(config.robot, self._states)
         try:
             config = config or self.configuration.config()
             robot = self.configuration.robot() if config is None else config.robot

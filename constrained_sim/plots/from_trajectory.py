@@ -24,7 +24,7 @@ from constrained_sim.plots.recording import (
 )
 from constrained_sim.plots.violations import sampled, violations
 from constrained_sim.robot import Robot
-from constrained_sim.trajectory import Setup, Trajectory
+from constrained_sim.trajectory import Setup, Trajectory, check_robot
 from constrained_sim.validation import Array
 
 WORKS = {
@@ -45,6 +45,9 @@ def recording_of(trajectory: Trajectory, setup: Setup | None = None, title: str 
         setup: what it was of; None: as the trajectory says. Without one there are no names of joints, no limits, no
             normals of contacts and no drift.
         title: of the pictures.
+
+    Raises:
+        InvalidValue: `setup` has a robot of another size.
     """
     setup = setup or trajectory.setup
     t = trajectory.t
@@ -59,6 +62,7 @@ def recording_of(trajectory: Trajectory, setup: Setup | None = None, title: str 
             _energy(trajectory, None),
             _residuals(trajectory),
         )
+    check_robot(trajectory, setup.robot)
     limbs = Limbs(setup.robot)
     declared = {c.name: c for c in setup.constraints if isinstance(c, PointContact)}
     contacts = {

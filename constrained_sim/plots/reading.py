@@ -20,7 +20,7 @@ def read(source: Path, config: Config | None = None) -> Recording:
 
     Raises:
         ConfigError: a directory that is no recording.
-        InvalidValue: a file that holds no trajectory.
+        InvalidValue: a file that holds no trajectory, or a `config` of another robot.
         MissingLibrary: the one that reads bags.
     """
     if source.is_dir():

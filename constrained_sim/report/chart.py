@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from constrained_sim.optional import optional
 from constrained_sim.plots.recording import ImpactSeries, Recording
@@ -75,8 +76,8 @@ def _trace(scatter: Any, row: Row, name: str, values: Array, k: int, i: int) -> 
     t, y = thinned(row.t, np.maximum(np.abs(values), FLOOR) if row.is_logarithmic else values)
     look, group = line(k), row.groups.get(name, "")
     return scatter(
-        x=t.astype(np.float32),
-        y=y.astype(np.float32),
+        x=_short(t),
+        y=_short(y),
         name=name,
         mode="markers" if row.are_events else "lines",
         line={"color": look.colour, "dash": DASHES[look.dash], "width": 1.3},
@@ -85,6 +86,12 @@ def _trace(scatter: Any, row: Row, name: str, values: Array, k: int, i: int) -> 
         legendgroup=f"{i} {group}" if group else None,
         legendgrouptitle={"text": group} if group else None,
     )
+
+
+def _short(values: Array) -> npt.NDArray[np.floating[Any]]:
+    """Return `values` with the digits that a picture shows; what is too large for that stays as it is."""
+    fits = np.abs(np.nan_to_num(values, posinf=0.0, neginf=0.0)).max(initial=0.0) <= np.finfo(np.float32).max
+    return values.astype(np.float32) if fits else values
 
 
 def _all_rows(recording: Recording) -> Iterator[Row]:

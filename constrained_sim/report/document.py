@@ -66,6 +66,7 @@ def write_report(bag: Path, output: Path, config: Config | None = None) -> None:
 
     Raises:
         ConfigError: it is no recording, or the file cannot be written.
+        InvalidValue: a `config` of another robot.
         MissingLibrary: the one that reads bags, or plotly.
     """
     write_texts({output: report(bag, read_messages(bag), config)})

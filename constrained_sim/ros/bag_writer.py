@@ -10,12 +10,11 @@ import yaml
 from mcap.records import Channel, Schema
 from mcap.writer import CompressionType, Writer
 
+from constrained_sim.bag_reader import METADATA
 from constrained_sim.ros.bag import HASH_KEY, QOS_KEY
 
 CHUNK_BYTES = {"none": 64 << 10, "lz4": 256 << 10, "zstd": 256 << 10}
 """[bytes] of a chunk before compression: what is compressed together is smaller."""
-
-METADATA = "metadata.yaml"
 
 STORAGE, DISTRO_KEY = "rosbag2", "ROS_DISTRO"
 """Name of the metadata record of the MCAP file that tells of ROS, and its key for the distribution."""

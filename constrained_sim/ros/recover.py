@@ -18,11 +18,12 @@ from pathlib import Path
 
 from mcap.records import Attachment, Message
 
+from constrained_sim.bag_reader import METADATA
 from constrained_sim.exceptions import ConfigError
 from constrained_sim.parameter_file import read_yaml
 from constrained_sim.ros.bag import bag_file
 from constrained_sim.ros.bag_lock import bag_lock
-from constrained_sim.ros.bag_writer import METADATA, NEW, BagWriter
+from constrained_sim.ros.bag_writer import NEW, BagWriter
 from constrained_sim.ros.mcap_scanner import McapScanner
 
 EPILOG = "example: recover recordings/leg_bag; exit codes: 0 done; 1 refused; 2 wrong command line; 3 parts are damaged"

@@ -14,7 +14,7 @@ from constrained_sim.config import Config
 from constrained_sim.dynamics.dynamics import kinematics_at
 from constrained_sim.exceptions import ConfigError
 from constrained_sim.plots.from_bag import IMPULSES, LOSSES, WRENCH, WRENCHES
-from constrained_sim.recorded_configuration import RecordedConfiguration
+from constrained_sim.recorded_configuration import RecordedConfiguration, check_joints
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array
 from constrained_sim.viewer import message_frames as messages
@@ -59,6 +59,7 @@ class BagSource(Recording):
 
         Raises:
             ConfigError: no recording, a damaged one, or one that does not tell of a robot.
+            InvalidValue: a `config` of another robot.
             MissingLibrary: the one that reads bags.
         """
         self._columns: dict[str, _Column] = defaultdict(_Column)
@@ -71,6 +72,9 @@ class BagSource(Recording):
         if not self._columns[messages.STATES].stamps:
             raise ConfigError(f"{str(directory)!r} holds no joint states")
         self._told.has_base = messages.BASE in self._columns
+        if config is not None:
+            first = self._deserialize(self._columns[messages.STATES].data[0], messages.STATES)
+            check_joints(config.robot, first.name)
         config = config or self._told.config()
         self.world = World.configured(config) if config is not None else World(self._recorded_robot(directory))
         objects = () if config is None else config.robot.objects

@@ -7,7 +7,7 @@ import numpy as np
 from constrained_sim.constraints import BoundConstraint
 from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at
 from constrained_sim.exceptions import InvalidValue
-from constrained_sim.trajectory import Setup, Trajectory
+from constrained_sim.trajectory import Setup, Trajectory, check_robot
 from constrained_sim.validation import instance
 from constrained_sim.viewer.declared_contacts import DeclaredContacts
 from constrained_sim.viewer.frame import Frame, ShownAnchor, ShownImpact, split
@@ -30,8 +30,7 @@ class TrajectorySource(Recording):
         robot = setup.robot
         if not len(trajectory.t):
             raise InvalidValue("trajectory", trajectory, "one of at least one step")
-        if trajectory.q.shape[1] != robot.nq:
-            raise InvalidValue("robot", robot, f"one whose configurations have {trajectory.q.shape[1]} numbers")
+        check_robot(trajectory, robot)
         constraints = [*robot.constraints, *(c for c in setup.constraints if c not in robot.constraints)]
         self.world = World.of(robot, constraints, setup.collisions)
         self._run, self._robot = trajectory, robot

@@ -181,6 +181,44 @@ def test_bad_input_is_refused(cli, tmp_path, words, said):
     assert not list(tmp_path.iterdir())
 
 
+def test_pictures_and_reports_land_beside_a_bag_from_within_it(cli, tmp_path, monkeypatch):
+    """Where the bag is the folder of the shell, too."""
+    cli("run", "leg", "--duration", 0.05, "--bag", "leg.1")
+    cli("plot", "leg.1")
+    cli("report", "leg.1")
+    drawn = {"leg.1", "leg.1.pdf", "leg.1.html"}
+    assert {path.name for path in tmp_path.iterdir()} == drawn
+    (tmp_path / "leg.1.pdf").unlink()
+    (tmp_path / "leg.1.html").unlink()
+    monkeypatch.chdir("leg.1")
+    cli("plot", ".")
+    cli("report", ".")
+    assert {path.name for path in tmp_path.iterdir()} == drawn
+
+
+@pytest.mark.parametrize("command", ["plot", "report", "film", "view"])
+def test_another_robot_is_refused_in_one_line(cli, tmp_path, command):
+    """By its size where a result has no names, by its joints where a recording has them."""
+    cli("run", "leg", "--duration", 0.05, "--output", "run.npz", "--bag", "bag")
+    before = set(tmp_path.iterdir())
+    words = ["new.gif"] if command == "film" else []
+    for source, allowed in (("run.npz", "one whose configurations have 3 numbers"), ("bag", "hip, knee")):
+        if (command, source) != ("report", "run.npz"):
+            (error,) = cli(command, source, *words, "--robot", "quadruped", code=1).err.splitlines()
+            assert error.startswith("constrained_sim: robot: got Robot('solo'") and allowed in error
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_a_bag_that_was_cut_off_is_refused_with_what_saves_it(cli, tmp_path):
+    """Pictures, reports and the viewer name the command; of another folder they do not."""
+    cli("run", "leg", "--duration", 0.05, "--bag", "bag")
+    (tmp_path / "bag" / "metadata.yaml").unlink()
+    (tmp_path / "other").mkdir()
+    for command in "plot", "report", "view":
+        assert "`constrained_sim recover bag` saves what is whole" in cli(command, "bag", code=1).err
+        assert "recover" not in cli(command, "other", code=1).err
+
+
 def test_a_bag_is_not_written_over(cli, tmp_path):
     """A directory that is there stays as it is."""
     (tmp_path / "bag").mkdir()
