@@ -373,4 +373,26 @@ def test_summary_tells_of_meshes_that_are_not_there():
     """Only a simulation with collisions needs them."""
     mesh = '<collision><geometry><mesh filename="package://none/hand.stl"/></geometry></collision><inertial>'
     (advice,) = [text for text in Robot.from_urdf(ROTOR.replace("<inertial>", mesh)).summary().advice if "mesh" in text]
-    assert "link 'arm'" in advice and "AMENT_PREFIX_PATH" in advice
+    assert "link 'arm' cannot collide" in advice and "AMENT_PREFIX_PATH" in advice
+
+
+def test_summary_tells_of_looks_that_are_not_there(tmp_path):
+    """Each file once, as what needs it most; those that are there are not told of."""
+    shape = '<{0}><geometry><mesh filename="{1}"/></geometry></{0}>'
+    shapes = ("visual", "look.stl"), ("visual", "look.stl"), ("visual", "both.stl"), ("collision", "both.stl")
+    more = "".join(shape.format(*one) for one in (*shapes, ("visual", "there.stl"), ("visual", "")))
+    (tmp_path / "arm.urdf").write_text(ROTOR.replace("<inertial>", f"{more}<inertial>"))
+    (tmp_path / "there.stl").touch()
+    robot = Robot.from_urdf(tmp_path / "arm.urdf")
+    advice = [text.partition(";")[0] for text in robot.summary().advice if "mesh" in text]
+    assert set(advice) == {
+        "link 'arm' is not shown as it looks: mesh file 'look.stl' does not exist",
+        "link 'arm' cannot collide: mesh file 'both.stl' does not exist",
+        "link 'arm' is not shown as it looks: mesh file '' does not exist",
+    }
+    geom = '<geom type="mesh" mesh="look" contype="0" conaffinity="0" mass="0"/>'
+    (tmp_path / "arm.xml").write_text(
+        '<mujoco><asset><mesh name="look" file="look.stl"/></asset><worldbody><body><joint name="j"/>'
+        f'<geom size="0.1"/>{geom}</body></worldbody></mujoco>'
+    )
+    assert [text for text in Robot.from_mjcf(tmp_path / "arm.xml").summary().advice if "look.stl" in text]

@@ -1,13 +1,16 @@
 """URDF: nothing that a file says is dropped."""
 
+import re
 import sys
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
 from mechanisms import GRAVITY, LIMIT, joint, link, placement, point_of, urdf
 
 from constrained_sim import Collisions, Plane, Robot, Simulator, constrained_acceleration
+from constrained_sim.bringup.plan import read_description
 from constrained_sim.dynamics.dynamics import Dynamics, integrate
 from constrained_sim.exceptions import MissingLibrary, ModelError, UnphysicalInertia
 
@@ -279,3 +282,20 @@ def test_axis_of_a_planar_joint_is_the_normal_of_its_plane(axis: tuple[int, int,
     moved = point_of(robot, integrate(robot, q, np.array([0.3, -0.2, 0.4, 0.0])), "body") - [1, 2, 3]
     assert normal @ moved == pytest.approx(0.0, abs=1e-12)
     assert np.linalg.norm(moved) > 0.3
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [("</robot>", "</robots>"), ('mass value="', 'mass value="x'), ('child link="a"', 'child link="b"')],
+)
+def test_what_is_wrong_in_a_file_names_the_file(tmp_path: Path, right: str, wrong: str) -> None:
+    """Beside the line, whoever reads it; the same text without a file is refused in the same words without one."""
+    text = urdf(BASE, ARM, TURN).replace(right, wrong)
+    (tmp_path / "arm.urdf").write_text(text)
+    with pytest.raises(ModelError) as alone:
+        Robot.from_urdf(text)
+    with pytest.raises(ModelError) as found:
+        Robot.from_urdf(tmp_path / "arm.urdf")
+    assert "line" in found.value.message and found.value.message == f"{tmp_path / 'arm.urdf'}: {alone.value.message}"
+    with pytest.raises(ModelError, match=re.escape(f"{tmp_path / 'arm.urdf'}: ")):
+        read_description(str(tmp_path / "arm.urdf"))

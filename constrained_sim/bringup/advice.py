@@ -9,6 +9,7 @@ from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import ModelError, listed
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array
+from constrained_sim.viewer.visuals import missing_visuals
 
 MASS_RATIO = 1e4
 """Of the heaviest to the lightest moving body, from which on contact forces lose digits."""
@@ -82,11 +83,12 @@ def _fast(robot: Robot, apparent: Array, dt: float) -> list[str]:
 
 
 def _meshes(robot: Robot) -> list[str]:
-    missing = {}
+    """Return what is missing, once for each file; a link that cannot collide goes before one that is not shown."""
+    missing: dict[str, str] = {}
     for element in robot.collision_elements:
         if element.kind == "mesh" and element.vertices is None:
             try:
                 mesh_path(robot, element.file)
             except ModelError as error:
                 missing[element.file] = f"link {element.link!r} cannot collide: {error.message}"
-    return list(missing.values())
+    return list((missing_visuals(robot) | missing).values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
@@ -48,7 +49,7 @@ def read_text(path_or_xml: str | os.PathLike[str], what: str = "robot descriptio
     Raises:
         ModelError: the file cannot be read, is no regular file, or is too large.
     """
-    if isinstance(path_or_xml, str) and path_or_xml.lstrip("\ufeff \t\r\n").startswith("<"):
+    if isinstance(path_or_xml, str) and _is_xml(path_or_xml):
         if len(path_or_xml) > LARGEST_FILE:
             raise ModelError(f"{what}: got {len(path_or_xml)} characters, allowed: at most {LARGEST_FILE}")
         return path_or_xml
@@ -58,6 +59,25 @@ def read_text(path_or_xml: str | os.PathLike[str], what: str = "robot descriptio
         given = str(path_or_xml) if isinstance(path_or_xml, os.PathLike) else path_or_xml
         reason = getattr(error, "strerror", None) or error
         raise ModelError(f"cannot read the {what} {shown(given)}: {reason}") from error
+
+
+@contextlib.contextmanager
+def errors_in(path_or_xml: str | os.PathLike[str]) -> Iterator[None]:
+    """Read a robot description, given as a file or as itself.
+
+    Raises:
+        ModelError: what is wrong with it, and in which file.
+    """
+    try:
+        yield
+    except ModelError as error:
+        if _is_xml(path_or_xml):
+            raise
+        raise ModelError(f"{os.fspath(path_or_xml)}: {error.message}") from error
+
+
+def _is_xml(path_or_xml: object) -> bool:
+    return isinstance(path_or_xml, str) and path_or_xml.lstrip("\ufeff \t\r\n").startswith("<")
 
 
 def parse_xml(text: str, what: str) -> Tag:

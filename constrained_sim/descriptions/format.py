@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from constrained_sim.descriptions.document import parse_xml, read_text
+from constrained_sim.descriptions.document import Tag, errors_in, parse_xml, read_text
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import WORLD
 
@@ -19,7 +19,7 @@ def format_of(path_or_xml: str | os.PathLike[str]) -> str:
         ModelError: no such file, or no XML.
         InvalidValue: XML of another kind.
     """
-    tag = parse_xml(read_text(path_or_xml), "robot description").tag
+    tag = _root(path_or_xml).tag
     if tag not in FORMATS:
         raise InvalidValue("robot description", f"<{tag}>", f"one of {', '.join(f'<{name}>' for name in FORMATS)}")
     return FORMATS[tag]
@@ -31,6 +31,12 @@ def is_held_by_world(path_or_xml: str | os.PathLike[str]) -> bool:
     Raises:
         ModelError: no such file, or no XML.
     """
-    root = parse_xml(read_text(path_or_xml), "robot description")
+    root = _root(path_or_xml)
     links = {link.get("name") for link in root.iter("link")}
     return WORLD in links or any((parent.text or "").strip() == WORLD for parent in root.iter("parent"))
+
+
+def _root(path_or_xml: str | os.PathLike[str]) -> Tag:
+    text = read_text(path_or_xml)
+    with errors_in(path_or_xml):
+        return parse_xml(text, "robot description")

@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 
 from constrained_sim.descriptions.description import Description, refuse_impossible_bodies, refuse_massless_joints
-from constrained_sim.descriptions.document import read_text
+from constrained_sim.descriptions.document import errors_in, read_text
 from constrained_sim.descriptions.mjcf import read_mjcf
 from constrained_sim.descriptions.sdf import read_sdf
 from constrained_sim.descriptions.urdf import read_urdf
@@ -31,8 +31,9 @@ def read_robot_from_urdf(
     path_or_xml = _located(path_or_xml)
     text = read_text(path_or_xml)
     folder = _folder(path_or_xml, text)
-    description = read_urdf(text, flag("floating_base", floating_base), folder)
-    return _robot_of(cls, description, gravity, actuated_joints, folder)
+    with errors_in(path_or_xml):
+        description = read_urdf(text, flag("floating_base", floating_base), folder)
+        return _robot_of(cls, description, gravity, actuated_joints, folder)
 
 
 def read_robot_from_sdf(
@@ -45,8 +46,9 @@ def read_robot_from_sdf(
     """Read an SDF, see :meth:`~constrained_sim.Robot.from_sdf`."""
     path_or_xml = _located(path_or_xml)
     text = read_text(path_or_xml)
-    description = read_sdf(text, flag("floating_base", floating_base))
-    return _robot_of(cls, description, gravity, actuated_joints, _folder(path_or_xml, text))
+    with errors_in(path_or_xml):
+        description = read_sdf(text, flag("floating_base", floating_base))
+        return _robot_of(cls, description, gravity, actuated_joints, _folder(path_or_xml, text))
 
 
 def read_robot_from_mjcf(
@@ -59,7 +61,8 @@ def read_robot_from_mjcf(
     path_or_xml = _located(path_or_xml)
     text = read_text(path_or_xml)
     folder = _folder(path_or_xml, text)
-    return _robot_of(cls, read_mjcf(text, folder), gravity, actuated_joints, folder)
+    with errors_in(path_or_xml):
+        return _robot_of(cls, read_mjcf(text, folder), gravity, actuated_joints, folder)
 
 
 def _robot_of(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
@@ -18,12 +20,43 @@ from constrained_sim.robot import Robot
 
 
 def visuals_of(robot: Robot) -> list[Visual]:
-    """Return the shapes that `robot` is shown with; its collision geometry where the description shows nothing."""
-    found = list(robot.visuals)
-    if robot.urdf:
-        root = parse_xml(robot.urdf, "robot description")
-        found = list({"robot": _of_urdf, "sdf": _of_sdf}.get(root.tag, _of_nothing)(robot, root))
+    """Return the shapes that `robot` is shown with; its collision geometry where the description shows nothing.
+
+    The description stands without pictures that are missing.
+    """
+    found = []
+    for visual in _described(robot):
+        with suppress(ConstrainedSimError):
+            found.append(replace(visual, file=_file(robot, visual)))
     return found or list(_of_collisions(robot))
+
+
+def missing_visuals(robot: Robot) -> dict[str, str]:
+    """Return what is missing of the shapes that the description of `robot` shows: the reason, by the file's name."""
+    missing = {}
+    for visual in _described(robot):
+        try:
+            _file(robot, visual)
+        except ConstrainedSimError as error:
+            missing[visual.file] = f"link {visual.link!r} is not shown as it looks: {error.message}"
+    return missing
+
+
+def _described(robot: Robot) -> list[Visual]:
+    """Return the shapes of the description, with files as it names them."""
+    if not robot.urdf:
+        return list(robot.visuals)
+    root = parse_xml(robot.urdf, "robot description")
+    return list({"robot": _of_urdf, "sdf": _of_sdf}.get(root.tag, _of_nothing)(robot, root))
+
+
+def _file(robot: Robot, visual: Visual) -> str:
+    """Return where the file of a shape is; empty: it needs none.
+
+    Raises:
+        ConstrainedSimError: nowhere.
+    """
+    return mesh_path(robot, visual.file) if visual.kind == "mesh" and visual.vertices is None else ""
 
 
 def _of_nothing(robot: Robot, root: Element) -> Iterator[Visual]:
@@ -66,7 +99,7 @@ def _of_sdf(robot: Robot, root: Element) -> Iterator[Visual]:
 def _visual(
     robot: Robot, place: tuple[str, pin.SE3, str, dict[str, str | None]], colour: tuple[float, ...]
 ) -> Iterator[Visual]:
-    """Return the shape at a place: link, placement, kind, texts of its size; nothing where its file is not found."""
+    """Return the shape at a place: link, placement, kind, texts of its size; nothing of another kind."""
     link, placement, kind, texts = place
     keys = {"sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length"), "box": ("size",)}
     if link not in robot.links or kind not in (*keys, "mesh"):
@@ -75,11 +108,7 @@ def _visual(
         size = tuple(value for key in keys[kind] for value in _numbers(texts[key], ()))
         yield Visual(link, placement, kind, size, colour=colour)
         return
-    try:
-        file = mesh_path(robot, texts["filename"] or "")
-    except ConstrainedSimError:
-        return  # the description stands without its pictures
-    yield Visual(link, placement, kind, _numbers(texts["scale"], (1.0, 1.0, 1.0)), file, colour)
+    yield Visual(link, placement, kind, _numbers(texts["scale"], (1.0, 1.0, 1.0)), texts["filename"] or "", colour)
 
 
 def _of_collisions(robot: Robot) -> Iterator[Visual]:
