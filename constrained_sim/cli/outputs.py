@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from constrained_sim.cli.texts import wrong_use
 from constrained_sim.config import Config
 from constrained_sim.exceptions import ConfigError
 from constrained_sim.optional import optional
@@ -17,6 +18,7 @@ def checked_outputs(output: Path | None, plot: Path | None, bag: Path | None, fi
     """Return what writes each file that is given.
 
     Raises:
+        BadParameter: another kind of file.
         ConfigError: a path at which no such file can be written.
         MissingLibrary: the one that writes it.
     """
@@ -50,7 +52,8 @@ def check_picture(option: str, path: Path) -> None:
     """Refuse a picture that cannot be drawn.
 
     Raises:
-        ConfigError: a folder that is not there, or another kind of file.
+        BadParameter: another kind of file.
+        ConfigError: a folder that is not there.
         MissingLibrary: the one that draws it.
     """
     from constrained_sim.plots.figures import SUFFIXES
@@ -63,7 +66,8 @@ def check_film(option: str, path: Path) -> None:
     """Refuse a film that cannot be drawn.
 
     Raises:
-        ConfigError: a folder that is not there, or another kind of file.
+        BadParameter: another kind of file.
+        ConfigError: a folder that is not there.
         MissingLibrary: the one that writes it.
     """
     from constrained_sim.viewer.film import SUFFIXES
@@ -76,10 +80,11 @@ def check_output(option: str, path: Path, suffixes: tuple[str, ...]) -> None:
     """Refuse a file that cannot be written.
 
     Raises:
-        ConfigError: another suffix, a directory, or no folder to put it in.
+        BadParameter: another suffix.
+        ConfigError: a directory, or no folder to put it in.
     """
     if suffixes and path.suffix not in suffixes:
-        raise ConfigError(f"--{option}: got {str(path)!r}, allowed: a file that ends in {', '.join(suffixes)}")
+        raise wrong_use(f"--{option}", f"got {str(path)!r}, allowed: a file that ends in {', '.join(suffixes)}")
     if path.is_dir() and suffixes:
         raise ConfigError(f"--{option}: {str(path)!r} is a directory")
     if not path.absolute().parent.is_dir():

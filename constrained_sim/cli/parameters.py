@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from constrained_sim.cli.texts import wrong_use
 from constrained_sim.exceptions import ConfigError
 from constrained_sim.package_paths import find_config
 from constrained_sim.parameter_file import read_value
@@ -29,14 +30,17 @@ def read_assignments(assignments: Sequence[str]) -> dict[str, Any]:
     """Return the values of ``NAME=VALUE``, by name; values are read as in a parameter file.
 
     Raises:
-        ConfigError: no assignment, one that is no YAML, or one name twice.
+        BadParameter: no assignment, one that is no YAML, or one name twice.
     """
     values: dict[str, Any] = {}
     for text in assignments:
         name, equals, value = text.partition("=")
         if not (name and equals):
-            raise ConfigError(f"--set: got {text!r}, allowed: NAME=VALUE, as contacts.foot.friction=0.3")
+            raise wrong_use("--set", f"got {text!r}, allowed: NAME=VALUE, as contacts.foot.friction=0.3")
         if name in values:
-            raise ConfigError(f"--set: got {name!r} twice, allowed: each parameter once")
-        values[name] = read_value(value)
+            raise wrong_use("--set", f"got {name!r} twice, allowed: each parameter once")
+        try:
+            values[name] = read_value(value)
+        except ConfigError as error:
+            raise wrong_use("--set", error.message) from error
     return values

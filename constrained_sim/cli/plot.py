@@ -5,7 +5,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from constrained_sim.cli.texts import Json, say, write_json
+from constrained_sim.cli.texts import Json, say, write_json, wrong_use
 
 
 def plot_command(
@@ -43,6 +43,8 @@ def plot_command(
 
     pictures = output or beside(source, ".pdf")
     check_picture("output", pictures)
+    if unknown := [name for name in kind or () if name not in KINDS]:
+        raise wrong_use("--kind", f"got {unknown[0]!r}, allowed: {', '.join(KINDS)}")
     recording = read(source, read_parameters(find_robot(robot), {}) if robot else None)
     for note in recording.notes:
         say(note)

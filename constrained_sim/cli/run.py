@@ -18,7 +18,7 @@ NODE_ONLY = ("duration", "record", "record_topics", "command_timeout")
 
 def run_command(
     robot: Annotated[str, typer.Argument(help="Parameter file (also package://NAME/PATH), or a robot of the package.")],
-    duration: Annotated[float, typer.Option(help="Simulated seconds.")] = 5.0,
+    duration: Annotated[float, typer.Option(help="Simulated seconds.", min=0.0)] = 5.0,
     controller: Annotated[
         str, typer.Option(help="What the robot's controller does, FILE.py:FUNCTION with efforts(t, q, v), or none.")
     ] = "none",

@@ -25,6 +25,11 @@ def say(text: str) -> None:
     print(f"constrained_sim: {text}", file=sys.stderr, flush=True)
 
 
+def wrong_use(option: str, text: str) -> typer.BadParameter:
+    """Return what is to be raised where the command line gives an `option` what it does not take: exit code 2."""
+    return typer.BadParameter(text, param_hint=option)
+
+
 def write_json(values: Mapping[str, Any]) -> None:
     """Write `values` to standard output; numbers that are not finite become null, which JSON has in their place."""
     print(json.dumps(_finite(values), indent=2, ensure_ascii=False, allow_nan=False))

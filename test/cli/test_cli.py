@@ -161,15 +161,10 @@ def test_a_bag_tells_of_objects_beside_the_robot(cli, tmp_path):
         (["run", "nobody"], "four_bar"),
         (["run", "leg", "--controller", "fly"], "stand"),
         (["run", "leg", "--controller", "no.py:f"], "no.py"),
-        (["run", "leg", "--set", "dt"], "NAME=VALUE"),
         (["run", "leg", "--set", "solver=magic"], "null_space"),
-        (["run", "leg", "--duration", "-1"], "duration"),
-        (["run", "leg", "--output", "a.txt"], ".npz"),
         (["run", "leg", "--output", "missing/a.npz"], "missing"),
-        (["run", "leg", "--plot", "a.doc"], ".png"),
         (["view", "nobody"], "four_bar"),
         (["view", "a.npz"], "--robot"),
-        (["film", ".", "a.doc"], ".mp4"),
     ],
 )
 def test_bad_input_is_refused(cli, tmp_path, words, said):
@@ -275,10 +270,27 @@ def test_a_function_of_the_user_controls(cli, tmp_path):
     assert run.tau[0, 1] == pytest.approx(-1.2)
 
 
-def test_wrong_use_is_code_2(cli):
-    """As everywhere."""
-    assert "No such" in cli("run", "leg", "--velocity", 1, code=2).err
-    cli("list", "planets", code=2)
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "leg", "--velocity", 1], "No such"),
+        (["list", "planets"], "planets"),
+        (["run", "leg", "--set", "dt"], "NAME=VALUE"),
+        (["run", "leg", "--set", "dt=1", "--set", "dt=2"], "twice"),
+        (["run", "leg", "--set", "dt=["], "--set"),
+        (["run", "leg", "--duration", "-1"], "duration"),
+        (["run", "leg", "--output", "a.txt"], ".npz"),
+        (["run", "leg", "--plot", "a.doc"], ".png"),
+        (["plot", ".", "--output", "a.jpg"], ".svg"),
+        (["plot", ".", "--kind", "foo"], "friction_cones"),
+        (["report", ".", "--output", "a.pdf"], ".html"),
+        (["film", ".", "a.doc"], ".mp4"),
+    ],
+)
+def test_wrong_use_is_code_2(cli, tmp_path, words, said):
+    """As everywhere; the option is named with what it takes, and nothing is written."""
+    assert said in cli(*words, code=2).err
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("command", COMMANDS)
