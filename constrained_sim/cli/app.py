@@ -18,7 +18,7 @@ from constrained_sim.cli.recover import recover_command
 from constrained_sim.cli.replay import replay_command
 from constrained_sim.cli.report import report_command
 from constrained_sim.cli.run import run_command
-from constrained_sim.cli.texts import EXIT_CODES, FAILED, INTERRUPTED, say
+from constrained_sim.cli.texts import EXIT_CODES, FAILED, say
 from constrained_sim.cli.version import version_command
 from constrained_sim.cli.view import view_command
 from constrained_sim.cli.why import why_command
@@ -57,6 +57,3 @@ def main() -> None:
     except ConstrainedSimError as error:
         say(str(error))
         sys.exit(FAILED)
-    except KeyboardInterrupt:
-        say("interrupted")
-        sys.exit(INTERRUPTED)

@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+from constrained_sim.cli import INTERRUPTED
+
 FAILED = 1
 DIFFERS = 3
-INTERRUPTED = 130
 
 EXIT_CODES = (
     f"Exit codes: 0 done; {FAILED} refused or failed, with the reason; 2 wrong use of the command line; "

@@ -14,18 +14,44 @@ from pathlib import Path
 
 from ament_index_python.packages import get_package_prefix, get_package_share_directory
 
-from constrained_sim.plots.figures import write_figures
-from constrained_sim.plots.from_bag import read_bag
-from constrained_sim.ros.demos import MODES, PACKAGE
+from constrained_sim.cli import INTERRUPTED
+from constrained_sim.exceptions import ConstrainedSimError
 from constrained_sim.ros.discovery import loopback_settings
+from constrained_sim.shipped import PACKAGE
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the demonstration."""
-    options = parse(arguments)
+    """Run the demonstration; Ctrl-C ends it without ado, also while Python still imports what it needs."""
+    try:
+        return _demonstrate(parse(arguments))
+    except ConstrainedSimError as error:
+        print(f"demo: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _demonstrate(options: argparse.Namespace) -> int:
+    """Simulate, and plot what was recorded; return an exit code."""
+    from constrained_sim.bag_reader import METADATA
+
     os.environ.update(loopback_settings())
-    robot = options.robot
-    bag = options.output / f"{robot}_bag_{datetime.now():%Y%m%d_%H%M%S}"
+    bag = options.output / f"{options.robot}_bag_{datetime.now():%Y%m%d_%H%M%S}"
+    code = _simulate(options, bag)
+    if code != 0:
+        print(f"demo: the simulator ended with exit code {code}", file=sys.stderr)
+        return code
+    if not (bag / METADATA).is_file():
+        print("demo: interrupted before anything was recorded", file=sys.stderr)
+        return INTERRUPTED
+    pages = _plot(bag, f"{options.robot}: {options.controller}, {options.clock_mode}, {options.solver}")
+    print(f"\nrecorded  {bag}\nplotted   {pages}\nplot any bag with  scripts/run constrained_sim plot DIRECTORY")
+    print("look at it with   scripts/run constrained_sim view DIRECTORY")
+    return 0
+
+
+def _simulate(options: argparse.Namespace, bag: Path) -> int:
+    """Run the simulator, and beside it what shows and controls it, until it ends; return its exit code."""
     simulator = executable(
         "simulator",
         "--params-file", str(options.config),
@@ -35,31 +61,42 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "-p", f"record:={bag}",
         "-p", f"wait_for_first_command:={options.controller != 'none'}",
     )  # fmt: skip
-    companions = [executable("monitor"), *([executable("viewer")] if options.view else [])]
-    if options.controller != "none":
-        words = () if robot == "leg" else ("-p", f"config:={options.config.resolve()}")
-        companions.append(executable(f"{robot}_controller", "-p", f"mode:={options.controller}", *words))
+    companions: list[subprocess.Popen[bytes]] = []
     try:
-        code = simulator.wait()
-    except KeyboardInterrupt:
-        code = simulator.wait()
+        for words in _beside(options):
+            companions.append(executable(*words))
+        return simulator.wait()
+    except KeyboardInterrupt:  # it has heard of it as well
+        return simulator.wait()
     finally:
         for process in companions:
             process.send_signal(signal.SIGINT)
         for process in companions:
             process.wait()
-    if code != 0:
-        print(f"demo: the simulator ended with exit code {code}", file=sys.stderr)
-        return code
-    title = f"{robot}: {options.controller}, {options.clock_mode}, {options.solver}"
+
+
+def _beside(options: argparse.Namespace) -> list[tuple[str, ...]]:
+    """Return the executables beside the simulator, with their arguments."""
+    words: list[tuple[str, ...]] = [("monitor",), *([("viewer",)] if options.view else [])]
+    if options.controller != "none":
+        config = () if options.robot == "leg" else ("-p", f"config:={options.config.resolve()}")
+        words.append((f"{options.robot}_controller", "-p", f"mode:={options.controller}", *config))
+    return words
+
+
+def _plot(bag: Path, title: str) -> Path:
+    """Plot a recording into a file beside it, and return that."""
+    from constrained_sim.plots.figures import write_figures
+    from constrained_sim.plots.from_bag import read_bag
+
     (pages,) = write_figures(replace(read_bag(bag), title=title), bag.with_suffix(".pdf"))
-    print(f"\nrecorded  {bag}\nplotted   {pages}\nplot any bag with  scripts/run constrained_sim plot DIRECTORY")
-    print("look at it with   scripts/run constrained_sim view DIRECTORY")
-    return 0
+    return pages
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
+    from constrained_sim.ros.demos import MODES
+
     parser = argparse.ArgumentParser(prog="demo", description=__doc__)
     parser.add_argument("robot", choices=MODES)
     parser.add_argument("--duration", type=float, default=10.0, help="simulated seconds (default: %(default)s)")

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import re
 import resource
 import signal
@@ -317,6 +318,15 @@ def test_view_serves_a_page_until_ctrl_c(tmp_path):
         assert process.returncode in (0, 130)
     finally:
         process.kill()
+
+
+def test_ctrl_c_while_python_imports_is_one_line(tmp_path):
+    """What is imported first stands for the time that this takes."""
+    (tmp_path / "typer.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nwhile True: pass\n")
+    command = [sys.executable, "-P", "-m", "constrained_sim", "run", "leg"]
+    there = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+    done = subprocess.run(command, env=there, capture_output=True, text=True, timeout=60.0, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "constrained_sim: interrupted\n")
 
 
 def test_a_run_that_is_interrupted_says_how_far_it_came(tmp_path):

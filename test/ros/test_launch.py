@@ -2,6 +2,8 @@
 
 import importlib.util
 import os
+import signal
+import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
@@ -15,7 +17,7 @@ from ros.live import ROOT, URDF
 from constrained_sim import load_config
 from constrained_sim.config import NodeOptions
 from constrained_sim.exceptions import InvalidValue, SimulationFailed
-from constrained_sim.ros.demo import parse
+from constrained_sim.ros.demo import main, parse
 from constrained_sim.ros.demos import MODES
 from constrained_sim.ros.discovery import VARIABLES, discovery_settings
 from constrained_sim.solvers import SOLVERS
@@ -258,6 +260,40 @@ def test_demonstration_starts_the_same(robot):
     assert parse([robot, "--controller", "none"]).controller == "none"
     with pytest.raises(SystemExit):
         parse([robot, "--controller", "dance"])
+
+
+def test_demonstration_that_is_interrupted_early_says_so(tmp_path, monkeypatch, capsys):
+    """There is no recording to plot; what it has started is ended."""
+    told = []
+
+    class Started:
+        def __init__(self, name, *words):
+            self.name, self.waits = name, 0
+
+        def wait(self):
+            self.waits += 1
+            if self.name == "simulator" and self.waits == 1:
+                raise KeyboardInterrupt
+            return 0
+
+        def send_signal(self, number):
+            told.append((self.name, number))
+
+    monkeypatch.setattr("constrained_sim.ros.demo.executable", Started)
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    assert main(["leg", "--output", str(tmp_path)]) == 130
+    assert capsys.readouterr() == ("", "demo: interrupted before anything was recorded\n")
+    assert told == [("monitor", signal.SIGINT), ("leg_controller", signal.SIGINT)]
+    assert not list(tmp_path.iterdir())
+
+
+def test_demonstration_that_is_interrupted_while_python_imports_is_quiet(tmp_path):
+    """What it needs first stands for the time that this takes."""
+    (tmp_path / "numpy.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nwhile True: pass\n")
+    there = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+    command = [sys.executable, "-P", "-m", "constrained_sim.ros.demo", "leg"]
+    done = subprocess.run(command, env=there, capture_output=True, text=True, timeout=60.0, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 @pytest.mark.parametrize("robot", MODES)
