@@ -1,7 +1,7 @@
 """`constrained_sim replay`: simulates a recording again and compares it bit by bit."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -26,11 +26,13 @@ def replay_command(
     for warning in comparison.warnings:
         say(warning)
     if as_json:
-        told = {"difference": comparison.difference, "is_whole": comparison.is_whole}
+        told: dict[str, Any] = {"difference": comparison.difference, "is_whole": comparison.is_whole}
+        told |= {"steps": comparison.steps, "until": comparison.until}
         write_json({"identical": counts, **told, "warnings": list(comparison.warnings)})
     else:
         for topic, count in counts.items():
             print(f"{count:9d}  {topic}: identical")
+        print(comparison.extent)
         print(comparison.summary)
     if not comparison.is_proven:
         raise typer.Exit(DIFFERS)

@@ -33,6 +33,9 @@ FOOTER = struct.Struct("<BQQQI")
 DEFINITION_LIMIT = 64 << 20
 """[bytes] of all schemas and channels, which are kept."""
 
+LOST = "constrained_sim.lost"
+"""Name of the metadata record that tells what `recover` could not read."""
+
 DATA_END_BYTES = 4
 
 HEADER_LIMIT = 64 << 10
@@ -84,6 +87,7 @@ class McapScanner:
         promised: messages, attachments and metadata records by the statistics at the end; None: there are none.
         is_complete: whether the file ends as a finished file does; known after the last record.
         has_all_data: whether the end of the data was read, behind which there is an index alone; known then, too.
+        lost_before: the same damage of the file that this one was recovered from.
         cut_off: bytes at the end that are no complete record.
         compression: of the chunks, as far as they were unpacked: ``none``, ``zstd`` or ``lz4``.
     """
@@ -98,6 +102,7 @@ class McapScanner:
         self.schemas: dict[int, Schema] = {}
         self.channels: dict[int, Channel] = {}
         self.damage: list[str] = []
+        self.lost_before: list[str] = []
         self.orphans: Counter[int] = Counter()
         self.promised: tuple[int, ...] | None = None
         self.found = [0, 0, 0]
@@ -150,6 +155,11 @@ class McapScanner:
     def is_whole(self) -> bool:
         """Whether every message, attachment and metadata record of the file was read; known after the last one."""
         return tuple(self.found) == self.promised or (self.promised is None and not self.damages)
+
+    @property
+    def has_holes(self) -> bool:
+        """Whether something between what was read so far is lost."""
+        return bool(self.damages or self.orphans or self.lost_before)
 
     @property
     def count(self) -> int:
@@ -252,6 +262,8 @@ class McapScanner:
             kind = Attachment if frame.opcode == Opcode.ATTACHMENT else Metadata
             record = parse(kind.read, self._body(frame))
             self.found[1 if kind is Attachment else 2] += 1
+            if isinstance(record, Metadata) and record.name == LOST:
+                self.lost_before += record.metadata.values()
             yield record
         elif frame.opcode == Opcode.HEADER:
             parse(Header.read, self._body(frame))

@@ -24,7 +24,7 @@ from constrained_sim.parameter_file import read_yaml
 from constrained_sim.ros.bag import bag_file
 from constrained_sim.ros.bag_lock import bag_lock
 from constrained_sim.ros.bag_writer import NEW, BagWriter
-from constrained_sim.ros.mcap_scanner import McapScanner
+from constrained_sim.ros.mcap_scanner import LOST, McapScanner
 
 EPILOG = "example: recover recordings/leg_bag; exit codes: 0 done; 1 refused; 2 wrong command line; 3 parts are damaged"
 
@@ -93,7 +93,7 @@ def _recover(file: Path, delete_original: bool) -> Recovery:
         raise ConfigError(f"nothing in {str(file)!r} can be read: {_reason(present)}")
     source = McapScanner(file)
     try:
-        _check(directory / (file.name + BESIDE), _copy(source, directory, file.name, present.compression))
+        _check(directory / (file.name + BESIDE), _copy(source, directory, file.name, present))
         originals = _replace(directory, file.name)
     finally:
         for name in (file.name, METADATA, METADATA + NEW):
@@ -106,19 +106,21 @@ def _recover(file: Path, delete_original: bool) -> Recovery:
     return Recovery(source.count, tuple(source.damage), source.is_whole, originals)
 
 
-def _copy(source: McapScanner, directory: Path, name: str, compression: str) -> Counter[str]:
+def _copy(source: McapScanner, directory: Path, name: str, present: McapScanner) -> Counter[str]:
     """Copy everything that `source` can read into files beside the originals; return messages by topic.
 
-    The copy is compressed as the original is.
+    The copy is compressed as the original is, and begins with what is lost: `present` has read all of the original.
 
     Raises:
         OSError: they cannot be written.
     """
     records = source.records()
     counts: Counter[str] = Counter()
-    writer = BagWriter(directory, name, BESIDE, source.profile, False, compression)
+    writer = BagWriter(directory, name, BESIDE, source.profile, False, present.compression)
     numbers: dict[tuple[object, ...], int] = {}
     try:
+        if not present.is_whole:
+            writer.add_metadata(LOST, {str(number): line for number, line in enumerate(present.damage)})
         for record in records:
             if isinstance(record, Message):
                 channel = source.channels[record.channel_id]

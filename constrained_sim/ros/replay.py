@@ -6,14 +6,14 @@ import argparse
 import json
 import sys
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.metadata import version
 from itertools import chain, islice
 from pathlib import Path
 from platform import machine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from geometry_msgs.msg import WrenchStamped
 from rclpy.qos import QoSProfile
@@ -83,13 +83,22 @@ class Comparison:
         counts: messages that are the same, by topic.
         difference: where and how the first one differs; empty: none does.
         is_whole: whether all of the recording was there to be compared; one that differs is not read to its end.
+        steps: since the last reset, where the comparison ended.
+        until: stamp there [s].
         warnings: what may explain a difference.
     """
 
     counts: Mapping[str, int]
     difference: str
     is_whole: bool
+    steps: int
+    until: float
     warnings: tuple[str, ...]
+
+    @property
+    def extent(self) -> str:
+        """Return how much was compared, in one line."""
+        return f"compared: {sum(self.counts.values())} messages, up to step {self.steps} (stamp {self.until:.9f} s)"
 
     @property
     def summary(self) -> str:
@@ -106,6 +115,28 @@ class Comparison:
         return self.is_whole and not self.difference
 
 
+class _Message(NamedTuple):
+    """A message that the replay gives.
+
+    Attributes:
+        kind: its type.
+        stamp: [ns].
+        data: serialised.
+    """
+
+    kind: str
+    stamp: int
+    data: bytes
+
+    def is_like(self, record: Record) -> bool:
+        """Whether it may stand where `record` does."""
+        return (self.kind, self.stamp) == (record.topic.type_name, record.stamp)
+
+    def is_same(self, record: Record) -> bool:
+        """Whether it is what was recorded, bit by bit."""
+        return self.kind == record.topic.type_name and self.data.rstrip(PADDING) == record.data.rstrip(PADDING)
+
+
 class _Produced:
     """Topics that keep what is sent until it is compared."""
 
@@ -114,7 +145,7 @@ class _Produced:
     problem = ""
 
     def __init__(self, left_out: Set[str], recorded: TopicChoice) -> None:
-        self.queue: deque[tuple[str, bytes]] = deque()
+        self.queue: deque[_Message] = deque()
         self._left_out, self._recorded = left_out, recorded
 
     def open(
@@ -123,7 +154,7 @@ class _Produced:
         kind_name = type_name(kind)
         if not record or kind_name in self._left_out or name not in self._recorded:
             return Topic(None)
-        return Topic(lambda data, stamp: self.queue.append((kind_name, data)))
+        return Topic(lambda data, stamp: self.queue.append(_Message(kind_name, stamp, data)))
 
     def check(self, name: str) -> None:
         return None  # what was recorded was allowed then
@@ -145,7 +176,12 @@ class _Produced:
 
 
 class Replay:
-    """A simulation that is driven by the inputs of a recording."""
+    """A simulation that is driven by the inputs of a recording.
+
+    Attributes:
+        world: that is simulated.
+        missing: messages that the recording has lost, as far as they were left out here.
+    """
 
     def __init__(
         self, parameters: Mapping[str, Any], folder: Path, left_out: Set[str] = frozenset(), namespace: str = "/"
@@ -166,6 +202,7 @@ class Replay:
         self._outputs = Outputs(self._topics, self.world, JointNames(config.robot, config.node.joints))
         self._requests = Requests(self.world, self._outputs)
         self._prefix = config.node.frame_prefix
+        self.missing = 0
         self._outputs.start({})
 
     def take(self, given: msg.Input) -> None:
@@ -186,18 +223,55 @@ class Replay:
             kind, perform = self._requests.kinds[given.name]
             perform(from_json(kind.Request, given.content), kind.Response()).publish()  # type: ignore[attr-defined]
 
-    def next_message(self) -> tuple[str, bytes]:
-        """Return the type and the bytes of what is published next; simulate where nothing is waiting.
+    def next_message(self) -> _Message:
+        """Return what is published next, and :meth:`drop` takes away; simulate where nothing is waiting.
 
         Raises:
             ConfigError: the simulation is frozen.
         """
         while not self._topics.queue:
-            period = self.world.advance()
-            if period is None:
-                raise ConfigError(f"the replay is frozen: {self.world.frozen}")
-            self._outputs.send_period(period)
-        return self._topics.queue.popleft()
+            self._advance()
+        return self._topics.queue[0]
+
+    def drop(self) -> None:
+        """Go on behind the next message."""
+        self._topics.queue.popleft()
+
+    def leave_out(self, count: int) -> None:
+        """Go on behind so many messages, which the recording has lost."""
+        self.missing += count
+        for _ in range(count):
+            self.drop()
+
+    def skip_to_boundary(self, stamp: int) -> None:
+        """Simulate up to the boundary at `stamp` [ns], where something enters; leave out what is before.
+
+        Raises:
+            ConfigError: the simulation is frozen.
+        """
+        while self.world.stamp < stamp:
+            self.leave_out(len(self._topics.queue))
+            self._advance()
+
+    def skip_to(self, record: Record) -> None:
+        """Leave out what precedes `record`, or else one that may stand in its place.
+
+        Raises:
+            ConfigError: the simulation is frozen.
+        """
+        while not any(message.is_same(record) for message in self._topics.queue) and self.world.stamp < record.stamp:
+            self.leave_out(len(self._topics.queue))
+            self._advance()
+        for fits in _Message.is_same, _Message.is_like:
+            found = [place for place, message in enumerate(self._topics.queue) if fits(message, record)]
+            if found:
+                return self.leave_out(found[0])
+
+    def _advance(self) -> None:
+        period = self.world.advance()
+        if period is None:
+            raise ConfigError(f"the replay is frozen: {self.world.frozen}")
+        self._outputs.send_period(period)
 
 
 def replay(directory: Path) -> Comparison:
@@ -218,18 +292,39 @@ def replay(directory: Path) -> Comparison:
     folder, namespace = Path(configuration["folder"]), configuration.get("namespace", "/")
     simulation = Replay(_completed(configuration["parameters"]), folder, left_out, namespace)
     warnings = _changes(configuration, digest(configuration["parameters"], simulation.world.config.robot))
+    counts, difference = _compare(chain(beginning, records), simulation, scanner)
+    world, ends = simulation.world, bool(difference) or (scanner.is_whole and scanner.has_all_data)
+    is_whole = ends and not scanner.lost_before and not simulation.missing
+    losses = *_holes(scanner, simulation.missing), *_losses(scanner, difference), *scanner.damage
+    return Comparison(counts, difference, is_whole, world.sim.steps, world.stamp / NANOSECONDS, (*warnings, *losses))
+
+
+def _compare(records: Iterable[Record], simulation: Replay, scanner: McapScanner) -> tuple[Counter[str], str]:
+    """Return how many messages are the same, by topic, and how the first one differs; empty: none does.
+
+    Behind a hole in the recording, the replay goes on at what follows it.
+    """
     counts: Counter[str] = Counter()
-    difference = ""
-    for record in chain(beginning, records):
+    for record in records:
         if record.topic.type_name == INPUT:
+            if scanner.has_holes:
+                simulation.skip_to_boundary(record.stamp)
             simulation.take(deserialize_message(record.data, msg.Input))
         elif record.topic.type_name not in NOT_COMPARED:
-            difference = _difference(record, simulation)
-            if difference:
-                break
+            if scanner.has_holes and not simulation.next_message().is_same(record):
+                simulation.skip_to(record)
+            if difference := _difference(record, simulation):
+                return counts, difference
+            simulation.drop()
             counts[record.topic.name] += 1
-    is_whole = bool(difference) or (scanner.is_whole and scanner.has_all_data)
-    return Comparison(counts, difference, is_whole, (*warnings, *_losses(scanner, difference), *scanner.damage))
+    return counts, ""
+
+
+def _holes(scanner: McapScanner, missing: int) -> tuple[str, ...]:
+    """Return what is to be said of holes in a recording."""
+    before = tuple(f"lost before the recording was recovered: {line}" for line in scanner.lost_before)
+    text = f"{missing} messages are missing in the recording, and with them what entered the simulation there"
+    return (*before, text) if missing else before
 
 
 def _losses(scanner: McapScanner, difference: str) -> tuple[str, ...]:
@@ -238,15 +333,18 @@ def _losses(scanner: McapScanner, difference: str) -> tuple[str, ...]:
         return ()
     if scanner.has_all_data:
         return ("the index at the end of the recording is cut off; no message is in it",) if scanner.cut_off else ()
-    return (f"the recording is cut off: its last {scanner.cut_off} bytes are part of a message, what followed is lost",)
+    rest = f"its last {scanner.cut_off} bytes are part of a message, " if scanner.cut_off else ""
+    return (f"the recording is cut off: {rest}what followed is lost",)
 
 
 def _configuration(beginning: Sequence[Record]) -> dict[str, Any]:
     """Return what the first input says.
 
     Raises:
-        ConfigError: it is not a configuration.
+        ConfigError: it is not a configuration, or there is no message at all.
     """
+    if not beginning:
+        raise ConfigError("the recording is empty: no message in it can be read")
     inputs = [deserialize_message(record.data, msg.Input) for record in beginning if record.topic.type_name == INPUT]
     if not inputs or inputs[0].name != "configuration":
         raise ConfigError(
@@ -274,10 +372,13 @@ def _changes(configuration: Mapping[str, Any], present_digest: str) -> tuple[str
 
 def _difference(record: Record, simulation: Replay) -> str:
     """Return how the next message of `simulation` differs from a recorded one; empty if it does not."""
-    kind, data = simulation.next_message()
-    if kind == record.topic.type_name and data.rstrip(PADDING) == record.data.rstrip(PADDING):
+    next_one = simulation.next_message()
+    if next_one.is_same(record):
         return ""
+    kind, _, data = next_one
     where = f"step {simulation.world.sim.steps} (stamp {record.stamp / NANOSECONDS:.9f} s), {record.topic.name}"
+    if simulation.missing:
+        where = f"{where}, behind a hole in the recording, in which inputs may be lost"
     if kind != record.topic.type_name:
         return f"{where}: recorded a {record.topic.type_name}, the replay gives a {kind}"
     message = message_type(kind)
@@ -310,5 +411,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"note: {warning}")
     for topic, count in sorted(comparison.counts.items()):
         print(f"{count:9d}  {topic}: identical")
+    print(comparison.extent)
     print(comparison.summary)
     return 0 if comparison.is_proven else DIFFERS

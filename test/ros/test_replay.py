@@ -1,11 +1,13 @@
 """`replay`: a recording is simulated again from its inputs, and what differs is named."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
 
 import pytest
+from mcap.reader import make_reader
 from mcap.records import Footer
 from mcap.stream_reader import StreamReader
 from mcap.writer import CompressionType, Writer
@@ -252,6 +254,66 @@ def test_a_replay_says_that_parts_are_lost(served, tmp_path, capsys, beyond):
     assert main([str(folder)]) == 3
     *_, last = capsys.readouterr().out.splitlines()
     assert last == "the replay is identical, bit by bit, to what is left of the recording: parts of it are lost"
+
+
+def test_a_replay_says_how_much_it_compares(served, tmp_path, capsys):
+    """Also of a recording that was cut off and recovered, and is shorter; what is not there is not counted as bytes."""
+    folder = cut(served, tmp_path / "cut", end_of_data(served))
+    assert main([str(folder)]) == 3
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first == "note: the recording is cut off: what followed is lost"
+    for bag in (served, cut(served, tmp_path / "shorter", bag_file(served).stat().st_size // 2)):
+        recover(bag)
+        assert main([str(bag)]) == 0
+        *_, extent, last = capsys.readouterr().out.splitlines()
+        records = [r for r in read_records(bag_file(bag)) if r.topic.name == "/joint_states"]
+        assert re.search(rf"compared: \d+ messages, up to step \d+ \(stamp {records[-1].stamp / 1e9:.9f} s\)", extent)
+        assert last == "the replay is identical, bit by bit"
+
+
+def holed(bag, folder):
+    """Return a copy of `bag` with a wrong bit in the middle one of its chunks."""
+    shutil.copytree(bag, folder)
+    data = bytearray(bag_file(folder).read_bytes())
+    with bag_file(bag).open("rb") as stream:
+        chunks = make_reader(stream).get_summary().chunk_indexes
+    assert len(chunks) > 2
+    middle = chunks[len(chunks) // 2]
+    data[middle.chunk_start_offset + middle.chunk_length // 2] ^= 1
+    bag_file(folder).write_bytes(data)
+    return folder
+
+
+@pytest.mark.parametrize("recovers", [False, True])
+def test_what_is_behind_a_hole_is_compared(dropped, tmp_path, capsys, recovers):
+    """Messages that are lost are counted and said, not what follows them; recover leaves in the bag that there are."""
+    folder = holed(dropped.path, tmp_path / "holed")
+    if recovers:
+        assert not recover(folder).is_whole
+        assert recover(folder).originals == ()  # it is complete now
+    comparison = replay(folder)
+    assert comparison.difference == "" and not comparison.is_whole and not comparison.is_proven
+    left = sum(comparison.counts.values())
+    whole = sum(replay(dropped.path).counts.values())
+    assert 0 < left < whole and comparison.steps == 400
+    assert any(text.startswith(f"{whole - left} messages are missing") for text in comparison.warnings)
+    assert any("checksum does not fit" in text for text in comparison.warnings)
+    assert main([str(folder)]) == 3
+    *_, last = capsys.readouterr().out.splitlines()
+    assert last == "the replay is identical, bit by bit, to what is left of the recording: parts of it are lost"
+
+
+def test_commands_that_are_lost_in_a_hole_are_no_other_simulation(hopping, tmp_path):
+    """What differs behind it is told as that."""
+    comparison = replay(holed(hopping.path, tmp_path / "holed"))
+    assert "behind a hole in the recording, in which inputs may be lost" in comparison.difference
+    assert not comparison.is_whole and any("messages are missing" in text for text in comparison.warnings)
+
+
+def test_a_recording_without_messages_is_called_empty(served, tmp_path):
+    """It is none of others."""
+    with pytest.raises(ConfigError, match="the recording is empty"):
+        replay(rewritten(served, tmp_path / "empty", lambda record: None))
 
 
 def test_an_index_that_is_cut_off_is_no_loss(served, tmp_path, capsys):
