@@ -246,9 +246,8 @@ class ConstraintManager:
             InvalidValue: a constraint or contact is on an object that has gone.
         """
         robot, other = self._robot, before._robot
-        of_objects = {one.name for one in other.constraints if other.owner_of(one.name)}
-        kept = {entry.name for entry in robot.objects} - set(new)
-        stays = [one for name, one in before.declared.items() if name not in of_objects or other.owner_of(name) in kept]
+        kept = {"", *(entry.name for entry in robot.objects)} - set(new)
+        stays = [one for name, one in before.declared.items() if other.owner_of(name) in kept]
         fresh = [one for one in robot.constraints if robot.owner_of(one.name) in new]
         self.declared = _by_name([*stays, *fresh])
         names = set(self.declared)

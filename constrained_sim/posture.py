@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.compilation.kernel import kernel
+from constrained_sim.exceptions import InvalidValue
 from constrained_sim.joints import SingleJoint, places_of
 from constrained_sim.robot import Robot, checked_robot
 from constrained_sim.validation import Array, float_array, one_or_each
@@ -109,17 +110,31 @@ class Posture:
         q, v = float_array("q", q, (self.robot.nq,)), float_array("v", v, (self.robot.nv,))
         return np.asarray(feedback_efforts(self.law, q, v), dtype=np.float64)
 
-    def suits(self, robot: Robot) -> bool:
-        """Return whether `robot` has the same joints in the same places."""
+    def of(self, robot: Robot) -> Posture:
+        """Return this posture for `robot`, which may have other objects beside it.
+
+        Raises:
+            InvalidValue: this is a posture of another robot.
+        """
         if robot is self.robot:
-            return True
-        if (robot.nq, robot.nv, robot.actuated_joints) != (self.robot.nq, self.robot.nv, self.robot.actuated_joints):
-            return False
-        return [SingleJoint.of(robot, name) for name in robot.actuated_joints] == self._joints
+            return self
+        if not has_same_joints(robot, self.robot):
+            raise InvalidValue("controller", "a posture of another robot", "one of the robot that is simulated")
+        other = copy.copy(self)
+        other.robot = robot
+        return other
 
     def _positions(self, q: Any) -> Array:
         configuration = self.robot.checked_configuration(q)
         return np.array([joint.position(configuration) for joint in self._joints], dtype=np.float64)
+
+
+def has_same_joints(robot: Robot, other: Robot) -> bool:
+    """Return whether two robots, without objects, have the same actuated joints in the same places, as copies have."""
+    one, two = robot.without_objects, other.without_objects
+    if (one.nq, one.nv, one.actuated_joints) != (two.nq, two.nv, two.actuated_joints):
+        return False
+    return one is two or all(SingleJoint.of(one, name) == SingleJoint.of(two, name) for name in one.actuated_joints)
 
 
 @kernel

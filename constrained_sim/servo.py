@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.joints import SingleJoint, places_of
-from constrained_sim.posture import JointFeedback
+from constrained_sim.posture import JointFeedback, has_same_joints
 from constrained_sim.robot import Robot, checked_robot
 from constrained_sim.validation import Array, known, number, one_or_each, sparse_array
 
@@ -54,7 +54,7 @@ class JointTargets(NamedTuple):
         Raises:
             InvalidValue: these are the targets of another robot.
         """
-        if robot.without_objects is not self.robot.without_objects:
+        if not has_same_joints(robot, self.robot):
             raise InvalidValue("tau", "targets of another robot", "those of a Servo of the robot that is simulated")
         return self.feedback
 

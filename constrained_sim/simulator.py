@@ -31,7 +31,7 @@ from constrained_sim.impact import Impact
 from constrained_sim.integrators import INTEGRATORS
 from constrained_sim.late_imports import call_late
 from constrained_sim.linalg.blas_threads import single_threaded_blas
-from constrained_sim.objects.combined_robot import carried_over
+from constrained_sim.objects.combined_robot import carried_over, kept_objects
 from constrained_sim.objects.world_object import WorldObject
 from constrained_sim.optional import optional
 from constrained_sim.posture import JointFeedback, Posture, no_feedback
@@ -397,7 +397,8 @@ class Simulator:
     def with_objects(self, objects: Iterable[WorldObject]) -> Simulator:
         """Return a simulation that goes on from here with these objects beside the robot, and no others.
 
-        An object that is here already stays as it is, one that is new begins where it says, at rest. All else is kept:
+        An object that is here already stays as it is, one that is new begins where it says, at rest. What is called
+        ``OBJECT/...``, as its joint limits, comes and goes with it. All else is kept:
         time, steps, the state of the robot, constraints and contacts with their targets, solver and stepper, commands
         that are delayed, wrenches that are applied, the audit of the energy. The stepper forgets the past, as after a
         change of constraints: so one of the same state from which all objects were taken away goes on like one that
@@ -410,7 +411,8 @@ class Simulator:
         """
         before, state = self.robot, self.state
         robot = before.with_objects(objects)
-        new = [entry.name for entry in robot.objects if not any(entry is other for other in before.objects)]
+        kept = kept_objects(before, robot)
+        new = [entry.name for entry in robot.objects if entry.name not in kept]
         sim = Simulator(
             robot, (), self.stepper_name, self._solver, self.dt, self.integrator_name, self._stepper.stabilization,
             self._method.name, self._method.tolerance, self.position_tolerance, self._actuators.delay * self.dt,
@@ -597,6 +599,8 @@ class Simulator:
 
     def _run(self, count: int, controller: Controller | None, every: int, report: Callable[[int], None]) -> Trajectory:
         """Do `count` steps; ask the controller in each one of `every`, and `report` how many are done."""
+        if isinstance(controller, Posture):
+            controller = controller.of(self.robot)
         law, robot = self._feedback(controller), self.robot
         parts: list[Trajectory] = []
         results: list[StepResult] = []
@@ -646,18 +650,12 @@ class Simulator:
             raise InvalidValue(f"{error.what} at t = {now.t:.9g} s", tau, error.allowed) from None
 
     def _feedback(self, controller: Controller | None) -> JointFeedback | None:
-        """Return what compiled steps may evaluate in place of `controller`; None where only the controller will do.
-
-        Raises:
-            InvalidValue: a posture of another robot.
-        """
+        """Return what compiled steps may evaluate in place of `controller`; None where only the controller will do."""
         if controller is None:
             return no_feedback(self.robot.nu)
         function("controller", controller, "controller(t, q, v) -> tau")
         if not isinstance(controller, Posture):
             return None
-        if not controller.suits(self.robot):
-            raise InvalidValue("controller", "a posture of another robot", "one of the robot that is simulated")
         return controller.law if type(controller) is Posture else None
 
     def _run_compiled(

@@ -1,5 +1,6 @@
 """Objects beside the robot: one world of several trees, whose bodies touch, come and go."""
 
+import pickle
 import warnings
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from constrained_sim import (
     Plane,
     PointAnchor,
     PointContact,
+    Posture,
     Robot,
     Servo,
     Simulator,
@@ -418,8 +420,6 @@ def test_a_contact_may_be_declared_on_an_object(pusher):
 
 
 def test_the_world_can_be_copied_and_saved(pusher, tmp_path):
-    import pickle
-
     sim = Simulator(pusher.with_objects([box()]), collisions=Collisions(FLOOR))
     other = pickle.loads(pickle.dumps(sim))
     sim.step([1.0])
@@ -438,3 +438,83 @@ def test_a_robot_whose_links_are_called_like_its_joints_has_objects_beside_it(pu
     for link, expected in (("finger", (0.3, 0, 0.1)), ("other/finger", (0.4, 1, 0.1))):
         placed = place(robot, link, robot.configuration({"finger": 0.3, "other/finger": 0.4}))
         np.testing.assert_allclose(placed.translation, expected, atol=1e-15)
+
+
+MASS_OF_A_LEAF = '<inertial><mass value="2"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+
+GATE = f"""
+<robot name="gate">
+  <link name="frame"/>
+  <link name="left">{MASS_OF_A_LEAF}</link>
+  <link name="right">{MASS_OF_A_LEAF}</link>
+  <joint name="a" type="revolute"><parent link="frame"/><child link="left"/><axis xyz="0 0 1"/>
+    <limit lower="-0.2" upper="0.5" effort="1" velocity="10"/></joint>
+  <joint name="b" type="continuous"><parent link="frame"/><child link="right"/><axis xyz="0 0 1"/>
+    <limit effort="1" velocity="10"/><mimic joint="a" multiplier="-1" offset="0.3"/></joint>
+</robot>
+"""
+
+
+def gate(name="gate", y=3.0):
+    return WorldObject(name, Robot.from_urdf(GATE, actuated_joints=()), (0.0, y, 1.0, 0.0, 0.0, 0.0, 1.0))
+
+
+def test_an_object_begins_as_its_own_constraints_need(pusher):
+    """Its second leaf follows the first with an offset; it comes so, and a reset without a state brings it back so."""
+    sim = Simulator(pusher, q=[0.0]).with_objects([gate()])
+    leaf = sim.robot.joint_models["gate/b"]
+    for _ in range(2):
+        assert np.arctan2(sim.state.q[leaf.idx_q + 1], sim.state.q[leaf.idx_q]) == pytest.approx(0.3, abs=1e-9)
+        sim.step(wrenches=[Wrench("gate/left", torque=(0.0, 0.0, 1.0))])
+        first, second = (sim.state.v[sim.robot.joint_models[name].idx_v] for name in ("gate/a", "gate/b"))
+        assert first > 0.0 and second == pytest.approx(-first, abs=1e-12)
+        sim.reset()
+
+
+def test_what_is_called_like_an_object_goes_with_it(pusher):
+    """Its joint limits, say; what is called otherwise keeps it."""
+    sim = Simulator(pusher.with_objects([gate()]), q=pusher.with_objects([gate()]).neutral())
+    for limit in sim.robot.joint_limits():
+        sim.add(limit)
+    assert [one.name for one in sim.with_objects([]).constraints] == ["slide limit"]
+    sim.add(PointAnchor("string", "gate/left", (0.0, 0.0, 0.0)))
+    with pytest.raises(InvalidValue, match="string"):
+        sim.with_objects([])
+
+
+def test_excluded_pairs_of_objects(pusher):
+    """A box in the gripper; it may be named before it comes and after it has gone, but a link it lacks may not."""
+    inside = box(x=0.0, z=0.1)
+    held = Collisions(FLOOR, excluded=[("finger", "box/body"), ("other/body", "box/body")])
+    sim = Simulator(pusher, collisions=held, q=[0.0]).with_objects([inside])
+    trajectory = sim.run(0.05)
+    assert {name for name in trajectory.contact_forces if "finger" in name} == set()
+    assert sim.with_objects([]).step().state.q.size == 1
+    with pytest.raises(UnknownName, match="box/lid"):
+        Simulator(pusher.with_objects([box()]), collisions=Collisions(FLOOR, excluded=[("finger", "box/lid")]))
+
+
+def test_a_posture_and_a_servo_serve_copies_of_the_robot_and_what_is_beside_it(config):
+    """Bit by bit as without the object, which is far away; as a copy that was pickled; and not another robot."""
+    robot = config.robot
+    posture = Posture(robot, config.q, 60.0, 1.5)
+    alone = config.simulator()
+    beside = alone.with_objects([box(x=3.0)])
+    copied = pickle.loads(pickle.dumps(alone))
+    expected = alone.run(0.1, posture)
+    assert np.array_equal(copied.run(0.1, posture).q, expected.q)
+    assert beside.run(0.1, posture).q[:, : robot.nq] == pytest.approx(expected.q, abs=1e-9)
+    targets = Servo(robot, 60.0, 1.5).targets([0.5, -1.0])
+    assert np.array_equal(copied.step(targets).state.q, alone.step(targets).state.q)
+    with pytest.raises(InvalidValue, match="posture of another robot"):
+        Simulator(Robot.from_urdf(PUSHER)).run(0.01, posture)
+
+
+def test_an_object_is_the_same_after_it_was_pickled(pusher):
+    """It stays as it is, also where the caller's own object is named; one like it is another."""
+    body = box(z=1.0)
+    sim = Simulator(pusher.with_objects([body]), collisions=Collisions(FLOOR))
+    sim.run(0.05)
+    copied = pickle.loads(pickle.dumps(sim))
+    assert np.array_equal(copied.with_objects([body]).state.q, sim.state.q)
+    assert np.array_equal(copied.with_objects([box(z=1.0)]).state.q, sim.robot.neutral())

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from mechanisms import ROOT
+from mechanisms import ROOT, joint, link, urdf
 
-from constrained_sim import Baumgarte, JointCoupling, PointAnchor, PointContact, Projection, Wrench
+from constrained_sim import Baumgarte, JointCoupling, PointAnchor, PointContact, Projection, Robot, WorldObject, Wrench
 from constrained_sim.config import read_config
 from constrained_sim.parameter_file import load_parameters
 from constrained_sim.ros.world import World
@@ -88,3 +88,46 @@ def test_motion_to_infinity_freezes():
         assert np.isfinite(world.sim.state.v).all()
         reset(world)
         assert world.advance() is not None
+
+
+LEAF = urdf(
+    '<link name="frame"/>',
+    link("leaf", 1.0, (0.2, 0.0, 0.0), (0.01, 0.1, 0.1)),
+    joint(
+        "hinge", "revolute", "frame", "leaf", (0, 0, 1), more='<limit lower="-1" upper="0.5" effort="1" velocity="9"/>'
+    ),
+)
+
+
+def hinged(name):
+    """Return a leaf with a position limit of 0.5 rad, which no constraint of its own keeps."""
+    return WorldObject(name, Robot.from_urdf(LEAF, actuated_joints=()), (0.0, 3.0, 1.0, 0.0, 0.0, 0.0, 1.0))
+
+
+def test_a_wrench_on_an_object_that_goes_is_gone():
+    """It was sent for the next period; the object is deleted before that begins."""
+    world = world_of()
+    world.change_objects([hinged("door")])
+    world.push(Wrench("door/leaf", (0.0, 1.0, 0.0)))
+    world.change_objects([])
+    assert world.advance() is not None and not world.frozen
+
+
+def test_joint_limits_come_and_go_with_objects():
+    """Where joints stop at their limits, those of an object that comes do; a reset brings back none that has gone."""
+    world = world_of(joint_limits=True)
+    before = names(world.sim.constraints)
+    world.change_objects([hinged("door")])
+    assert names(world.sim.constraints) == [*before, "door/hinge limit"]
+    hinge = world.sim.robot.joint_models["door/hinge"]
+    for _ in range(600):
+        world.push(Wrench("door/leaf", (0.0, 4.0, 0.0), point=(0.3, 0.0, 0.0)))
+        world.advance()
+    assert world.sim.state.q[hinge.idx_q] == pytest.approx(0.5, abs=1e-6)
+    reset(world, keep_constraints=True, keep_objects=True)
+    assert names(world.sim.constraints) == [*before, "door/hinge limit"]
+    world.change_objects([])
+    for keep in (True, False):
+        reset(world, keep_constraints=keep)
+        assert names(world.sim.constraints) == before
+    assert world.advance() is not None

@@ -46,9 +46,9 @@ class Collisions:
         law: which forces contacts may have; not a soft one.
         margin: distance [m] from which on a pair is watched; where bodies are fast, what they do in a step counts.
         self_collision: whether links of the robot touch each other, except neighbours; so do those of an object.
-            Objects touch each other and the robot in any case.
+            Objects touch each other and the robot in any case, but for what is excluded.
         srdf: file or text whose ``disable_collisions`` name pairs of links that do not touch each other.
-        excluded: further such pairs.
+        excluded: further such pairs; those of an object that is not there wait for it.
         package_dirs: folders in which ``package://`` is looked up, beside those around the description's file.
         restitution_law: ``"newton"`` or ``"poisson"``, see :class:`~constrained_sim.constraints.PointContact`.
         torsional_friction: largest moment about the normal per normal force [m].
@@ -146,7 +146,7 @@ class CollisionDetector:
         apart = _excluded(robot, collisions.excluded) | _disabled(collisions.srdf)
         solids = [scene_shape(name, body) for name, body in scene.items() if not isinstance(body, Plane)]
         self._shapes += solids
-        pairs = self._pairs_with_solids() + self._pairs_of_owners()
+        pairs = self._pairs_with_solids() + self._pairs_of_owners(apart)
         pairs += self._self_pairs(apart) if collisions.self_collision else []
         self._pairs = np.array(pairs, dtype=np.int64).reshape(-1, 2)
         self._stack()
@@ -194,15 +194,17 @@ class CollisionDetector:
     def _pairs_with_solids(self) -> list[tuple[int, int]]:
         return [(i, j) for j in range(self._own, len(self._shapes)) for i in range(self._own) if self._shapes[i].joint]
 
-    def _pairs_of_owners(self) -> list[tuple[int, int]]:
-        """Return shapes of which one belongs to an object, and the other to another object or to the robot."""
+    def _pairs_of_owners(self, apart: set[frozenset[str]]) -> list[tuple[int, int]]:
+        """Return shapes of which one is an object's, the other another object's or the robot's; none that are `apart`."""
         shapes = self._shapes
         owners = [self.robot.owner_of(shape.link) for shape in shapes[: self._own]]
         return [
             (i, j)
             for i in range(self._own)
             for j in range(i + 1, self._own)
-            if owners[i] != owners[j] and (shapes[i].joint or shapes[j].joint)
+            if owners[i] != owners[j]
+            and (shapes[i].joint or shapes[j].joint)
+            and frozenset((shapes[i].link, shapes[j].link)) not in apart
         ]
 
     def _self_pairs(self, apart: set[frozenset[str]]) -> list[tuple[int, int]]:
@@ -322,14 +324,16 @@ def _place(name: str, point: Array) -> tuple[str, bytes]:
 
 
 def _excluded(robot: Robot, pairs: Iterable[tuple[str, str]]) -> set[frozenset[str]]:
-    """Return pairs of links.
+    """Return pairs of links; those of objects that are not there may come.
 
     Raises:
         UnknownName: no such link.
     """
-    excluded = {frozenset(pair) for pair in pairs}
+    excluded, there = {frozenset(pair) for pair in pairs}, {entry.name for entry in robot.objects}
     for link in set().union(*excluded):
-        robot.link_placement(link)
+        owner, separator, _ = link.partition("/")
+        if link in robot.links or not separator or owner in there:
+            robot.link_placement(link)
     return excluded
 
 

@@ -119,13 +119,18 @@ def _prefixed_elements(body: Robot, prefix: str) -> Iterator[CollisionElement]:
         yield replace(element, link=prefix + element.link, name=prefix + element.name, file=file)
 
 
+def kept_objects(before: Robot, after: Robot) -> set[str]:
+    """Return the names of the objects that are beside the robot both `before` and `after`."""
+    return {entry.name for entry in after.objects if any(entry.is_same(other) for other in before.objects)}
+
+
 def carried_over(before: Robot, after: Robot, q: Array, v: Array) -> tuple[Array, Array]:
     """Return the state (nq,), (nv,) of `after` in which all that was in `before` is as it was at (q, v).
 
     What is new is where it begins, at rest.
     """
     q_after, v_after = after.neutral(), np.zeros(after.nv)
-    kept = {entry.name for entry in after.objects if any(entry is other for other in before.objects)}
+    kept = kept_objects(before, after)
     for name, joint in after.joint_models.items():
         owner = after.owner_of(name)
         if not owner or owner in kept:

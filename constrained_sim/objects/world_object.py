@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 import numpy as np
 import pinocchio as pin
 
+from constrained_sim.assembly import assemble
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import Robot, checked_robot
 from constrained_sim.validation import Array, finite_array, lookup, number, read_only, unit_pose
@@ -38,6 +41,7 @@ class WorldObject:
     name: str
     body: Robot
     pose: Sequence[float] = HERE
+    _mark: str = field(default_factory=lambda: uuid4().hex, init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check all values."""
@@ -117,9 +121,19 @@ class WorldObject:
         """
         return replace(self, pose=pose)
 
+    def is_same(self, other: WorldObject) -> bool:
+        """Return whether the `other` is this object, or a copy of it, as one that was pickled; not one like it."""
+        return self._mark == other._mark
+
+    @cached_property
+    def _assembled(self) -> Array:
+        """(nq,) the configuration nearest to the neutral one in which its own constraints hold."""
+        q = self.body.configuration({})
+        return assemble(self.body, q, ()).q if self.body.constraints else q
+
     def configuration(self) -> Array:
-        """Return (nq,) the configuration in which it begins; its joints are neutral."""
-        q = self.body.neutral()
+        """Return (nq,) the configuration in which it begins; its joints are neutral, or as its constraints need."""
+        q = self._assembled.copy()
         if self.body.floating_base:
             q[:7] = self.pose
         return q

@@ -13,7 +13,7 @@ from constrained_sim.config import Config, control_steps, whole_nanoseconds
 from constrained_sim.constraints import Constraint, PointContact
 from constrained_sim.exceptions import ConstrainedSimError, InvalidValue
 from constrained_sim.impact import Impact
-from constrained_sim.objects.combined_robot import carried_over
+from constrained_sim.objects.combined_robot import carried_over, kept_objects
 from constrained_sim.objects.world_object import WorldObject
 from constrained_sim.robot import Robot
 from constrained_sim.servo import JointCommand, JointTargets
@@ -242,10 +242,18 @@ class World:
             ConstrainedSimError: an object that cannot be there, or one that a constraint or a sensor is on is missing;
                 nothing has changed.
         """
-        sim = self.sim.with_objects(objects)
-        q, v = carried_over(self.config.robot, sim.robot, self.config.q, self.config.v)
-        config = replace(self.config, robot=sim.robot, q=q, v=v)
+        before, sim = self.config, self.sim.with_objects(objects)
+        robot = sim.robot
+        stays = {"", *kept_objects(before.robot, robot)}
+        kept = [one for one in before.constraints if before.robot.owner_of(one.name) in stays]
+        limits = robot.joint_limits() if before.simulation.joint_limits else ()
+        new = [limit for limit in limits if robot.owner_of(limit.name) not in stays]
+        for limit in new:
+            sim.add(limit)
+        q, v = carried_over(before.robot, robot, before.q, before.v)
+        config = replace(before, robot=robot, constraints=(*kept, *new), q=q, v=v)
         config.sensor_set()  # a sensor on what is gone is refused
+        self._wrenches = [wrench for wrench in self._wrenches if {wrench.link, wrench.axes} <= set(robot.links)]
         self.sim, self.config = sim, config
 
     def reset(self, q: Array, v: Array, keep_time: bool, keep_constraints: bool, keep_objects: bool = True) -> None:
@@ -281,9 +289,9 @@ class World:
 
     def _kept(self, robot: Robot, disabled: bool = False) -> list[Constraint]:
         """Return what is declared now, and not gone with an object once the robot is `robot`."""
-        sim = self.sim
-        going = {one.name for one in sim.robot.constraints} - {one.name for one in robot.constraints}
-        return [one for one in (sim.disabled if disabled else sim.constraints) if one.name not in going]
+        sim, there = self.sim, {"", *(entry.name for entry in robot.objects)}
+        declared = sim.disabled if disabled else sim.constraints
+        return [one for one in declared if sim.robot.owner_of(one.name) in there]
 
 
 def _means(steps: list[dict[str, Array]]) -> dict[str, Array]:
