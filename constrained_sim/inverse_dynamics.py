@@ -291,25 +291,27 @@ def _without_actuator(actuation: Array, names: Sequence[str]) -> tuple[str, ...]
 def _within_limits(
     actuation: Array, goal: Array, start: Array, limits: tuple[Array, Array], names: Sequence[str]
 ) -> Array:
-    """Return the efforts of least norm within `limits` that give the same motion.
+    """Return the efforts of least norm within `limits` that give the same motion as those of least norm, `start`.
+
+    They differ by ``N z``, N an orthonormal basis of the null space of the actuation, and ``|tau|^2 = |start|^2 +
+    |z|^2``: the z of least norm under ``G z >= h`` comes of non-negative least squares (Lawson and Hanson, Solving
+    Least Squares Problems, section 23.4).
 
     Raises:
         NotFollowed: there are none.
     """
-    lower, upper = limits
-    widest = np.maximum(-lower, upper)
-    scale = np.where(np.isfinite(widest), widest, np.abs(start).max())
-    found = scipy.optimize.minimize(
-        lambda u: 0.5 * u @ (scale**2 * u),
-        start / scale,
-        jac=lambda u: scale**2 * u,
-        method="SLSQP",
-        bounds=list(zip(lower / scale, upper / scale, strict=True)),
-        constraints={"type": "eq", "fun": lambda u: actuation @ (scale * u) - goal, "jac": lambda u: actuation * scale},
-        options={"maxiter": 500, "ftol": 1e-15},
-    )
-    tau = np.clip(scale * found.x, lower, upper)
-    missed = np.abs(actuation @ tau - goal)
-    if missed.max() > 1e-7 * max(np.abs(goal).max(), 1e-300):
-        raise NotFollowed([name for name, part in zip(names, missed, strict=True) if part > 0.0], "within the limits")
+    (lower, upper), scale = limits, np.abs(start).max()
+    free = scipy.linalg.null_space(actuation, rcond=ROW_TOLERANCE)
+    least = np.concatenate((lower - start, start - upper)) / scale
+    bounded = np.isfinite(least)
+    rows = np.vstack((np.concatenate((free, -free))[bounded].T, least[bounded]))
+    target = np.eye(1, len(rows), len(rows) - 1)[0]
+    rest = rows @ scipy.optimize.nnls(rows, target)[0] - target
+    tau = start - scale * free @ (rest[:-1] / rest[-1]) if rest[-1] else start
+    tau = np.clip(tau, lower, upper)
+    allowed = 1e-7 * max(np.abs(goal).max(), 1e-300)
+    if np.abs(actuation @ tau - goal).max() > allowed:
+        nearest = scipy.optimize.lsq_linear(actuation, goal, (lower, upper)).x
+        missed = np.abs(actuation @ nearest - goal) > allowed
+        raise NotFollowed([name for name, part in zip(names, missed, strict=True) if part], "within the limits")
     return tau

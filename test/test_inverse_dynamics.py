@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -96,6 +98,46 @@ def test_efforts_of_a_redundantly_driven_loop_are_of_least_norm() -> None:
     result = inverse_dynamics(robot, q, np.zeros(3), [2.0], [pin_])
     gamma = result.velocity_map[:, 0]
     assert np.abs(result.tau - gamma * (gamma @ result.tau) / (gamma @ gamma)).max() < 1e-10 * np.abs(result.tau).max()
+
+
+def shortest_within(A: np.ndarray, b: np.ndarray, limits: np.ndarray) -> np.ndarray | None:
+    """Return the shortest x with ``A x = b`` and ``|x| <= limits``, by trying every active set; None: there is none."""
+    best = None
+    for active in product((0.0, -1.0, 1.0), repeat=len(limits)):
+        held = np.array(active) != 0.0
+        x = np.where(held, np.array(active) * np.where(held, limits, 0.0), 0.0)
+        x[~held] = np.linalg.lstsq(A[:, ~held], b - A @ x, rcond=None)[0]
+        if np.abs(A @ x - b).max() < 1e-9 * np.abs(b).max() and (np.abs(x) <= limits * (1.0 + 1e-9)).all():
+            best = x if best is None or x @ x < best @ best else best
+    return best
+
+
+@property_test(60)
+@given(seeds)
+def test_limited_efforts_are_the_shortest_ones(seed: int) -> None:
+    """Of arms whose tips are held, with motors that differ by orders of magnitude, against all active sets."""
+    rng = np.random.default_rng(seed)
+    joints = int(rng.integers(3, 6))
+    free = chain(tuple(rng.uniform(0.2, 0.5, joints)))
+    q, rest = rng.normal(size=joints), np.zeros(joints)
+    held, wanted = (
+        [PointAnchor("tip", "tip", (0.0, 0.0, 0.0))],
+        rng.normal(size=joints - 2) * 10.0 ** rng.uniform(-3, 4),
+    )
+    unlimited = inverse_dynamics(free, q, rest, wanted, held)
+    limits = np.abs(unlimited.tau).max() * np.exp(rng.normal(scale=3.0, size=joints))
+    robot = free.with_joints(
+        {name: {"effort": x} for name, x in zip(free.actuated_joints, limits.tolist(), strict=True)}
+    )
+    A = unlimited.velocity_map.T
+    best = shortest_within(A, A @ unlimited.tau, limits)
+    given_too = {"independent": unlimited.independent, "limited": True}
+    if best is None:
+        with pytest.raises(NotFollowed, match="within the limits"):
+            inverse_dynamics(robot, q, rest, wanted, held, **given_too)  # type: ignore[arg-type]
+    else:
+        found = inverse_dynamics(robot, q, rest, wanted, held, **given_too).tau  # type: ignore[arg-type]
+        assert found == pytest.approx(best, abs=1e-7 * np.abs(best).max())
 
 
 def test_limits_move_effort_to_the_other_motors() -> None:

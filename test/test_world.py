@@ -4,10 +4,22 @@ import numpy as np
 import pytest
 from mechanisms import ROOT, joint, link, urdf
 
-from constrained_sim import Baumgarte, JointCoupling, PointAnchor, PointContact, Projection, Robot, WorldObject, Wrench
+from constrained_sim import (
+    Baumgarte,
+    Box,
+    Collisions,
+    JointCoupling,
+    PointAnchor,
+    PointContact,
+    Projection,
+    Robot,
+    Simulator,
+    WorldObject,
+    Wrench,
+)
 from constrained_sim.config import read_config
 from constrained_sim.parameter_file import load_parameters
-from constrained_sim.ros.world import World
+from constrained_sim.ros.world import Period, World
 
 
 def world_of(name="leg", **parameters):
@@ -131,3 +143,23 @@ def test_joint_limits_come_and_go_with_objects():
         reset(world, keep_constraints=keep)
         assert names(world.sim.constraints) == before
     assert world.advance() is not None
+
+
+def test_wrenches_of_a_period_have_the_moments_of_its_steps():
+    """A box that spins and slides on another: its corners change their numbers, the mean of the moments stays."""
+    scene = Collisions({"table": Box((6.0, 6.0, 0.2), position=(0.0, 0.0, -0.1))}, friction=0.3)
+    robot = Robot.from_urdf(urdf(link("box", 2.0, shape='<box size="0.4 0.3 0.2"/>')), floating_base=True)
+    q = robot.configuration({}, (0.0, 0.0, 0.1, 0.0, 0.0, 0.0, 1.0))
+    sim, changes = Simulator(robot, collisions=scene, q=q, v=[1.0, 0.0, 0.0, 0.0, 0.0, 6.0]), 0
+    for _ in range(100):
+        period = Period(0, tuple(sim.step() for _ in range(4)), 0, False)
+        steps = [result.contact_forces.values() for result in period.results]
+        expected = np.mean([sum(np.cross(c.position, c.force) + c.moment for c in each) for each in steps], axis=0)
+        reported = sum(
+            np.cross(contact.position, period.mean_forces[name]) + period.mean_moments[name]
+            for name, contact in period.contacts.items()
+        )
+        assert reported == pytest.approx(expected, abs=1e-12)
+        first, last = (period.results[i].contact_forces["box_0/table#0"].position for i in (0, -1))
+        changes += np.linalg.norm(first - last) > 0.1
+    assert changes

@@ -195,7 +195,7 @@ class CollisionDetector:
         return [(i, j) for j in range(self._own, len(self._shapes)) for i in range(self._own) if self._shapes[i].joint]
 
     def _pairs_of_owners(self, apart: set[frozenset[str]]) -> list[tuple[int, int]]:
-        """Return shapes of which one is an object's, the other another object's or the robot's; none that are `apart`."""
+        """Return shapes of which one is an object's, the other another one's or the robot's; none set `apart`."""
         shapes = self._shapes
         owners = [self.robot.owner_of(shape.link) for shape in shapes[: self._own]]
         return [

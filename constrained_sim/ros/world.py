@@ -63,8 +63,16 @@ class Period:
 
     @cached_property
     def mean_moments(self) -> Mapping[str, Array]:
-        """(3,) mean moment of each contact about its point over the period [N m]."""
-        return _means([{name: c.moment for name, c in result.contact_forces.items()} for result in self.results])
+        """(3,) mean moment of each contact over the period [N m], about the point that it has in :attr:`contacts`.
+
+        On the way the point moves, and what collision geometry finds by one name may be another corner in each step.
+        """
+        return _means([{name: self._moment(c) for name, c in result.contact_forces.items()} for result in self.results])
+
+    def _moment(self, contact: ContactForce) -> Array:
+        """Return the moment (3,) of a contact of one step about the point that it is reported at [N m]."""
+        arm = contact.position - self.contacts[contact.name].position
+        return contact.moment + np.cross(arm, contact.force)
 
     @property
     def constraints(self) -> Mapping[str, ConstraintForce] | None:
