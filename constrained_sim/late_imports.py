@@ -1,8 +1,8 @@
 """Functions that are found by name at their first call: so that no module imports one that builds on it.
 
 A robot is read by :mod:`~constrained_sim.descriptions`, and carries :mod:`~constrained_sim.constraints`; both build on
-:mod:`~constrained_sim.robot`. A simulation is shown by :mod:`~constrained_sim.viewer`, and drawn by
-:mod:`~constrained_sim.plots`, which build on simulations.
+:mod:`~constrained_sim.robot`, as does the assembly of objects. A simulation is shown by
+:mod:`~constrained_sim.viewer`, and drawn by :mod:`~constrained_sim.plots`, which build on simulations.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ MODULES = {
     "refuse_impossible_bodies": "descriptions.description",
     "refuse_massless_joints": "descriptions.description",
     "combine": "objects.combined_robot",
+    "assemble": "assembly",
     "checked_constraints": "constraints.constraint",
     "joint_limits_of": "constraints.joint_limit",
     "summarize": "bringup.summary",

@@ -12,8 +12,8 @@ from uuid import uuid4
 import numpy as np
 import pinocchio as pin
 
-from constrained_sim.assembly import assemble
 from constrained_sim.exceptions import InvalidValue
+from constrained_sim.late_imports import call_late
 from constrained_sim.robot import Robot, checked_robot
 from constrained_sim.validation import Array, finite_array, lookup, number, read_only, unit_pose
 
@@ -129,7 +129,10 @@ class WorldObject:
     def _assembled(self) -> Array:
         """(nq,) the configuration nearest to the neutral one in which its own constraints hold."""
         q = self.body.configuration({})
-        return assemble(self.body, q, ()).q if self.body.constraints else q
+        if not self.body.constraints:
+            return q
+        assembled: Array = call_late("assemble", self.body, q, ()).q
+        return assembled
 
     def configuration(self) -> Array:
         """Return (nq,) the configuration in which it begins; its joints are neutral, or as its constraints need."""
