@@ -300,18 +300,18 @@ def _within_limits(
     Raises:
         NotFollowed: there are none.
     """
-    (lower, upper), scale = limits, np.abs(start).max()
+    lower, upper = limits
     free = scipy.linalg.null_space(actuation, rcond=ROW_TOLERANCE)
-    least = np.concatenate((lower - start, start - upper)) / scale
+    least = np.concatenate((lower - start, start - upper))
     bounded = np.isfinite(least)
-    rows = np.vstack((np.concatenate((free, -free))[bounded].T, least[bounded]))
+    scale = np.abs(least[bounded]).max()
+    rows = np.vstack((np.concatenate((free, -free))[bounded].T, least[bounded] / scale))
     target = np.eye(1, len(rows), len(rows) - 1)[0]
     rest = rows @ scipy.optimize.nnls(rows, target)[0] - target
     tau = start - scale * free @ (rest[:-1] / rest[-1]) if rest[-1] else start
     tau = np.clip(tau, lower, upper)
-    allowed = 1e-7 * max(np.abs(goal).max(), 1e-300)
-    if np.abs(actuation @ tau - goal).max() > allowed:
-        nearest = scipy.optimize.lsq_linear(actuation, goal, (lower, upper)).x
-        missed = np.abs(actuation @ nearest - goal) > allowed
+    allowed = 1e-7 * max(np.abs(goal).max(), np.abs(tau).max())
+    missed = np.abs(actuation @ tau - goal) > allowed
+    if missed.any():
         raise NotFollowed([name for name, part in zip(names, missed, strict=True) if part], "within the limits")
     return tau

@@ -303,10 +303,10 @@ class Robot:
         return {name: self.joint_models[name] for name in self.without_objects.joint_names}
 
     def owner_of(self, name: str) -> str:
-        """Return the name of the object that a link, a joint or a collision element belongs to; empty: the robot.
+        """Return the name of the object that a link, a joint, a constraint or the like belongs to; empty: the robot.
 
         Args:
-            name: of the link, the joint or the collision element.
+            name: of the link, joint, collision element, contact or constraint.
 
         Raises:
             InvalidValue: no string.
@@ -414,9 +414,14 @@ class Robot:
         return np.array(free, dtype=np.int64), np.array([model.idx_vs[joint] for joint in free], dtype=np.int64)
 
     @cached_property
-    def cyclic_rows(self) -> npt.NDArray[np.int64]:
-        """(c,) see :func:`~constrained_sim.dynamics.momentum.cyclic_rows`."""
-        return cyclic_rows(self.model)
+    def momentum_parents(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Rows of M v that are known exactly, ascending, and the parent of each among them, -1 at a root.
+
+        Those of free-flyers and of cyclic coordinates, see :func:`~constrained_sim.dynamics.momentum.cyclic_rows`.
+        """
+        flyers = [np.arange(row, row + 6) for row in self.free_joints[1]]
+        known = np.concatenate([cyclic_rows(self.model), *flyers])
+        return contract(self.inertia_parents, np.setdiff1d(np.arange(self.nv), known))
 
     @cached_property
     def effort_limits(self) -> Array:

@@ -124,7 +124,10 @@ class Servo:
                 known("actuated joint of the servo", name, names)
                 gains[name] = number(f"{what} of joint {name!r}", gain, 0.0)
             return np.array([gains[name] for name in names])
-        return np.full(len(names), number(f"{what} of a servo", value, 0.0))
+        try:
+            return np.full(len(names), number(f"{what} of a servo", value, 0.0))
+        except InvalidValue as error:
+            raise InvalidValue(error.what, value, f"{error.allowed}, or one for each joint by its name") from None
 
     def _optional(self, what: str, value: Any) -> Array:
         """Return (nu,) targets, NaN where there is none."""

@@ -397,8 +397,8 @@ class Simulator:
     def with_objects(self, objects: Iterable[WorldObject]) -> Simulator:
         """Return a simulation that goes on from here with these objects beside the robot, and no others.
 
-        An object that is here already stays as it is, one that is new begins where it says, at rest. What is called
-        ``OBJECT/...``, as its joint limits, comes and goes with it. All else is kept:
+        An object that is here already stays as it is, one that is new begins where it says, at rest. Its own
+        constraints come with it; all that is called ``OBJECT/...`` goes with it. All else is kept:
         time, steps, the state of the robot, constraints and contacts with their targets, solver and stepper, commands
         that are delayed, wrenches that are applied, the audit of the energy. The stepper forgets the past, as after a
         change of constraints: so one of the same state from which all objects were taken away goes on like one that
@@ -600,7 +600,8 @@ class Simulator:
     def _run(self, count: int, controller: Controller | None, every: int, report: Callable[[int], None]) -> Trajectory:
         """Do `count` steps; ask the controller in each one of `every`, and `report` how many are done."""
         if isinstance(controller, Posture):
-            controller = controller.of(self.robot)
+            suited = controller.of(self.robot)
+            controller = suited if type(controller) is Posture else controller  # one of the user's may remember
         law, robot = self._feedback(controller), self.robot
         parts: list[Trajectory] = []
         results: list[StepResult] = []

@@ -48,7 +48,7 @@ def writing(target: Path) -> Iterator[None]:
 
 
 def write_texts(texts: Mapping[Path, str]) -> list[Path]:
-    """Write all files of `texts`, or none, and return their paths.
+    """Write the files of `texts`, each whole, once there is room for all of them, and return their paths.
 
     Raises:
         ConfigError: one of them cannot be written.
@@ -60,8 +60,8 @@ def write_texts(texts: Mapping[Path, str]) -> list[Path]:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove what processes that were killed left in `folder`, and in those below it."""
-    for left in list(folder.rglob(f"*{UNFINISHED}")):
+    """Remove what processes that were killed left in `folder`, and in the folders in it."""
+    for left in [*folder.glob(f"*{UNFINISHED}"), *folder.glob(f"*/*{UNFINISHED}")]:
         shutil.rmtree(left, ignore_errors=True)
 
 

@@ -379,7 +379,7 @@ RESULTS = {"ConstraintCheck", "State", "StepResult"}
 """Made by the package, never by its users."""
 
 INTERNAL = {
-    "Posture.suits",
+    "Posture.of",
     "Trajectory.from_results",
     "Trajectory.from_run",
     "Robot.spring_effort",

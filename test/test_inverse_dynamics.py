@@ -237,3 +237,15 @@ def test_every_independent_velocity_is_named_once() -> None:
     drive = JointVelocity("drive", "hip", 0.0)
     with pytest.raises(InvalidValue, match="2 different velocities"):
         inverse_dynamics(leg(), [0.3, 0.6, -1.2], np.zeros(3), [1.0, 1.0], [drive], independent=["slider", "slider"])
+
+
+@pytest.mark.parametrize(("least", "largest"), [(1.0, 2.0), (1.0, 1.0)])
+def test_limits_that_no_effort_of_zero_keeps(least: float, largest: float) -> None:
+    """A motor that cannot rest, and a joint that is to: refused by its name."""
+    motor = f'<motor joint="j" ctrlrange="{least} {largest}"/>'
+    robot = Robot.from_mjcf(
+        '<mujoco><option gravity="0 0 0"/><worldbody><body name="l"><joint name="j" type="hinge"/>'
+        f'<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body></worldbody><actuator>{motor}</actuator></mujoco>'
+    )
+    with pytest.raises(NotFollowed, match="j"):
+        inverse_dynamics(robot, [0.0], [0.0], [0.0], [], limited=True)

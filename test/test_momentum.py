@@ -67,6 +67,39 @@ def test_momentum_of_a_coordinate_that_inertia_does_not_depend_on(robot, expecte
         assert now == pytest.approx(begin + 0.01 * k * pulled, abs=1e-13 * np.abs(begin).max() * k)
 
 
+def satellite() -> Robot:
+    """Return a free body with a round wheel, whose angle M does not depend on, and an arm."""
+    return Robot.from_urdf(
+        urdf(
+            link("body", 2.0, (0.02, 0.0, 0.01), (0.02, 0.03, 0.04)),
+            link("wheel", 0.5, (0.0, 0.0, 0.0), (0.001, 0.002, 0.001)),
+            joint("spin", "continuous", "body", "wheel", (0, 1, 0), (0.1, 0.05, 0.0)),
+            link("arm", 0.8, (0.0, 0.1, -0.3), (0.01, 0.02, 0.03)),
+            joint("elbow", "continuous", "body", "arm", (1, 0, 0), (-0.2, 0.0, 0.0)),
+        ),
+        True,
+        (0.0, 0.0, 0.0),
+    )
+
+
+@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "interpreted"])
+def test_momentum_of_a_free_body_with_a_wheel(compiled):
+    """Linear and angular momentum about the centre of mass, and that of the wheel, stay together."""
+    robot = satellite()
+    assert names_of(robot) == ["spin"]
+    sim, rng = Simulator(robot, dt=0.005), np.random.default_rng(2)
+    sim.reset(robot.neutral(), rng.normal(size=robot.nv) * [1.0, 1.0, 1.0, 3.0, 3.0, 3.0, 40.0, 5.0])
+    if not compiled:
+        sim.apply(Wrench("arm"), 1.0)  # of zeros
+    model, data, wheel = robot.model, robot.model.createData(), cyclic_rows(robot.model)
+    kept = []
+    for _ in range(200):
+        q, v = sim.state.q, sim.state.v
+        kept.append([*pin.computeCentroidalMomentum(model, data, q, v).vector, *(inertia_of(robot, q) @ v)[wheel]])
+        sim.step()
+    assert np.abs(np.array(kept) - kept[0]).max() < 1e-12 * np.abs(kept[0]).max()
+
+
 def rope(links: int, length: float, mass: float) -> Robot:
     """Return a rope of thin rods on universal joints."""
     model, parent = pin.Model(), 0

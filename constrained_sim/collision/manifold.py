@@ -195,8 +195,8 @@ def place_rims(rims, placements, velocities, plane, ahead, points, circles):
 def _may_lie(ends, local, height, velocity, ahead):
     """Return whether the highest point of a rim may soon come to a plane.
 
-    It falls on as it does, and by gravity. While the lowest point is open that may be hit, and turn the body: then the
-    highest comes no faster than the body moves.
+    It falls on as it does, and by gravity: the end of a rod that tips with 3/2 g, less than the 2 g assumed. While the
+    lowest point is open that may be hit, and turn the body: then the highest comes no faster than the body moves.
 
     Args:
         ends: the lowest and the highest point (3,) of the rim [m], joint's frame.
@@ -206,7 +206,7 @@ def _may_lie(ends, local, height, velocity, ahead):
         ahead: time [s] and magnitude of gravity [m/s^2].
     """
     (lowest, highest), (time, gravity) = ends, ahead
-    v, w = velocity[0].copy(), velocity[1].copy()
+    v, w = velocity[0].copy(), velocity[1].copy()  # contiguous, for products
     closing = -(highest @ np.cross(local, w) + v @ local)
     if lowest @ local + height > TOUCHING:
         closing = np.sqrt(v @ v) + np.sqrt((w @ w) * (highest @ highest))

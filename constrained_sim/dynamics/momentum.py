@@ -20,8 +20,8 @@ import numpy.typing as npt
 import pinocchio as pin
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.linalg.elimination import solve
-from constrained_sim.linalg.products import entries, matvec, vecdot, vecmat
+from constrained_sim.linalg.inertia_factor import solve_inertia
+from constrained_sim.linalg.products import entries, matvec, vecmat
 
 EXCESS = 0.1
 """Share of the kinetic energy that one step may err by: of chains that lash, steps that are of use err by 0.03."""
@@ -41,76 +41,65 @@ def generalized_momentum(M, v, impulses):
 
 
 @kernel
-def largest_energy(h, M, v, mean, impulses, inertial):
-    """Return the kinetic energy that there may be at the end of a step [J]: what there was, and the work of all forces.
+def applied_impulses(h, impulses, inertial):
+    """Return (nv,) the generalised impulses of all forces but inertial ones [N m s, N s].
 
     Args:
         h: length of the step [s].
-        M: (nv, nv) inertia at the beginning.
-        v: (nv,) velocity there.
-        mean: (nv,) velocity in the step.
-        impulses: (6, nv) generalised impulses of the causes of motion, with those of the bias forces [N m s, N s].
-        inertial: (nv,) Coriolis and centrifugal forces among the bias forces, which do no work.
+        impulses: (6, nv) of the causes of motion, with those of the bias forces.
+        inertial: (nv,) Coriolis and centrifugal forces among these [N m, N].
     """
-    work = 0.0
+    total = h * inertial
+    for cause in range(impulses.shape[0]):
+        for i in range(total.shape[0]):
+            total[i] += impulses[cause, i]
+    return total
+
+
+@kernel
+def limit_energy(parents, kinetic, work, v, momentum):
+    """Scale the momentum (nv,) at the end of a step down where its kinetic energy is far beyond the work, in place.
+
+    Of each tree on the world by itself. It is far beyond where joints turn by about a radian within a step: there no
+    step is accurate, and without a limit the next one would begin with what this one errs.
+
+    Args:
+        parents: (nv,) parent of each degree of freedom, -1 at a root.
+        kinetic: (nv,) shares ``v_i (M v)_i / 2`` of the kinetic energy at the beginning [J].
+        work: (nv,) of all forces along each degree of freedom [J].
+        v: (nv,) velocity at the end.
+        momentum: (nv,) M v there; changed.
+    """
+    roots = np.empty(v.shape[0], dtype=np.int64)
+    most, done, energy = np.zeros(v.shape[0]), np.zeros(v.shape[0]), np.zeros(v.shape[0])
     for i in range(v.shape[0]):
-        impulse = h * inertial[i]
-        for cause in range(impulses.shape[0]):
-            impulse += impulses[cause, i]
-        work += impulse * mean[i]
-    return 0.5 * vecdot(v, matvec(M, v)) + abs(work)
+        root = i if parents[i] < 0 else roots[parents[i]]
+        roots[i] = root
+        most[root] += kinetic[i]
+        done[root] += work[i]
+        energy[root] += 0.5 * v[i] * momentum[i]
+    for i in range(v.shape[0]):
+        allowed = most[roots[i]] + abs(done[roots[i]])
+        if energy[roots[i]] > (1.0 + EXCESS) * allowed:
+            momentum[i] *= np.sqrt(allowed / energy[roots[i]])
 
 
 @kernel
-def bounded_momentum(M, v, most):
-    """Return (nv,) M v; less of it where the kinetic energy is far beyond the `most` that there may be [J].
-
-    It is where joints turn by about a radian within a step. There no step is accurate; without a bound the next one
-    would begin with what this one errs.
-    """
-    momentum = matvec(M, v)
-    energy = 0.5 * vecdot(v, momentum)
-    if energy > (1.0 + EXCESS) * most:
-        momentum *= np.sqrt(most / energy)
-    return momentum
-
-
-@kernel
-def cyclic_momentum(h, M, v, impulses, inertial, rows):
-    """Return (c,) the rows of cyclic coordinates of the generalised momentum at the end of a step, exact.
-
-    Args:
-        h: length of the step [s].
-        M: (nv, nv) inertia at the beginning.
-        v: (nv,) velocity there.
-        impulses: (6, nv) generalised impulses of the causes of motion, with those of the bias forces [N m s, N s].
-        inertial: (nv,) Coriolis and centrifugal forces among the bias forces, which give it no momentum.
-        rows: (c,) see :func:`cyclic_rows`.
-    """
-    found = np.empty(rows.shape[0])
-    for i in range(rows.shape[0]):
-        row = rows[i]
-        found[i] = vecdot(M[row], v) + h * inertial[row]
-        for cause in range(impulses.shape[0]):
-            found[i] += impulses[cause, row]
-    return found
-
-
-@kernel
-def give_momentum(M, rows, momentum, total):
-    """Make `rows` of a generalised momentum `total` (nv,) what they must be, in place.
+def give_momentum(M, rows, parents, exact, total):
+    """Make the rows of a generalised momentum `total` (nv,) that are known what they are, in place.
 
     By the change of velocity of these coordinates alone that does it.
 
     Args:
         M: (nv, nv) inertia.
         rows: (c,) which rows.
-        momentum: (c,) of them.
+        parents: (c,) the parent of each among them, -1 where there is none.
+        exact: (nv,) momentum, of which these rows count.
         total: changed.
     """
-    change = solve(entries(M, rows, rows), momentum - total[rows])
+    change = solve_inertia(entries(M, rows, rows), parents, exact[rows] - total[rows])
     total += vecmat(change, M[rows])
-    total[rows] = momentum
+    total[rows] = exact[rows]
 
 
 def cyclic_rows(model: pin.Model) -> npt.NDArray[np.int64]:

@@ -127,15 +127,15 @@ class WorldObject:
 
     @cached_property
     def _assembled(self) -> Array:
-        """(nq,) the configuration nearest to the neutral one in which its own constraints hold."""
-        q = self.body.configuration({})
+        """(nq,) a configuration within position limits near the neutral one, in which its own constraints hold."""
+        q = self.body.within_limits(self.body.configuration({}))
         if not self.body.constraints:
             return q
         assembled: Array = call_late("assemble", self.body, q, ()).q
         return assembled
 
     def configuration(self) -> Array:
-        """Return (nq,) the configuration in which it begins; its joints are neutral, or as its constraints need."""
+        """Return (nq,) the configuration in which it begins: joints at zero, or as limits and own constraints need."""
         q = self._assembled.copy()
         if self.body.floating_base:
             q[:7] = self.pose

@@ -96,7 +96,7 @@ def write_figures(recording: Recording, path: Path, kinds: Iterable[str] = KINDS
 
 def _write_pdf(pictures: Iterable[Picture], path: Path) -> None:
     pages = optional("matplotlib.backends.backend_pdf", "plotting").PdfPages
-    content = io.BytesIO()  # a full disk would make its end fail once more, with another error
+    content = io.BytesIO()  # PdfPages writes when it closes too: on a full disk with an error of its own
     with pages(content) as document:
         for picture in pictures:
             document.savefig(picture.figure)

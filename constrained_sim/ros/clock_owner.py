@@ -117,7 +117,7 @@ class ClockOwner:
         return sorted(publisher for publisher in found if publisher.gid not in silent)
 
     def _is_ours(self, found: ClockPublisher) -> bool:
-        return found.node == self._name and abs(found.since - self._since) < SAME
+        return found.node == self._name and (not found.since or abs(found.since - self._since) < SAME)
 
     def look(self, leave: Callable[[], None]) -> str:
         """Return what there is to say of others who publish the clock, or do so no longer; empty: nothing.

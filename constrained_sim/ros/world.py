@@ -67,12 +67,16 @@ class Period:
 
         On the way the point moves, and what collision geometry finds by one name may be another corner in each step.
         """
-        return _means([{name: self._moment(c) for name, c in result.contact_forces.items()} for result in self.results])
-
-    def _moment(self, contact: ContactForce) -> Array:
-        """Return the moment (3,) of a contact of one step about the point that it is reported at [N m]."""
-        arm = contact.position - self.contacts[contact.name].position
-        return contact.moment + np.cross(arm, contact.force)
+        there = self.contacts
+        return _means(
+            [
+                {
+                    name: c.moment + np.cross(c.position - there[name].position, c.force)
+                    for name, c in result.contact_forces.items()
+                }
+                for result in self.results
+            ]
+        )
 
     @property
     def constraints(self) -> Mapping[str, ConstraintForce] | None:
@@ -81,10 +85,20 @@ class Period:
 
     @cached_property
     def mean_constraint_forces(self) -> Mapping[str, tuple[Array, Array]]:
-        """Mean multipliers (dim,) and wrench (6,) of each over the period [N, N m], world axes."""
+        """Mean multipliers (dim,) and wrench (6,) of each over the period [N, N m], world axes, about its last position."""
         each = [result.constraint_forces for result in self.results]
         multipliers = _means([{name: c.multipliers for name, c in forces.items()} for forces in each])
-        wrenches = _means([{name: c.wrench for name, c in forces.items()} for forces in each])
+        last = {name: c.position for forces in each for name, c in forces.items()}
+        arms = [{name: c.position - last[name] for name, c in forces.items()} for forces in each]
+        wrenches = _means(
+            [
+                {
+                    name: c.wrench + np.append(np.zeros(3), np.cross(arm[name], c.wrench[:3]))
+                    for name, c in forces.items()
+                }
+                for forces, arm in zip(each, arms, strict=True)
+            ]
+        )
         return {name: (multipliers[name], wrenches[name]) for name in multipliers}
 
     @property
@@ -297,7 +311,7 @@ class World:
 
     def _kept(self, robot: Robot, disabled: bool = False) -> list[Constraint]:
         """Return what is declared now, and not gone with an object once the robot is `robot`."""
-        sim, there = self.sim, {"", *(entry.name for entry in robot.objects)}
+        sim, there = self.sim, {"", *kept_objects(self.sim.robot, robot)}
         declared = sim.disabled if disabled else sim.constraints
         return [one for one in declared if sim.robot.owner_of(one.name) in there]
 

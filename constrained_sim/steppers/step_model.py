@@ -57,7 +57,8 @@ class RobotModel(NamedTuple):
         springs: in joints.
         free: (r,) the free-flyers on the world.
         free_rows: (r,) the first row of each in v.
-        cyclic_rows: (c,) see :func:`~constrained_sim.dynamics.momentum.cyclic_rows`.
+        momentum_rows: (m,) rows of M v that are known exactly, those of free-flyers and cyclic coordinates.
+        parents_of_momenta: (m,) the parent of each among them.
         others: (nv - d,) degrees of freedom without dry friction.
         parents_of_others: (nv - d,) the parent of each among them, see :func:`~constrained_sim.dynamics.tree.contract`.
     """
@@ -71,7 +72,8 @@ class RobotModel(NamedTuple):
     springs: SpringTable
     free: npt.NDArray[np.intp]
     free_rows: npt.NDArray[np.intp]
-    cyclic_rows: npt.NDArray[np.int64]
+    momentum_rows: npt.NDArray[np.int64]
+    parents_of_momenta: npt.NDArray[np.int64]
     others: npt.NDArray[np.int64]
     parents_of_others: npt.NDArray[np.int64]
 
@@ -80,6 +82,7 @@ def robot_model(robot: Robot) -> RobotModel:
     """Return a robot as arrays."""
     free, free_rows = robot.free_joints
     others, parents_of_others = robot.frictionless_parents
+    momentum_rows, parents_of_momenta = robot.momentum_parents
     return RobotModel(
         tree=robot.tree,
         parents=robot.inertia_parents,
@@ -90,7 +93,8 @@ def robot_model(robot: Robot) -> RobotModel:
         springs=robot.spring_table,
         free=free,
         free_rows=free_rows,
-        cyclic_rows=robot.cyclic_rows,
+        momentum_rows=momentum_rows,
+        parents_of_momenta=parents_of_momenta,
         others=others,
         parents_of_others=parents_of_others,
     )

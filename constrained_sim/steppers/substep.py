@@ -19,11 +19,10 @@ from constrained_sim.dynamics.free_flyer import (
     turn_axes,
 )
 from constrained_sim.dynamics.momentum import (
-    bounded_momentum,
-    cyclic_momentum,
+    applied_impulses,
     generalized_momentum,
     give_momentum,
-    largest_energy,
+    limit_energy,
 )
 from constrained_sim.dynamics.springs import spring_effort
 from constrained_sim.energy import PROJECTION
@@ -194,8 +193,8 @@ def final_momentum(model, settings, begin, v, expected, end):
     That of the velocity by the equation of motion in the middle; what of momentum is known exactly is made so, see
     :mod:`~constrained_sim.dynamics.momentum`. Bias forces are those at a velocity between the expected one and the one
     found. With s the share of the step before its middle, ``v + s (1 + s) / 2 (v' - v) + s (1 - s) / 2 h a`` is on the
-    parabola through the velocities at both ends, and at the beginning of the step before, whose acceleration a is
-    expected to go on.
+    parabola through the velocities at both ends, and at the beginning of the step before, where its acceleration a was
+    expected to go on. Where a pass before has found what is expected, the two hardly differ.
 
     Args:
         model: see :func:`advance`.
@@ -212,16 +211,16 @@ def final_momentum(model, settings, begin, v, expected, end):
     bias = inertial_forces(model, work.pose, middle.v)
     hold_axes(bias, h, theta, middle.M, v, expected, rows)
     reached = x + solve_inertia(middle.M, robot.parents, h * (work.bias - bias))
-    inertial = work.bias - gravity_forces(model, work.pose)
-    most = largest_energy(h, begin.M, begin.v, 0.5 * (v + reached), impulses, inertial)
-    total = bounded_momentum(end.M, turn_axes(theta * h, reached, rows), most)
+    applied = applied_impulses(h, impulses, work.bias - gravity_forces(model, work.pose))
+    momentum, v_plus = matvec(begin.M, begin.v), turn_axes(theta * h, reached, rows)
+    total = matvec(end.M, v_plus)
+    limit_energy(robot.parents, 0.5 * begin.v * momentum, 0.5 * (v + reached) * applied, v_plus, total)
+    exact = momentum + applied
     inertias, placements = (begin.M, middle.M, end.M), (begin.frames, middle.frames, end.frames)
     carried = free_flyer_momentum(h, inertias, begin.v, impulses, robot.gravity, rows, placements)
     for i in range(rows.shape[0]):
-        give_momentum(end.M, np.arange(rows[i], rows[i] + 6), carried[i], total)
-    if robot.cyclic_rows.shape[0]:
-        cyclic = cyclic_momentum(h, begin.M, begin.v, impulses, inertial, robot.cyclic_rows)
-        give_momentum(end.M, robot.cyclic_rows, cyclic, total)
+        exact[rows[i] : rows[i] + 6] = carried[i]
+    give_momentum(end.M, robot.momentum_rows, robot.parents_of_momenta, exact, total)
     return total
 
 

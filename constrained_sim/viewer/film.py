@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -77,8 +78,10 @@ def film(source: Recording, path: Path, options: FilmOptions | None = None) -> i
     else:
         style = {"fps": options.rate, "macro_block_size": 2, "quality": 7}
     count = 0
+    frames = pictures(source, options)
+    first = next(frames)  # what has to do with the page and the browser is no matter of the file
     with written_whole(path) as part, imageio.get_writer(part, **style) as writer:
-        for picture in pictures(source, options):
+        for picture in itertools.chain([first], frames):
             writer.append_data(picture)
             count += 1
     return count
