@@ -522,7 +522,7 @@ class Simulator:
         """
         actuators, memory = self._actuators, self._stepper.memory
         law, tries = actuators.efforts(command, here.q, here.v, self.dt), 0
-        efforts = actuators.first_try(law, here.v)
+        efforts = actuators.first_try(law, here.v) if isinstance(command, JointFeedback) else law
         while True:
             outcome = self._stepper.step(here, efforts, acting, self._solver, self._method)
             if not are_finite(outcome.end.q, outcome.end.v):

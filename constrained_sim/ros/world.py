@@ -85,7 +85,7 @@ class Period:
 
     @cached_property
     def mean_constraint_forces(self) -> Mapping[str, tuple[Array, Array]]:
-        """Mean multipliers (dim,) and wrench (6,) of each over the period [N, N m], world axes, about its last position."""
+        """Mean multipliers (dim,) and wrench (6,) of each [N, N m], about its last position, world axes."""
         each = [result.constraint_forces for result in self.results]
         multipliers = _means([{name: c.multipliers for name, c in forces.items()} for forces in each])
         last = {name: c.position for forces in each for name, c in forces.items()}
