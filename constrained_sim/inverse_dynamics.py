@@ -307,7 +307,8 @@ def _within_limits(
     scale = np.abs(least[bounded]).max()
     rows = np.vstack((np.concatenate((free, -free))[bounded].T, least[bounded] / scale))
     target = np.eye(1, len(rows), len(rows) - 1)[0]
-    rest = rows @ scipy.optimize.nnls(rows, target)[0] - target
+    weights, _ = scipy.optimize.nnls(rows, target)
+    rest = rows @ weights - target
     tau = start - scale * free @ (rest[:-1] / rest[-1]) if rest[-1] else start
     tau = np.clip(tau, lower, upper)
     allowed = 1e-7 * max(np.abs(goal).max(), np.abs(tau).max())

@@ -419,7 +419,8 @@ class Robot:
 
         Those of free-flyers and of cyclic coordinates, see :func:`~constrained_sim.dynamics.momentum.cyclic_rows`.
         """
-        flyers = [np.arange(row, row + 6) for row in self.free_joints[1]]
+        _, free_rows = self.free_joints
+        flyers = [np.arange(row, row + 6) for row in free_rows]
         known = np.concatenate([cyclic_rows(self.model), *flyers])
         return contract(self.inertia_parents, np.setdiff1d(np.arange(self.nv), known))
 
