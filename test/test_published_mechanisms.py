@@ -261,7 +261,9 @@ def test_bead_on_a_lemniscate(dt: float) -> None:
     for step in steps:  # a violation of the row by c, 1e-11 at most, is some 10 c v^2 / r^4 of its multiplier
         force = step.constraint_forces["wire"]
         near = max(1e-3, np.linalg.norm(step.state.q) - dt * speed)
-        assert force.multipliers == pytest.approx([-1.5 * speed**2], abs=1e-10 * speed**2 / near**4)
+        now = np.linalg.norm(np.sqrt([1.0, 0.75]) * step.state.v)  # what takes out drift beside the crossing changes it
+        assert now == pytest.approx(speed, rel=1e-10)
+        assert force.multipliers == pytest.approx([-1.5 * now**2], abs=1e-10 * speed**2 / near**4)
     assert abs(sim.integration_energy()) < 1e-11
 
 
