@@ -174,6 +174,7 @@ def test_namesake_is_told_of(simulate, tmp_path):
     """The first of two nodes of a name warns, in its log and in the diagnostics, and says when it is alone again."""
     with simulate(clock_mode="fast", start_paused=True) as sim:
         heard = sim.client.subscribe(DiagnosticArray, "/diagnostics")
+        sim.wait_for(lambda: sim.client.node.count_publishers("/clock"), "clock of the first")
         second = Process(tmp_path, sim.domain, "simulator", *arguments(start_paused=True))
         try:
             sim.wait_for(
