@@ -688,8 +688,7 @@ def test_can_tips_onto_its_end_face(stepper: str, friction: float) -> None:
     assert np.nanmax(forces) < 1.1 * robot.mass * 9.81
 
 
-@pytest.mark.parametrize("stepper", ["time_stepping", "event_driven"])
-@pytest.mark.parametrize("dt", [1e-3, 4e-3])
+@pytest.mark.parametrize(("stepper", "dt"), [("time_stepping", 1e-3), ("time_stepping", 4e-3), ("event_driven", 4e-3)])
 def test_can_that_was_dropped_comes_to_stand(stepper: str, dt: float) -> None:
     """It rocks on its rim, ever faster, until it stands: the audit of energy closes on the way."""
     robot = body("cylinder", 1.0, [0.015, 0.015, 0.011])
