@@ -61,7 +61,8 @@ def limit_energy(parents, kinetic, work, v, momentum):
     """Scale the momentum (nv,) at the end of a step down where its kinetic energy is far beyond the work, in place.
 
     Of each tree on the world by itself. It is far beyond where joints turn by about a radian within a step: there no
-    step is accurate, and without a limit the next one would begin with what this one errs.
+    step is accurate, and without a limit the next one would begin with what this one errs. Momenta that are known are
+    not kept there.
 
     Args:
         parents: (nv,) parent of each degree of freedom, -1 at a root.
@@ -85,8 +86,8 @@ def limit_energy(parents, kinetic, work, v, momentum):
 
 
 @kernel
-def give_momentum(M, rows, parents, exact, total):
-    """Make the rows of a generalised momentum `total` (nv,) that are known what they are, in place.
+def give_momentum(M, rows, parents, exact, v, total):
+    """Make the rows of a generalised momentum that are known what they are, in place.
 
     By the change of velocity of these coordinates alone that does it.
 
@@ -95,9 +96,11 @@ def give_momentum(M, rows, parents, exact, total):
         rows: (c,) which rows.
         parents: (c,) the parent of each among them, -1 where there is none.
         exact: (nv,) momentum, of which these rows count.
-        total: changed.
+        v: (nv,) velocity; changed.
+        total: (nv,) M v; changed.
     """
     change = solve_inertia(entries(M, rows, rows), parents, exact[rows] - total[rows])
+    v[rows] += change
     total += vecmat(change, M[rows])
     total[rows] = exact[rows]
 

@@ -214,13 +214,13 @@ def final_momentum(model, settings, begin, v, expected, end):
     applied = applied_impulses(h, impulses, work.bias - gravity_forces(model, work.pose))
     momentum, v_plus = matvec(begin.M, begin.v), turn_axes(theta * h, reached, rows)
     total = matvec(end.M, v_plus)
-    limit_energy(robot.parents, 0.5 * begin.v * momentum, 0.5 * (v + reached) * applied, v_plus, total)
     exact = momentum + applied
     inertias, placements = (begin.M, middle.M, end.M), (begin.frames, middle.frames, end.frames)
     carried = free_flyer_momentum(h, inertias, begin.v, impulses, robot.gravity, rows, placements)
     for i in range(rows.shape[0]):
         exact[rows[i] : rows[i] + 6] = carried[i]
-    give_momentum(end.M, robot.momentum_rows, robot.parents_of_momenta, exact, total)
+    give_momentum(end.M, robot.momentum_rows, robot.parents_of_momenta, exact, v_plus, total)
+    limit_energy(robot.parents, 0.5 * begin.v * momentum, 0.5 * (v + reached) * applied, v_plus, total)
     return total
 
 
