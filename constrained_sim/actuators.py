@@ -93,7 +93,7 @@ class Actuators:
             return Efforts(self._slowed(command, v), self._nothing)
         constant = feedback_efforts(command._replace(damping=self._nothing), q, v)
         damping = command.damping + h * command.stiffness
-        return Efforts(np.where(damping > 0.0, constant, self._slowed(self._robot.clamp(constant), v)), damping)
+        return Efforts(np.where(damping > 0.0, constant, self._allowed(constant, v)), damping)
 
     def first_try(self, law: Efforts, v: Array) -> Efforts:
         """Return what to try first of the efforts of a step: joints are limited that are at its beginning.
@@ -105,7 +105,7 @@ class Actuators:
             v: (nv,) velocity at the beginning.
         """
         wanted = law.at(v[self._robot.actuation])
-        allowed = self._slowed(self._robot.clamp(wanted), v)
+        allowed = self._allowed(wanted, v)
         return self._limited(law, (law.damping > 0.0) & (wanted != allowed), allowed)
 
     def within_limits(self, law: Efforts, tried: Efforts, rates: Array, v: Array, tries: int) -> Efforts | None:
@@ -126,7 +126,7 @@ class Actuators:
             tries: how many steps were tried before this one.
         """
         wanted = law.at(rates)
-        allowed = self._slowed(self._robot.clamp(wanted), v)
+        allowed = self._allowed(wanted, v)
         follows = (law.damping == 0.0) | (tried.damping > 0.0)
         is_wrong = (law.damping > 0.0) & np.where(follows, wanted != allowed, tried.constant != allowed)
         if not is_wrong.any() or tries > MOST_TRIES:
@@ -141,6 +141,10 @@ class Actuators:
     def _limited(law: Efforts, is_limited: npt.NDArray[np.bool_], allowed: Array) -> Efforts:
         """Return the efforts (nu,) with those that are limited constantly what is `allowed`."""
         return Efforts(np.where(is_limited, allowed, law.constant), np.where(is_limited, 0.0, law.damping))
+
+    def _allowed(self, tau: Array, v: Array) -> Array:
+        """Return what the limits of effort and velocity leave of the efforts `tau` (nu,)."""
+        return self._slowed(self._robot.clamp(tau), v)
 
     def _slowed(self, tau: Array, v: Array) -> Array:
         """Return what is left of the efforts `tau` (nu,) where none may drive a joint beyond its velocity limit."""

@@ -31,7 +31,7 @@ from constrained_sim.impact import Impact
 from constrained_sim.integrators import INTEGRATORS
 from constrained_sim.late_imports import call_late
 from constrained_sim.linalg.blas_threads import single_threaded_blas
-from constrained_sim.objects.combined_robot import carried_over, kept_objects
+from constrained_sim.objects.combined_robot import can_act, carried_over, kept_objects
 from constrained_sim.objects.world_object import WorldObject
 from constrained_sim.optional import optional
 from constrained_sim.posture import JointFeedback, Posture, no_feedback
@@ -426,9 +426,7 @@ class Simulator:
         sim._start_time, sim.steps, sim.early_impacts = self._start_time, self.steps, self.early_impacts
         sim._energy = self._energy.copy()
         sim._initial_energy = self._initial_energy + sim.mechanical_energy() - self.mechanical_energy()
-        sim._applied = [
-            (wrench, end) for wrench, end in self._applied if {wrench.link, wrench.axes} <= set(robot.links)
-        ]
+        sim._applied = [(wrench, end) for wrench, end in self._applied if can_act(wrench, robot)]
         sim._actuators.take_over(self._actuators)
         return sim
 

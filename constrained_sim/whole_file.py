@@ -28,7 +28,7 @@ def written_whole(target: Path) -> Iterator[Path]:
         part = Path(folder) / target.name
         yield part
         for path in (part, *part.rglob("*")):
-            _sync(path)
+            sync(path)
         part.replace(target)
 
 
@@ -71,7 +71,7 @@ def _folder_beside(target: Path) -> TemporaryDirectory[str]:
     return TemporaryDirectory(prefix=name, suffix=UNFINISHED, dir=parent, ignore_cleanup_errors=True)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
     """Wait until the disk has a file, or the names in a folder."""
     number = os.open(path, os.O_RDONLY)
     try:

@@ -17,6 +17,7 @@ from constrained_sim.exceptions import DuplicateName, ModelError
 from constrained_sim.objects.world_object import WorldObject
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.validation import Array, items
+from constrained_sim.wrench import Wrench
 
 NAMES = ("name", "link", "link_a", "link_b", "joint", "reference_joint")
 """Fields of constraints that hold names, which get the prefix of their object."""
@@ -122,6 +123,11 @@ def _prefixed_elements(body: Robot, prefix: str) -> Iterator[CollisionElement]:
 def kept_objects(before: Robot, after: Robot) -> set[str]:
     """Return the names of the objects that are beside the robot both `before` and `after`."""
     return {entry.name for entry in after.objects if any(entry.is_same(other) for other in before.objects)}
+
+
+def can_act(wrench: Wrench, robot: Robot) -> bool:
+    """Return whether `robot` has the links that a `wrench` names: they may have gone with an object."""
+    return {wrench.link, wrench.axes} <= set(robot.links)
 
 
 def carried_over(before: Robot, after: Robot, q: Array, v: Array) -> tuple[Array, Array]:

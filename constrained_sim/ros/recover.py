@@ -25,6 +25,7 @@ from constrained_sim.ros.bag import bag_file
 from constrained_sim.ros.bag_lock import bag_lock
 from constrained_sim.ros.bag_writer import NEW, BagWriter
 from constrained_sim.ros.mcap_scanner import LOST, McapScanner
+from constrained_sim.whole_file import sync
 
 EPILOG = "example: recover recordings/leg_bag; exit codes: 0 done; 1 refused; 2 wrong command line; 3 parts are damaged"
 
@@ -183,7 +184,7 @@ def _replace(directory: Path, name: str) -> tuple[Path, ...]:
             if original.is_symlink() or original.exists():
                 kept[original] = _keep(original)
             Path(f"{original}{BESIDE}").replace(original)
-        _sync(directory)
+        sync(directory)
     except OSError:
         for original, other in kept.items():
             if original.exists() and original.samefile(other):
@@ -202,15 +203,6 @@ def _keep(original: Path) -> Path:
     except OSError:  # a file system without hard links, or something that is not a file
         original.rename(other)
     return other
-
-
-def _sync(directory: Path) -> None:
-    """Wait until the disk has the names of the files in `directory`."""
-    folder = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _free_name(original: Path) -> Path:

@@ -13,7 +13,7 @@ from constrained_sim.config import Config, control_steps, whole_nanoseconds
 from constrained_sim.constraints import Constraint, PointContact
 from constrained_sim.exceptions import ConstrainedSimError, InvalidValue
 from constrained_sim.impact import Impact
-from constrained_sim.objects.combined_robot import carried_over, kept_objects
+from constrained_sim.objects.combined_robot import can_act, carried_over, kept_objects
 from constrained_sim.objects.world_object import WorldObject
 from constrained_sim.robot import Robot
 from constrained_sim.servo import JointCommand, JointTargets
@@ -67,16 +67,8 @@ class Period:
 
         On the way the point moves, and what collision geometry finds by one name may be another corner in each step.
         """
-        there = self.contacts
-        return _means(
-            [
-                {
-                    name: c.moment + np.cross(c.position - there[name].position, c.force)
-                    for name, c in result.contact_forces.items()
-                }
-                for result in self.results
-            ]
-        )
+        each = [result.contact_forces for result in self.results]
+        return _means(_moments([{name: (c.position, c.force, c.moment) for name, c in f.items()} for f in each]))
 
     @property
     def constraints(self) -> Mapping[str, ConstraintForce] | None:
@@ -87,19 +79,11 @@ class Period:
     def mean_constraint_forces(self) -> Mapping[str, tuple[Array, Array]]:
         """Mean multipliers (dim,) and wrench (6,) of each [N, N m], about its last position, world axes."""
         each = [result.constraint_forces for result in self.results]
-        multipliers = _means([{name: c.multipliers for name, c in forces.items()} for forces in each])
-        last = {name: c.position for forces in each for name, c in forces.items()}
-        arms = [{name: c.position - last[name] for name, c in forces.items()} for forces in each]
-        wrenches = _means(
-            [
-                {
-                    name: c.wrench + np.append(np.zeros(3), np.cross(arm[name], c.wrench[:3]))
-                    for name, c in forces.items()
-                }
-                for forces, arm in zip(each, arms, strict=True)
-            ]
-        )
-        return {name: (multipliers[name], wrenches[name]) for name in multipliers}
+        multipliers = _means([{name: c.multipliers for name, c in f.items()} for f in each])
+        forces = _means([{name: c.wrench[:3] for name, c in f.items()} for f in each])
+        acting = [{name: (c.position, c.wrench[:3], c.wrench[3:]) for name, c in f.items()} for f in each]
+        moments = _means(_moments(acting))
+        return {name: (multipliers[name], np.append(forces[name], moments[name])) for name in multipliers}
 
     @property
     def impacts(self) -> tuple[tuple[int, Impact], ...]:
@@ -275,7 +259,7 @@ class World:
         q, v = carried_over(before.robot, robot, before.q, before.v)
         config = replace(before, robot=robot, constraints=(*kept, *new), q=q, v=v)
         config.sensor_set()  # a sensor on what is gone is refused
-        self._wrenches = [wrench for wrench in self._wrenches if {wrench.link, wrench.axes} <= set(robot.links)]
+        self._wrenches = [wrench for wrench in self._wrenches if can_act(wrench, robot)]
         self.sim, self.config = sim, config
 
     def reset(self, q: Array, v: Array, keep_time: bool, keep_constraints: bool, keep_objects: bool = True) -> None:
@@ -314,6 +298,21 @@ class World:
         sim, there = self.sim, {"", *kept_objects(self.sim.robot, robot)}
         declared = sim.disabled if disabled else sim.constraints
         return [one for one in declared if sim.robot.owner_of(one.name) in there]
+
+
+def _moments(steps: list[dict[str, tuple[Array, Array, Array]]]) -> list[dict[str, Array]]:
+    """Return the moments (3,) of each step about where each name is in the last step that has it [N m].
+
+    Args:
+        steps: position (3,) [m], force (3,) [N], and moment (3,) about that position [N m], world axes, by name.
+    """
+    if len(steps) == 1:
+        return [{name: moment for name, (_, _, moment) in steps[0].items()}]
+    last = {name: position for step in steps for name, (position, _, _) in step.items()}
+    return [
+        {name: moment + np.cross(position - last[name], force) for name, (position, force, moment) in step.items()}
+        for step in steps
+    ]
 
 
 def _means(steps: list[dict[str, Array]]) -> dict[str, Array]:
